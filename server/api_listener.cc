@@ -15,10 +15,10 @@
 namespace phimap {
 namespace {
 
-// A client that sends nothing for so long does not hold up a shutdown.
+// A call whose client has been silent for this long does not hold up a shutdown.
 constexpr absl::Duration kSilent = absl::Seconds(1);
 constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
-// For the last answers to be read.
+// Time for clients to read the last answers.
 constexpr auto kGrace = std::chrono::seconds(1);
 
 Transport::Options TransportOptions(const ServerOptions& options) {
@@ -35,7 +35,7 @@ Transport::Options TransportOptions(const ServerOptions& options) {
   return out;
 }
 
-// Logs when the TLS certificate expires, so that the operator learns it before clients do.
+// Logs when the TLS certificate expires, so that the operator notices before clients do.
 void LogTls(const ServerOptions& options, const ConnectionMetrics& metrics, const Logger& logger) {
   const absl::StatusOr<absl::Time> expires = CheckTlsFiles(options.tls);
   if (!expires.ok()) return;
@@ -52,7 +52,7 @@ std::vector<std::string> TlsPaths(const TlsFiles& files) {
   return paths;
 }
 
-// Opens the sockets of the addresses; `address` becomes that of the first one.
+// Opens the sockets of the addresses, and sets `address` to the first one's.
 absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptions& options,
                                                                TlsContext* tls,
                                                                std::string& address) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptio
     address = WithPort(options.listen, sockets[0].port());
     for (ListeningSocket& socket : sockets) endpoints.push_back({std::move(socket), tls});
   }
-  // TLS is for the network: a Unix socket stays without it.
+  // A Unix socket does not use TLS, which is for the network.
   if (!options.unix_listen.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Unix(options.unix_listen));
     endpoints.push_back({std::move(socket)});
@@ -100,7 +100,7 @@ absl::StatusOr<std::unique_ptr<ApiListener>> ApiListener::Listen(
 absl::Status ApiListener::OpenTls(const ServerOptions& options, const ConnectionMetrics& metrics,
                                   const Logger& logger) {
   if (options.tls.empty()) return absl::OkStatus();
-  // Watched from before they are read: what changes meanwhile is read again.
+  // Watches the files before they are read, so that a change meanwhile causes another read.
   tls_watch_ =
       std::make_unique<FileWatch>(TlsPaths(options.tls), [this, options, &metrics, &logger] {
         const absl::Status reloaded = tls_->Reload();
@@ -130,7 +130,7 @@ void ApiListener::Shutdown(std::chrono::steady_clock::time_point lame_duck,
   if (all_gone) return;
   transport_.FinishGoAway();
   dispatcher_.StopTaking();
-  // The final statuses of calls that do not end by themselves are within the deadline too.
+  // The final statuses of calls that do not end by themselves must be sent before the deadline too.
   const auto end_calls = std::max(std::chrono::steady_clock::now(), deadline - kGrace);
   while (std::chrono::steady_clock::now() < end_calls) {
     const auto next = std::chrono::steady_clock::now() + kBetweenLooks;

@@ -1,6 +1,6 @@
-// The serving addresses of the API, their TLS, and the order in which they shut down.
+// The listeners of the API, their TLS, and the order in which they shut down.
 //
-// Guarantees: serves when Listen returns.
+// Guarantees: the API is served when Listen returns.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_API_LISTENER_H_
 #define PHIMAP_SERVER_API_LISTENER_H_
@@ -23,10 +23,10 @@ namespace phimap {
 
 class ApiListener {
  public:
-  // Listens on options.listen and options.unix_listen, for `dispatcher`; calls `add_loop` for each
-  // event loop before anything is served. All but `options` outlive the listener.
-  // FAILED_PRECONDITION when an address cannot be bound or a file of TLS cannot be used,
-  // INVALID_ARGUMENT when the path of a socket is too long.
+  // Listens on options.listen and options.unix_listen for `dispatcher`. Calls `add_loop` for each
+  // event loop before anything is served. All arguments but `options` and `add_loop` must outlive
+  // the listener. Returns FAILED_PRECONDITION if an address cannot be bound or a file of TLS cannot
+  // be used, and INVALID_ARGUMENT if the path of a socket is too long.
   static absl::StatusOr<std::unique_ptr<ApiListener>> Listen(
       const ServerOptions& options, Dispatcher& dispatcher,
       const std::function<void(EventLoop&)>& add_loop, const ConnectionMetrics& metrics,
@@ -35,13 +35,13 @@ class ApiListener {
   ApiListener(const ApiListener&) = delete;
   ApiListener& operator=(const ApiListener&) = delete;
 
-  // options.listen with the port that port 0 became.
+  // Returns options.listen, with port 0 replaced by the actual port.
   const std::string& address() const { return address_; }
 
-  // Closes the listeners, tells clients to go elsewhere and serves on until `lame_duck`; then takes
-  // no call any more and waits for those under way, but not for clients that are silent; at
-  // `deadline` the rest is ended. Unfinished calls end with UNAVAILABLE (SERVER_SHUTTING_DOWN),
-  // never CANCELLED. `lame_duck_over` is called in between. Blocking.
+  // Closes the listeners, tells clients to go elsewhere, and keeps serving until `lame_duck`. Then
+  // calls `lame_duck_over`, rejects new calls, and waits for the calls in progress, except those
+  // whose client is silent. Ends the remaining calls at `deadline`. Unfinished calls end with
+  // UNAVAILABLE (SERVER_SHUTTING_DOWN), never CANCELLED. Blocking.
   void Shutdown(std::chrono::steady_clock::time_point lame_duck,
                 std::chrono::steady_clock::time_point deadline,
                 const std::function<void()>& lame_duck_over);

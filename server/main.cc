@@ -1,4 +1,4 @@
-// phimapd: parses the command line, opens the store, serves until a signal.
+// phimapd: parses the command line, opens the store, and serves until a signal.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -36,9 +36,9 @@ void LogStart(const Logger& logger, int64_t file_limit) {
               {"file_limit", absl::StrCat(file_limit)}});
 }
 
-// A largest message, its parsed form and its answer take three times its bytes. With less memory
-// such messages are let in one at a time and beyond the limit: every call is answered some time,
-// but the limit does not bound the memory.
+// Warns if the memory is too small for the largest message, whose bytes, parsed form and answer
+// take three times its size. Such messages are then admitted one at a time, and beyond the limit:
+// every call is eventually answered, but the limit does not bound the memory.
 void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
   if (options.memory_bytes / 3 >= options.max_message_bytes) return;
   logger.Log(LogLevel::kWarning, "memory_bytes_below_three_messages",
@@ -49,7 +49,7 @@ void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
                "to three times --max_message_bytes, or lower that"}});
 }
 
-// Prints the only line on stdout: scripts wait for it and read the addresses from it.
+// Prints the only line on stdout. Scripts wait for it and read the addresses from it.
 void AnnounceReady(const ServerOptions& options, const Server& server) {
   const std::string unix_address =
       options.unix_listen.empty() ? "" : absl::StrCat(" unix=", options.unix_listen);
@@ -66,7 +66,8 @@ int Run(const ServerOptions& options) {
   ReturnLargeBuffers();
   const Logger logger(options.log_level, options.log_format);
   const GrpcLog grpc_log(logger);
-  // protobuf would log each text that is not UTF-8, and block until the log is read.
+  // Otherwise protobuf would write a line to stderr, and block on its reader, for each string that
+  // is not UTF-8.
   google::protobuf::SetLogHandler(nullptr);
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();
@@ -92,7 +93,8 @@ int Run(const ServerOptions& options) {
 }  // namespace phimap
 
 int main(int argc, char** argv) {
-  // A closed descriptor 0, 1 or 2 would become a file of the store, and the log be written into it.
+  // If descriptor 0, 1 or 2 were closed, a file of the store would get its number, and the log
+  // would be written into that file.
   while (true) {
     const int descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (descriptor > 2) close(descriptor);

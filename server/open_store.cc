@@ -24,7 +24,7 @@
 namespace phimap {
 namespace {
 
-// Different for each process that may have the same store.
+// Returns a text that is different for each process that may use the same store.
 std::string Holder() {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
@@ -41,7 +41,8 @@ std::unique_ptr<StoreUpkeep> LookAfter(
   return std::make_unique<StoreUpkeep>(database, blobs, Holder(), upkeep, logger);
 }
 
-// Copies of artifacts without tables are left by a server of PostgreSQL in its --data_dir.
+// Warns if --data_dir has a cache but no tables: a server that used PostgreSQL has left the cache
+// there.
 void WarnOfCacheAlone(const ServerOptions& options, const Logger& logger) {
   FileSystem& files = *PosixFileSystem();
   if (!absl::IsNotFound(files.SizeBytes(options.data_dir + "/phimap.sqlite").status())) return;

@@ -1,4 +1,4 @@
-// The store that the command line names, opened.
+// Opens the store that the command line names.
 #ifndef PHIMAP_SERVER_OPEN_STORE_H_
 #define PHIMAP_SERVER_OPEN_STORE_H_
 
@@ -18,7 +18,7 @@
 namespace phimap {
 
 struct OpenedStore {
-  // A store that no other server shares.
+  // Wraps a store that no other server shares.
   template <std::derived_from<Store> AnyStore>
   OpenedStore(std::unique_ptr<AnyStore> the_store)  // NOLINT: what tests open is one.
       : store(std::move(the_store)) {}
@@ -26,18 +26,17 @@ struct OpenedStore {
   std::unique_ptr<Store> store;
   // Collects garbage and checks artifacts; null in tests.
   std::unique_ptr<StoreUpkeep> upkeep;
-  // Source of other servers' changes; null when there are no others.
+  // Source of other servers' changes; null if no other server shares the store.
   std::unique_ptr<ChangeFeed> changes;
   // This server's membership in the fleet; null if no other server shares the store.
   std::unique_ptr<FleetMember> member;
-  // Copies of artifacts; null when they are here anyway.
+  // Cache of artifacts; null if the store keeps them on this machine.
   std::shared_ptr<ArtifactCache> cache;
 };
 
-// Opens and checks the store, and creates missing tables and folders; logs the result to `logger`,
-// which outlives the store.
-// Errors: those of SqliteStore::Open, PostgresDatabase::Open and ArtifactCache::Open.
-// REQUIRES: options that ParseOptions let pass.
+// Opens and checks the store, creates missing tables and folders, and logs the result to `logger`,
+// which must outlive the store. Returns errors of SqliteStore::Open, PostgresDatabase::Open and
+// ArtifactCache::Open. REQUIRES: ParseOptions returned `options`.
 absl::StatusOr<OpenedStore> OpenStore(const ServerOptions& options, const Logger& logger);
 
 }  // namespace phimap

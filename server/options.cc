@@ -24,8 +24,8 @@ namespace {
 
 constexpr int64_t kKiB = 1024;
 constexpr int64_t kTiB = int64_t{1} << 40;
-// Minimum of --memory_bytes: a stream that waits for capacity keeps up to 32 KiB, and such streams
-// together have a sixteenth of the budget, so one of them must fit.
+// Minimum of --memory_bytes. A stream that waits for capacity keeps up to 32 KiB. All such streams
+// together may use a sixteenth of the budget, so a sixteenth must hold at least one of them.
 constexpr int64_t kLeastMemoryBytes = 16 * 32 * kKiB;
 constexpr int64_t kMaxCacheBytes = 1024 * kTiB;
 constexpr char kExitCodeHelp[] =
@@ -34,11 +34,11 @@ constexpr char kExitCodeHelp[] =
     "  1  failed: the store cannot be opened, an address cannot be bound\n"
     "  2  wrong usage; nothing was created\n";
 
-// Type name, in --help, of the flags that take a file or a folder.
+// Type name in --help of flags that take a file or a folder.
 constexpr char kPath[] = "PATH";
 
-// Like CLI::Range, whose message for a value that is no integer speaks of the range alone. --help
-// shows the two alike.
+// Like CLI::Range, but with a clear message for a value that is not an integer. CLI::Range would
+// only mention the range. Both look the same in --help.
 class IntegerRange final : public CLI::Validator {
  public:
   IntegerRange(int64_t low, int64_t high)
@@ -245,15 +245,15 @@ absl::Status BadFlags(absl::string_view flag, absl::string_view why) {
   return MakeError(absl::StatusCode::kInvalidArgument, "FLAG_INVALID", flag, why);
 }
 
-// The kind of value that `option` takes, in words.
+// Returns the kind of value that `option` takes, in words.
 absl::string_view Expected(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   if (type == kPath) return "a path";
   return absl::StartsWith(type, "INT") ? "an integer" : "a value";
 }
 
-// Refuses flags without a value. CLI11 treats an empty value as a missing one and reports "TEXT" as
-// missing in both cases.
+// Rejects flags without a value. CLI11 treats an empty value as a missing one, and reports "TEXT"
+// as missing in both cases.
 absl::Status CheckNotEmpty(const CLI::App& app, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::pair<absl::string_view, absl::string_view> parts =
@@ -301,8 +301,9 @@ absl::Status CheckTlsFlags(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
-// --lame_duck_seconds must be less than --drain_seconds: the difference is the time that calls
-// under way have to finish. A default --lame_duck_seconds is shortened to fit by itself.
+// Checks that --lame_duck_seconds is less than --drain_seconds: the difference is the time that
+// calls in progress have to finish. The default of --lame_duck_seconds need not be checked:
+// Shutdown caps it at the drain's end.
 absl::Status CheckTimes(const ServerOptions& options, bool lame_duck_given) {
   if (!lame_duck_given || options.lame_duck_seconds == 0 ||
       options.lame_duck_seconds < options.drain_seconds) {
@@ -323,7 +324,7 @@ absl::Status CheckAddresses(const ServerOptions& options) {
   return CheckReachable("--http", options.http, options.insecure);
 }
 
-// Brings the addresses of proxies into the canonical form that addresses of connections have.
+// Converts the addresses of proxies to the canonical form that addresses of connections have.
 absl::Status TakeProxies(ServerOptions& options) {
   for (std::string& proxy : options.proxies) {
     PHIMAP_ASSIGN_OR_RETURN(proxy, CanonicalIpAddress("--proxy", proxy));
@@ -331,8 +332,8 @@ absl::Status TakeProxies(ServerOptions& options) {
   return absl::OkStatus();
 }
 
-// Parses the list of kernel services. Examples are sent to them in the clear unless the address
-// says tls.
+// Parses the list of kernel services. Rejects services on other machines without TLS, unless
+// --insecure is set, because examples would be sent unencrypted.
 absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOptions& options) {
   for (const std::string& text : texts) {
     PHIMAP_ASSIGN_OR_RETURN(KernelAddress address, ParseKernelAddress(text));
@@ -348,7 +349,7 @@ absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOpt
   return absl::OkStatus();
 }
 
-// Fills in what flags leave to others, and checks them all.
+// Fills in options that depend on other flags, and checks all of them.
 absl::Status CompleteOptions(const CLI::App& app, const std::vector<std::string>& kernel_services,
                              ServerOptions& options) {
   if (options.http == "none") options.http.clear();
@@ -393,11 +394,12 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   });
   const absl::Status complete = CheckNotEmpty(app, argc, argv);
   if (!complete.ok()) return Refuse(complete);
-  // CLI11 throws exceptions; they are caught here.
+  // CLI11 reports errors by exceptions, which must not leave this function.
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // --help and --version arrive here too, with exit code 0. CLI11's other codes are not ours.
+    // --help and --version arrive here too, with exit code 0. CLI11's other exit codes are not
+    // used.
     return static_cast<int>(app.exit(error) == 0 ? ServerExitCode::kStopped
                                                  : ServerExitCode::kUsage);
   }

@@ -22,21 +22,22 @@ struct ServerOptions {
   // With PostgreSQL: directory for copies of artifacts.
   std::string cache_dir;
   int64_t cache_bytes = int64_t{10} << 30;
-  // Time for which an artifact is kept after the last version that uses it was deleted.
+  // How long an artifact is kept after the last version that uses it was deleted.
   int gc_grace_seconds = 3600;
-  // Maximum rate of checking artifacts against their digests; 0: no checks.
+  // Maximum rate of checking artifacts against their digests; 0 means no checks.
   int64_t scrub_bytes_per_second = int64_t{4} << 20;
   std::string listen = "127.0.0.1:7450";
-  // Path of an additional Unix-domain socket; empty: none.
+  // Path of an additional Unix-domain socket; empty means none.
   std::string unix_listen;
-  // Address of the HTTP endpoints; empty: none.
+  // Address of the HTTP endpoints; empty means none.
   std::string http = "127.0.0.1:7451";
   bool insecure = false;
-  // TLS files for `listen`; empty: not encrypted.
+  // TLS files for `listen`; empty means not encrypted.
   TlsFiles tls;
   // Role of a verified client TLS certificate when there is no token file.
   Role client_certificate_role = Role::kReader;
-  // File of bearer tokens and their roles (server/auth/token_table.h); empty: no token is required.
+  // File of bearer tokens and their roles (server/auth/token_table.h); empty means that no token is
+  // required.
   std::string token_file;
   int64_t max_message_bytes = int64_t{64} << 20;
   // Memory budget of requests and responses.
@@ -46,25 +47,27 @@ struct ServerOptions {
   int64_t build_memory_bytes = int64_t{4} << 30;
   int build_idle_seconds = 300;
   int stream_idle_seconds = 300;
-  // 0: connections have no maximum age.
+  // 0 means that connections have no maximum age.
   int max_connection_age_seconds = 0;
   int io_threads = 1;
   // Maximum concurrent calls of one token or TLS certificate.
   int max_calls_per_caller = 1000;
   // Maximum connections from one address; Unix sockets and proxies are not counted.
   int max_connections_per_host = 1000;
-  // Addresses of proxies, which connect on behalf of many clients, in CanonicalIpAddress's form.
+  // Addresses of proxies that connect on behalf of many clients, in the form of CanonicalIpAddress.
   std::vector<std::string> proxies;
   // Kernel services that kernels may name.
   std::vector<KernelAddress> kernel_services;
-  // Certificate authorities (PEM) for kernel services over TLS; empty: the system's.
+  // File of certificate authorities (PEM) for kernel services over TLS; empty means those of the
+  // system.
   std::string kernel_service_ca;
   int kernel_service_seconds = 30;
-  // Maximum time that readiness waits for the versions that aliases name; 0: it does not wait.
+  // Maximum time that readiness waits for the versions that aliases name; 0 means that it does not
+  // wait.
   int warm_seconds = 60;
   int drain_seconds = 20;
   int lame_duck_seconds = 2;
-  // 0: as many as the cgroup and the affinity of the process allow.
+  // 0 means as many as the cgroup and the CPU affinity of the process allow.
   int compute_threads = 0;
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
@@ -72,16 +75,16 @@ struct ServerOptions {
   bool on_postgres() const { return store != "sqlite"; }
 };
 
-// Exit codes of phimapd: part of its interface, listed in its --help.
+// Exit codes of phimapd. They are part of its interface, and listed in its --help.
 enum class ServerExitCode : int {
   kStopped = 0,
   kFailed = 1,
   kUsage = 2,
 };
 
-// Options, or the exit code after --help, --version or an error was printed. Flags that contradict
-// each other, and an address that needs protection or --insecure, are errors of the command line,
-// so that nothing is created or opened before they are refused.
+// Returns the options, or the exit code after printing --help, --version or an error. Rejects flags
+// that contradict each other, and addresses that need protection or --insecure, before anything is
+// created or opened.
 std::variant<ServerOptions, int> ParseOptions(int argc, char** argv);
 
 }  // namespace phimap

@@ -14,7 +14,7 @@
 namespace phimap {
 namespace {
 
-// The code of shells for a program that a signal ended.
+// Base of the exit codes by which shells report that a signal ended a program.
 constexpr int kSignalExitBase = 128;
 
 sigset_t StopSignals() {
@@ -33,8 +33,9 @@ int NextStopSignal() {
   return number;
 }
 
-// A thread that was there before main, as OpenBLAS's, does not block the signals: the first that
-// comes to it blocks them there too, and is sent to the process again.
+// Handles stop signals in threads that were started before main, such as OpenBLAS's, and so do not
+// block them. Blocks the signals in that thread from now on, and sends the signal to the process
+// again.
 void PassOn(int number, siginfo_t*, void* context) {
   sigset_t& blocked = static_cast<ucontext_t*>(context)->uc_sigmask;
   sigaddset(&blocked, SIGTERM);
@@ -58,8 +59,8 @@ void SwitchLockDebuggingOff() {
 }
 
 void ReturnLargeBuffers() {
-  // Smaller buffers stay with the allocator: returning them costs a system call, and page faults on
-  // reuse.
+  // Smaller buffers stay with the allocator, because returning them costs a system call, and page
+  // faults on reuse.
   mallopt(M_MMAP_THRESHOLD, 2 << 20);
   mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
@@ -79,7 +80,7 @@ void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
 
 int WaitForStopSignal() {
   const int first = NextStopSignal();
-  // Exits without touching the program's state: it may be anywhere in its shutdown.
+  // Uses _exit and touches nothing else, because the program may be anywhere in its shutdown.
   std::thread([] { _exit(kSignalExitBase + NextStopSignal()); }).detach();
   return first;
 }

@@ -6,27 +6,28 @@
 
 namespace phimap {
 
-// Raises the soft limit of open files to the hard one and returns it.
+// Raises the soft limit of open files to the hard limit, and returns it.
 int64_t RaiseFileLimit();
 
-// Debian's Abseil looks for cycles of locks at every lock that gRPC takes, as if it were debugged:
-// a twentieth of a small call. Off, as gRPC's own releases have it.
+// Switches off Abseil's deadlock detection, as gRPC's own releases do. Debian's Abseil has it on,
+// and searches for cycles at every lock that gRPC takes, which costs a twentieth of a small call.
 void SwitchLockDebuggingOff();
 
-// Gives buffers of 2 MiB and more back to the system when they are freed. By itself glibc keeps up
-// to 32 MiB for the next, between others that are in use: requests and answers of 4 MiB took 94 MiB
-// where their budget was 64.
+// Makes glibc return buffers of 2 MiB and more to the system when they are freed. By default glibc
+// keeps up to 32 MiB for reuse, between other buffers that are in use: requests and answers of 4
+// MiB took 94 MiB where their budget was 64 MiB.
 void ReturnLargeBuffers();
 
-// Blocks SIGTERM and SIGINT in this thread and in all that it starts. Call first of all.
+// Blocks SIGTERM and SIGINT in this thread and in all threads that it starts. Must be called before
+// anything else.
 void BlockStopSignals();
 
-// Makes a write to a pipe or socket without a reader fail, as on a full disk, instead of ending the
-// process: log lines are then lost, and the server continues.
+// Makes a write to a pipe or socket without a reader fail instead of ending the process. Log lines
+// are then lost, and the server continues.
 void IgnoreBrokenPipes();
 
-// Waits for SIGTERM or SIGINT and returns its number; from then on another one ends the process at
-// once. REQUIRES: BlockStopSignals().
+// Waits for SIGTERM or SIGINT and returns its number. From then on, another such signal ends the
+// process at once. REQUIRES: BlockStopSignals() was called.
 int WaitForStopSignal();
 
 }  // namespace phimap

@@ -48,16 +48,16 @@ namespace {
 
 constexpr int kStoreThreads = 2;
 constexpr int kMaxQueuedStoreCalls = 512;
-// The store makes one change at a time.
+// One thread, because the store makes one change at a time.
 constexpr int kAdminThreads = 1;
 constexpr int kMaxQueuedAdminCalls = 512;
-// Time for which a build lets Transforms go first after each quantum of its own work. On a server
-// that is never idle, builds get on all the same: a quantum for every such wait.
+// Maximum time for which a build yields to Transforms after each quantum. Even on a server that is
+// never idle, builds make progress: one quantum per such wait.
 constexpr absl::Duration kBuildYield = absl::Milliseconds(20);
-// A loop that does not poll for so long serves no client; in every tested scenario it polls within
-// 5 ms.
+// An event loop that has not polled for this long counts as dead. In every tested scenario a loop
+// polls within 5 ms.
 constexpr absl::Duration kLoopIsDead = absl::Seconds(10);
-// Parse messages that would hold up an event loop.
+// Threads that parse messages which would hold up an event loop.
 constexpr int kParsingThreads = 1;
 constexpr int kMaxQueuedMessages = 1024;
 
@@ -92,7 +92,7 @@ VersionRegistry::Options RegistryOptions(const ServerOptions& options,
   return out;
 }
 
-// Lets Transforms pass, on threads that work for long.
+// Returns the function by which threads that work for long yield to Transforms.
 std::function<void()> BuildYield(const Server::Hooks& hooks, TransformScheduler& scheduler) {
   if (hooks.build_yield) return hooks.build_yield;
   return [&scheduler] { scheduler.WaitWhilePending(kBuildYield); };
@@ -106,11 +106,11 @@ BuildManager::Options BuildOptions(const ServerOptions& options, int threads,
   out.max_builds = options.max_builds;
   out.memory_bytes = options.build_memory_bytes;
   out.idle_timeout = absl::Seconds(options.build_idle_seconds);
-  // One core is left to Transform.
+  // Leaves one core to Transform.
   out.compute_threads = std::max(1, threads - 1);
   out.ingest_threads = out.compute_threads;
   out.yield = BuildYield(hooks, scheduler);
-  // Tests see each step.
+  // Lets tests see each step.
   if (hooks.build_yield) out.quantum = WorkQuantum::Clock::duration::zero();
   if (hooks.build_clock) out.now = hooks.build_clock;
   return out;
@@ -121,7 +121,7 @@ std::optional<Role> CertificateRole(const ServerOptions& options) {
   return options.client_certificate_role;
 }
 
-// An empty result means the authorities of the system.
+// Returns the authorities for kernel services. Empty means those of the system.
 absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
   if (options.kernel_service_ca.empty()) return std::string();
   return ReadAuthorities("kernel_service_ca", options.kernel_service_ca);
@@ -131,7 +131,7 @@ absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
 
 namespace {
 
-// Stops kernel services at a time, or when it goes.
+// Stops kernel services at a given time, or when it is destroyed.
 class DelayedStop {
  public:
   DelayedStop(KernelServices& kernels, std::chrono::steady_clock::time_point at)
@@ -164,7 +164,8 @@ class DelayedStop {
 
 }  // namespace
 
-// In the order of dependence: a part uses only those above it, and is destroyed before them.
+// The parts of a server in order of dependency: a part uses only the parts above it, and is
+// destroyed before them.
 struct Server::Parts {
   Parts(const ServerOptions& options, std::unique_ptr<TokenFile> tokens,
         std::string kernel_authorities, OpenedStore opened, const Logger& the_logger,
@@ -221,7 +222,7 @@ struct Server::Parts {
   const std::unique_ptr<FleetMember> member;
   const std::shared_ptr<ArtifactCache> cache;
   const std::unique_ptr<StoreUpkeep> upkeep;
-  // Until it is followed.
+  // Null after FollowCatalog, which moves it into `follower`.
   std::unique_ptr<ChangeFeed> changes;
   const int threads;
   TaskPool parsing{"messages to parse", kParsingThreads, kMaxQueuedMessages};
@@ -232,7 +233,8 @@ struct Server::Parts {
   Dispatcher dispatcher{calls, metrics};
   LoopWatch loops{metrics.connections().longest_gap_seconds};
   TaskPool store_pool{"store calls", kStoreThreads, kMaxQueuedStoreCalls, metrics.store().waiting};
-  // SetAlias, DeleteAlias, DeleteVersion and DeleteMapping: they wait for no reader's calls.
+  // For SetAlias, DeleteAlias, DeleteVersion, DeleteMapping and KeepVersion, which must not wait
+  // for readers' calls.
   TaskPool admin_pool{"administrative calls", kAdminThreads, kMaxQueuedAdminCalls};
   AliasCertificates alias_certificates{metrics.certificates()};
   TransformScheduler scheduler;
@@ -241,7 +243,8 @@ struct Server::Parts {
   RevisionFinder revisions;
   std::unique_ptr<CatalogFollower> follower;
   BuildManager builds;
-  // Readers may evaluate; builders keep the other half.
+  // Evaluations get only half of the builds' memory: readers may evaluate, and builders keep the
+  // rest.
   MemoryBudget evaluation_memory;
   RowServer rows{scheduler, metrics.transform()};
   const RowCallEnvironment row_calls{registry, rows};
@@ -295,7 +298,8 @@ std::string Server::Parts::WhyNotReady() {
                       " versions that aliases name have not been loaded yet");
 }
 
-// At once if there is nothing to wait for.
+// Becomes ready when the versions that aliases name are loaded or `warm_time` is over, and at once
+// if there is nothing to wait for.
 void Server::Parts::BecomeReady(std::chrono::seconds warm_time) {
   if (warm_time == warm_time.zero() || registry.warming() == 0) return SetServing(true);
   warm_start =
@@ -430,17 +434,17 @@ void Server::EndIdleBuilds() { parts_->builds.EndIdleBuilds(); }
 void Server::Shutdown(absl::Duration drain_time) {
   Parts& parts = *parts_;
   if (std::exchange(parts.shut_down, true)) return;
-  // From here on the server is not reported ready, and nothing is loaded in the background.
+  // From here on the server is not ready, and nothing is loaded in the background.
   parts.warm_start.reset();
   parts.registry.StopWarming();
   parts.SetServing(false);
   const auto now = std::chrono::steady_clock::now();
   const auto deadline = now + absl::ToChronoMilliseconds(drain_time);
   const auto lame_duck = std::min(deadline, now + parts.lame_duck);
-  // Also ends the calls that wait for a kernel service: a service that hangs must not hold up the
-  // drain.
+  // Ends calls that wait for a kernel service at the deadline, so that a hanging service does not
+  // hold up the drain.
   DelayedStop kernels(parts.kernels, deadline);
-  // Builds that no client follows are waited for beside the calls.
+  // Waits for builds, including those that no client follows, in parallel with calls.
   std::thread builds([&] { parts.builds.Drain(deadline); });
   if (parts.api != nullptr) {
     parts.api->Shutdown(lame_duck, deadline, [&parts] { parts.health.EndWatches(); });

@@ -1,4 +1,4 @@
-// The server, composed: store, registry, scheduler, builds, services and the two listeners.
+// The server, composed of store, registry, scheduler, builds, services and the two listeners.
 //
 // Example:
 //   absl::StatusOr<std::unique_ptr<Server>> server =
@@ -25,41 +25,40 @@ namespace phimap {
 
 class Server {
  public:
-  // Replacements for time and load, for tests.
+  // Replaces clocks and adds hooks, for tests.
   struct Hooks {
     std::function<absl::Time()> transform_clock;
     std::function<std::chrono::steady_clock::time_point()> build_clock;
-    // Called on build threads before each tile and each block, instead of letting Transforms pass
-    // now and then.
+    // Replaces yielding to Transforms. Called on build threads before each tile and each block.
     std::function<void()> build_yield;
     // Called on the loader thread before it reads an artifact.
     std::function<void()> before_load;
   };
 
-  // Listens and serves. `logger` outlives the server. Errors: FAILED_PRECONDITION (an address that
-  // cannot be bound, a file of TLS or of tokens that cannot be used), INVALID_ARGUMENT (the path of
-  // a socket is too long, a token file is wrong).
-  // REQUIRES: options that ParseOptions let pass; which addresses other machines may reach is
-  // checked there, before anything is created.
+  // Listens and serves. `logger` must outlive the server. Returns FAILED_PRECONDITION if an address
+  // cannot be bound or a file of TLS or tokens cannot be used, and INVALID_ARGUMENT if the path of
+  // a socket is too long or a token file is malformed. REQUIRES: ParseOptions returned `options`.
+  // It also checks which addresses other machines may reach, before anything is created.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        OpenedStore store, const Logger& logger,
                                                        Hooks hooks = {});
-  // Shuts down at once unless Shutdown was called.
+  // Shuts down without waiting, unless Shutdown was called before.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Listening address, with the port that port 0 became.
+  // Returns the listening address, with port 0 replaced by the actual port.
   const std::string& grpc_address() const;
-  // Empty when options.http is.
+  // Returns the HTTP address, or an empty string if options.http is empty.
   const std::string& http_address() const;
 
-  // Tells health checks, refuses new calls and builds, waits for those under way for at most
-  // `drain_time`, cancels the rest. Blocking. Idempotent.
+  // Reports NOT_SERVING to health checks, rejects new builds at once and new calls after the
+  // lame-duck time, waits at most `drain_time` for those in progress, and cancels the rest.
+  // Blocking. Idempotent.
   void Shutdown(absl::Duration drain_time);
 
-  // Ends builds whose client is silent, as the server does by itself now and then; for tests that
-  // move the clock.
+  // Ends builds whose client is silent. The server does this periodically; tests call it after they
+  // have moved the clock.
   void EndIdleBuilds();
 
  private:

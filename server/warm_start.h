@@ -1,5 +1,4 @@
-// The time between the start of a server and its readiness: while the versions that aliases name
-// are loaded.
+// Loads the versions that aliases name between the start of a server and its readiness.
 #ifndef PHIMAP_SERVER_WARM_START_H_
 #define PHIMAP_SERVER_WARM_START_H_
 
@@ -12,15 +11,15 @@
 
 namespace phimap {
 
-// Guarantees: calls `ready` at most once, from its own thread: when `registry` has loaded or
-// skipped the versions that aliases name, or after `at_most`, and never after the destructor has
-// begun. Thread-safe.
+// Guarantees: calls `ready` at most once, on its own thread, when `registry` has loaded or skipped
+// the versions that aliases name, or after `at_most`. Does not call `ready` after the destructor
+// has begun. Thread-safe.
 class WarmStart {
  public:
-  // `registry`, whose WarmAliases was called, and `logger` outlive it.
+  // REQUIRES: registry.WarmAliases() was called. `registry` and `logger` must outlive this object.
   WarmStart(VersionRegistry& registry, std::chrono::seconds at_most, const Logger& logger,
             std::function<void()> ready);
-  // Ends the wait and the loading in the background.
+  // Stops the wait and the loading in the background.
   ~WarmStart();
   WarmStart(const WarmStart&) = delete;
   WarmStart& operator=(const WarmStart&) = delete;

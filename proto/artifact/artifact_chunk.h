@@ -1,4 +1,4 @@
-// The pieces in which an artifact travels: each with its place and its checksum.
+// The chunks in which an artifact is sent, each with its offset and its checksum.
 #ifndef PHIMAP_PROTO_ARTIFACT_ARTIFACT_CHUNK_H_
 #define PHIMAP_PROTO_ARTIFACT_ARTIFACT_CHUNK_H_
 
@@ -10,18 +10,18 @@
 
 namespace phimap {
 
-// Most bytes of a chunk that are taken.
+// Maximum size of a chunk that is accepted.
 inline constexpr int64_t kMaxChunkBytes = int64_t{1} << 20;
-// Bytes of the chunks that are sent: with its envelope it fits the smallest message limit that a
-// server may be given, 64 KiB.
+// Size of the chunks that are sent. With its envelope, such a chunk fits the smallest message limit
+// that a server can have, 64 KiB.
 inline constexpr int64_t kSentChunkBytes = 63 << 10;
 
-// Sets the offset, data and checksum of `chunk`; leaves its other fields unchanged.
+// Fills `chunk` with `data`, its offset and its checksum. Leaves other fields as they are.
 void FillChunk(int64_t offset_bytes, std::string data, v1::ArtifactChunk& chunk);
 
-// Checks that `chunk` begins at `expected_offset_bytes` and is undamaged. INVALID_ARGUMENT (reasons
-// CHUNK_SIZE_OUT_OF_RANGE, CHUNK_OFFSET_MISMATCH), DATA_LOSS (reason CHUNK_CHECKSUM_MISMATCH); the
-// field's name begins with "chunk".
+// Checks that `chunk` begins at `expected_offset_bytes` and arrived unchanged. Returns
+// INVALID_ARGUMENT (reasons CHUNK_SIZE_OUT_OF_RANGE, CHUNK_OFFSET_MISMATCH) or DATA_LOSS (reason
+// CHUNK_CHECKSUM_MISMATCH). The field is named from "chunk" on.
 absl::Status CheckChunk(const v1::ArtifactChunk& chunk, int64_t expected_offset_bytes);
 
 }  // namespace phimap

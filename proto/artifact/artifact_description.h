@@ -1,4 +1,4 @@
-// An artifact's description of itself, read without a server.
+// Describes an artifact without a server.
 #ifndef PHIMAP_PROTO_ARTIFACT_ARTIFACT_DESCRIPTION_H_
 #define PHIMAP_PROTO_ARTIFACT_ARTIFACT_DESCRIPTION_H_
 
@@ -11,17 +11,18 @@
 
 namespace phimap {
 
-// Number of leading bytes that state the length of an artifact, so that other data are refused
-// before more is read.
+// Returns the length of the artifact that begins with `start`, its first kArtifactStartBytes bytes.
+// So a file that is no artifact is rejected before more of it is read. Returns errors as
+// DescribeArtifact does.
 inline constexpr size_t kArtifactStartBytes = 176;
 absl::StatusOr<int64_t> DescribeSize(absl::string_view start);
 
-// The version that the artifact would become: digest, size, columns, texts and certificate; no
-// name, number or time, which a store gives. Everything that an import checks is checked, so the
-// reference vectors, if there are any, have their bits here. `reference_vectors_ran` becomes false
-// when there are none, or when this machine's bits are of another class. Errors: those of
+// Returns the version that the artifact would become: digest, size, columns, texts and certificate,
+// but no name, number or time, which a store gives. Checks everything that an import checks, so the
+// reference vectors, if any, give their bits on this machine. Sets `reference_vectors_ran` to false
+// if there are none, or if this machine's bits are of another class. Returns the errors of
 // ReviewArtifact (core/certificate/artifact_review.h), except that damage is INVALID_ARGUMENT about
-// the field "FILE", as in an import's chunks. Throws std::bad_alloc.
+// the field "FILE", as it is for an import's chunks. Throws std::bad_alloc.
 absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& reference_vectors_ran);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// A certificate as a message, for a server that answers and for a command that reads a file.
+// Converts a certificate to a message, for servers and for commands that read a file.
 #ifndef PHIMAP_PROTO_ARTIFACT_CERTIFICATE_TO_PROTO_H_
 #define PHIMAP_PROTO_ARTIFACT_CERTIFICATE_TO_PROTO_H_
 
@@ -11,17 +11,17 @@
 
 namespace phimap {
 
-// Shape of the certificate's reference vectors.
+// The shape of a certificate's reference vectors.
 struct VersionShape {
   int64_t input_columns = 0;
   int64_t output_columns = 0;
   FloatType serving_type = FloatType::kFloat32;
-  // Reference vectors are inputs of Transform; those of a remote kernel are a service's answers,
-  // which clients do not send.
+  // Whether the reference vectors are inputs of Transform. For a remote kernel they are a service's
+  // answers, which clients do not send.
   bool reference_rows_are_examples = true;
 };
 
-// Whether the kernel of this text is a user's own service.
+// Returns whether a user's own service computes the kernel with this text.
 bool IsServiceKernel(absl::string_view kernel_text);
 
 void CertificateToProto(const Certificate& certificate, const VersionShape& shape,

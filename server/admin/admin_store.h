@@ -1,5 +1,5 @@
-// A store as those see it who look after it: its tables and its artifacts, opened beside the
-// servers that have it, or when none runs.
+// A store as administration tools open it: its tables and its artifacts, while servers use it or
+// while none runs.
 #ifndef PHIMAP_SERVER_ADMIN_ADMIN_STORE_H_
 #define PHIMAP_SERVER_ADMIN_ADMIN_STORE_H_
 
@@ -15,7 +15,7 @@
 namespace phimap {
 
 struct AdminStore {
-  // For messages: a folder, or a database and its host.
+  // Names the store in messages: a folder, or a database and its host.
   std::string place;
   std::shared_ptr<SqlDatabase> database;
   std::shared_ptr<Blobs> blobs;
@@ -24,19 +24,20 @@ struct AdminStore {
 // File name of the database in a data directory.
 inline constexpr absl::string_view kDatabaseFile = "phimap.sqlite";
 
-// Time to wait for a server that writes; its writes are short.
+// How long to wait for a server that is writing. A server's writes are short.
 inline constexpr absl::Duration kAdminBusyTimeout = absl::Seconds(30);
 
-// Whether `store` is the address of a PostgreSQL; otherwise it is a data directory.
+// Returns whether `store` is the address of a PostgreSQL database. Otherwise it is a data
+// directory.
 bool IsPostgres(absl::string_view store);
 
-// INVALID_ARGUMENT for a malformed PostgreSQL address, or one with a password, which every user of
-// the machine could see.
+// Returns INVALID_ARGUMENT for a malformed PostgreSQL address, or for an address with a password,
+// which every user of the machine could see.
 absl::Status CheckAddress(const std::string& store);
 
-// Opens a store that exists. Changes nothing: tables of an earlier release are FAILED_PRECONDITION
-// (SCHEMA_TOO_OLD), since a server of that release may be at work. Errors: NOT_FOUND
-// (STORE_NOT_FOUND), and the databases' errors.
+// Opens an existing store, and changes nothing. Tables of an earlier release are
+// FAILED_PRECONDITION (SCHEMA_TOO_OLD), because a server of that release may be running. Other
+// errors: NOT_FOUND (STORE_NOT_FOUND), and errors of the database.
 absl::StatusOr<AdminStore> OpenAdminStore(const std::string& store);
 
 }  // namespace phimap

@@ -15,7 +15,7 @@
 namespace phimap {
 namespace {
 
-// Enough for a hundred million artifacts of 100 bytes each.
+// About 100 bytes per artifact, so a hundred million artifacts.
 constexpr int64_t kManifestLimitBytes = int64_t{10} << 30;
 constexpr int64_t kDigestPieceBytes = int64_t{1} << 20;
 

@@ -1,5 +1,5 @@
-// Contents of a backup: the file MANIFEST, written last, in the format of sha256sum, so that
-// `sha256sum --check MANIFEST` checks a backup as well.
+// The list of a backup's contents: the file MANIFEST, written last. It has the format of sha256sum,
+// so that `sha256sum --check MANIFEST` also checks the backup.
 #ifndef PHIMAP_SERVER_ADMIN_BACKUP_MANIFEST_H_
 #define PHIMAP_SERVER_ADMIN_BACKUP_MANIFEST_H_
 
@@ -16,22 +16,22 @@ namespace phimap {
 
 inline constexpr absl::string_view kManifestFile = "MANIFEST";
 
-// In a backup that was made without damaged artifacts: their digests, a line each.
+// Lists the digests of the damaged artifacts, one per line, in a backup that was made without them.
 inline constexpr absl::string_view kDamagedFile = "damaged.txt";
 
-// Digests by path within the backup, as in "blobs/ab/abcdef…".
+// Maps paths within the backup, such as "blobs/ab/abcdef…", to digests.
 using BackupManifest = std::map<std::string, std::string>;
 
 absl::Status WriteManifest(const std::string& folder, const BackupManifest& manifest,
                            FileSystem* file_system);
-// FAILED_PRECONDITION (BACKUP_NOT_FOUND) if there is no complete backup.
+// Reads MANIFEST. Returns FAILED_PRECONDITION (BACKUP_NOT_FOUND) if there is no complete backup.
 absl::StatusOr<BackupManifest> ReadManifest(const std::string& folder, FileSystem* file_system);
 
-// The SHA-256 of a file, read in pieces.
+// Returns the SHA-256 of a file, which is read in pieces.
 absl::StatusOr<std::string> FileDigest(const std::string& path, FileSystem* file_system);
 
-// DATA_LOSS (BACKUP_DAMAGED), naming the file, unless each is there with its digest. `step` is
-// called before each file; false stops (CANCELLED).
+// Returns DATA_LOSS (BACKUP_DAMAGED), naming the file, unless every file exists and has its digest.
+// Calls `step` before each file, and returns CANCELLED if it returns false.
 absl::Status CheckBackup(const std::string& folder, const BackupManifest& manifest,
                          FileSystem* file_system, const std::function<bool()>& step);
 

@@ -1,5 +1,5 @@
-// All that a catalog knows, as rows: the same tables in every database, so a copy of one is a copy
-// for any other.
+// The contents of a catalog as rows. Every database has the same tables, so a copy from one can be
+// written to any other.
 #ifndef PHIMAP_SERVER_ADMIN_CATALOG_ROWS_H_
 #define PHIMAP_SERVER_ADMIN_CATALOG_ROWS_H_
 
@@ -15,13 +15,13 @@
 
 namespace phimap {
 
-// Rows that are copied: names, versions, aliases and ended builds. The current activity of a fleet
-// (leases, claims, holds, servers) is not.
+// The rows that are copied: names, versions, aliases and ended builds. The current activity of a
+// fleet (leases, claims, holds, servers) is not copied.
 struct CatalogRows {
   std::string store_id;
   std::string epoch;
   int64_t revision = 0;
-  // In the order of kCopiedTables, whose columns they have.
+  // Rows of the tables and columns of CopiedTables(), in the same order.
   std::vector<SqlRows> tables;
 };
 
@@ -29,16 +29,16 @@ struct CopiedTable {
   absl::string_view name;
   std::vector<absl::string_view> columns;
 };
-// In an order in which no row refers to a later one.
+// Returns the copied tables, in an order in which no row refers to a later one.
 const std::vector<CopiedTable>& CopiedTables();
 
 absl::StatusOr<CatalogRows> ReadCatalogRows(SqlSession& session);
-// Inserts into tables that are empty except for the row of `store`, which is overwritten.
+// Inserts the rows. The tables must be empty except for the row of `store`, which is overwritten.
 absl::Status WriteCatalogRows(SqlSession& session, const CatalogRows& rows);
-// Whether nothing was ever stored there.
+// Returns whether nothing was ever stored in the catalog.
 absl::StatusOr<bool> IsEmptyCatalog(SqlSession& session);
 
-// The artifacts that versions name, and their sizes.
+// Returns the digests of the artifacts that versions name, with their sizes in bytes.
 absl::StatusOr<std::map<std::string, int64_t>> NamedArtifacts(SqlSession& session);
 
 }  // namespace phimap

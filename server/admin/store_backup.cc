@@ -24,7 +24,8 @@ std::string BlobName(absl::string_view digest) {
   return absl::StrCat("blobs/", digest.substr(0, 2), "/", digest);
 }
 
-// For people, and for restoring by hand: NAME@ALIAS, number and digest.
+// Returns a line per alias with NAME@ALIAS, version number and digest, for people and for restoring
+// by hand.
 std::string AliasesText(const CatalogRows& rows) {
   const SqlRows& versions = rows.tables[1];
   const SqlRows& aliases = rows.tables[2];
@@ -151,7 +152,7 @@ class Backup {
   const bool skip_damaged_;
   FileBlobs to_;
   BackupManifest manifest_;
-  // The digests that could not be copied, a line each.
+  // Digests of the artifacts that could not be copied, one per line.
   std::string damaged_text_;
   BackupReport report_;
 };

@@ -1,4 +1,5 @@
-// Reads every artifact of a store against its digest, and every row against its artifact.
+// Checks a store: reads every artifact that a version names, and compares it with its digest and
+// size.
 #ifndef PHIMAP_SERVER_ADMIN_STORE_CHECK_H_
 #define PHIMAP_SERVER_ADMIN_STORE_CHECK_H_
 
@@ -30,9 +31,9 @@ struct CheckReport {
   int64_t unnamed_bytes = 0;
 };
 
-// `quarantine` sets damaged artifacts aside: the versions that name them are reported as damaged
-// from then on, and importing an exported file or building again restores them. Changes nothing
-// else. A version that is deleted during the check is not damage.
+// Checks the store. With `quarantine`, sets damaged artifacts aside: the versions that name them
+// are then reported as damaged at once, and importing an exported file or building again repairs
+// them. Changes nothing else. A version that is deleted meanwhile does not count as damaged.
 absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
                                        const AdminProgress& progress);
 

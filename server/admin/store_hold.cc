@@ -22,8 +22,8 @@ std::string RandomId() {
 absl::StatusOr<std::unique_ptr<StoreHold>> StoreHold::Take(std::shared_ptr<SqlDatabase> database,
                                                            std::string holder) {
   auto hold = absl::WrapUnique(new StoreHold(std::move(database), RandomId(), std::move(holder)));
-  // Among the writers, and not aside: garbage is collected in transactions that follow one another,
-  // and each looks for holds.
+  // Uses Write, not WriteAside: the transactions that collect garbage are also Writes, which run
+  // one after another, and each of them checks for holds.
   PHIMAP_RETURN_IF_ERROR(hold->database_->Write(
       [&](SqlSession& session) -> absl::Status {
         PHIMAP_RETURN_IF_ERROR(
@@ -53,7 +53,7 @@ StoreHold::~StoreHold() {
         return session.Run("DELETE FROM holds WHERE hold_id = $1", {absl::string_view(id_)})
             .status();
       })
-      .IgnoreError();  // It ends by itself.
+      .IgnoreError();  // If this fails, the hold expires by itself.
 }
 
 absl::Status StoreHold::Renew() {

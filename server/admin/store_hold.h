@@ -1,4 +1,4 @@
-// Prevents the collection of a store's garbage while it is copied.
+// Prevents garbage collection of a store while it is copied.
 #ifndef PHIMAP_SERVER_ADMIN_STORE_HOLD_H_
 #define PHIMAP_SERVER_ADMIN_STORE_HOLD_H_
 
@@ -14,21 +14,22 @@
 
 namespace phimap {
 
-// In force from Take until destroyed, as long as it is renewed. If the program is killed the hold
-// expires. Not thread-safe. Errors: those of the database.
+// A hold is in force from Take until it is destroyed, as long as it is renewed. The hold of a
+// program that was killed expires by itself. Not thread-safe. All methods return errors of the
+// database.
 class StoreHold {
  public:
   static constexpr absl::Duration kLifetime = absl::Minutes(10);
 
-  // `holder` is for people.
+  // Takes a hold. `holder` names the program to people.
   static absl::StatusOr<std::unique_ptr<StoreHold>> Take(std::shared_ptr<SqlDatabase> database,
                                                          std::string holder);
   ~StoreHold();
   StoreHold(const StoreHold&) = delete;
   StoreHold& operator=(const StoreHold&) = delete;
 
-  // To be called more often than kLifetime; writes once a minute. FAILED_PRECONDITION (HOLD_LOST)
-  // if the hold had already ended: the copy may be incomplete.
+  // Renews the hold. Must be called more often than every kLifetime; writes at most once a minute.
+  // FAILED_PRECONDITION (HOLD_LOST) if the hold has already expired: the copy may be incomplete.
   absl::Status Renew();
 
  private:

@@ -30,7 +30,7 @@ constexpr int64_t kDatabaseLimitBytes = int64_t{64} << 30;
 
 struct BackedUp {
   CatalogRows rows;
-  // Excludes those that were damaged when the backup was made.
+  // Artifacts of the backup, without those that were damaged when it was made.
   std::map<std::string, int64_t> artifacts;
 };
 
@@ -53,7 +53,8 @@ absl::Status CopyFile(const std::string& from, const std::string& to, FileSystem
   return file->Close();
 }
 
-// Reads a copy: SQLite writes beside a file that it only reads, and backups may be read-only.
+// Reads the backup's tables from a copy: SQLite creates files next to a database even if it only
+// reads it, and backups may be read-only.
 absl::StatusOr<BackedUp> ReadBackup(const std::string& folder, FileSystem* file_system) {
   std::string copy = "/tmp/phimap-restore-XXXXXX";
   if (mkdtemp(copy.data()) == nullptr) return FileError(errno, "mkdtemp", copy);
@@ -75,8 +76,8 @@ absl::StatusOr<BackedUp> ReadBackup(const std::string& folder, FileSystem* file_
   return backup;
 }
 
-// Removes from `backup` the artifacts that it was made without: their versions are restored as
-// damaged ones, which an import repairs.
+// Removes from `backup` the artifacts that it was made without. Their versions are restored as
+// damaged, and an import repairs them.
 absl::Status LeaveOutDamaged(const std::string& folder, const BackupManifest& manifest,
                              FileSystem* file_system, BackedUp* backup) {
   if (!manifest.contains(std::string(kDamagedFile))) return absl::OkStatus();
@@ -89,7 +90,7 @@ absl::Status LeaveOutDamaged(const std::string& folder, const BackupManifest& ma
   return absl::OkStatus();
 }
 
-// Every artifact that a row names must be one that the manifest vouches for.
+// Checks that the manifest lists every artifact that a row names.
 absl::Status CheckArtifacts(const BackedUp& backup, const BackupManifest& manifest) {
   for (const auto& [digest, size_bytes] : backup.artifacts) {
     const auto found = manifest.find(absl::StrCat("blobs/", digest.substr(0, 2), "/", digest));
@@ -135,7 +136,8 @@ absl::Status WriteRows(SqlDatabase& database, const BackedUp& backup) {
       "the backup was restored");
 }
 
-// The tables appear last, and as a whole: before, a server says that the database is lost.
+// Puts the tables in place last, and atomically. Until then, a server reports that the database is
+// lost.
 absl::Status RestoreDirectory(const BackedUp& backup, Blobs& from, const std::string& directory,
                               FileSystem* file_system, const AdminProgress& progress) {
   PHIMAP_RETURN_IF_ERROR(file_system->CreateDir(directory));

@@ -17,8 +17,8 @@ absl::Status Unauthenticated(absl::string_view reason, absl::string_view message
   return MakeError(absl::StatusCode::kUnauthenticated, reason, "", message);
 }
 
-// The token of an authorization; nullopt for any other scheme. The token is not quoted in errors:
-// it may be a password.
+// Returns the token of an authorization, or nullopt for any other scheme. Errors do not quote the
+// token, because it may be a password.
 std::optional<absl::string_view> BearerToken(absl::string_view authorization) {
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
   return authorization.substr(kScheme.size());

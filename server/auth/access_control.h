@@ -1,9 +1,9 @@
-// Decides which caller may make which call.
+// Decides which callers may make which calls.
 //
-// With a token file, tokens alone decide: a caller without one is refused, on every address.
-// Without one, a verified client certificate gives the role that the operator chose, and the Unix
-// socket, which only the server's own user can open, gives every role. With neither everyone may do
-// everything.
+// With a token file, only tokens count: a caller without a token is rejected, on every address.
+// Without a token file, a verified client certificate gives the role that the operator chose, and
+// the Unix socket, which only the server's own user can open, gives every role. With neither a
+// token file nor client certificates, everyone may do everything.
 //
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_AUTH_ACCESS_CONTROL_H_
@@ -21,7 +21,7 @@ namespace phimap {
 
 // The credentials that a call presents.
 struct Caller {
-  // Value of the metadata "authorization", and how often it was sent.
+  // Value of the metadata "authorization", and the number of times it was sent.
   absl::string_view authorization = {};
   size_t authorizations = 0;
   bool certificate_verified = false;
@@ -31,24 +31,25 @@ struct Caller {
 
 class AccessControl {
  public:
-  // `tokens` may be null. `certificate_role` is the role of a verified TLS certificate; nullopt
-  // when certificates are not requested.
+  // `tokens` may be null. `certificate_role` is the role of a caller with a verified TLS
+  // certificate, or nullopt if the server does not ask clients for certificates.
   AccessControl(std::unique_ptr<TokenFile> tokens, std::optional<Role> certificate_role);
 
-  // True when every caller may do everything, without any check.
+  // Returns whether every caller may do everything without any check.
   bool open() const { return tokens_ == nullptr && !certificate_role_.has_value(); }
 
-  // See TokenFile.
+  // See TokenFile::CountFailures.
   void CountReloadFailures(prometheus::Counter* failures) const {
     if (tokens_ != nullptr) tokens_->CountFailures(failures);
   }
 
-  // OK when `caller` may call `method`, which needs the role `needed`. UNAUTHENTICATED (reasons
-  // TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN, TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED
-  // (ROLE_TOO_LOW), with the remedy.
+  // Returns OK if `caller` may call `method`, which needs the role `needed`. Otherwise returns
+  // UNAUTHENTICATED (reasons TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN,
+  // TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED (ROLE_TOO_LOW), with the remedy.
   absl::Status Admit(const Caller& caller, absl::string_view method, Role needed) const;
-  // Verified identity of an admitted caller, the token or the TLS certificate; empty on the Unix
-  // socket. Valid as long as the caller's credentials are.
+  // Returns the verified identity of an admitted caller: its token or the digest of its TLS
+  // certificate. Empty on the Unix socket without a token file. Valid as long as the caller's
+  // credentials are.
   absl::string_view IdentityOf(const Caller& caller) const;
 
  private:

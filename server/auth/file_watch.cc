@@ -47,7 +47,7 @@ std::vector<FileWatch::Stamp> FileWatch::Stamps() const {
 
 void FileWatch::Look() {
   MutexLock lock(&looking_);
-  // Taken before the files are read: what changes while they are is another change.
+  // Taken before the files are read, so that a change during the reading is noticed later.
   std::vector<Stamp> stamps = Stamps();
   if (stamps == seen_) return;
   seen_ = std::move(stamps);

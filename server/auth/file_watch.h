@@ -1,12 +1,12 @@
-// Tells when one of a few files changed: written to, replaced, removed or made.
+// Notices when one of a few files changes: when it is written to, replaced, removed or created.
 //
 // Example:
 //   FileWatch watch({path}, [&] { Reload(); });
-//   PHIMAP_RETURN_IF_ERROR(Load());  // what changes from here on is told
+//   PHIMAP_RETURN_IF_ERROR(Load());  // changes from here on are noticed
 //   watch.Start();
 //
-// A file that is written in place can be seen half-written: the rest counts as another change.
-// Thread-safety: Look from any thread.
+// A file that is written in place may be seen half-written; the rest counts as another change.
+// Thread-safety: Look may be called from any thread.
 #ifndef PHIMAP_SERVER_AUTH_FILE_WATCH_H_
 #define PHIMAP_SERVER_AUTH_FILE_WATCH_H_
 
@@ -22,19 +22,19 @@ namespace phimap {
 
 class FileWatch {
  public:
-  // Calls `changed`, one call at a time.
+  // Calls `changed` when a file has changed, one call at a time.
   FileWatch(std::vector<std::string> paths, std::function<void()> changed);
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  // Looks once a second from now on, on its own thread. At most once.
+  // Starts a thread that checks the files once a second. Must be called at most once.
   void Start();
-  // Looks now.
+  // Checks the files now.
   void Look();
 
  private:
-  // Tells one state of a file from another; all zero when it is not there.
+  // Identifies one state of a file. All zero if the file does not exist.
   struct Stamp {
     int64_t device = 0;
     int64_t inode = 0;
@@ -50,7 +50,7 @@ class FileWatch {
 
   const std::vector<std::string> paths_;
   const std::function<void()> changed_;
-  // Held while it looks and tells.
+  // Held while the files are checked and `changed_` runs.
   Mutex looking_;
   std::vector<Stamp> seen_ ABSL_GUARDED_BY(looking_);
   Mutex mutex_;

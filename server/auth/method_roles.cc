@@ -8,9 +8,9 @@ struct Entry {
   Role role;
 };
 
-// Calls that only ask need the role reader, even when the answer costs compute: Advise,
-// EstimateBuild, Evaluate. So is who sets what cannot be set, but for the two calls that would
-// change what others are served.
+// Calls that only read need the role reader, even if the answer costs computing time: Advise,
+// EstimateBuild, Evaluate. So do calls that set something that this server does not support, except
+// RepositoryModelLoad and RepositoryModelUnload, which would change what others are served.
 constexpr Entry kEntries[] = {
     {"phimap.v1.TransformService/Transform", Role::kReader},
     {"phimap.v1.TransformService/TransformStream", Role::kReader},

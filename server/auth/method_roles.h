@@ -9,9 +9,9 @@
 
 namespace phimap {
 
-// The lowest role that may call `method`, "phimap.v1.MappingService/Build"; nullopt for a method
-// that is not in the table. A service with such a method is not served at all (Dispatcher), so
-// that no RPC can be added without the question being asked.
+// Returns the lowest role that may call `method`, such as "phimap.v1.MappingService/Build", or
+// nullopt for a method that is not in the table. The Dispatcher does not serve a service that has
+// such a method, so no RPC can be added without a decision about its role.
 std::optional<Role> RoleForMethod(absl::string_view method);
 
 }  // namespace phimap

@@ -9,15 +9,15 @@
 namespace phimap {
 
 enum class Role {
-  // Asks: Transform, Get, List, Export.
+  // May read: Transform, Get, List, Export.
   kReader,
-  // Adds versions: Build, Import.
+  // May add versions and extend their lives: Build, Import, KeepVersion.
   kBuilder,
   // May change the answers that readers get: aliases and deletion.
   kAdmin,
 };
 
-// "reader", "builder", "admin".
+// Returns "reader", "builder" or "admin".
 absl::string_view RoleName(Role role);
 std::optional<Role> ParseRole(absl::string_view name);
 

@@ -32,7 +32,7 @@ using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
 absl::Status Wrong(const char* flag, const std::string& path, absl::string_view why) {
-  ERR_clear_error();  // OpenSSL keeps what it met for whoever asks next on this thread
+  ERR_clear_error();  // OpenSSL keeps errors in a queue of this thread
   return MakeError(absl::StatusCode::kFailedPrecondition, "TLS_FILE_INVALID", flag,
                    absl::StrCat(path, ": ", why), {{"path", path}});
 }
@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<Certificate>> ReadCertificates(const char* flag,
   while (X509* const next = PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr)) {
     certificates.emplace_back(next);
   }
-  // The end is an error too: that no further certificate begins.
+  // The end of the file is also an error: no further certificate begins.
   const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
   if (!ended) return Wrong(flag, path, "a certificate in it cannot be parsed");
@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<Certificate>> ReadCertificates(const char* flag,
   return certificates;
 }
 
-// In the place of OpenSSL's own, which would ask the terminal.
+// Replaces OpenSSL's default, which would prompt on the terminal.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
 absl::StatusOr<Key> ReadKey(const std::string& path) {

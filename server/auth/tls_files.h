@@ -1,7 +1,7 @@
-// The files of TLS, looked at before they are used.
+// Checks the files of TLS before they are used.
 //
-// gRPC reads them repeatedly and does not report files that it cannot use: the client sees a broken
-// connection. Faults of the files are therefore found here, at the start.
+// gRPC reads these files repeatedly and does not report files that it cannot use: clients then see
+// a broken connection. So faults are found here, when the server starts.
 #ifndef PHIMAP_SERVER_AUTH_TLS_FILES_H_
 #define PHIMAP_SERVER_AUTH_TLS_FILES_H_
 
@@ -15,23 +15,23 @@ namespace phimap {
 
 // Paths of PEM files.
 struct TlsFiles {
-  // The server's certificate, followed by those between it and its authority.
+  // The server's certificate, followed by the intermediate certificates up to its authority.
   std::string certificate = {};
   // Private key of the certificate, not encrypted.
   std::string key = {};
-  // Authorities whose clients are let in; empty: clients are not asked for a certificate.
+  // Authorities whose clients are admitted. If empty, clients are not asked for a certificate.
   std::string client_ca = {};
 
   bool empty() const { return certificate.empty(); }
 };
 
-// Returns the expiry time of the server's certificate. FAILED_PRECONDITION (reason
-// TLS_FILE_INVALID), with flag and file, if a file cannot be read or parsed, or if key and
-// certificate do not match.
+// Returns when the server's certificate expires. Returns FAILED_PRECONDITION (reason
+// TLS_FILE_INVALID), naming the flag and the file, if a file cannot be read or parsed, or if the
+// key does not belong to the certificate.
 absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files);
 
-// The text of a file of authorities (PEM) that `flag` named. FAILED_PRECONDITION (TLS_FILE_INVALID)
-// as above.
+// Returns the authorities (PEM) in the file that `flag` names. FAILED_PRECONDITION
+// (TLS_FILE_INVALID) as above.
 absl::StatusOr<std::string> ReadAuthorities(const char* flag, const std::string& path);
 
 }  // namespace phimap

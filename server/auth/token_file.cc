@@ -18,7 +18,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// kMaxTokens lines of a role, a digest and a comment.
+// Enough for kMaxTokens lines with a role, a digest and a comment.
 constexpr size_t kMaxFileBytes = size_t{4} << 20;
 
 absl::Status Refuse(const std::string& path, absl::string_view why) {
@@ -48,7 +48,7 @@ absl::StatusOr<Content> ReadOpen(const std::string& path, int fd) {
 }
 
 absl::StatusOr<Content> Read(const std::string& path) {
-  // Not to wait for the other end should it be a pipe.
+  // O_NONBLOCK: if the path is a pipe, open must not wait for its other end.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return Refuse(path, std::strerror(errno));
   absl::StatusOr<Content> content = ReadOpen(path, fd);

@@ -1,8 +1,8 @@
-// The file of bearer tokens, read again when it changes.
+// The file of bearer tokens, which is read again when it changes.
 //
-// Guarantees: a file that cannot be read, that others may read or write, or that is malformed
-// changes nothing: the previous tokens stay in force and the log gives the reason. No token is ever
-// logged.
+// Guarantees: a changed file that is malformed, that cannot be read, or whose permissions are too
+// wide has no effect: the previous tokens stay in force, and the log gives the reason. No token is
+// ever logged.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_AUTH_TOKEN_FILE_H_
 #define PHIMAP_SERVER_AUTH_TOKEN_FILE_H_
@@ -23,9 +23,9 @@ namespace phimap {
 
 class TokenFile {
  public:
-  // Reads `path` and looks every second whether it changed. INVALID_ARGUMENT when it is wrong,
-  // FAILED_PRECONDITION when it cannot be read or when others may write it, or read a token in it.
-  // `logger` outlives the file.
+  // Reads `path`, and checks every second whether it has changed. Returns INVALID_ARGUMENT if the
+  // file is malformed, and FAILED_PRECONDITION if it cannot be read, if other users may write it,
+  // or if other users may read a token in it. `logger` must outlive the result.
   static absl::StatusOr<std::unique_ptr<TokenFile>> Open(const std::string& path,
                                                          const Logger& logger);
   TokenFile(const TokenFile&) = delete;
@@ -33,10 +33,11 @@ class TokenFile {
 
   std::shared_ptr<const TokenTable> table() const;
 
-  // Counts from now on how often the changed file could not be used. It outlives this.
+  // Counts in `failures`, from now on, how often the changed file could not be used. `failures`
+  // must outlive this object.
   void CountFailures(prometheus::Counter* failures) { failures_.store(failures); }
 
-  // Looks now.
+  // Checks the file now.
   void Refresh() { watch_.Look(); }
 
  private:
@@ -49,7 +50,7 @@ class TokenFile {
   std::atomic<prometheus::Counter*> failures_{nullptr};
   mutable Mutex mutex_;
   std::shared_ptr<const TokenTable> table_ ABSL_GUARDED_BY(mutex_);
-  // Last member: it calls Reload until it is destroyed.
+  // Declared last, because it calls Reload until it is destroyed.
   FileWatch watch_;
 };
 

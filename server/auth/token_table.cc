@@ -40,14 +40,14 @@ uint64_t KeyOf(const std::array<unsigned char, 32>& digest) {
 }  // namespace
 
 TokenTable::Digest TokenTable::DigestOf(absl::string_view token) {
-  // Looked up once, and a context for each thread: OpenSSL 3 takes longer to search its providers
-  // and to allocate than to hash.
+  // The algorithm is looked up once, and each thread has its own context: OpenSSL 3 takes longer to
+  // search its providers and to allocate than to hash.
   static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
       EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   Digest digest;
   unsigned int written = 0;
-  // Fails only if OpenSSL cannot allocate a context or is built without SHA-256.
+  // This fails only if OpenSSL cannot allocate a context or is built without SHA-256.
   PHIMAP_CHECK(sha256 != nullptr && context != nullptr &&
                EVP_DigestInit_ex(context.get(), sha256, nullptr) == 1 &&
                EVP_DigestUpdate(context.get(), token.data(), token.size()) == 1 &&

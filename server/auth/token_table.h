@@ -1,13 +1,13 @@
 // Bearer tokens and their roles.
 //
-// The text, one token a line, "#" begins a comment:
+// The text has one token per line; "#" begins a comment:
 //
 //   # role   token, or the SHA-256 of a token
 //   reader   8c1f7d0a2b3c4d5e6f708192a3b4c5d6
 //   admin    sha256:4be64a2e0c4d9ea43b5aef9f0c3aef0d8ee7fcd4ef5a64b4d0b0b8a5f0e5a1d2
 //
-// Only digests are kept. A presented token is hashed and looked up by its digest: callers cannot
-// choose digests, so the time of the look-up reveals nothing about the tokens, and the digests
+// Only digests are kept. A presented token is hashed and looked up by its digest. Callers cannot
+// choose digests, so the time of the look-up reveals nothing about the tokens. The digests
 // themselves are compared in constant time.
 #ifndef PHIMAP_SERVER_AUTH_TOKEN_TABLE_H_
 #define PHIMAP_SERVER_AUTH_TOKEN_TABLE_H_
@@ -24,22 +24,23 @@
 namespace phimap {
 
 inline constexpr int kMaxTokens = 10'000;
-// Shorter ones can be guessed.
+// Shorter tokens could be guessed.
 inline constexpr size_t kMinTokenBytes = 16;
 inline constexpr size_t kMaxTokenBytes = 256;
 
 // Immutable; thread-safe.
 class TokenTable {
  public:
-  // INVALID_ARGUMENT with the line at fault, which is not quoted: it may hold a token. A text
-  // without tokens is an error too.
+  // Parses the text. INVALID_ARGUMENT gives the number of the malformed line, but does not quote
+  // it, because it may hold a token. A text without tokens is an error too.
   static absl::StatusOr<TokenTable> Parse(absl::string_view text);
 
-  // nullopt for a token that is not in the table. Under a microsecond.
+  // Returns the role of a token, or nullopt if it is not in the table. Takes under a microsecond.
   std::optional<Role> RoleOf(absl::string_view token) const;
 
   int size() const { return static_cast<int>(roles_.size()); }
-  // Whether the text held a token itself, not only digests, so that its readers could use it.
+  // Returns whether the text held a token itself, not only digests, so that whoever reads the text
+  // could use the token.
   bool holds_secrets() const { return holds_secrets_; }
 
  private:
@@ -48,7 +49,8 @@ class TokenTable {
   static Digest DigestOf(absl::string_view token);
   absl::Status AddLine(absl::string_view line);
 
-  // Keyed by the first eight bytes of the digest; a second token with the same ones is refused.
+  // Entries of roles_, which is keyed by the first eight bytes of the digest. A second token with
+  // the same eight bytes is rejected.
   struct Entry {
     Digest digest;
     Role role;

@@ -11,8 +11,8 @@
 namespace phimap {
 namespace {
 
-// Minimum reservation of a build, for rows of any width. It is not always the reservation for one
-// column: pools of wider rows are shorter. So widths are tried over their whole range.
+// Smallest reservation of a build over all row widths. A width of one column does not always need
+// the least, because pools of wider rows are shorter. So this tries widths over their whole range.
 int64_t LeastReservedBytes(const BuildSpec& spec, int threads) {
   std::optional<int64_t> least;
   for (int64_t columns = 1; columns <= kMaxColumns; columns *= 2) {
@@ -23,7 +23,7 @@ int64_t LeastReservedBytes(const BuildSpec& spec, int threads) {
   return least.value_or(0);
 }
 
-// A build that shares the threads of all builds with the others that compute at the moment.
+// Divides the build threads evenly among the builds that are computing now.
 class SharedCores final : public BuildMonitor {
  public:
   SharedCores(BuildJob& job, int threads, std::atomic<int>& computing)
@@ -50,7 +50,7 @@ absl::Status BuildComputation::CheckEverFits(const BuildSpec& spec) const {
 }
 
 absl::Status BuildComputation::Add(BuildJob& job, const ExamplesView& rows) {
-  // Before yielding: a block that was withdrawn comes here on a thread that must not wait.
+  // Checks before yielding, because a withdrawn block is run here by a thread that must not wait.
   if (const BuildSnapshot now = job.Snapshot(); IsFinished(now.state)) return now.error;
   job.YieldIfDue();
   std::optional<BuildJob::Work>* work = job.BeginWork();
@@ -75,7 +75,7 @@ absl::StatusOr<BuildJob::Work> BuildComputation::NewWork(const BuildSpec& spec,
                                                          const ExamplesView& first) {
   const int64_t columns = SampleColumns(first);
   PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckExamples(first.kind(), columns)));
-  // The length of the stream is not known.
+  // Reserves for a full-length stream: its real length is not known yet.
   PHIMAP_ASSIGN_OR_RETURN(
       MemoryBudget::Reservation memory,
       memory_.Reserve(ReservedBytes(spec, first.kind(), columns, options_.threads)));
@@ -97,7 +97,7 @@ absl::StatusOr<BuiltVersion> BuildComputation::Compute(BuildJob& job) {
   absl::StatusOr<BuiltVersion> built =
       CatchOutOfMemory<absl::StatusOr<BuiltVersion>>([&]() -> absl::StatusOr<BuiltVersion> {
         PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<KernelSource> source, SourceOf(job.spec()));
-        // A stream without a block: BuildVersion knows what to say to that.
+        // The stream had no block: BuildVersion returns the right error for an empty sample.
         SharedCores monitor(job, options_.threads, computing_);
         if (!work->has_value()) {
           return BuildVersion(job.spec(), StreamSample(job.spec(), 1), monitor, source.get());

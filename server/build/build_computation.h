@@ -1,4 +1,5 @@
-// The arithmetic of builds: rows of a stream become a sample, and the sample a version.
+// The computations of builds: turns the rows of a stream into a sample, and the sample into a
+// version.
 #ifndef PHIMAP_SERVER_BUILD_BUILD_COMPUTATION_H_
 #define PHIMAP_SERVER_BUILD_BUILD_COMPUTATION_H_
 
@@ -17,44 +18,44 @@
 
 namespace phimap {
 
-// Runs the computation of builds, which share the threads if several compute at once. Thread-safe;
-// one call at a time per job.
+// Runs the computations of builds. Builds that compute concurrently share the threads. Thread-safe,
+// but at most one call at a time per job.
 class BuildComputation {
  public:
   struct Options {
     // Threads that all builds share.
     int threads = 1;
-    // Finds the services that compute remote kernels; null: none are listed.
+    // Finds the services that compute remote kernels. Null if none are configured.
     const KernelServices* kernels = nullptr;
     std::function<BuildJob::Clock::time_point()> now;
   };
-  // `memory`, `metrics` and what the options name outlive it.
+  // `memory`, `metrics` and everything that `options` points to must outlive this object.
   BuildComputation(Options options, MemoryBudget& memory, const BuildMetrics& metrics)
       : options_(std::move(options)), memory_(memory), metrics_(metrics) {}
 
-  // Whether the kernel is computed here or by a service that is listed: FAILED_PRECONDITION
-  // (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel").
+  // Checks that phimap or a configured kernel service computes the kernel. Otherwise returns
+  // FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel").
   absl::Status CheckKernel(const BuildSpec& spec) const { return SourceOf(spec).status(); }
-  // RESOURCE_EXHAUSTED for a build that can never fit into the memory, whatever its rows.
+  // Returns RESOURCE_EXHAUSTED for a build that can never fit into memory, whatever its rows.
   absl::Status CheckEverFits(const BuildSpec& spec) const;
 
-  // Takes a block of rows into the job's sample; the first block reserves its memory. On a build
-  // thread, unless the job has ended.
+  // Adds a block of rows to the job's sample. The first block reserves the build's memory. Runs on
+  // a build thread, unless the job has ended.
   absl::Status Add(BuildJob& job, const ExamplesView& rows);
-  // The version, when all rows are there. On a build thread.
+  // Computes the version once all rows have arrived. Runs on a build thread.
   absl::StatusOr<BuiltVersion> Compute(BuildJob& job);
 
  private:
   absl::Status Take(const BuildSpec& spec, std::optional<BuildJob::Work>& work,
                     const ExamplesView& rows);
   absl::StatusOr<BuildJob::Work> NewWork(const BuildSpec& spec, const ExamplesView& first);
-  // The service that computes the kernel; null if none does.
+  // Returns the source of a remote kernel's values, or null if no service computes the kernel.
   absl::StatusOr<std::unique_ptr<KernelSource>> SourceOf(const BuildSpec& spec) const;
 
   const Options options_;
   MemoryBudget& memory_;
   const BuildMetrics& metrics_;
-  // Builds that compute at the moment.
+  // Number of builds that are computing now.
   std::atomic<int> computing_{0};
 };
 

@@ -1,4 +1,4 @@
-// Errors with which builds are refused or ended.
+// Errors that reject or end builds.
 #ifndef PHIMAP_SERVER_BUILD_BUILD_ERROR_H_
 #define PHIMAP_SERVER_BUILD_BUILD_ERROR_H_
 
@@ -11,42 +11,42 @@
 
 namespace phimap {
 
-// Delay after which a client that was refused for lack of capacity may come back.
+// Delay after which a client that was rejected for lack of capacity may retry.
 inline constexpr int64_t kBuildRetryDelayMs = 5000;
 
-// Whether the same build may succeed later: RESOURCE_EXHAUSTED, UNAVAILABLE and ABORTED pass by
-// waiting.
+// Returns whether a retry of the same build may succeed later: RESOURCE_EXHAUSTED, UNAVAILABLE and
+// ABORTED are transient.
 bool IsTransient(const absl::Status& error);
 
-// ALREADY_EXISTS: the id is known with another spec.
+// ALREADY_EXISTS: the id belongs to a build with another spec.
 absl::Status OtherSpec(const BuildId& id);
 // ABORTED: the build's stream is still open.
 absl::Status StillOpen(const BuildId& id);
-// DATA_LOSS: the client counted `sent` rows, `came` came.
+// DATA_LOSS: the client sent `sent` rows, but `came` arrived.
 absl::Status WrongRowCount(int64_t sent, int64_t came);
-// RESOURCE_EXHAUSTED: `unfinished` builds are as many as may be.
+// RESOURCE_EXHAUSTED: the number of unfinished builds has reached `limit`.
 absl::Status TooManyBuilds(int unfinished, int limit);
-// UNAVAILABLE; `what` is the message.
+// UNAVAILABLE: the server is shutting down. `what` is the message.
 absl::Status ShuttingDown(absl::string_view what);
 // CANCELLED: CancelBuild ended it.
 absl::Status CancelledByCall();
-// The server ended before the build was done, and no client waited for it.
+// ABORTED: the server ended before the build was done, and no client was waiting for it.
 absl::Status AbortedByRestart();
-// NOT_FOUND.
+// NOT_FOUND: the mapping has no build with this id.
 absl::Status NoSuchBuild(const BuildId& id);
-// RESOURCE_EXHAUSTED.
+// RESOURCE_EXHAUSTED: the machine has not enough memory for the build.
 absl::Status OutOfMemory();
 
-// An error of a block with the row counted from the stream's begin too, in its message and as
-// "stream_row": a number within a block locates nothing in a file of millions. Unchanged if no row
-// is at fault.
+// Adds the row's number in the whole stream to an error about a row of a block, in the message and
+// as metadata "stream_row": a number within a block locates nothing in a file of millions of rows.
+// Returns `status` unchanged if it names no row.
 absl::Status InStream(const absl::Status& status, int64_t rows_before);
 
-// An error of BuildVersion with its field counted from the request's root: the core names fields of
-// BuildSpec ("spec.landmarks", "kernel"), which is "spec" in BuildRequest.
+// Prefixes the field of an error from BuildVersion with "spec.". The core names fields of BuildSpec
+// ("spec.landmarks", "kernel"), and BuildRequest holds the BuildSpec in its field "spec".
 absl::Status FromRequestRoot(const absl::Status& status);
 
-// Runs `step`; OutOfMemory if it throws std::bad_alloc.
+// Runs `step` and returns its result, or OutOfMemory() if it throws std::bad_alloc.
 template <typename Result, typename Step>
 Result CatchOutOfMemory(const Step& step) {
   try {

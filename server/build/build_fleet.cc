@@ -1,5 +1,5 @@
-// BuildManager, where several servers share the store: ownership of builds, and knowledge of builds
-// that others run.
+// The part of BuildManager that is for several servers on one store: it claims builds, and follows
+// builds that other servers run.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -18,10 +18,11 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Time for which CancelBuild waits for the server that runs the build.
+// How long CancelBuild waits for the server that runs the build to cancel it.
 constexpr absl::Duration kCancelWait = absl::Seconds(2);
 constexpr absl::Duration kCancelPoll = absl::Milliseconds(100);
-// After its lease, the claim of a build whose client would stream it again, and has not.
+// How long after its lease has expired a followed build's claim is kept, in case its client streams
+// the build again.
 constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
 BuildSnapshot SnapshotOf(const BuildClaim& claim) {
@@ -74,10 +75,10 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Claim(const std::shared_p
     return AttachElsewhere(id, job->spec_digest(), taken->claim);
   }
   job->set_claim_epoch(taken->claim.claimant.epoch);
-  // The build may have ended on another server between the query and the claim.
+  // The build may have ended on another server between the look-up in the store and the claim.
   absl::StatusOr<StoredBuild> stored = ReadStored(id);
   if (absl::IsNotFound(stored.status())) {
-    // A cancellation before the claim released none.
+    // A cancellation that came before the claim could not release it, so it is released now.
     if (IsFinished(job->Snapshot().state)) ReleaseSoon(*job);
     return Attachment{job, /*attached=*/false};
   }
@@ -142,7 +143,7 @@ void BuildManager::ReleaseClaims() {
     std::swap(releases, to_release_);
   }
   for (const BuildClaims::Renewal& claim : releases) {
-    // Otherwise its lease ends by itself.
+    // If this fails, the claim's lease expires by itself.
     store_.claims()->Release(claim.mapping, claim.build_id, claim.epoch).IgnoreError();
   }
 }
@@ -159,8 +160,8 @@ void BuildManager::RenewClaims() {
   for (size_t i = 0; renewed.ok() && i < jobs.size(); ++i) {
     const BuildId& id = jobs[i]->id();
     if ((*renewed)[i] == BuildClaims::Renewed::kCancelled) CancelNow(jobs[i]);
-    // A build that is publishing may have lost its claim because it has been published. The store
-    // decides.
+    // A publishing build may have lost its claim because it is already published. End is a no-op
+    // for it; the store decides.
     if ((*renewed)[i] == BuildClaims::Renewed::kLost) {
       End(jobs[i], {BuildEvent::kCancel, BuildTakenOver(id.mapping, id.build_id), Keep::kNothing});
     }
@@ -193,7 +194,7 @@ void BuildManager::LookElsewhere(BuildJob& job) {
   const BuildId& id = job.id();
   const absl::StatusOr<std::optional<BuildClaim>> claim =
       store_.claims()->Find(id.mapping, id.build_id);
-  // While the store is away nothing is known; the client waits on.
+  // Nothing is known while the store is unavailable, so the client keeps waiting.
   if (!claim.ok()) return;
   if (claim->has_value() && !(*claim)->over()) return job.ShowElsewhere(SnapshotOf(**claim));
   absl::StatusOr<StoredBuild> stored = ReadStored(id);
@@ -210,7 +211,7 @@ void BuildManager::EndBuildsOfTheDead() {
   const absl::StatusOr<std::vector<BuildClaim>> claims = store_.claims()->List("");
   if (!claims.ok()) return;
   for (const BuildClaim& claim : *claims) {
-    // For a second lease, a client that followed it from another server may stream it again.
+    // For one more lease, a client that followed the build from another server may stream it again.
     if (claim.over_for < options_.lease) continue;
     if (claim.cancelled) {
       RecordForTheDead(claim, CancelledByCall()).IgnoreError();
@@ -223,7 +224,7 @@ void BuildManager::EndBuildsOfTheDead() {
 }
 
 absl::Status BuildManager::RecordForTheDead(const BuildClaim& claim, const absl::Status& error) {
-  // Never over a build that runs here.
+  // Never takes over a build that runs on this server.
   if (Find({claim.mapping, claim.build_id}) != nullptr) return absl::OkStatus();
   PHIMAP_ASSIGN_OR_RETURN(const BuildClaims::Taken taken,
                           store_.claims()->Take(claim.mapping, claim.build_id, claim.spec_digest,

@@ -10,13 +10,14 @@
 namespace phimap {
 namespace {
 
-// Observers hear of progress at these steps, and of every change of state at once.
+// Observers are notified of progress in these steps, and of every change of state at once.
 constexpr int64_t kRowStep = 65536;
 constexpr double kFractionStep = 0.01;
-// Share of the work after which the remaining time is estimated.
+// Fraction of the work from which on the remaining time is estimated.
 constexpr double kEstimatedFrom = 0.03;
 
-// Name, in the metrics, of the time in a state. The phases of kComputing come with its checkpoints.
+// Name under which the metrics count the time in a state. Empty for kComputing, whose checkpoints
+// name its phases, and for finished states.
 absl::string_view PhaseOf(BuildState state) {
   switch (state) {
     case BuildState::kReceiving:
@@ -79,7 +80,7 @@ BuildSnapshot BuildJob::Snapshot() const {
 
 void BuildJob::Subscribe(std::weak_ptr<BuildObserver> observer) {
   MutexLock lock(&mutex_);
-  // Removes observers that have gone, so that attaching again and again does not add up.
+  // Removes expired observers, so that they do not pile up when clients attach again and again.
   std::erase_if(observers_, [](const auto& old) { return old.expired(); });
   observers_.push_back(std::move(observer));
 }
@@ -108,7 +109,7 @@ bool BuildJob::Move(BuildEvent event, absl::Status error,
   if (!next.has_value()) return false;
   Gauge(snapshot_.state).Decrement();
   Gauge(*next).Increment();
-  // A phase that was broken off says nothing about how long it takes.
+  // An interrupted phase says nothing about how long the phase takes.
   if (*next == BuildState::kFailed || *next == BuildState::kCancelled) timed_phase_.clear();
   EnterPhase(PhaseOf(*next));
   snapshot_.state = *next;

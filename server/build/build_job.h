@@ -1,7 +1,7 @@
 // One build: its spec, the part of its stream that it keeps, its state, and its observers.
 //
-// Thread-safety: all methods may be called from any thread. The sample belongs to the one build
-// thread between BeginWork and EndWork.
+// Thread-safe. Between BeginWork and EndWork, the sample belongs to the build thread that called
+// BeginWork.
 #ifndef PHIMAP_SERVER_BUILD_BUILD_JOB_H_
 #define PHIMAP_SERVER_BUILD_BUILD_JOB_H_
 
@@ -39,16 +39,16 @@ struct BuildId {
   }
 };
 
-// A client's order of a build.
+// What a client asks to build.
 struct BuildOrder {
   BuildSpec spec;
-  // Time for which the version lives after its last use.
+  // How long the version lives after its last use.
   absl::Duration ttl = absl::InfiniteDuration();
 
   BuildOrder() = default;
   BuildOrder(BuildSpec the_spec, absl::Duration the_ttl = absl::InfiniteDuration())  // NOLINT
       : spec(std::move(the_spec)), ttl(the_ttl) {}
-  // Tells orders apart, for builds that are repeated.
+  // Returns a digest that tells whether a repeated Build asks for the same thing.
   std::string Digest() const;
 };
 
@@ -59,19 +59,19 @@ struct BuildSnapshot {
   int64_t rows_received = 0;
   std::string phase;
   double fraction = 0;
-  // Estimated computing time left, from the progress so far; 0: not known.
+  // Estimated computing time left, extrapolated from the progress so far. 0 if not known.
   double seconds_left = 0;
-  // Set when done.
+  // Set if the build is done.
   std::shared_ptr<const CertifiedVersion> version;
-  // Set if the build failed or was cancelled; otherwise OK.
+  // Not OK if the build failed or was cancelled.
   absl::Status error;
 };
 
-// Told that a build has changed; reads Snapshot when it suits.
+// Is notified when a build has changed, and may read Snapshot at any later time.
 class BuildObserver {
  public:
   virtual ~BuildObserver() = default;
-  // On the thread that changed the build, no lock held. Must not block.
+  // Called on the thread that changed the build, with no lock held. Must not block.
   virtual void OnBuildChanged() = 0;
 };
 
@@ -79,16 +79,17 @@ class BuildJob final : public BuildMonitor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // The work of a build thread.
+  // The data that a build thread works on.
   struct Work {
     StreamSample sample;
     MemoryBudget::Reservation memory;
   };
 
-  // A new build, receiving. The job yields by `quantum` between blocks and between tiles.
+  // Creates a new build in state kReceiving. Between blocks and between tiles, the job yields
+  // whenever `quantum` is used up.
   BuildJob(BuildId id, BuildOrder order, std::string spec_digest, Clock::time_point now,
            WorkQuantum quantum, const BuildMetrics& metrics);
-  // A build that ended before and was looked up, or that another server runs.
+  // Represents a build that has ended and was read from the store, or that another server runs.
   BuildJob(BuildSnapshot snapshot, std::string spec_digest, const BuildMetrics& metrics);
   ~BuildJob() override;
 
@@ -97,45 +98,49 @@ class BuildJob final : public BuildMonitor {
   absl::Duration ttl() const { return order_.ttl; }
   const std::string& spec_digest() const { return spec_digest_; }
   BuildSnapshot Snapshot() const;
-  // Tells `observer` of every change from now on, for as long as it lives.
+  // Notifies `observer` of every change from now on, for as long as the observer lives.
   void Subscribe(std::weak_ptr<BuildObserver> observer);
 
-  // Set when this job represents a build of another server.
+  // Replaces the snapshot of a job that represents another server's build, and notifies observers.
   void ShowElsewhere(BuildSnapshot snapshot);
-  // Whether a client would stream it again: it still receives, or a stream of this server waits.
+  // Returns whether a client could stream the build again: the build still receives rows, or a
+  // stream on this server waits for its result.
   bool IsFollowed() const;
-  // Since which taking this server has the build's claim; 0 while it has none.
+  // Epoch of this server's claim on the build; 0 while this server holds no claim.
   int64_t claim_epoch() const { return claim_epoch_.load(); }
   void set_claim_epoch(int64_t epoch) { claim_epoch_.store(epoch); }
 
-  // Moves on; false, and nothing changes, when the event may not happen now. With kAbandon, kFail
-  // and kCancel comes the error, with kPublished the version. Announce must follow: between the
-  // two, the caller brings about the state that observers will be told.
+  // Changes the state. Returns false, and changes nothing, if `event` is illegal in the current
+  // state. kAbandon, kFail and kCancel need `error`, kPublished needs `version`. The caller must
+  // call Announce afterwards. Between the two calls, it makes true whatever observers may conclude
+  // from the new state.
   [[nodiscard]] bool Move(BuildEvent event, absl::Status error = absl::OkStatus(),
                           std::shared_ptr<const CertifiedVersion> version = nullptr);
-  // Frees the memory that a finished build no longer needs, and notifies the observers. No lock may
-  // be held.
+  // Frees the memory that a finished build no longer needs, and notifies the observers. The caller
+  // must hold no lock.
   void Announce();
-  // Sets both at once, for changes that do not end the build.
+  // Calls Move and Announce, for changes that do not end the build.
   [[nodiscard]] bool Apply(BuildEvent event);
 
-  // Before a block, on the build thread that will take it: lets Transforms pass when it is time.
+  // Yields to Transforms if the quantum is used up. Called before a block, by the build thread that
+  // will add it.
   void YieldIfDue() { quantum_.YieldIfDue(); }
-  // Takes the sample for the calling build thread: a pointer to the job's work, which is empty
-  // before the first block. Null when the build is finished; there is nothing to do then, and
-  // EndWork is not called.
+  // Gives the calling build thread exclusive use of the job's work, which is empty before the first
+  // block. Returns null if the build has finished; then there is nothing to do, and EndWork must
+  // not be called.
   std::optional<Work>* BeginWork();
-  // Gives it back. If the build was finished meanwhile its memory is freed.
+  // Ends the exclusive use that BeginWork gave. Frees the work if the build has finished meanwhile.
   void EndWork(Clock::time_point now, int64_t rows_added);
-  // Time since which a client that should send has sent nothing; nullopt if no input is expected.
+  // Returns the time since which a client that should send rows has been silent, or nullopt if the
+  // build is not waiting for rows.
   std::optional<Clock::time_point> WaitingSince() const;
 
-  // BuildMonitor. CANCELLED when the build was finished from outside.
+  // BuildMonitor. Returns CANCELLED if the build has already ended, for example by CancelBuild.
   absl::Status Checkpoint(absl::string_view phase, double fraction) override;
 
  private:
   void NotifyObservers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Counts the time of the phase that ends here; "" is not a phase.
+  // Records the duration of the current phase and starts `phase`; "" means no phase.
   void EnterPhase(absl::string_view phase) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double SecondsLeft(double fraction) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   prometheus::Gauge& Gauge(BuildState state) const;
@@ -148,21 +153,21 @@ class BuildJob final : public BuildMonitor {
 
   mutable Mutex mutex_;
   BuildSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
-  // Rows and share of the work in the last notification of observers.
+  // Rows and fraction of the work at the last notification of observers.
   int64_t told_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   double told_fraction_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Name, in the metrics, of the time since phase_begin_.
+  // Name under which the metrics count the time since phase_begin_.
   std::string timed_phase_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point phase_begin_ ABSL_GUARDED_BY(mutex_);
-  // Start of computing.
+  // Time at which computing started.
   Clock::time_point computing_since_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<BuildObserver>> observers_ ABSL_GUARDED_BY(mutex_);
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
   Clock::time_point last_activity_ ABSL_GUARDED_BY(mutex_);
 
-  // Owned by the working thread while working_, else guarded by mutex_.
+  // Owned by the working thread while working_ is true, else guarded by mutex_.
   std::optional<Work> work_;
-  // Used by the thread that works or is about to; there is one at a time.
+  // Used only by the thread that works or is about to; there is at most one at a time.
   WorkQuantum quantum_;
 };
 

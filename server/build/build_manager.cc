@@ -21,7 +21,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Finished builds that stay in memory; older ones are read from the store.
+// Number of finished builds that stay in memory. Older ones are read from the store.
 constexpr size_t kRemembered = 64;
 
 }  // namespace
@@ -87,7 +87,7 @@ std::optional<absl::StatusOr<BuildManager::Attachment>> BuildManager::AttachToKn
     if (snapshot.state != BuildState::kFailed || !IsTransient(snapshot.error)) {
       if (job->spec_digest() != digest) return OtherSpec(id);
       if (snapshot.state == BuildState::kReceiving) return StillOpen(id);
-      // Only the store knows whether others have deleted the version of a finished build.
+      // Only the store knows whether another server has deleted the version of a finished build.
       const bool ask = snapshot.state == BuildState::kDone && store_.claims() != nullptr;
       if (!ask) return Attachment{job, /*attached=*/true};
     }
@@ -126,7 +126,7 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
                                                              const BuildOrder& order,
                                                              const std::string& digest) {
   MutexLock lock(&mutex_);
-  // Another stream may have entered while the store was asked.
+  // Another stream may have entered this id during the look-up in the store.
   std::optional<absl::StatusOr<Attachment>> known = AttachToKnown(id, digest);
   if (known.has_value()) return *std::move(known);
   PHIMAP_RETURN_IF_ERROR(computation_.CheckEverFits(order.spec));
@@ -156,12 +156,12 @@ void BuildManager::Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
 void BuildManager::Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job,
                          JobQueue::Task task) {
   queue.Submit(job, std::move(task));
-  // If the job ended before Submit, its own Withdraw found nothing.
+  // If the job ended before Submit, the Withdraw that ended it did not find this task.
   if (IsFinished(job->Snapshot().state)) Withdraw(*job);
 }
 
 void BuildManager::Withdraw(const BuildJob& job) {
-  // Run here, a piece finds that its job has ended and only says so to whom it must.
+  // Run here, the task finds that its job has ended, so it only reports that to its caller.
   for (JobQueue* queue : {&ingest_queue_, &compute_queue_}) {
     if (const JobQueue::Task task = queue->Withdraw(&job)) task();
   }
@@ -193,7 +193,7 @@ void BuildManager::Run(const std::shared_ptr<BuildJob>& job) {
       [&] { return Publish(*job, *std::move(built)); });
   if (!version.ok()) return Fail(job, version.status());
   metrics_.seconds->Observe(std::chrono::duration<double>(Clock::now() - started).count());
-  // Only this thread ends a build that is publishing.
+  // Cannot fail: only this thread ends a publishing build.
   PHIMAP_CHECK(End(job, {BuildEvent::kPublished, absl::OkStatus(), Keep::kInMemory,
                          std::make_shared<const CertifiedVersion>(*std::move(version))}));
 }
@@ -212,7 +212,7 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   request.rows_received = job.Snapshot().rows_received;
   request.claimant = ClaimantOf(job);
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store_.Publish(request, built.bytes));
-  // The version stands whether or not its name can be read now; the registry logs that.
+  // The version is published even if its name cannot be read now; the registry logs that error.
   registry_.CatchUp().IgnoreError();
   return CertifiedVersion{std::move(record), std::move(built.certificate),
                           built.provenance.standardize, built.provenance.seed,
@@ -233,7 +233,7 @@ void BuildManager::RecordFailure(const BuildJob& job, const absl::Status& error)
   record.claimant = ClaimantOf(job);
   const absl::Status recorded = store_.RecordFailedBuild(record);
   if (recorded.ok()) return;
-  // The client has its answer all the same; only a later look at this build will miss it.
+  // The client still gets its answer; only later look-ups of this build will not find it.
   const LoggedError why = ErrorForLog(recorded);
   logger_.Log(LogLevel::kWarning, "build_record_failed",
               {{"mapping", job.id().mapping},
@@ -246,7 +246,7 @@ void BuildManager::RecordFailure(const BuildJob& job, const absl::Status& error)
 bool BuildManager::End(const std::shared_ptr<BuildJob>& job, Ending ending) {
   {
     MutexLock lock(&mutex_);
-    // In one step: when observers see that the build has ended, its id and its place are free.
+    // One critical section: when observers see that the build has ended, its id and place are free.
     if (!job->Move(ending.event, ending.error, std::move(ending.version))) return false;
     --unfinished_;
     ++pending_;
@@ -319,11 +319,12 @@ std::shared_ptr<BuildJob> BuildManager::Find(const BuildId& id) const {
 absl::StatusOr<BuildSnapshot> BuildManager::Get(const BuildId& id) {
   const std::shared_ptr<BuildJob> job = Find(id);
   const bool shared = store_.claims() != nullptr;
-  // Another server may have deleted the version of one that is done.
+  // Another server may have deleted the version of a finished build.
   if (job != nullptr && !(shared && job->Snapshot().state == BuildState::kDone)) {
     return job->Snapshot();
   }
-  // Before the store: a build that ends between the two is found there.
+  // Looks for a claim before asking the store: a build that ends between the two is found in the
+  // store.
   if (job == nullptr) {
     absl::StatusOr<BuildSnapshot> elsewhere = GetElsewhere(id);
     if (!absl::IsNotFound(elsewhere.status())) return elsewhere;
@@ -399,8 +400,8 @@ void BuildManager::WatchIdle() {
 }
 
 void BuildManager::Drain(Clock::time_point deadline) {
-  // Streams are cut at this deadline, or shortly before: builds whose client is there now count as
-  // followed to the end.
+  // Streams are cut at this deadline or shortly before it. So a build whose client is connected now
+  // counts as followed to the end.
   std::set<std::shared_ptr<BuildJob>> followed;
   for (std::shared_ptr<BuildJob>& job : Unfinished()) {
     if (job->IsFollowed()) followed.insert(std::move(job));
@@ -421,8 +422,7 @@ void BuildManager::Drain(Clock::time_point deadline) {
       End(job, {BuildEvent::kCancel, AbortedByRestart(), Keep::kInStore});
     }
   }
-  // Builds that are publishing end soon by themselves, and so do calls that only look up builds or
-  // ask the store.
+  // Publishing builds end soon by themselves, and so do pending look-ups and calls to the store.
   {
     MutexLock lock(&mutex_);
     while (unfinished_ + pending_ > 0) changed_.Wait(&mutex_);

@@ -1,17 +1,17 @@
-// All builds of this process: who may start one, who may follow one, and the threads that do the
-// work.
+// All builds of this process: starts builds, lets clients follow them, and owns the threads that do
+// the work.
 //
-// A build is known by (mapping, build_id) from Begin until it is forgotten. One that ends before
-// `finish` is forgotten at once and leaves no trace, unless CancelBuild ended it. One that ends
-// after is remembered for a while in memory and for kBuildRetention in the store, so that a
-// repeated Build finds its result; an error that passes by waiting (no disk space, no memory) is
-// not recorded, and the same id may be used again.
+// A build is known by (mapping, build_id) from Begin until it is forgotten. A build that ends
+// before `finish` is forgotten at once and leaves no record, unless CancelBuild ended it. A build
+// that ends after `finish` is kept for a while in memory and for kBuildRetention in the store, so
+// that a repeated Build finds its result. Transient errors (no disk space, no memory) are not
+// recorded, and the same id may be used again.
 //
 // Requires:   store, registry, pools and metrics outlive the manager; Drain before destruction.
-// Guarantees: rows are taken and versions computed on build threads, the store is called on those
-//             and on the store pool; no method but those marked "Blocking" waits for either. The
-//             version of a build whose end was announced is durable and is the mapping's newest for
-//             every Transform that starts afterwards.
+// Guarantees: rows are added and versions computed on build threads. The store is called on build
+//             threads and on the store pool. Only methods marked "Blocking" wait for these threads
+//             or for the store. When the end of a build is announced, its version is durable, and
+//             is the mapping's newest for every Transform that starts afterwards.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_
 #define PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_
@@ -52,27 +52,29 @@ class BuildManager {
   using Clock = BuildJob::Clock;
 
   struct Options {
-    // Maximum number of unfinished builds, including builds that still receive rows.
+    // Maximum number of unfinished builds, including those that still receive rows.
     int max_builds = 16;
     int64_t memory_bytes = int64_t{4} << 30;
-    // Time for which a client may be silent before `finish`.
+    // How long a client may be silent before it sends `finish`.
     absl::Duration idle_timeout = absl::Minutes(5);
-    // Builds that compute at the same time; further ones wait in state queued. While fewer compute
-    // they share as many threads.
+    // Maximum number of builds that compute at the same time; further builds wait in state kQueued.
+    // Also the number of threads that the computing builds share.
     int compute_threads = 1;
-    // Threads that take rows.
+    // Threads that add rows to samples.
     int ingest_threads = 1;
-    // Finds the services that compute remote kernels; outlives the manager. Null: none are listed.
+    // Finds the services that compute remote kernels; must outlive the manager. Null if none are
+    // configured.
     const KernelServices* kernels = nullptr;
-    // Time for which a build stays this server's, in a store that several share, when its claim
-    // cannot be renewed.
+    // How long this server keeps a build whose claim it cannot renew. Only for stores that several
+    // servers share.
     absl::Duration lease = absl::Seconds(15);
-    // Interval at which claims are renewed and builds of other servers are looked at; shorter than
-    // `lease`.
+    // Interval at which claims are renewed and the builds of other servers are polled. Must be
+    // shorter than `lease`.
     absl::Duration renew_every = absl::Seconds(1);
     std::function<Clock::time_point()> now = [] { return Clock::now(); };
-    // Called on build threads, between tiles and between blocks, by each build that has worked for
-    // `quantum` since it last called: lets Transforms pass. 0: before each tile and each block.
+    // Yields to Transforms. Each build calls it on its build thread, between tiles and between
+    // blocks, after it has worked for `quantum` since its last call. If `quantum` is 0, it is
+    // called before each tile and each block.
     std::function<void()> yield = [] {};
     WorkQuantum::Clock::duration quantum = WorkQuantum::kDefault;
   };
@@ -84,80 +86,85 @@ class BuildManager {
 
   struct Attachment {
     std::shared_ptr<BuildJob> job;
-    // The id was known: the caller follows the job and sends nothing.
+    // The build already existed: the caller follows the job and sends no rows.
     bool attached = false;
   };
-  // Starts a build or finds the one with this id. `done` is called exactly once, here or later on a
-  // store thread. Errors: ALREADY_EXISTS (known with another spec), ABORTED (its stream is still
-  // open), RESOURCE_EXHAUSTED (too many builds; one that can never fit into the memory, whatever
-  // its rows), UNAVAILABLE (shutting down). REQUIRES: spec.Validate() is OK.
-  // The version lives for `ttl` after its last use; a build with another one has another spec.
+  // Starts a build, or attaches to the build with this id. `done` is called exactly once, before
+  // Begin returns or later on a store thread. Errors: ALREADY_EXISTS (the id has another spec),
+  // ABORTED (its stream is still open), RESOURCE_EXHAUSTED (too many builds, or a build that can
+  // never fit into memory, whatever its rows), UNAVAILABLE (shutting down). REQUIRES:
+  // spec.Validate() is OK. The version lives for `ttl` after its last use. `ttl` counts as part of
+  // the spec: another `ttl` is another spec.
   void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done,
              absl::Duration ttl = absl::InfiniteDuration());
-  // Takes a block of rows; one at a time for each job. `done` is called exactly once, mostly on a
-  // build thread; `rows` stays readable until then. An error has ended the build.
+  // Adds a block of rows; at most one call at a time per job. `done` is called exactly once,
+  // usually on a build thread; `rows` must stay readable until then. On error, the build has ended.
   void Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
            std::function<void(absl::Status)> done);
-  // Whether the kernel of `spec` is computed here or by a service that is listed:
-  // FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel"). Begin makes this check
-  // first.
+  // Checks that phimap or a configured kernel service computes the kernel of `spec`. Otherwise
+  // returns FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel"). Begin makes this
+  // check first.
   absl::Status CheckKernel(const BuildSpec& spec) const;
-  // The stream is complete. DATA_LOSS (reason ROW_COUNT_MISMATCH) if another number of rows came,
-  // which ends the build.
+  // Ends the stream and queues the build for computing. Ends the build with DATA_LOSS
+  // (ROW_COUNT_MISMATCH) if the number of rows received is not `row_count`.
   absl::Status Finish(const std::shared_ptr<BuildJob>& job, int64_t row_count);
-  // The stream broke, or is at fault. Ends the build with `error` if it was still receiving; else
-  // nothing happens.
+  // Ends the build with `error` if it is still receiving, because its stream broke or was invalid.
+  // No-op otherwise.
   void Abandon(const std::shared_ptr<BuildJob>& job, const absl::Status& error);
 
-  // State of a build. Blocking. NOT_FOUND.
+  // Returns the state of a build, or NOT_FOUND. Blocking.
   absl::StatusOr<BuildSnapshot> Get(const BuildId& id);
-  // Cancels a build that is not finished or publishing, and returns its state. Blocking. NOT_FOUND.
+  // Cancels a build unless it has finished or is publishing, and returns its state, or NOT_FOUND.
+  // Blocking.
   absl::StatusOr<BuildSnapshot> Cancel(const BuildId& id);
-  // Memory that unfinished builds may take together.
+  // Memory limit of all unfinished builds together.
   int64_t memory_limit_bytes() const { return options_.memory_bytes; }
   int compute_threads() const { return options_.compute_threads; }
-  // Returns the builds in memory, newest first; only builds of `mapping`, unless it is empty.
+  // Returns the builds in memory, newest first. An empty `mapping` means those of all mappings.
   std::vector<BuildSnapshot> List(absl::string_view mapping) const;
 
-  // Returns the builds of this server, followed by the builds that other servers run. Blocking.
+  // Returns the builds of this server, followed by those that other servers run. Blocking.
   absl::StatusOr<std::vector<BuildSnapshot>> ListAll(absl::string_view mapping) const;
 
-  // Version `number` of a mapping was deleted, or all of them (nullopt): the builds that made them
-  // are forgotten, as the store has forgotten them.
+  // Forgets the build of version `number` of a mapping, or of all its versions if nullopt. Called
+  // when these versions were deleted; the store has forgotten their builds too.
   void VersionsGone(absl::string_view mapping, std::optional<int64_t> number);
 
-  // Resources that builds and imports share: their memory budget, and the time for which a client
-  // may be silent.
+  // Resources that builds and imports share: the memory budget, and the limit on a client's
+  // silence.
   MemoryBudget& memory() { return memory_; }
   absl::Duration idle_timeout() const { return options_.idle_timeout; }
 
-  // Ends builds whose client has been silent for idle_timeout: DEADLINE_EXCEEDED. A thread of the
-  // manager calls it; so do tests, after moving the clock.
+  // Ends builds whose client has been silent for idle_timeout, with DEADLINE_EXCEEDED. Called by a
+  // thread of the manager, and by tests after they have moved the clock.
   void EndIdleBuilds();
-  // Renews the claims of this server's builds, ends builds that another server took over (ABORTED)
-  // or that were cancelled there, and refreshes the progress of builds that clients follow from
-  // here. Called by a thread of the manager, and by tests. Blocking. REQUIRES: the store has
+  // Renews the claims of this server's builds. Ends builds that another server took over (ABORTED)
+  // or was asked to cancel, and refreshes the progress of other servers' builds that clients follow
+  // from here. Called by a thread of the manager, and by tests. Blocking. REQUIRES: the store has
   // claims.
   void RenewClaims() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records the end of builds whose server has been gone for two leases and whose client has left:
-  // BUILD_INTERRUPTED. Errors as above.
+  // Records the end of builds whose lease expired at least one lease ago: as cancelled if that was
+  // requested, as BUILD_INTERRUPTED if no client followed the build. Releases the claim of any
+  // other such build an hour after its lease expired. Called as RenewClaims is, with the same
+  // requirements.
   void EndBuildsOfTheDead();
-  // Refuses new builds, waits until all are finished, and cancels (UNAVAILABLE) the others at
-  // `deadline`. Blocking. Idempotent.
+  // Rejects new builds, waits until all builds have ended, and cancels the remaining ones at
+  // `deadline`. Followed builds get UNAVAILABLE, others ABORTED. Blocking. Idempotent.
   void Drain(Clock::time_point deadline);
 
  private:
   struct Known {
     std::shared_ptr<BuildJob> job;
     int64_t sequence = 0;
-    // Whether the published version may have been deleted before its end was noted: the store
-    // knows.
+    // Set if versions of the mapping were deleted while this build was publishing. The deleted
+    // version may be this build's, so the ended build is not kept in memory, and the store answers
+    // for it.
     bool ask_store = false;
   };
 
-  // Place where a build that has ended can be found.
+  // Where an ended build can still be found.
   enum class Keep { kNothing, kInMemory, kInStore };
-  // End of a build.
+  // How a build ends.
   struct Ending {
     BuildEvent event;
     absl::Status error;
@@ -165,17 +172,17 @@ class BuildManager {
     std::shared_ptr<const CertifiedVersion> version = nullptr;
   };
 
-  // Answers a Build from the jobs in memory, or because the server is shutting down; nullopt:
-  // neither knows the id.
+  // Answers a Build from the jobs in memory, or with an error if the server is shutting down.
+  // Returns nullopt if the id is not in memory and the server is not shutting down.
   std::optional<absl::StatusOr<Attachment>> AttachToKnown(const BuildId& id,
                                                           const std::string& digest) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // On a store thread: the store may know the id from before. A job is entered only if the store
-  // does not know it: a question about a stored build takes no build's place.
+  // Looks the id up in the store, on a store thread. Enters a new job only if the store does not
+  // know the id, so that a request for a stored build does not count against max_builds.
   absl::StatusOr<Attachment> LookUp(const BuildId& id, const BuildOrder& order,
                                     const std::string& digest);
-  // Claims the id of a job that was just entered, on a store thread; otherwise returns what its
-  // owner permits.
+  // Claims the id of a job that was just entered, on a store thread. If another server owns the id,
+  // attaches to its build or returns the error that applies.
   absl::StatusOr<Attachment> Claim(const std::shared_ptr<BuildJob>& job);
   absl::StatusOr<Attachment> AttachElsewhere(const BuildId& id, const std::string& digest,
                                              const BuildClaim& claim);
@@ -184,14 +191,14 @@ class BuildManager {
   // Undoes Enter, before other threads have seen the job.
   void GiveBack(const std::shared_ptr<BuildJob>& job, const absl::Status& error)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Has the claim of a job that has ended released by the thread that renews them.
+  // Makes the thread that renews claims release the claim of an ended job.
   void ReleaseSoon(const BuildJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void ReleaseClaims() ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteRenewal(const absl::Status& renewed);
   void FollowElsewhere() ABSL_LOCKS_EXCLUDED(mutex_);
   void LookElsewhere(BuildJob& job);
-  // Takes over a claim whose lease has ended, and ends it with this record; without a record if
-  // `error` is OK.
+  // Takes over a claim whose lease has expired, and records `error` as the end of its build. If
+  // `error` is OK, releases the claim without a record.
   absl::Status RecordForTheDead(const BuildClaim& claim, const absl::Status& error);
   absl::StatusOr<BuildSnapshot> GetElsewhere(const BuildId& id);
   absl::StatusOr<BuildSnapshot> CancelElsewhere(const BuildId& id);
@@ -204,15 +211,16 @@ class BuildManager {
   void EndPending() ABSL_LOCKS_EXCLUDED(mutex_);
   // Submits a piece of the job's work, unless the job has ended.
   void Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job, JobQueue::Task task);
-  // Removes the waiting work of a job that has ended from the queues.
+  // Removes the queued work of an ended job from the queues.
   void Withdraw(const BuildJob& job);
-  // On a build thread.
+  // Computes and publishes the version. Runs on a build thread.
   void Run(const std::shared_ptr<BuildJob>& job);
   absl::StatusOr<CertifiedVersion> Publish(const BuildJob& job, BuiltVersion built);
   void Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error);
   void RecordFailure(const BuildJob& job, const absl::Status& error);
-  // The only way a build ends: its id and place are free, or its result is kept, before observers
-  // are notified. False, and nothing changes, when the event may not happen now.
+  // Ends a build; the only way a build ends. Before observers are notified, its id and place are
+  // free, or its result is kept. Returns false, and changes nothing, if the event is illegal in the
+  // current state.
   bool End(const std::shared_ptr<BuildJob>& job, Ending ending) ABSL_LOCKS_EXCLUDED(mutex_);
   void LogEnd(const BuildJob& job) const;
   void Remember(const std::shared_ptr<BuildJob>& job) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -233,13 +241,13 @@ class BuildManager {
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<BuildId, Known> jobs_ ABSL_GUARDED_BY(mutex_);
-  // Ids of remembered jobs, oldest first.
+  // Ended jobs that stay in memory, oldest first.
   std::deque<std::shared_ptr<BuildJob>> remembered_ ABSL_GUARDED_BY(mutex_);
   // Jobs that represent builds of other servers.
   std::vector<std::weak_ptr<BuildJob>> elsewhere_ ABSL_GUARDED_BY(mutex_);
   std::vector<BuildClaims::Renewal> to_release_ ABSL_GUARDED_BY(mutex_);
   int unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Look-ups and ends that are under way: Drain waits for them.
+  // Number of look-ups and ends in progress; Drain waits for them.
   int pending_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
@@ -247,11 +255,11 @@ class BuildManager {
 
   std::atomic<bool> renewals_fail_{false};
 
-  // Last member: its threads end before everything that they use.
+  // The queues and threads come last, so that they end before everything that they use.
   JobQueue compute_queue_;
   JobQueue ingest_queue_;
   std::thread idle_watch_;
-  // Runs only where the store has claims.
+  // Runs only if the store has claims.
   std::thread claim_watch_;
 };
 

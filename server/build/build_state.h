@@ -6,8 +6,8 @@
 //    │      └── cancel ──► cancelled                          └── fail ──► failed
 //    └── abandon ──► failed
 //
-// A stream that breaks ends its build only while it is receiving: after `finish` a build outlives
-// its client. A build that is publishing cannot be cancelled: the version may be visible at any
+// A broken stream ends its build only while the build is receiving: after `finish` a build outlives
+// its client. A publishing build cannot be cancelled, because its version may become visible at any
 // moment.
 #ifndef PHIMAP_SERVER_BUILD_BUILD_STATE_H_
 #define PHIMAP_SERVER_BUILD_BUILD_STATE_H_
@@ -31,22 +31,22 @@ enum class BuildEvent {
   kFinish,
   // A build thread takes the build.
   kStart,
-  // The artifact is there.
+  // The artifact has been computed.
   kComputed,
-  // The store has it.
+  // The store has the artifact.
   kPublished,
-  // The stream broke or is at fault.
+  // The stream broke or was invalid.
   kAbandon,
-  // The work went wrong.
+  // Computing or publishing failed.
   kFail,
-  // CancelBuild, or the server shuts down.
+  // CancelBuild was called, the server shuts down, or the claim was lost.
   kCancel,
 };
 
-// The state after `event`, or nullopt when it may not happen in `state`.
+// Returns the state after `event`, or nullopt if `event` is illegal in `state`.
 std::optional<BuildState> NextState(BuildState state, BuildEvent event);
 
-// Whether the state is final: done, failed or cancelled.
+// Returns whether the build is done, failed or cancelled, and so will not change any more.
 bool IsFinished(BuildState state);
 
 }  // namespace phimap

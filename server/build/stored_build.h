@@ -1,4 +1,4 @@
-// A build that ended before, as the store remembers it.
+// A build that has ended, as the store records it.
 #ifndef PHIMAP_SERVER_BUILD_STORED_BUILD_H_
 #define PHIMAP_SERVER_BUILD_STORED_BUILD_H_
 
@@ -18,12 +18,12 @@ struct StoredBuild {
   std::string spec_digest;
 };
 
-// Blocking. `memory` as in ReadCertifiedVersion. Errors: those of the store and of `memory`,
-// NOT_FOUND for an id that the store does not know.
+// Reads an ended build. Blocking. `memory` is used as in ReadCertifiedVersion. Returns errors of
+// the store and of `memory`, and NOT_FOUND for an id that the store does not know.
 absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& registry,
                                             const BuildId& id, MemoryBudget* memory = nullptr);
 
-// Record of a failed or cancelled build, for the store.
+// Returns the record of a failed or cancelled build for the store.
 BuildRecord FailureRecord(const BuildJob& job, const absl::Status& error, absl::Time end_time);
 
 }  // namespace phimap

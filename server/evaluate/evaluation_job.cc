@@ -22,7 +22,7 @@
 namespace phimap {
 namespace {
 
-// Bytes for a label's number, its sorted copy and its vectors' growth.
+// Bytes per label: its number, the sorted copy, and the spare capacity of growing vectors.
 constexpr int64_t kLabelBytes = 24;
 // Copies of an artifact that a learner on the kernel needs: the bytes, the plan, the packed plan.
 constexpr int64_t kCopies = 3;
@@ -32,7 +32,7 @@ EvaluationRows::Keep KeepFor(const LearnerSpec& learner) {
                                      : EvaluationRows::Keep::kFeatures;
 }
 
-// A version's features of rows that have passed its input stage.
+// Maps rows that have already passed a version's input stage to the version's features.
 class StagedRowMap final : public RowMap {
  public:
   static absl::StatusOr<std::shared_ptr<const RowMap>> Of(Plan plan) {
@@ -69,7 +69,8 @@ class StagedRowMap final : public RowMap {
   const std::unique_ptr<const Engine> engine_;
 };
 
-// Converts the rows to the kernel's input.
+// Replaces `rows` by the output of the version's input stage, and returns the kernel and, if the
+// learner needs it, the map for such rows.
 absl::StatusOr<KernelInput> StageRows(Store& store, const VersionHandle& version,
                                       const LearnerSpec& learner, Matrix<double>& rows) {
   PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, store.ReadArtifact(version.record().digest));
@@ -83,7 +84,8 @@ absl::StatusOr<KernelInput> StageRows(Store& store, const VersionHandle& version
   return input;
 }
 
-// Completes the path of a field of the learner or the evaluation to its path in the request.
+// Extends the field of an error from the path in the learner or the evaluation to the path in the
+// request.
 absl::Status InRequest(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value()) return status;
@@ -177,7 +179,7 @@ absl::Status EvaluationJob::TakeRows(const ExamplesView& rows,
 absl::StatusOr<EvaluationOutcome> EvaluationJob::Run(Store& store, EvaluationMonitor monitor) {
   absl::StatusOr<EvaluationOutcome> outcome =
       CatchOutOfMemory<absl::StatusOr<EvaluationOutcome>>([&] { return Learn(store, monitor); });
-  // The result is small; the rows are not, and are no longer needed.
+  // Frees the rows, which are large and no longer needed.
   Drop();
   return outcome;
 }

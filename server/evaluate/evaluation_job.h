@@ -1,4 +1,4 @@
-// One evaluation without its client: labeled rows in, the learner's result out.
+// One evaluation, independent of RPCs: takes labeled rows and returns the learner's result.
 #ifndef PHIMAP_SERVER_EVALUATE_EVALUATION_JOB_H_
 #define PHIMAP_SERVER_EVALUATE_EVALUATION_JOB_H_
 
@@ -28,42 +28,43 @@ struct EvaluationSpec {
 
 struct EvaluationOutcome {
   Evaluation evaluation;
-  // Indexed by the classes' numbers in the evaluation.
+  // Names of the classes, indexed by their numbers in the evaluation.
   std::vector<std::string> classes;
 };
 
-// The learner of a version's rows. Errors: UNIMPLEMENTED for one that this server does not have.
-// For a learner on the kernel itself only that much is checked.
+// Checks that the learner can be made. Always OK for a learner on the kernel itself, which needs a
+// version to be checked.
 absl::Status CheckLearner(const LearnerSpec& learner);
 
-// Whether the learner can be evaluated on rows of this version. Errors name fields of the spec:
-// FAILED_PRECONDITION (KERNEL_NOT_AVAILABLE: a learner on the kernel itself, for a version with a
-// remote or a string kernel).
+// Checks that the learner can be evaluated on rows of this version. Errors name fields of the spec:
+// FAILED_PRECONDITION (KERNEL_NOT_AVAILABLE) for a learner on the kernel itself if the version's
+// kernel is remote or compares strings.
 absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version);
 
-// Memory is reserved before it is taken, and given back when the job has failed, or with it. Not
-// thread-safe: Add and Run are called one at a time, on threads that may work for long.
+// Reserves memory before it allocates. The memory is given back when the job fails or is destroyed.
+// Not thread-safe: Add and Run must be called one at a time, on threads that may block for long.
 class EvaluationJob {
  public:
-  // `memory` outlives the job. REQUIRES: the spec is valid.
+  // `memory` must outlive the job. REQUIRES: the spec is valid.
   EvaluationJob(VersionHandle version, EvaluationSpec spec, MemoryBudget& memory);
 
   const VersionHandle& version() const { return version_; }
   const EvaluationSpec& spec() const { return spec_; }
   int64_t rows() const { return rows_.rows(); }
 
-  // Takes rows with their labels, as the version's engine sees them: for a kernel service, its
-  // values. Errors name fields of LabeledExamples ("examples.dense.rows[3]", "labels"), and
-  // metadata "stream_row" counts all rows: INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED
-  // (BUILD_MEMORY_FULL; at once, when the rows so far and the learner's memory for them can never
-  // fit). After an error the job is of no use, and holds nothing. REQUIRES: `labels` yields one
-  // text for each row.
+  // Adds rows with their labels, in the form that the version's engine takes: for a kernel service,
+  // the service's values. Errors name fields of LabeledExamples ("examples.dense.rows[3]",
+  // "labels"), and metadata "stream_row" counts rows from the start of the stream:
+  // INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED (BUILD_MEMORY_FULL; returned early, as soon
+  // as the rows so far and the learner's memory for them can never fit). After an error the job is
+  // unusable and holds no memory. REQUIRES: `label` yields one text for each row.
   absl::Status Add(const ExamplesView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
                    EvaluationRows::Checkpoint checkpoint);
 
-  // Trains and tests; call once, after all rows. Errors name fields of the request: those of
-  // Evaluate, of the store (a learner on the kernel needs the artifact), RESOURCE_EXHAUSTED
-  // (BUILD_MEMORY_FULL, MACHINE_MEMORY_FULL). After an error the job holds nothing. Calls BLAS.
+  // Learns from the rows. Must be called once, after all rows were added. Errors name fields of the
+  // request: errors of Evaluate, errors of the store (a learner on the kernel needs the artifact),
+  // and RESOURCE_EXHAUSTED (BUILD_MEMORY_FULL, MACHINE_MEMORY_FULL). The job holds no rows
+  // afterwards. Calls BLAS.
   absl::StatusOr<EvaluationOutcome> Run(Store& store, EvaluationMonitor monitor);
 
  private:
@@ -71,12 +72,12 @@ class EvaluationJob {
                         absl::FunctionRef<absl::string_view(int64_t)> label,
                         EvaluationRows::Checkpoint checkpoint);
   absl::StatusOr<EvaluationOutcome> Learn(Store& store, EvaluationMonitor monitor);
-  // Bytes that so many rows and their labels take.
+  // Returns the bytes that `rows` rows and their labels take.
   int64_t KeptBytes(int64_t rows) const;
-  // Bytes that learning from so many rows takes in addition, as far as known: the estimate only
-  // grows.
+  // Returns the bytes that learning from `rows` rows takes in addition, with the classes seen so
+  // far. The estimate never shrinks.
   int64_t LearningNeeds(int64_t rows) const;
-  // Frees all that the job holds, and its share of the budget.
+  // Frees everything that the job holds, and its reservation.
   void Drop();
 
   const VersionHandle version_;

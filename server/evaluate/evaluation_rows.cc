@@ -14,7 +14,7 @@
 namespace phimap {
 namespace {
 
-// Rows that are mapped between two checks whether to continue.
+// Number of rows that are mapped between two checkpoints.
 constexpr int64_t kSliceRows = 256;
 
 template <typename T>
@@ -30,7 +30,8 @@ absl::Status MapAs(const Engine& engine, const ExamplesView& slice, EngineScratc
   return absl::OkStatus();
 }
 
-// The engine counts rows from the start of its slice.
+// Makes an error count its row from the start of the block; the engine counts from the start of the
+// slice, which is row `first` of the block.
 absl::Status WithRowOffset(const absl::Status& status, int64_t first) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   int64_t row = 0;
@@ -77,8 +78,8 @@ absl::Status EvaluationRows::Map(const ExamplesView& slice, MatrixView<double> o
   rounding_.resize(begin + slice.rows());
   residual->Lengths(slice, self_kernel_.data() + begin, rounding_.data() + begin);
   if (!residual->is_remote()) return absl::OkStatus();
-  // A received K(x, x) may be less than the squared length of the features, which must not enlarge
-  // a margin.
+  // A received K(x, x) may be smaller than the squared length of the features. The larger one is
+  // used, so that no margin grows from that.
   for (int64_t i = 0; i < out.rows(); ++i) {
     double& self = self_kernel_[begin + static_cast<size_t>(i)];
     self = std::max(self, std::inner_product(out.row(i), out.row(i) + out.cols(), out.row(i), 0.0));
@@ -115,7 +116,8 @@ void EvaluationRows::Drop() {
 }
 
 Matrix<double> EvaluationRows::TakeRows() {
-  // Memory that nothing was written to is not there yet: each block goes as its copy comes.
+  // Pages of a new matrix take no memory until they are written, so each block is freed as soon as
+  // it has been copied.
   Matrix<double> all = Matrix<double>::Uninit(rows_, columns());
   int64_t next = 0;
   for (Matrix<double>& block : blocks_) {

@@ -1,4 +1,4 @@
-// Rows of an evaluation, as its learner takes them, growing block by block.
+// The rows of an evaluation in the form that its learner takes. They are added block by block.
 #ifndef PHIMAP_SERVER_EVALUATE_EVALUATION_ROWS_H_
 #define PHIMAP_SERVER_EVALUATE_EVALUATION_ROWS_H_
 
@@ -18,30 +18,33 @@ namespace phimap {
 // Not thread-safe.
 class EvaluationRows {
  public:
-  // Called between two slices of rows: any status but OK ends the work, and is returned.
+  // Called between slices of rows. A status other than OK ends the work and is returned.
   using Checkpoint = absl::FunctionRef<absl::Status()>;
 
-  // Keeps the rows as they come, or their features and, of F2, their lengths in the kernel's space.
+  // kRows keeps the rows as they arrive. kFeatures keeps their features and, for F2, their lengths
+  // in the kernel's space.
   enum class Keep { kRows, kFeatures };
   EvaluationRows(VersionHandle version, Keep keep);
 
-  // Numbers that are kept of a row.
+  // Number of values kept per row.
   int64_t columns() const;
-  // Bytes that it keeps of a row.
+  // Number of bytes kept per row.
   int64_t row_bytes() const;
   int64_t rows() const { return rows_; }
 
-  // Errors: INVALID_ARGUMENT (COLUMNS_MISMATCH: others than the first block had; CheckExamples) and
-  // OUT_OF_RANGE (a row that cannot be represented), with rows counted within the block. REQUIRES:
-  // the version takes them; rows of numbers, if rows are kept. Calls no BLAS.
+  // Adds a block of rows. Errors count rows within the block: INVALID_ARGUMENT (COLUMNS_MISMATCH if
+  // the first block had another number of columns, and the errors of CheckExamples) and
+  // OUT_OF_RANGE (a row that cannot be represented). REQUIRES: the version takes these rows; with
+  // kRows, they are rows of numbers. Does not call BLAS.
   absl::Status Add(const ExamplesView& block, Checkpoint checkpoint);
 
-  // Moves all rows out, as one matrix. No row is in memory twice, except for the rows of one block.
+  // Returns all rows in one matrix, and keeps none. Only the rows of one block are in memory twice
+  // at any time.
   Matrix<double> TakeRows();
   // Frees all rows and the data kept about them.
   void Drop();
-  // K(x, x) of each row and the error of its features; both empty except for the features of F2,
-  // and where kernel values came without K(x, x).
+  // Return K(x, x) of each row and the rounding error of its features. Both are empty unless
+  // features of F2 are kept, and also if kernel values came without K(x, x).
   std::vector<double> TakeSelfKernel() { return std::move(self_kernel_); }
   std::vector<double> TakeRounding() { return std::move(rounding_); }
 
@@ -51,7 +54,7 @@ class EvaluationRows {
   const VersionHandle version_;
   const Keep keep_;
   int64_t rows_ = 0;
-  // Columns of the first block.
+  // Number of columns of the first block.
   std::optional<int64_t> block_columns_;
   std::vector<Matrix<double>> blocks_;
   std::vector<double> self_kernel_;

@@ -1,4 +1,4 @@
-// Labels as numbers: any texts, in the order they come.
+// Numbers labels, which may be any texts in any order.
 #ifndef PHIMAP_SERVER_EVALUATE_LABEL_INDEX_H_
 #define PHIMAP_SERVER_EVALUATE_LABEL_INDEX_H_
 
@@ -18,14 +18,14 @@ inline constexpr int64_t kMaxLabelBytes = 256;
 // Not thread-safe.
 class LabelIndex {
  public:
-  // Takes the label of the next row. INVALID_ARGUMENT (field "labels"): LABEL_TOO_LONG,
+  // Adds the label of the next row. INVALID_ARGUMENT (field "labels"): LABEL_TOO_LONG,
   // CLASSES_TOO_MANY.
   absl::Status Add(absl::string_view label);
 
   int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }
   int32_t class_count() const { return static_cast<int32_t>(names_.size()); }
-  // The classes in the order of their bytes, and each row's number in that order. The index is
-  // empty afterwards.
+  // The classes in byte order, and the class number of each row in that order. Take leaves the
+  // index empty.
   struct Classes {
     std::vector<std::string> names;
     std::vector<int32_t> numbers;

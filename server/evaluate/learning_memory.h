@@ -1,4 +1,4 @@
-// Memory that learning takes beside the rows, computed before it is taken.
+// The memory that learning takes in addition to the rows, computed before it is allocated.
 #ifndef PHIMAP_SERVER_EVALUATE_LEARNING_MEMORY_H_
 #define PHIMAP_SERVER_EVALUATE_LEARNING_MEMORY_H_
 
@@ -10,14 +10,15 @@ namespace phimap {
 
 struct LearningSize {
   int64_t rows = 0;
-  // Columns of the rows that the learner takes.
+  // Number of columns of the rows that the learner takes.
   int64_t columns = 0;
-  // Number of features that the learner makes of the columns, if it makes any.
+  // Number of features that the learner computes from a row, if it does.
   int64_t features = 0;
   int64_t classes = 0;
 };
 
-// At most so many bytes, as the learners' headers say; saturates.
+// Returns an upper bound in bytes, from the formulas in the learners' headers. Saturates at the
+// maximum of int64_t.
 int64_t LearningBytes(const LearnerSpec& learner, const LearningSize& size);
 
 }  // namespace phimap

@@ -24,9 +24,9 @@ namespace {
 using Code = absl::StatusCode;
 
 constexpr int64_t kEvaluationRetryMs = 1000;
-// Least difference between two reported shares of the work.
+// Minimum increase of the fraction done between two reports of progress.
 constexpr double kFractionStep = 0.01;
-// Checkpoints of a learner can be microseconds apart.
+// Minimum time between two yields: a learner's checkpoints can be microseconds apart.
 constexpr absl::Duration kBetweenYields = absl::Milliseconds(2);
 
 absl::Status TooManyEvaluations() {
@@ -75,7 +75,7 @@ void EvaluateCall::TakeSpec() {
       request().spec().reference(), [this, self = shared_from_this(), spec = *std::move(spec)](
                                         absl::StatusOr<VersionHandle> version) {
         if (OnLoop()) return Resolved(spec, std::move(version));
-        // A version that was not live was loaded elsewhere.
+        // The version was not live, so it was loaded on another thread.
         Post([this, spec, version = std::move(version)] { Resolved(spec, version); });
       });
 }
@@ -120,7 +120,7 @@ void EvaluateCall::TakeExamples() {
       Added(std::move(job), added);
     });
   }
-  // The job stays here while the service is asked.
+  // The job stays with the call while the service computes.
   const auto self = std::static_pointer_cast<EvaluateCall>(shared_from_this());
   environment_.ingest.Submit(self,
                              [self, version = job_->version(), rows, rows_before = job_->rows()] {
@@ -179,8 +179,8 @@ absl::Status EvaluateCall::Add(EvaluationJob& job, const ExamplesView& rows) {
 }
 
 void EvaluateCall::Added(Job job, const absl::Status& added) {
-  // The memory of a job that is given up is free before the client hears, and frees itself here: it
-  // may be more than the loop has time for.
+  // Frees a job that is no longer needed before the client gets the error. It is freed on this
+  // thread, because to free so much memory may take too long for the loop.
   if (!added.ok() || ended_.load()) {
     job.reset();
     return FinishSoon(added);
@@ -208,7 +208,7 @@ void EvaluateCall::LearnNow(Job job) {
   Post([this] { SetState(v1::EvaluateProgress::COMPUTING); });
   const absl::StatusOr<Framed> evaluation =
       CatchOutOfMemory<absl::StatusOr<Framed>>([&] { return Learn(*job); });
-  job.reset();  // its memory is free before the client hears
+  job.reset();  // frees its memory before the client is notified
   if (!evaluation.ok()) return FinishSoon(evaluation.status());
   Post([this, evaluation = *evaluation] {
     evaluation_ = evaluation;
@@ -283,7 +283,7 @@ void EvaluateCall::OnEnd(const absl::Status&) {
   JobQueue::Task added = environment_.ingest.Withdraw(this);
   JobQueue::Task learned = environment_.learning.Withdraw(this);
   if (job_ == nullptr && added == nullptr && learned == nullptr) return;
-  // To free gigabytes takes longer than the loop may stop.
+  // Frees the memory on an ingest thread: to free gigabytes takes longer than the loop may pause.
   environment_.ingest.Submit(nullptr, [job = std::exchange(job_, nullptr), added = std::move(added),
                                        learned = std::move(learned)] {});
 }

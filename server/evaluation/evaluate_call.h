@@ -1,4 +1,4 @@
-// One Evaluate: spec, labeled examples, finish in; progress, the evaluation out.
+// One Evaluate call: receives spec, labeled examples and finish; sends progress and the evaluation.
 #ifndef PHIMAP_SERVER_EVALUATION_EVALUATE_CALL_H_
 #define PHIMAP_SERVER_EVALUATION_EVALUATE_CALL_H_
 
@@ -20,38 +20,36 @@
 
 namespace phimap {
 
-// At once; each may hold rows in memory.
+// Maximum number of concurrent evaluations. Each may hold rows in memory.
 inline constexpr int kMaxEvaluations = 16;
-// Minimum rate of rows, averaged over the idle timeout: all rows are held until the last has
-// arrived.
+// Minimum rate at which rows must arrive, averaged over the idle timeout. There is a minimum
+// because rows are held in memory until the last one has arrived.
 inline constexpr int64_t kSlowestBytesPerSecond = int64_t{64} << 10;
 
-// Services that evaluations use; outlives them.
+// What the evaluation calls share. Must outlive them.
 struct EvaluateCallEnvironment {
   VersionRegistry& registry;
   Store& store;
   // Budget of all evaluations together.
   MemoryBudget& memory;
-  // Threads that map rows, and that learn.
+  // Queues of the threads that map rows and of those that learn.
   JobQueue& ingest;
   JobQueue& learning;
-  // Evaluations under way.
+  // Number of evaluations in progress.
   std::atomic<int>& running;
-  // Time for which a client may keep an evaluation waiting.
+  // How long a client may keep an evaluation waiting.
   absl::Duration idle_timeout;
-  // Called on both kinds of threads between tiles: lets Transforms pass.
+  // Yields to Transforms. Called on both kinds of threads between tiles.
   std::function<void()> yield;
 };
 
 // Invariants:
-//   1. The next message is asked for only after the one before was taken, on an ingest thread,
-//      which reads it where it is.
-//   2. One write at most is under way; of the progress that happens meanwhile only the newest is
-//      told.
-//   3. The job belongs to the piece of work that has it, and otherwise to
-//      the call.
-//   4. When the call ends, its waiting work is withdrawn from the queues, and running work stops at
-//      its next checkpoint: no thread works for a client that has left.
+//   1. The next message is read only after an ingest thread has processed the previous one, which
+//      it reads in place.
+//   2. At most one write is in progress. Of the progress made meanwhile, only the newest is sent.
+//   3. While a task works on the job, the job belongs to the task, and otherwise to the call.
+//   4. When the call ends, its queued work is withdrawn, and running work stops at its next
+//      checkpoint. So no thread works for a client that has left.
 class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
  public:
   EvaluateCall(const CallStart& start, const EvaluateCallEnvironment& environment);
@@ -59,7 +57,7 @@ class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
  private:
   using Job = std::shared_ptr<EvaluationJob>;
   using Framed = std::shared_ptr<const OutputBytes>;
-  // The message that may come next.
+  // The message that the client may send next.
   enum class Expects { kSpec, kExamples, kNothing };
 
   void Start() override;
@@ -68,32 +66,33 @@ class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
   void OnWritten() override;
   void OnEnd(const absl::Status& status) override;
 
-  // Each takes the message in request().
+  // Each handles the message in request().
   void TakeSpec();
   void Resolved(const EvaluationSpec& spec, absl::StatusOr<VersionHandle> version);
   void TakeExamples();
   void TakeFinish();
   absl::StatusOr<ExamplesView> ReadExamples();
-  // Gives the job to a piece of work.
+  // Queues `piece`, and gives it the job.
   void Queue(JobQueue& queue, std::function<void(Job)> piece);
   void SetState(v1::EvaluateProgress::State state);
-  // Writes the next event, if there is one and none is on its way.
+  // Writes the next event, if there is one and no write is in progress.
   void Tell();
 
-  // On an ingest thread, each. Asks the version's kernel service about rows that follow
-  // `rows_before` others, and continues with its values.
+  // The next functions run on an ingest thread. AskService asks the version's kernel service for
+  // the values of `rows`, which follow `rows_before` earlier rows, and continues with the values.
   void AskService(const VersionHandle& version, const ExamplesView& rows, int64_t rows_before);
   absl::Status AddValues(EvaluationJob& job, const KernelRows& values);
   absl::Status Add(EvaluationJob& job, const ExamplesView& rows);
-  // Gives the job back, or ends the call with the result.
+  // Returns the job to the call, or ends the call if `added` is an error or the call has ended.
   void Added(Job job, const absl::Status& added);
-  // On a learning thread, each.
+  // The next functions run on a learning thread.
   void LearnNow(Job job);
   absl::StatusOr<Framed> Learn(EvaluationJob& job);
   absl::Status Report(int fold, double fraction);
-  // On both kinds of threads: whether to continue; lets Transforms pass.
+  // Yields to Transforms if it is time. Returns an error if the client has left. Runs on both kinds
+  // of threads.
   absl::Status LookUp();
-  // From any thread.
+  // Ends the call. May be called on any thread.
   void FinishSoon(const absl::Status& status);
 
   const EvaluateCallEnvironment& environment_;
@@ -105,8 +104,8 @@ class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
   bool evaluation_told_ = false;
   std::atomic<bool> ended_{false};
 
-  // Used by the thread that works: when LookUp last let Transforms pass, and the progress reported
-  // last.
+  // Used only by the thread that works: the time at which LookUp last yielded, and the progress
+  // last reported.
   absl::Time yielded_ = absl::InfinitePast();
   int told_fold_ = -1;
   double told_fraction_ = 0;

@@ -9,7 +9,8 @@ namespace {
 constexpr double kDefaultHeldOut = 0.3;
 constexpr double kDefaultConfidence = 0.95;
 
-// A parameter of the learner is a part of its field, and text at fault is the field.
+// Extends the field of a learner's error to its path in the request: "spec.learner.…" for a
+// parameter, "spec.learner" for the text as a whole.
 absl::Status InLearner(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value()) return status;

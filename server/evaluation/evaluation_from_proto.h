@@ -1,4 +1,4 @@
-// The first message of an Evaluate → EvaluationSpec, checked.
+// Converts the first message of an Evaluate call into a checked EvaluationSpec.
 #ifndef PHIMAP_SERVER_EVALUATION_EVALUATION_FROM_PROTO_H_
 #define PHIMAP_SERVER_EVALUATION_EVALUATION_FROM_PROTO_H_
 
@@ -8,9 +8,8 @@
 
 namespace phimap {
 
-// Unset fields have their defaults. Errors name their field from the request's root on
-// ("spec.learner", "spec.folds"): INVALID_ARGUMENT, UNIMPLEMENTED for a learner that this server
-// does not have.
+// Sets unset fields to their defaults. INVALID_ARGUMENT names the field from the request's root on
+// ("spec.learner", "spec.folds").
 absl::StatusOr<EvaluationSpec> EvaluationSpecFromProto(const v1::EvaluationSpec& spec);
 
 }  // namespace phimap

@@ -10,8 +10,8 @@
 
 namespace phimap {
 
-// State that the calls of the service share. The constructor's arguments outlive the service, which
-// outlives its calls.
+// State that the calls of the service share. The constructor's arguments must outlive the service,
+// and the service must outlive its calls.
 class EvaluationService {
  public:
   struct Environment {
@@ -19,9 +19,9 @@ class EvaluationService {
     Store& store;
     // Budget of all evaluations together.
     MemoryBudget& memory;
-    // Time for which a client may keep an evaluation waiting.
+    // How long a client may keep an evaluation waiting.
     absl::Duration idle_timeout;
-    // Called on threads that work for long, between tiles: lets Transforms pass.
+    // Yields to Transforms. Called between tiles, on threads that work for long.
     std::function<void()> yield;
   };
   explicit EvaluationService(Environment environment);
@@ -31,8 +31,8 @@ class EvaluationService {
  private:
   std::atomic<int> running_{0};
   const EvaluateCallEnvironment environment_;
-  // One thread each, at a low priority: rows of all evaluations are mapped in turn, and one learns
-  // while the others wait. Last, so that they end first.
+  // Each has one thread of low priority. Rows of all evaluations are mapped one block at a time,
+  // and one evaluation learns while the others wait. Declared last, so that the threads end first.
   JobQueue ingest_{1};
   JobQueue learning_{1};
 };

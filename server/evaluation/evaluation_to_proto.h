@@ -1,4 +1,4 @@
-// Result of an evaluation → its message.
+// Converts the result of an evaluation to its message.
 #ifndef PHIMAP_SERVER_EVALUATION_EVALUATION_TO_PROTO_H_
 #define PHIMAP_SERVER_EVALUATION_EVALUATION_TO_PROTO_H_
 
@@ -7,7 +7,7 @@
 
 namespace phimap {
 
-// All but the version.
+// Fills in everything but the version.
 void EvaluationToProto(const EvaluationSpec& spec, const EvaluationOutcome& outcome,
                        v1::Evaluation* out);
 

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<ArtifactCache>> ArtifactCache::Open(const std::st
                                                                    FileSystem* file_system) {
   PHIMAP_CHECK(max_bytes >= 0);
   PHIMAP_RETURN_IF_ERROR(file_system->CreateDir(folder));
-  // A folder of our own within: the outer one may be a volume's, which is another user's.
+  // Uses a private folder inside, because the outer folder may be a volume that another user owns.
   std::string artifacts = absl::StrCat(folder, "/artifacts");
   PHIMAP_RETURN_IF_ERROR(file_system->CreatePrivateDir(artifacts));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
@@ -78,7 +78,7 @@ void ArtifactCache::Forget(Copies::iterator copy) {
 void ArtifactCache::FreeCapacity(int64_t bytes) {
   while (!copies_.empty() && statistics_.bytes + bytes > max_bytes_) {
     const auto oldest = std::prev(copies_.end());
-    // A file that cannot be removed still lies there, and is looked at again at the next start.
+    // If the file cannot be removed, it stays, and the next start finds it again.
     file_system_->Remove(PathOf(oldest->digest)).IgnoreError();
     Forget(oldest);
     ++statistics_.evictions;
@@ -103,7 +103,7 @@ std::optional<std::string> ArtifactCache::Get(absl::string_view digest, int64_t 
     CountHit(false);
     return std::nullopt;
   }
-  // Another thread may evict the file now; the read then reports that it is missing.
+  // The copy may be evicted before it is read; then the file is not found.
   absl::StatusOr<std::string> content = file_system_->ReadFile(PathOf(digest), size_bytes);
   if (content.ok() && Sha256Hex(*content) == digest) {
     CountHit(true);
@@ -147,7 +147,7 @@ void ArtifactCache::Put(absl::string_view digest, absl::string_view content) {
   MutexLock lock(&mutex_);
   if (!written.ok()) {
     ++statistics_.unwritten;
-  } else if (!index_.contains(digest)) {  // Else another thread was quicker.
+  } else if (!index_.contains(digest)) {  // Otherwise another thread was faster.
     FreeCapacity(size_bytes);
     Insert(digest, size_bytes);
   }

@@ -1,8 +1,8 @@
-// Verified copies of artifacts in a folder of this server alone, bounded in bytes: the least
-// recently used are dropped first.
+// A cache of artifacts in a folder that only this server uses. Its size is limited in bytes; the
+// least recently used copies are evicted first.
 //
-// A cache and not a store: nothing in it is synced, all of it may be lost or damaged at any time,
-// and every read is checked against the SHA-256.
+// This is a cache, not a store: nothing in it is synced, and all of it may be lost or damaged at
+// any time. Get checks each copy against its SHA-256; GetRange does not.
 //
 // Layout: FOLDER/artifacts (mode 0700) with a file for each artifact, named by its digest, and
 // FOLDER/artifacts/lock, which keeps a second server out.
@@ -28,36 +28,37 @@ namespace phimap {
 
 class ArtifactCache {
  public:
-  // Counts so far, and the present contents.
+  // Counts so far, and the current contents.
   struct Statistics {
     int64_t bytes = 0;
     int64_t artifacts = 0;
     int64_t hits = 0;
     int64_t misses = 0;
     int64_t evictions = 0;
-    // Copies that were not the bytes of their digest, and were removed.
+    // Copies that did not match their digest, and were removed.
     int64_t damaged = 0;
-    // Copies that could not be written, because of the disk.
+    // Copies that could not be written.
     int64_t unwritten = 0;
   };
 
-  // Takes over the folder, which is created if it is missing, and the copies that an earlier run
-  // left in it. `file_system` outlives the cache. Errors: FAILED_PRECONDITION (another server's or
-  // user's, read-only), RESOURCE_EXHAUSTED, UNAVAILABLE. REQUIRES: max_bytes >= 0.
+  // Opens the cache in `folder`, which is created if missing, with the copies that an earlier run
+  // left there. `file_system` must outlive the cache. Errors: FAILED_PRECONDITION (the folder
+  // belongs to another server or user, or is read-only), RESOURCE_EXHAUSTED, UNAVAILABLE. REQUIRES:
+  // max_bytes >= 0.
   static absl::StatusOr<std::unique_ptr<ArtifactCache>> Open(const std::string& folder,
                                                              int64_t max_bytes,
                                                              FileSystem* file_system);
 
-  // A complete and undamaged copy; nullopt if there is none.
+  // Returns a complete and undamaged copy, or nullopt if there is none.
   std::optional<std::string> Get(absl::string_view digest, int64_t size_bytes);
-  // `bytes` of a copy from `offset`, not compared with the digest; nullopt if there is none.
-  // REQUIRES: offset + bytes <= size_bytes.
+  // Returns `bytes` bytes of a copy from `offset`, without checking the digest, or nullopt if there
+  // is no copy. REQUIRES: offset + bytes <= size_bytes.
   std::optional<std::string> GetRange(absl::string_view digest, int64_t size_bytes, int64_t offset,
                                       int64_t bytes);
-  // Keeps a copy, if it fits; otherwise, and if the disk fails, does nothing.
-  // REQUIRES: digest == Sha256Hex(content).
+  // Keeps a copy. No-op if it does not fit or the disk fails. REQUIRES: digest ==
+  // Sha256Hex(content).
   void Put(absl::string_view digest, absl::string_view content);
-  // Lets a copy go.
+  // Removes a copy.
   void Drop(absl::string_view digest);
 
   Statistics statistics() const;
@@ -75,12 +76,12 @@ class ArtifactCache {
 
   absl::Status TakeStock();
   std::string PathOf(absl::string_view digest) const;
-  // Whether there is a copy of that size, which becomes the most recently used.
+  // Returns whether there is a copy of this size, and makes it the most recently used.
   bool Touch(absl::string_view digest, int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void CountHit(bool hit) ABSL_LOCKS_EXCLUDED(mutex_);
   void Insert(absl::string_view digest, int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(Copies::iterator copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes the longest unused until `bytes` more fit.
+  // Evicts the least recently used copies until `bytes` more bytes fit.
   void FreeCapacity(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string folder_;

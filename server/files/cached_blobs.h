@@ -1,7 +1,7 @@
-// Blobs of another store, with local copies of the blobs that were read.
+// Blobs of another store, with local copies of the blobs that were read or written.
 //
-// Each Read compares the copy with its SHA-256 and fetches the blob again if the copy is damaged.
-// Blobs are immutable, so a copy is never out of date; but it may outlive its blob, so callers must
+// Read compares a copy with its SHA-256, and fetches the blob again if the copy is damaged. Blobs
+// are immutable, so a copy is never out of date. But a copy may outlive its blob, so callers must
 // know that a version has the digest.
 #ifndef PHIMAP_SERVER_FILES_CACHED_BLOBS_H_
 #define PHIMAP_SERVER_FILES_CACHED_BLOBS_H_
@@ -25,16 +25,16 @@ class CachedBlobs final : public Blobs {
   CachedBlobs(std::unique_ptr<Blobs> origin, std::shared_ptr<ArtifactCache> cache)
       : origin_(std::move(origin)), cache_(std::move(cache)) {}
 
-  // Writes at the origin; then a copy, since the version will soon be asked for.
+  // Writes to the origin, and then to the cache, because the version will soon be requested.
   absl::Status Write(absl::string_view digest, absl::string_view content) override;
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                         int64_t offset, int64_t bytes) override;
-  // Reads from the origin: an export is read once, and would evict copies that are served.
+  // Reads from the origin: an export is read only once, and would evict copies that are served.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                              int64_t size_bytes) override;
   absl::Status Remove(absl::string_view digest) override;
-  // Lists the origin's blobs; unused copies are evicted by others.
+  // Lists the origin's blobs. Copies of removed blobs stay in the cache until they are evicted.
   absl::StatusOr<std::vector<StoredBlob>> List() override { return origin_->List(); }
   absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) override {
     return origin_->Contains(session, digest);

@@ -125,7 +125,7 @@ absl::Status FileBlobs::WriteFile(const std::string& path, const std::string& di
                                   absl::FunctionRef<absl::Status(WritableFile&)> fill) {
   std::string temporary;
   absl::StatusOr<std::unique_ptr<WritableFile>> file;
-  do {  // Another writer may have taken the number.
+  do {  // Another writer may have used this number.
     temporary = absl::StrCat(temporary_path_, "/", next_temporary_.fetch_add(1), ".part");
     file = file_system_->NewWritableFile(temporary);
   } while (absl::IsAlreadyExists(file.status()));
@@ -201,8 +201,8 @@ absl::StatusOr<std::unique_ptr<ArtifactReader>> FileBlobs::OpenReader(absl::stri
 
 absl::Status FileBlobs::Remove(absl::string_view digest) {
   const absl::Status status = file_system_->Remove(BlobPath(digest));
-  // Not synced: a blob that reappears after a power cut is unreferenced, so the next collection
-  // finds it again.
+  // Not synced: a blob that reappears after a power failure is unreferenced, and will be found
+  // again.
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
@@ -252,9 +252,9 @@ absl::StatusOr<bool> FileBlobs::RemoveUnused(SqlSession&, absl::string_view dige
   if (absl::IsNotFound(facts.status())) return true;
   PHIMAP_RETURN_IF_ERROR(facts.status());
   if (facts->write_time > before) return false;
-  // Not synced: a blob that reappears after a power cut is unreferenced, so the next collection
-  // finds it again. A blob that was written since its age was checked is moved as well; its
-  // publisher asks Contains and writes it again.
+  // Not synced: a blob that reappears after a power failure is unreferenced, and will be found
+  // again. A blob that was written after its time was checked is moved as well: its publisher calls
+  // Contains.
   PHIMAP_RETURN_IF_ERROR(file_system_->Rename(path, absl::StrCat(quarantine_path_, "/", digest)));
   return true;
 }

@@ -1,16 +1,16 @@
 // Blobs in files.
 //
 // Layout: ROOT/blobs/ab/abcdef… (all 64 digits; the first two name the shard), ROOT/tmp for files
-// being written, ROOT/quarantine for blobs that were taken away and wait to be unlinked.
+// being written, ROOT/quarantine for blobs that were removed and wait to be unlinked.
 //
 // Invariants:
 //   1. A file under blobs/ is complete: it was fsynced under another name and then renamed.
-//   2. When Write returns OK the blob survives a power cut: the file, its entry in the shard and
-//      the shard's entry in blobs/ are all synced. Whether the shard's entry is durable is
-//      remembered per process, not read off the disk: a shard that exists may have been created by
-//      a writer that has not synced it yet, or that crashed before it did.
-//   3. Files are not changed in place, so a reader never sees a partial blob; writing a name again
-//      replaces the file by an equal one (and heals a damaged one).
+//   2. When Write returns OK, the blob survives a power failure: the file, its entry in the shard
+//      and the shard's entry in blobs/ are all synced. Each process remembers by itself which
+//      shards' entries are durable. It does not conclude that from the disk: another writer may
+//      have created a shard without having synced it yet, or may have crashed before it did.
+//   3. Files are not changed in place, so a reader never sees a partial blob. Writing a blob again
+//      replaces the file by an equal one (and repairs a damaged one).
 //
 // Thread-safety: all methods may be called from any thread, and from several processes.
 #ifndef PHIMAP_SERVER_FILES_FILE_BLOBS_H_
@@ -35,13 +35,13 @@ namespace phimap {
 
 class FileBlobs final : public Blobs {
  public:
-  // `file_system` outlives the store. Touches nothing yet.
+  // `file_system` must outlive this object. Does not access the file system yet.
   FileBlobs(std::string root, FileSystem* file_system);
 
   // Creates blobs/, tmp/ and quarantine/ durably.
   absl::Status CreateDirectories();
 
-  // On error no temporary file is left, unless removing it fails too.
+  // On error, leaves no temporary file behind unless removing that fails too.
   absl::Status Write(absl::string_view digest, absl::string_view content) override;
   absl::Status WriteFrom(absl::string_view digest, ArtifactReader& content) override;
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
@@ -52,16 +52,16 @@ class FileBlobs final : public Blobs {
   absl::Status Remove(absl::string_view digest) override;
   absl::StatusOr<std::vector<StoredBlob>> List() override;
   absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) override;
-  // Moves it into quarantine/.
+  // Moves the blob into quarantine/.
   absl::StatusOr<bool> RemoveUnused(SqlSession& session, absl::string_view digest,
                                     absl::Time before) override;
-  // Moves it to quarantine/DIGEST.damaged, where it stays until an operator takes it away.
+  // Moves the blob to quarantine/DIGEST.damaged, where it stays until an operator removes it.
   absl::Status SetAside(absl::string_view digest) override;
-  // Removes the contents of quarantine/, and files in tmp/ written before `before`. A file of
-  // another name stays.
+  // Removes blobs in quarantine/ and .part files in tmp/, except those changed after `before`.
+  // Other files stay.
   absl::StatusOr<int64_t> RemoveRemains(absl::Time before) override;
 
-  // Writes a small file beside the shards, durably and atomically.
+  // Writes a small file next to the shards, durably and atomically.
   absl::Status WriteNamed(absl::string_view name, absl::string_view content);
 
   absl::StatusOr<bool> HasBlobs();
@@ -71,10 +71,10 @@ class FileBlobs final : public Blobs {
 
  private:
   absl::StatusOr<std::vector<std::string>> ListDigests();
-  // Removes a file unless it was changed after `before`; whether it did.
+  // Removes a file unless it was changed after `before`. Returns whether it was removed.
   absl::StatusOr<bool> RemoveOld(const std::string& path, absl::Time before);
   absl::Status MakeShardDurable(absl::string_view digest);
-  // Writes a synced and closed temporary file with `fill`, renames it to `path` and syncs
+  // Writes a temporary file with `fill`, syncs and closes it, renames it to `path`, and syncs
   // `directory`.
   absl::Status WriteFile(const std::string& path, const std::string& directory,
                          absl::FunctionRef<absl::Status(WritableFile&)> fill);

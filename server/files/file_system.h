@@ -1,5 +1,5 @@
-// The part of a file system that the store needs, as an interface: tests record its calls and make
-// them fail.
+// The part of a file system that the store needs. It is an interface so that tests can record its
+// calls and make them fail.
 //
 // Errors carry the path, the operation and the remedy:
 //   NOT_FOUND (no such file), ALREADY_EXISTS, RESOURCE_EXHAUSTED (disk or quota full, too many open
@@ -20,32 +20,32 @@
 
 namespace phimap {
 
-// A new file being written. Destruction without Close closes it and drops the error. One thread at
-// a time.
+// A new file that is being written. Destruction without Close closes the file and ignores errors.
+// Not thread-safe.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
 
-  // Writes all of `bytes` at the end, or fails; how much was written is then unknown.
+  // Appends all of `bytes`. After an error, it is unknown how much was written.
   virtual absl::Status Append(absl::string_view bytes) = 0;
-  // Makes everything appended durable. After a failure the file is worth nothing: a second Sync can
-  // succeed without the data being on disk, so the caller removes the file instead.
+  // Makes everything appended durable. After an error the file is useless: a second Sync may
+  // succeed although the data is not on disk. So the caller must remove the file instead.
   virtual absl::Status Sync() = 0;
-  // REQUIRES: not called before.
+  // Closes the file. REQUIRES: Close was not called before.
   virtual absl::Status Close() = 0;
 };
 
-// A file being read from its start. The file stays readable when it is removed meanwhile. One
-// thread at a time.
+// A file that is read from its start. It stays readable if it is removed meanwhile. Not
+// thread-safe.
 class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
 
-  // The next bytes, `limit_bytes` of them unless the file ends before; empty at its end.
+  // Returns the next `limit_bytes` bytes, fewer if the file ends before, or none at its end.
   virtual absl::StatusOr<std::string> Read(int64_t limit_bytes) = 0;
 };
 
-// Holds a lock until destroyed, or until the process ends for any reason.
+// Holds a lock until it is destroyed or the process ends for any reason.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -53,9 +53,9 @@ class FileLock {
 
 struct FileFacts {
   int64_t size_bytes = 0;
-  // When its content was last written.
+  // Time at which the content was last written.
   absl::Time write_time;
-  // When it was last written, renamed or otherwise changed.
+  // Time at which the file was last written, renamed or otherwise changed.
   absl::Time change_time;
 };
 
@@ -64,43 +64,44 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // OK when the directory exists already. Creates no parents.
+  // Creates a directory. Returns OK if it already exists. Does not create parents.
   virtual absl::Status CreateDir(const std::string& path) = 0;
-  // Makes a directory that is closed to all other users (mode 0700), and closes one that is there.
-  // FAILED_PRECONDITION for another user's.
+  // Creates a directory that no other user can access (mode 0700), or gives an existing directory
+  // this mode. FAILED_PRECONDITION if it belongs to another user.
   virtual absl::Status CreatePrivateDir(const std::string& path) = 0;
   // Creates a file that must not exist yet.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       const std::string& path) = 0;
-  // Atomic; replaces `to`.
+  // Renames a file atomically, and replaces `to` if it exists.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
-  // Makes the entries of a directory durable: files created in, renamed into and removed from it.
-  // FAILED_PRECONDITION for one that may be entered and not listed.
+  // Makes the entries of a directory durable: the creation, renaming and removal of files in it.
+  // FAILED_PRECONDITION for a directory that may be entered but not listed.
   virtual absl::Status SyncDir(const std::string& path) = 0;
-  // Makes everything durable that was written to the file system on which this directory lies.
+  // Makes everything durable that was written to the file system that holds this directory.
   virtual absl::Status SyncFileSystem(const std::string& directory) = 0;
   virtual absl::Status Remove(const std::string& path) = 0;
-  // Names of the entries without "." and "..", sorted.
+  // Returns the names of the entries without "." and "..", sorted.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;
   virtual absl::StatusOr<int64_t> SizeBytes(const std::string& path) = 0;
   virtual absl::StatusOr<FileFacts> Facts(const std::string& path) = 0;
-  // The whole file. More than `limit_bytes`: OUT_OF_RANGE, before anything is allocated.
+  // Returns the whole file. Returns OUT_OF_RANGE, before it allocates, if the file has more than
+  // `limit_bytes` bytes.
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) = 0;
-  // `bytes` of the file from `offset`; fewer where it ends before.
+  // Returns `bytes` bytes of the file from `offset`, or fewer if the file ends before.
   virtual absl::StatusOr<std::string> ReadRange(const std::string& path, int64_t offset,
                                                 int64_t bytes) = 0;
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(
       const std::string& path) = 0;
   // Takes an exclusive lock on `path` without waiting, and writes the pid of this process into it.
-  // Held by another (also within this process): FAILED_PRECONDITION with the holder's pid when it
-  // can be read.
+  // If the lock is held, even by this process, returns FAILED_PRECONDITION with the holder's pid if
+  // that can be read.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
 };
 
-// The real one. Never destroyed.
+// Returns the file system of the operating system. Never destroyed.
 FileSystem* PosixFileSystem();
 
-// The error of a system call. REQUIRES: error_number is not 0.
+// Returns the error of a system call. REQUIRES: error_number is not 0.
 absl::Status FileError(int error_number, absl::string_view operation, absl::string_view path);
 
 }  // namespace phimap

@@ -24,7 +24,7 @@ constexpr mode_t kDirectoryMode = 0750;
 constexpr mode_t kPrivateDirectoryMode = 0700;
 constexpr mode_t kFileMode = 0640;
 
-// Meaning of an errno for the server's operator.
+// What an errno means to the server's operator.
 struct Meaning {
   absl::StatusCode code;
   const char* reason;
@@ -67,7 +67,7 @@ Meaning MeaningOf(int error_number) {
   }
 }
 
-// Calls `call` again while a signal interrupts it.
+// Repeats `call` while signals interrupt it.
 template <typename Call>
 auto Uninterrupted(Call call) {
   decltype(call()) result;
@@ -109,7 +109,7 @@ class PosixWritableFile : public WritableFile {
       const ssize_t written =
           Uninterrupted([&] { return ::write(file_.get(), bytes.data(), bytes.size()); });
       if (written < 0) return FileError(errno, "write", path_);
-      // A short write is no error: what stopped it shows at the next one.
+      // A short write is not an error: its cause shows at the next write.
       bytes.remove_prefix(static_cast<size_t>(written));
     }
     return absl::OkStatus();
@@ -134,7 +134,7 @@ class PosixWritableFile : public WritableFile {
   Descriptor file_;
 };
 
-// Fills `bytes` from the file and cuts them off at its end.
+// Fills `bytes` from the file, and truncates `bytes` if the file ends before.
 absl::Status FillFrom(int fd, const std::string& path, std::string& bytes) {
   size_t filled = 0;
   while (filled < bytes.size()) {
@@ -164,8 +164,9 @@ class PosixReadableFile : public ReadableFile {
   const Descriptor file_;
 };
 
-// flock belongs to the open file, not to the process: a second store in the same process is refused
-// too, and closing an unrelated descriptor of the file does not drop it (as with fcntl).
+// flock belongs to the open file, not to the process. So a second store in the same process is
+// rejected too, and (unlike fcntl locks) closing another descriptor of the file does not release
+// the lock.
 class PosixFileLock : public FileLock {
  public:
   explicit PosixFileLock(Descriptor file) : file_(std::move(file)) {}
@@ -174,7 +175,8 @@ class PosixFileLock : public FileLock {
   Descriptor file_;
 };
 
-// The pid is for people: a full disk must not keep a server from starting, so failures are dropped.
+// Writes the pid, which is only for people. Ignores failures, because a full disk must not keep a
+// server from starting.
 void WritePid(int fd) {
   const std::string pid = absl::StrCat(::getpid(), "\n");
   if (::ftruncate(fd, 0) != 0) return;
@@ -199,7 +201,7 @@ class PosixFileSystemImpl : public FileSystem {
     if (::mkdir(path.c_str(), kDirectoryMode) == 0) return absl::OkStatus();
     const int error_number = errno;
     struct stat info;
-    // A directory that exists is fine even on a read-only file system (EROFS).
+    // Also checked on EROFS: an existing directory on a read-only file system is not an error.
     if (::stat(path.c_str(), &info) == 0) {
       return S_ISDIR(info.st_mode) ? absl::OkStatus() : FileError(ENOTDIR, "mkdir", path);
     }
@@ -208,7 +210,8 @@ class PosixFileSystemImpl : public FileSystem {
 
   absl::Status CreatePrivateDir(const std::string& path) override {
     PHIMAP_RETURN_IF_ERROR(CreateDir(path));
-    // Independent of the umask and of the creator.
+    // Sets the mode explicitly, because it must not depend on the umask or on who created the
+    // directory.
     if (::chmod(path.c_str(), kPrivateDirectoryMode) != 0) return FileError(errno, "chmod", path);
     return absl::OkStatus();
   }
@@ -283,7 +286,7 @@ class PosixFileSystemImpl : public FileSystem {
                        {{"path", path}});
     }
     std::string bytes(static_cast<size_t>(info.st_size), '\0');
-    // Truncated by someone since fstat it is shorter; the digest will tell.
+    // If the file was truncated after fstat, the result is shorter; the digest will show that.
     PHIMAP_RETURN_IF_ERROR(FillFrom(file.get(), path, bytes));
     return bytes;
   }

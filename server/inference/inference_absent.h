@@ -1,4 +1,4 @@
-// Calls of Triton's extensions that this server does not support, and their answers.
+// Answers calls of Triton's extensions that this server does not support.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_ABSENT_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_ABSENT_H_
 
@@ -10,19 +10,19 @@
 
 namespace phimap {
 
-// UNIMPLEMENTED (reason METHOD_NOT_OFFERED) with the cause and the remedy. `method` is one of
-// RepositoryModelLoad, RepositoryModelUnload, SystemSharedMemoryRegister and
-// CudaSharedMemoryRegister. (The Status calls of shared memory are answered with no region, and the
-// Unregister calls with OK: clients make them to be sure before they begin.)
+// Returns UNIMPLEMENTED (reason METHOD_NOT_OFFERED) with the cause and the remedy. `method` is one
+// of RepositoryModelLoad, RepositoryModelUnload, SystemSharedMemoryRegister and
+// CudaSharedMemoryRegister. (The Status calls of shared memory return no region, and the Unregister
+// calls return OK, because clients make these calls to clean up before they begin.)
 absl::Status AbsentCall(absl::string_view method);
 
-// Says that nothing is traced. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED, field settings) for a
-// request that sets something. Pure.
+// Returns settings that say that nothing is traced. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED,
+// field "settings") if the request sets something. Pure.
 absl::StatusOr<inference::TraceSettingResponse> TraceSettingOf(
     const inference::TraceSettingRequest& request);
 
-// The log's settings. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED, field settings) for a request that
-// sets something. Pure.
+// Returns the log's settings. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED, field "settings") if the
+// request sets something. Pure.
 absl::StatusOr<inference::LogSettingsResponse> LogSettingsOf(
     const inference::LogSettingsRequest& request, LogLevel level);
 

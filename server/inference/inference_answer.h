@@ -1,5 +1,5 @@
-// One inference request and its answer, whichever of the protocol's calls it came by: read, checked
-// against a version, laid out, completed.
+// One inference request and its answer, for all calls of the protocol: it is read, checked against
+// a version, laid out, and completed.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_ANSWER_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_ANSWER_H_
 
@@ -21,24 +21,25 @@
 
 namespace phimap {
 
-// Not thread-safe. The functions are called in the order of their declarations.
+// Not thread-safe; one thread at a time. Call the functions in the order in which they are
+// declared.
 class InferenceAnswer {
  public:
   // Type of the answer: a ModelInferResponse, or a ModelStreamInferResponse around one.
   enum class Message { kInfer, kStreamInfer };
 
-  // Checks that the request is consistent. Its rows are viewed, not copied, so it must stay
-  // unchanged until Complete.
+  // Checks the request by itself, without a version. Views its rows without copying them: `request`
+  // must live unchanged until Complete.
   absl::Status Read(const inference::ModelInferRequest& request);
-  // The version that it names, for the registry.
+  // Reference to the version that the request names, for the registry.
   const std::string& reference() const { return reference_; }
   const RowsView& rows() const { return rows_; }
-  // From the arrival of the request on.
+  // Timeout, counted from the arrival of the request.
   absl::Duration timeout() const { return timeout_; }
-  // Bytes of a row in the answer beside its features.
+  // Bytes per row in the answer, besides the features.
   int64_t extra_row_bytes() const;
 
-  // Whether `version` suits the request, and if so lays out the message.
+  // Checks that `version` suits the request, and lays out the message if so.
   absl::Status Accept(const VersionHandle& version, Message as);
 
   PlannedAnswer& message() { return message_; }
@@ -49,7 +50,7 @@ class InferenceAnswer {
 
  private:
   bool Wants(InferenceOutput output) const;
-  // Lays the answer out: its known fields, then a field for each output.
+  // Lays out the answer: first the fields that are already known, then a field for each output.
   void LayOut(const VersionHandle& version, Message as);
   size_t BytesOf(InferenceOutput output, const VersionHandle& version) const;
 
@@ -58,12 +59,12 @@ class InferenceAnswer {
   RowsView rows_;
   absl::Duration timeout_ = absl::InfiniteDuration();
   std::vector<InferenceOutput> outputs_;
-  const Residual* residual_ = nullptr;  // the version's, if it is asked for
+  const Residual* residual_ = nullptr;  // the version's, if requested
   PlannedAnswer message_;
-  // Places in it; -1: not asked for.
+  // Places of the outputs in message_; -1 if not requested.
   int features_ = -1;
   int residuals_ = -1;
-  // Features that are computed for the residual alone.
+  // Features that are computed only for the residual, and not sent.
   size_t hidden_bytes_ = 0;
   std::unique_ptr<char[]> hidden_features_;
 };

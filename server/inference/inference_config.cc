@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// Name of the backend, in the public configuration's words.
+// Value of `backend` in the public configuration.
 constexpr char kBackend[] = "phimap";
 
 inference::DataType TypeOf(const VersionRecord& version) {
@@ -27,7 +27,7 @@ void AddOutput(const char* name, inference::DataType type, int64_t columns,
 }
 
 void AddTensors(const VersionRecord& version, inference::ModelConfig& config) {
-  // Strings come over the API alone: there is no input that ModelInfer would take.
+  // Versions that map strings have no input here: only phimap's own API carries strings.
   if (version.input_columns > 0) {
     inference::ModelInput& input = *config.add_input();
     input.set_name(kInputName);

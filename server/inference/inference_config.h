@@ -1,4 +1,4 @@
-// Answer of ModelConfig: a version as Triton's configuration of a model.
+// The answer of ModelConfig: describes a version as Triton's configuration of a model.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_CONFIG_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_CONFIG_H_
 
@@ -8,15 +8,16 @@
 
 namespace phimap {
 
-// Extensions of the public protocol, by the names that ServerMetadata gives them, whose calls are
-// answered. Clients ask before they make them.
+// Extensions of the public protocol whose calls are supported, by their names in ServerMetadata.
+// Clients check these names before they make the calls.
 inline constexpr const char* kExtensions[] = {"model_configuration", "statistics"};
 
-// Agrees with ModelMetadata, whose shapes have the rows before these. Pure.
+// Returns the configuration of `version`. It agrees with ModelMetadata, except that ModelMetadata
+// puts the number of rows first in each shape. Pure.
 inference::ModelConfig ModelConfigOf(const VersionRecord& version);
 
-// Blocking: reads the store. INVALID_ARGUMENT (not a name, not a version), NOT_FOUND, and errors of
-// the store.
+// Answers ModelConfig. Blocking: reads the store. Returns INVALID_ARGUMENT (malformed name or
+// version), NOT_FOUND, and errors of the store.
 absl::Status ReadModelConfig(Store& store, const inference::ModelConfigRequest& request,
                              inference::ModelConfigResponse* response);
 

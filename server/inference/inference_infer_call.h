@@ -1,4 +1,4 @@
-// One ModelInfer: rows in a tensor, features in a tensor.
+// One ModelInfer call: receives rows in a tensor, sends features in a tensor.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_INFER_CALL_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_INFER_CALL_H_
 

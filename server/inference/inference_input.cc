@@ -19,14 +19,14 @@ namespace {
 
 using Input = inference::ModelInferRequest::InferInputTensor;
 
-// `error` about the input, whose name is put into its facts.
+// Returns an error about the input, and adds the input's name to the facts.
 absl::Status BadInput(absl::string_view reason, absl::string_view field, absl::string_view message,
                       std::map<std::string, std::string> facts) {
   facts.emplace("input", kInputName);
   return MakeError(absl::StatusCode::kInvalidArgument, reason, field, message, std::move(facts));
 }
 
-// "x", "y" and 3 more.
+// Returns the inputs' names for a message, such as: "x", "y" and 3 more.
 std::string NamesOf(const inference::ModelInferRequest& request) {
   constexpr int kShown = 4;
   std::string names;
@@ -76,8 +76,8 @@ absl::Status CheckCount(const Input& input, const char* what, int64_t count, int
                   {{"actual", absl::StrCat(count)}, {"limit", absl::StrCat(limit)}});
 }
 
-// Description of the tensor without its data. At most 65536 · 65536 · 8 = 2^35 bytes: no overflow
-// from here on.
+// Returns a view with the tensor's shape and no data. It describes at most 65536 · 65536 · 8 = 2^35
+// bytes, so later products do not overflow.
 absl::StatusOr<RowsView> ShapeOf(const Input& input, FloatType type) {
   if (input.shape_size() != 2) {
     const std::string actual = ShapeText(input.shape());
@@ -118,13 +118,14 @@ absl::StatusOr<RowsView> FromRaw(const inference::ModelInferRequest& request, Ro
   return rows;
 }
 
-// A field of typed contents, and how much it holds.
+// A field of typed contents, and its number of values.
 struct Held {
   const char* field;
   int count;
 };
 
-// Fields that belong to no datatype of an input come first.
+// Returns the number of values in each field of typed contents. The fields that no supported
+// datatype uses come first.
 std::array<Held, 8> AllHeld(const inference::InferTensorContents& contents) {
   return {{{"bool_contents", contents.bool_contents_size()},
            {"int_contents", contents.int_contents_size()},

@@ -1,4 +1,4 @@
-// The input of a ModelInfer request → RowsView, checked and not copied.
+// Converts the input of a ModelInfer request to a checked RowsView, without copying.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_INPUT_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_INPUT_H_
 
@@ -10,18 +10,18 @@
 
 namespace phimap {
 
-// Path of the rows in the request. There is one input, and its name is the better index.
+// Path of the rows in the request. Errors index the only input by its name.
 inline constexpr char kInputField[] = "inputs[x].";
 
-// A view into `request`, which must outlive it and stay as it is: raw contents or typed ones.
-// Everything is checked but the values, in constant time, and nothing is allocated for a request
-// that is refused but its error. INVALID_ARGUMENT names the input, and the expected and actual
-// number of inputs, datatype, shape, contents or bytes. The parameters of the input mean nothing
-// here and are passed over: standard clients always send some.
+// Returns a view into `request`, into its raw or its typed contents. `request` must outlive the
+// view unchanged. Checks everything but the values, in constant time. A rejected request allocates
+// nothing but its error. INVALID_ARGUMENT names the input, and the expected and actual number of
+// inputs, datatype, shape, contents or bytes. Ignores the input's parameters, because standard
+// clients always send some that mean nothing here.
 absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& request);
 
-// INVALID_ARGUMENT (reason COLUMNS_MISMATCH, both shapes) unless the rows have as many columns as
-// the version maps.
+// Returns INVALID_ARGUMENT (reason COLUMNS_MISMATCH, with both shapes) unless the rows have the
+// number of columns that the version maps.
 absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows);
 
 }  // namespace phimap

@@ -15,7 +15,7 @@
 namespace phimap {
 namespace {
 
-// Versions that are read at once.
+// Number of versions read at a time.
 constexpr int kPage = 1000;
 
 using Tensor = inference::ModelMetadataResponse::TensorMetadata;
@@ -27,7 +27,8 @@ void Describe(const char* name, const char* datatype, int64_t columns, Tensor* t
   tensor->add_shape(columns);
 }
 
-// Rising. The store has them falling, a page at a time.
+// Lists the version numbers in ascending order. The store returns them in descending order, a page
+// at a time.
 absl::Status ListNumbers(Store& store, const std::string& mapping,
                          inference::ModelMetadataResponse* response) {
   std::optional<int64_t> before;
@@ -49,7 +50,7 @@ absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataReque
                           FindModel(store, request.name(), request.version()));
   response->set_name(found.mapping);
   response->set_platform(kModelPlatform);
-  // Strings come over the API alone: there is no input that ModelInfer would take.
+  // Versions that map strings have no input here: only phimap's own API carries strings.
   if (found.input_columns > 0) {
     Describe(kInputName, DatatypeOf(FloatType::kFloat32), found.input_columns,
              response->add_inputs());

@@ -1,4 +1,4 @@
-// Answer of ModelMetadata: a version's record in the protocol's words.
+// The answer of ModelMetadata: describes a version's record in the protocol's terms.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_METADATA_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_METADATA_H_
 
@@ -8,9 +8,9 @@
 
 namespace phimap {
 
-// Blocking: reads the store. INVALID_ARGUMENT (not a name, not a version), NOT_FOUND, and errors of
-// the store. `properties` stay unset: clients of MLServer declare field 6 otherwise, and cannot
-// read an answer that has it.
+// Answers ModelMetadata. Blocking: reads the store. Returns INVALID_ARGUMENT (malformed name or
+// version), NOT_FOUND, and errors of the store. Leaves `properties` unset: MLServer's clients
+// declare field 6 differently, and cannot read an answer that has it.
 absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataRequest& request,
                                inference::ModelMetadataResponse* response);
 

@@ -1,4 +1,4 @@
-// The model and the version that a request of the Open Inference Protocol names → a reference.
+// Converts the model and version named by a request of the Open Inference Protocol to a reference.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_MODEL_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_MODEL_H_
 
@@ -11,7 +11,7 @@
 
 namespace phimap {
 
-// Names of the two fields in the request, for errors.
+// Names of the request's two fields, for errors.
 struct ModelFields {
   absl::string_view name;
   absl::string_view version;
@@ -19,17 +19,18 @@ struct ModelFields {
 inline constexpr ModelFields kModelOfInfer{"model_name", "model_version"};
 inline constexpr ModelFields kModelAskedFor{"name", "version"};
 
-// "name" or "name@version". INVALID_ARGUMENT (reasons NAME_INVALID, VERSION_INVALID) unless the
-// first is a mapping's name and the second a version's number, an alias, a digest after "sha256:",
-// or empty for the newest version.
+// Returns "name" or "name@version". Returns INVALID_ARGUMENT (reasons NAME_INVALID,
+// VERSION_INVALID) unless `name` is a mapping's name and `version` is a version's number, an alias,
+// "sha256:" and a digest, or empty for the newest version.
 absl::StatusOr<std::string> ReferenceToModel(absl::string_view name, absl::string_view version,
                                              const ModelFields& fields);
 
-// An error about a reference that ReferenceToModel made, in the request's own names. Once the name
-// and the version are well formed, only the alias can be wrong in the reference itself.
+// Makes an error about a reference from ReferenceToModel name the request's own fields. The error
+// is about the version: once name and version are well formed, only an alias can be wrong in the
+// reference itself.
 absl::Status InModelFields(const absl::Status& status, const ModelFields& fields);
 
-// Blocking: the version that a request for `name` and `version` means now. INVALID_ARGUMENT
+// Returns the version that `name` and `version` currently mean. Blocking. Returns INVALID_ARGUMENT
 // (NAME_INVALID, VERSION_INVALID), NOT_FOUND, and errors of the store.
 absl::StatusOr<VersionRecord> FindModel(Store& store, absl::string_view name,
                                         absl::string_view version);

@@ -1,4 +1,4 @@
-// The outputs that a ModelInfer request names.
+// The outputs that a ModelInfer request asks for.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_OUTPUTS_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_OUTPUTS_H_
 
@@ -11,9 +11,9 @@ namespace phimap {
 
 enum class InferenceOutput { kFeatures, kResidual };
 
-// Requested outputs in their order; features if none are named. INVALID_ARGUMENT names the output
-// that there is not (OUTPUT_UNKNOWN) or that is asked for twice (OUTPUT_DUPLICATED). Parameters of
-// outputs mean nothing here and are passed over.
+// Returns the requested outputs in their order, or features if none are named. INVALID_ARGUMENT
+// names an output that does not exist (OUTPUT_UNKNOWN) or is requested twice (OUTPUT_DUPLICATED).
+// Ignores the outputs' parameters, which mean nothing here.
 absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(const inference::ModelInferRequest& request);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// One ModelReady: whether a version can be served, found out by getting it ready.
+// One ModelReady call: finds out whether a version can be served by loading it.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_READY_CALL_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_READY_CALL_H_
 
@@ -13,15 +13,15 @@ namespace phimap {
 class InferenceReadyCall final
     : public TypedUnaryCall<inference::ModelReadyRequest, inference::ModelReadyResponse> {
  public:
-  // `serving`: whether the server takes calls; while it does not, no version is ready, and none is
-  // loaded.
+  // `serving` says whether the server takes calls. While it is false, no version is ready, and none
+  // is loaded.
   InferenceReadyCall(const CallStart& start, VersionRegistry& registry,
                      const std::atomic<bool>& serving)
       : TypedUnaryCall(start), registry_(registry), serving_(serving) {}
 
  private:
-  // A version that does not exist, like one that cannot be loaded, is not ready: clients wait for
-  // a model by asking until it is, and take an error for the end.
+  // Answers "not ready", rather than an error, for a version that does not exist or cannot be
+  // loaded: clients that wait for a model poll until it is ready, and stop at an error.
   void Start() override;
 
   VersionRegistry& registry_;

@@ -12,10 +12,11 @@
 namespace phimap {
 namespace {
 
-// Mappings or versions that are read at once.
+// Number of mappings or versions read at a time.
 constexpr int kPage = 1000;
 
-// Rising. The store has them falling, a page at a time.
+// Adds the versions in ascending order. The store returns them in descending order, a page at a
+// time.
 absl::Status AddVersions(Store& store, const std::string& mapping,
                          std::vector<IndexedVersion>& versions) {
   const auto first = static_cast<std::ptrdiff_t>(versions.size());
@@ -23,7 +24,7 @@ absl::Status AddVersions(Store& store, const std::string& mapping,
   do {
     const absl::StatusOr<std::vector<VersionRecord>> page =
         store.ListVersions(mapping, before, kPage);
-    // Deleted since it was listed.
+    // The mapping was deleted after it was listed.
     if (absl::IsNotFound(page.status())) break;
     PHIMAP_RETURN_IF_ERROR(page.status());
     for (const VersionRecord& record : *page) versions.push_back({mapping, record.number});

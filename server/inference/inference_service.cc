@@ -20,7 +20,7 @@
 namespace phimap {
 namespace {
 
-// Answers from memory.
+// A unary call that is answered at once, without blocking.
 template <typename Request, typename Response>
 class AnsweredCall final : public TypedUnaryCall<Request, Response> {
  public:
@@ -36,7 +36,7 @@ class AnsweredCall final : public TypedUnaryCall<Request, Response> {
     this->Finish(status);
   }
 
-  // The opener's, which outlives the call.
+  // Owned by the opener, which outlives the call.
   const Answer& answer_;
 };
 
@@ -47,8 +47,8 @@ Method::Open OpensAnswered(typename AnsweredCall<Request, Response>::Answer answ
   };
 }
 
-// Answers a call about a feature that does not exist here, or that needs no action, with an empty
-// response.
+// Answers with an empty response, for a call about a feature that does not exist here or a call
+// that needs no action.
 template <typename Request, typename Response>
 Method::Open OpensEmpty() {
   return OpensAnswered<Request, Response>([](const Request&) { return Response(); });

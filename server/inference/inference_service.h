@@ -14,22 +14,22 @@
 
 namespace phimap {
 
-// Services that the calls use; outlives the dispatcher.
+// What the calls of the service share. Must outlive the dispatcher.
 struct InferenceEnvironment {
   const RowCallEnvironment& rows;
   Store& store;
-  // Store calls run there.
+  // Runs calls of the store.
   TaskPool& store_pool;
-  // Time after which a ModelStreamInfer with a silent client is ended.
+  // Time after which a ModelStreamInfer whose client is silent is ended.
   const absl::Duration& stream_idle_limit;
   const Logger& logger;
-  // Status reported to health checks.
+  // Whether the server takes calls, as reported to health checks.
   const std::atomic<bool>& serving;
   // Version of the server.
   std::string version;
 };
 
-// Adds the service, which refers to `environment`.
+// Adds the service, which keeps a reference to `environment`.
 void AddInferenceService(const InferenceEnvironment& environment, Dispatcher& dispatcher);
 
 }  // namespace phimap

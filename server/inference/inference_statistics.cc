@@ -33,12 +33,12 @@ VersionCounts CountsOf(const VersionHandle& version) {
           .computed = Counted(tally.computed()),
           .rows = tally.rows(),
           .batches = tally.batches(),
-          // People see it, by the clock on their wall.
+          // Converted to wall-clock time, because people read it.
           .last_request = last == absl::InfinitePast() ? last : absl::Now() - (SteadyNow() - last),
           .memory_bytes = version.memory_bytes()};
 }
 
-// Scope of a request: all versions, those of a mapping, or one.
+// Which versions a request is about: all, those of a mapping, or one.
 struct Meant {
   std::string mapping;
   int64_t number = 0;
@@ -51,7 +51,8 @@ struct Meant {
 
 absl::StatusOr<Meant> FindMeant(Store& store, const inference::ModelStatisticsRequest& request) {
   if (request.name().empty() && request.version().empty()) return Meant{};
-  // A mapping without versions has no statistics either.
+  // Looks up a version even if the request is about a whole mapping: a mapping without versions is
+  // an error.
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found,
                           FindModel(store, request.name(), request.version()));
   return Meant{found.mapping, request.version().empty() ? 0 : found.number};
@@ -73,7 +74,7 @@ inference::ModelStatistics ModelStatisticsOf(const VersionCounts& counts) {
   Fill(counts.failed, *requests.mutable_fail());
   Fill(counts.queued, *requests.mutable_queue());
   Fill(counts.computed, *requests.mutable_compute_infer());
-  // Clients divide by their counts and look at no presence.
+  // These counts must be set: clients divide by them without checking whether they are present.
   requests.mutable_compute_input()->set_count(Natural(counts.computed.count));
   requests.mutable_compute_output()->set_count(Natural(counts.computed.count));
   inference::MemoryUsage& memory = *statistics.add_memory_usage();

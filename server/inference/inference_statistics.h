@@ -1,4 +1,4 @@
-// Answer of ModelStatistics: the counts of a version in the public protocol's words.
+// The answer of ModelStatistics: reports a version's counts in the public protocol's terms.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_STATISTICS_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_STATISTICS_H_
 
@@ -23,10 +23,11 @@ struct CountedTime {
 struct VersionCounts {
   std::string mapping;
   int64_t number = 0;
-  // Requests with an answer, from arrival to answer, and requests that ended with an error.
+  // Requests that got an answer and requests that ended with an error, with the time from arrival
+  // to end.
   CountedTime answered;
   CountedTime failed;
-  // Times of requests: from arrival to their batch, and the batch.
+  // Time of requests from arrival to the start of their batch, and time in the batch.
   CountedTime queued;
   CountedTime computed;
   int64_t rows = 0;
@@ -37,12 +38,13 @@ struct VersionCounts {
   int64_t memory_bytes = 0;
 };
 
-// Pure. Negative numbers, which no clock that is steady gives, count as 0.
+// Converts counts to the message. Negative numbers, which a steady clock never gives, count as 0.
+// Pure.
 inference::ModelStatistics ModelStatisticsOf(const VersionCounts& counts);
 
-// Blocking: reads the store. Reports the counts of those requested versions that are in memory, by
-// name and number. INVALID_ARGUMENT (not a name, not a version), NOT_FOUND, and errors of the
-// store.
+// Reports the counts of the requested versions that are in memory, ordered by name and number.
+// Blocking: reads the store. Returns INVALID_ARGUMENT (malformed name or version), NOT_FOUND, and
+// errors of the store.
 absl::Status ReadModelStatistics(Store& store, VersionRegistry& registry,
                                  const inference::ModelStatisticsRequest& request,
                                  inference::ModelStatisticsResponse* response);

@@ -12,7 +12,8 @@
 namespace phimap {
 namespace {
 
-// Parameter for clients that send several requests and cannot know how many answers come for each.
+// Parameter that marks the last answer to a request, for clients that do not know how many answers
+// each request gets.
 constexpr char kFinal[] = "triton_final_response";
 
 std::string ReasonOf(const absl::Status& error) {

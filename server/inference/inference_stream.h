@@ -1,5 +1,4 @@
-// The answers of ModelStreamInfer, in which a request's error is a message and not the stream's
-// end.
+// The answers of ModelStreamInfer. A request's error is an answer, and does not end the stream.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_STREAM_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_STREAM_H_
 
@@ -8,13 +7,13 @@
 
 namespace phimap {
 
-// Marks the answer in `response`, which ModelInfer would give, as the only one of its request.
+// Marks the ModelInfer answer in `response` as the only one of its request.
 void MarkAsStreamAnswer(inference::ModelStreamInferResponse& response);
 
-// The answer to a request that failed. Clients match it to the request by its id and otherwise read
-// only the message, which therefore begins with the reason: "COLUMNS_MISMATCH: inputs[x]…". Text
-// copied from the request is cut if it is long, so that the answer is small.
-// REQUIRES: `error` is not OK. Pure.
+// Returns the answer to a failed request. Clients match it to the request by its id, and otherwise
+// read only the message. So the message begins with the reason: "COLUMNS_MISMATCH: inputs[x]…".
+// Long text copied from the request is truncated, to keep the answer small. REQUIRES: `error` is
+// not OK. Pure.
 inference::ModelStreamInferResponse StreamErrorOf(const absl::Status& error,
                                                   const inference::ModelInferRequest& request);
 

@@ -1,4 +1,5 @@
-// One ModelStreamInfer: rows in tensors, features in tensors, in order, several on the way at once.
+// One ModelStreamInfer call: receives rows in tensors and sends features in tensors, in order.
+// Several requests may be in progress at once.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_STREAM_CALL_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_STREAM_CALL_H_
 

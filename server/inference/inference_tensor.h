@@ -1,4 +1,4 @@
-// Tensors as the Open Inference Protocol describes them: names, datatypes, shapes, parameters.
+// How the Open Inference Protocol describes tensors: names, datatypes, shapes, parameters.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_TENSOR_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_TENSOR_H_
 
@@ -12,13 +12,14 @@
 
 namespace phimap {
 
-// Half of the space that CheckAnswerFits leaves beside the features, in which an id is sent back.
+// Maximum size of a request's id, which the answer repeats: half of the space that CheckAnswerFits
+// leaves besides the features.
 inline constexpr size_t kMaxIdBytes = 512;
 inline constexpr char kInputName[] = "x";
 inline constexpr char kFeaturesName[] = "features";
 inline constexpr char kResidualName[] = "residual";
 
-// Value of the public protocol's `platform`: the kind of model.
+// The kind of model, in the public protocol's field `platform`.
 inline constexpr char kModelPlatform[] = "phimap_plan";
 
 using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
@@ -27,7 +28,7 @@ using TensorShape = google::protobuf::RepeatedField<int64_t>;
 // "FP32" or "FP64".
 const char* DatatypeOf(FloatType type);
 
-// "[2, 64]"; only the first dimensions of a shape with very many.
+// Returns a text such as "[2, 64]". Shows only the first dimensions of a shape that has many.
 std::string ShapeText(const TensorShape& shape);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// Reads the timeout, the only parameter of a ModelInfer request that phimap uses.
+// The timeout of a ModelInfer request, the only parameter that has a meaning here.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_TIMEOUT_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_TIMEOUT_H_
 
@@ -8,10 +8,10 @@
 
 namespace phimap {
 
-// "timeout": an int64 or a uint64, in microseconds; 0 and none at all mean no timeout, which is
-// infinite here. Triton defines it so, and its clients send it. INVALID_ARGUMENT for another type
-// (PARAMETER_TYPE_MISMATCH) and a negative number (FIELD_OUT_OF_RANGE). Parameters of other names
-// are passed over: standard clients always send some that mean nothing here.
+// Returns the parameter "timeout", an int64 or a uint64 in microseconds, as Triton defines it and
+// its clients send it. Returns an infinite duration if it is 0 or absent. INVALID_ARGUMENT for
+// another type (PARAMETER_TYPE_MISMATCH) or a negative number (FIELD_OUT_OF_RANGE). Ignores other
+// parameters, because standard clients always send some that mean nothing here.
 absl::StatusOr<absl::Duration> TimeoutOf(const InferParameters& parameters);
 
 }  // namespace phimap

@@ -11,7 +11,7 @@ AnswerQueue::~AnswerQueue() {
 
 void AnswerQueue::Run() {
   void* tag = nullptr;
-  // Whether a call's end could be read: its status tells how it ended.
+  // Required by Next, but unused: the call's status says how the call ended.
   bool ok = false;
   while (answers_.Next(&tag, &ok)) static_cast<Waiting*>(tag)->OnAnswer();
 }

@@ -1,7 +1,8 @@
-// Receives the answers of kernel services: a queue of gRPC's and the one thread that empties it.
+// Receives the answers of kernel services: a gRPC completion queue and the one thread that empties
+// it.
 //
-// Guarantees: OnAnswer is called on the queue's own thread, once for each call that was begun with
-//             the queue, whatever its result.
+// Guarantees: OnAnswer is called on the queue's own thread, exactly once for each call that was
+//             begun with the queue, whatever its result.
 // Thread-safety: calls may be begun from any thread.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_ANSWER_QUEUE_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_ANSWER_QUEUE_H_
@@ -14,11 +15,11 @@ namespace phimap {
 
 class AnswerQueue {
  public:
-  // A waiting call; its address is the call's tag.
+  // A call that waits for its answer. Its address is the call's tag.
   class Waiting {
    public:
-    // Must not wait for anything: all answers of all services come after it. The task may begin a
-    // call.
+    // Called when the call has ended. Must not block, because it would delay all answers of all
+    // services. May begin another call.
     virtual void OnAnswer() = 0;
 
    protected:
@@ -31,7 +32,7 @@ class AnswerQueue {
   AnswerQueue(const AnswerQueue&) = delete;
   AnswerQueue& operator=(const AnswerQueue&) = delete;
 
-  // For calls whose tag is a Waiting*.
+  // Returns the completion queue, for calls whose tag is a Waiting*.
   grpc::CompletionQueue* get() { return &answers_; }
 
  private:

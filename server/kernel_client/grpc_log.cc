@@ -16,7 +16,7 @@ namespace phimap {
 namespace {
 
 constexpr size_t kMaxMessageBytes = 1024;
-// Beginning of GPR_ASSERT's message; it aborts then.
+// Prefix of the message that GPR_ASSERT logs before it aborts.
 constexpr absl::string_view kAssertion = "assertion failed: ";
 
 struct Target {
@@ -24,7 +24,7 @@ struct Target {
   const Logger* logger ABSL_GUARDED_BY(mutex) = nullptr;
 };
 
-// Never destroyed: gRPC's threads may be later than all that is.
+// Never destroyed, because gRPC's threads may outlive all other static objects.
 Target& TheTarget() {
   static Target* const target = new Target;
   return *target;

@@ -1,11 +1,13 @@
-// The lines of gRPC's own log, as lines of ours.
+// Redirects gRPC's own log to phimap's log.
 //
-// gRPC writes them to stderr on the thread that reports them, and waits for the reader.
+// By default gRPC writes its log to stderr on the thread that logs, and blocks until the reader
+// takes it.
 //
-// Guarantees: those of Logger: no thread waits, and excess messages are dropped. A line is event
-// "grpc", at gRPC's level, with the message, at most 1 KiB of it, and the place in gRPC's source.
-// Messages below gRPC's own level (GRPC_VERBOSITY, error by default) do not arrive here. An
-// assertion of gRPC's, which ends the process, is written at once, if stderr has a reader.
+// Guarantees: those of Logger: no thread waits, and excess messages are dropped. Each message
+// becomes a line with event "grpc", gRPC's level, at most 1 KiB of the message, and the place in
+// gRPC's source. Messages below gRPC's own level (GRPC_VERBOSITY, error by default) do not arrive
+// here. A failed assertion in gRPC, which ends the process, is written to stderr at once if stderr
+// is writable.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_GRPC_LOG_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_GRPC_LOG_H_
 
@@ -13,9 +15,8 @@
 
 namespace phimap {
 
-// From its construction on, for the process. Messages after its end are dropped: gRPC's threads
-// live as long as the process.
-// REQUIRES: no other GrpcLog exists.
+// Redirects the log of the whole process while it exists. Messages after its destruction are
+// dropped: gRPC's threads live as long as the process. REQUIRES: no other GrpcLog exists.
 class GrpcLog {
  public:
   explicit GrpcLog(const Logger& logger);

@@ -28,7 +28,7 @@ bool IsTarget(absl::string_view target) {
   uint32_t number = 0;
   return std::all_of(port.begin(), port.end(), absl::ascii_isdigit) &&
          absl::SimpleAtoi(port, &number) && number >= 1 && number <= 65535 &&
-         // gRPC would interpret a scheme.
+         // gRPC would read a target with a '/' as a URI scheme.
          !absl::StrContains(target, "/");
 }
 

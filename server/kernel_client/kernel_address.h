@@ -1,4 +1,4 @@
-// The operator's list of kernel services, as flags give it.
+// The operator's list of kernel services, as given by flags.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_ADDRESS_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_ADDRESS_H_
 
@@ -17,8 +17,9 @@ struct KernelAddress {
   bool tls = false;
 };
 
-// "NAME=HOST:PORT", "NAME=unix:PATH", or "NAME=tls:HOST:PORT", NAME a lower-case letter and at most
-// 62 more, digits and '_'. INVALID_ARGUMENT (KERNEL_SERVICE_INVALID).
+// Parses "NAME=HOST:PORT", "NAME=unix:PATH" or "NAME=tls:HOST:PORT". NAME is a lower-case letter
+// followed by at most 62 lower-case letters, digits and '_'. Otherwise returns INVALID_ARGUMENT
+// (KERNEL_SERVICE_INVALID).
 absl::StatusOr<KernelAddress> ParseKernelAddress(absl::string_view text);
 
 }  // namespace phimap

@@ -45,7 +45,7 @@ void AppendEntry(int32_t column, double value, v1::SparseRows& to) {
 void AppendSparse(const ExamplesView& rows, v1::SparseRows& to) {
   std::string& offsets = *to.mutable_row_offsets_le();
   if (offsets.empty()) AppendNumber(int64_t{0}, offsets);
-  to.mutable_float64_le();  // there even if no row has an entry
+  to.mutable_float64_le();  // set even if no row has an entry
   to.set_rows(to.rows() + static_cast<int>(rows.rows()));
   to.set_columns(static_cast<int>(rows.columns()));
   const SparseRowsView* const sparse = rows.sparse();
@@ -114,7 +114,7 @@ void AppendExamples(const ExamplesView& examples, ExampleKind as, v1::Examples& 
 int64_t AppendedBytes(const ExamplesView& examples, ExampleKind as) {
   constexpr int64_t kNumber = sizeof(double);
   constexpr int64_t kEntry = sizeof(double) + sizeof(int32_t);
-  // Bytes of a string beside its content: a tag and a length.
+  // Bytes per string besides its content: a tag and a length.
   constexpr int64_t kFrame = 5;
   const int64_t rows = examples.rows();
   if (IsString(as)) return examples.bytes() + kFrame * rows;

@@ -1,5 +1,5 @@
-// The columns of blocks that are requested of a kernel service repeatedly: sent once, and named by
-// their digest afterwards.
+// The examples of a block's columns, which a kernel service is asked about repeatedly. They are
+// sent once, and referred to by their digest afterwards.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_EXAMPLES_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_EXAMPLES_H_
 
@@ -24,7 +24,8 @@ class KernelExamples {
   KernelExamples(const KernelExamples&) = delete;
   KernelExamples& operator=(const KernelExamples&) = delete;
 
-  // The landmarks of a version. REQUIRES: a plan that is valid, of columns as many.
+  // Returns the landmarks of a version's plan. REQUIRES: the plan is valid; its examples have
+  // `columns` columns.
   static std::shared_ptr<const KernelExamples> Of(const RemoteFeatures& block, int64_t columns);
   static std::shared_ptr<const KernelExamples> Of(const ExamplesView& examples);
 
@@ -41,12 +42,12 @@ class KernelExamples {
   std::string digest_;
 };
 
-// Appends examples to others of the kind `as`: rows in float64, dense or sparse as they are; text
-// as bytes where `as` is bytes. REQUIRES: both kinds are of rows, or both of strings, and not bytes
-// as text.
+// Appends examples to `to`, as kind `as`: rows in float64, dense or sparse as `as` says; text as
+// bytes if `as` is bytes. REQUIRES: both kinds are rows, or both are strings; bytes must not be
+// appended as text.
 void AppendExamples(const ExamplesView& examples, ExampleKind as, v1::Examples& to);
 
-// Bytes that AppendExamples adds at most.
+// Returns an upper bound on the bytes that AppendExamples adds.
 int64_t AppendedBytes(const ExamplesView& examples, ExampleKind as);
 
 }  // namespace phimap

@@ -13,7 +13,7 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kQueueRetryMs = 100;
-// Bytes of an answer beside its values.
+// Bytes reserved in an answer for everything but its values.
 constexpr int64_t kEnvelopeBytes = 1024;
 
 bool IsGivenUp(const KernelQueue::Request& request) {
@@ -81,7 +81,7 @@ void KernelQueue::Submit(Request request) {
 }
 
 void KernelQueue::Pump() {
-  const auto self = shared_from_this();  // the end of a request may be the end of its version
+  const auto self = shared_from_this();  // ending a request may destroy its version
   while (true) {
     Batch dropped;
     Batch batch = Take(dropped);
@@ -139,7 +139,7 @@ void KernelQueue::Send(Batch batch) {
 }
 
 void KernelQueue::Answered(Batch batch, const KernelService::Answer& answer) {
-  // One example may be refused by the service, crash it or take too long.
+  // The service may reject one example, crash on it, or take too long for it.
   const bool one_may_be_at_fault =
       absl::IsFailedPrecondition(answer.status()) || absl::IsUnavailable(answer.status());
   if (one_may_be_at_fault && batch.size() > 1) {
@@ -158,7 +158,7 @@ void KernelQueue::Answered(Batch batch, const KernelService::Answer& answer) {
     MutexLock lock(&mutex_);
     --calls_;
   }
-  // The next call is under way while these requests continue.
+  // Starts the next call first, so that it runs while these requests continue.
   Pump();
   int64_t first = 0;
   for (Request& request : batch) {

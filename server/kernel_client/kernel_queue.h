@@ -1,15 +1,15 @@
-// Examples that wait for their kernel values: those of one version, gathered into calls of its
+// The examples of one version that wait for their kernel values, gathered into calls of the kernel
 // service.
 //
 // Guarantees: every request's `done` is called exactly once: within Submit, or on the thread of the
-//             queue of answers.
-//             A request is sent at once while fewer than kCalls are under way; later ones wait,
-//             without a timer, and go together: a block that many callers ask for costs one round
-//             trip, and at most kMaxValues values or one request.
-//             If the service finds fault with a call, its requests are sent separately: no
-//             caller gets the error of another's example.
-//             Requests that were cancelled or whose deadline has passed are dropped when it is
-//             their turn.
+//             AnswerQueue.
+//             A request is sent at once while fewer than kCalls calls are in progress. Later
+//             requests wait, without a timer, and are sent together: a block that many callers ask
+//             for costs one round trip. A call has at most kMaxValues values, or one request.
+//             If the service rejects a call, the call's requests are sent again separately, so that
+//             no caller gets an error about another's example.
+//             Requests that were cancelled or whose deadline has passed are dropped when they reach
+//             the front of the queue.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_QUEUE_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_QUEUE_H_
@@ -32,15 +32,15 @@
 
 namespace phimap {
 
-// The values of one request: some rows of an answer.
+// The values of one request: a range of rows of an answer.
 struct KernelRows {
   std::shared_ptr<const KernelBlockAnswer> answer;
   int64_t first = 0;
   int64_t count = 0;
 
-  // K(x, ·) of each landmark; finite or not.
+  // K(x, ·) of each landmark. The values have not been checked to be finite.
   RowsView values() const { return answer->values().Slice(first, count); }
-  // K(x, x) in float64, at any alignment; null if it was not asked for.
+  // K(x, x) in float64, possibly unaligned. Null if not requested.
   const char* diagonal() const {
     if (answer->diagonal() == nullptr) return nullptr;
     return answer->diagonal() + first * static_cast<int64_t>(sizeof(double));
@@ -56,20 +56,21 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
   struct Request {
     int64_t count = 0;
     int64_t bytes = 0;
-    // Appends the examples to the earlier ones; once or, after a fault, twice. The data it reads
-    // must live until `done`.
+    // Appends the request's examples to a message. Called once, or twice if a call has failed. The
+    // data that it reads must live until `done`.
     std::function<void(v1::Examples&)> append;
-    // Time by SteadyNow.
+    // On the clock of SteadyNow.
     absl::Time deadline = absl::InfiniteFuture();
-    // Deadline as Submit saw it: the wall clock may step while the request waits.
+    // `deadline` on the steady clock. Set by Submit, because the wall clock may step while the
+    // request waits.
     SteadyTime steady_deadline = SteadyTime::max();
-    // Outlives `done`.
+    // Must outlive `done`.
     const std::atomic<bool>* cancelled = nullptr;
     std::function<void(absl::StatusOr<KernelRows>)> done;
   };
 
-  // For the landmarks of `block`, a plan's, whose examples have `columns` numbers; `service`
-  // outlives the queue.
+  // Asks `service` about the landmarks of a plan's `block`, whose examples have `columns` numbers.
+  // `service` must outlive the queue.
   KernelQueue(KernelService& service, const RemoteFeatures& block, int64_t columns,
               bool want_diagonal);
 
@@ -77,25 +78,27 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
   const KernelService& service() const { return service_; }
   // Kind of the examples that requests append.
   ExampleKind kind() const { return kind_; }
-  // Whether the service can be asked about such examples: rows of the landmarks' columns, dense or
-  // sparse; text, or bytes too if the landmarks are. INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH,
-  // COLUMNS_MISMATCH) with the field.
+  // Checks that the service can be asked about these examples. If the landmarks are rows, the
+  // examples must be rows of as many columns, dense or sparse. If the landmarks are text, they must
+  // be text; if the landmarks are bytes, text or bytes. Otherwise returns INVALID_ARGUMENT
+  // (EXAMPLE_KIND_MISMATCH, COLUMNS_MISMATCH) with the field.
   absl::Status CheckTakes(const ExamplesView& examples) const;
   // Memory of the landmarks.
   int64_t memory_bytes() const { return right_->bytes(); }
 
-  // Errors: those of KernelService; RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE, field "rows") when the
-  // values do not fit into a message, (KERNEL_QUEUE_FULL, with a retry delay) when kMaxWaitingBytes
-  // wait.
+  // Requests kernel values. Errors: those of KernelService, and RESOURCE_EXHAUSTED:
+  // MESSAGE_TOO_LARGE (field "rows") if the values do not fit into a message, or KERNEL_QUEUE_FULL
+  // (with a retry delay) if kMaxWaitingBytes are waiting.
   void Submit(Request request);
 
  private:
   using Batch = std::vector<Request>;
 
   absl::Status CheckSize(const Request& request) const;
-  // Sends waiting requests, as far as the limit of calls permits.
+  // Sends waiting requests, up to the limit of concurrent calls.
   void Pump();
-  // The next batch, empty if none may go; `dropped` receives requests that are no longer wanted.
+  // Returns the next batch, or an empty one if none may be sent now. Moves requests that are no
+  // longer wanted to `dropped`.
   Batch Take(Batch& dropped) ABSL_LOCKS_EXCLUDED(mutex_);
   void Send(Batch batch);
   void Answered(Batch batch, const KernelService::Answer& answer);

@@ -20,7 +20,7 @@ using Code = absl::StatusCode;
 
 constexpr int64_t kRetryDelayMs = 500;
 constexpr size_t kMaxKnown = 4096;
-// gRPC tries an unreachable service again, after waits that grow from 0.1 s.
+// gRPC retries an unreachable service, after delays that start at 0.1 s and grow.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [{"service": "phimap.v1.KernelService"}],
@@ -31,7 +31,7 @@ constexpr char kServiceConfig[] = R"({
   }]
 })";
 
-// The most frequent reason of a failed handshake.
+// Hint for the most frequent cause of a failed handshake.
 constexpr char kOverTls[] =
     " over TLS (its certificate must be signed by an authority of --kernel_service_ca, or of the "
     "system without that flag, and must name its host)";
@@ -39,15 +39,15 @@ constexpr char kOverTls[] =
 grpc::ChannelArguments Arguments(const KernelService::Options& options) {
   const auto message = static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX));
   grpc::ChannelArguments arguments;
-  // The operator's list says where to go, and nothing else does.
+  // Only the operator's list decides where calls go: no proxy and no service config from DNS.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetServiceConfigJSON(kServiceConfig);
   arguments.SetMaxReceiveMessageSize(message);
   arguments.SetMaxSendMessageSize(message);
-  // A request is kept until it may not have to be repeated.
+  // gRPC buffers a whole request until it cannot need a retry.
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, message);
-  // A small answer must not inflate to a large one: none but the plain encoding.
+  // Allows no compression: a small answer must not inflate to a large one.
   arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -65,7 +65,7 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials(const KernelAddress& addre
   return grpc::SslCredentials(options);
 }
 
-// Fault of the answer's shape; empty if there is none.
+// Returns what is wrong with the answer's shape, or an empty string.
 std::string ShapeFault(const v1::ComputeBlockResponse& response,
                        const KernelBlockRequest& request) {
   const v1::DenseRows& block = response.block();
@@ -107,7 +107,7 @@ class KernelService::Channel {
   const std::unique_ptr<v1::KernelService::Stub> stub_;
 };
 
-// One call, with its repetition. Answer and request are gRPC's while it is under way.
+// One call, with its retry. gRPC owns `message` and `response` while an attempt is in progress.
 class KernelService::Call final : public KernelBlockAnswer,
                                   public AnswerQueue::Waiting,
                                   public std::enable_shared_from_this<Call> {
@@ -123,13 +123,13 @@ class KernelService::Call final : public KernelBlockAnswer,
   }
   ~Call() override = default;
 
-  // Asks once. The service holds the call until it has ended.
+  // Starts an attempt. The service keeps the call alive until it has ended.
   void Begin(v1::KernelService::Stub& stub, SteadyTime deadline) {
     response.Clear();
     grpc::ClientContext& context = NewContext(deadline);
     reader_ = stub.PrepareAsyncComputeBlock(&context, message, service_.answers_.get());
     reader_->StartCall();
-    // The last that touches this: the answer may be on its way to others already.
+    // Nothing may touch this object after Finish: another thread may already handle the answer.
     reader_->Finish(&response, &status, static_cast<AnswerQueue::Waiting*>(this));
   }
   void OnAnswer() override { service_.Answered(shared_from_this()); }
@@ -142,9 +142,10 @@ class KernelService::Call final : public KernelBlockAnswer,
     MutexLock lock(&mutex_);
     return cancelled_;
   }
-  // The context holds gRPC's call and the channel, which the answer does not need.
+  // Frees the context, which keeps gRPC's call and the channel alive. The answer does not need
+  // them.
   void EndAttempt() {
-    reader_.reset();  // it lies in the context's call
+    reader_.reset();  // it lives in the context's call
     MutexLock lock(&mutex_);
     context_.reset();
   }
@@ -168,18 +169,18 @@ class KernelService::Call final : public KernelBlockAnswer,
   v1::ComputeBlockResponse response;
   grpc::Status status;
   bool sent_examples = false;
-  // The service has said that it does not have them.
+  // The service has answered that it does not have the examples.
   bool forgotten = false;
 
  private:
-  // A context serves one attempt.
+  // Creates a new context: each attempt needs its own.
   grpc::ClientContext& NewContext(SteadyTime deadline) {
     EndAttempt();
     MutexLock lock(&mutex_);
     context_ = std::make_unique<grpc::ClientContext>();
     const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
         deadline - std::chrono::steady_clock::now());
-    // gRPC counts a span of time by its own steady clock.
+    // gRPC measures a time span by its own steady clock.
     context_->set_deadline(gpr_time_from_micros(left.count(), GPR_TIMESPAN));
     if (cancelled_) context_->TryCancel();
     return *context_;
@@ -238,7 +239,7 @@ KernelService::Cancel KernelService::Compute(KernelBlockRequest request, Done do
     }
   }
   if (refused.ok()) {
-    // Before it can end.
+    // Counts the call before it can end.
     metrics_.under_way->Increment();
   } else {
     call->done(refused);
@@ -272,7 +273,7 @@ void KernelService::Start(const std::shared_ptr<Call>& call) {
 absl::Status KernelService::ErrorOf(const Call& call) const {
   const grpc::Status& status = call.status;
   const std::string& kernel = call.request.kernel;
-  switch (static_cast<int>(status.error_code())) {  // as a service says: any number
+  switch (static_cast<int>(status.error_code())) {  // a service may send any number
     case grpc::StatusCode::UNAVAILABLE:
       return ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_UNAVAILABLE",
                           absl::StrCat("cannot be reached", tls_ ? kOverTls : "", ": ",
@@ -340,11 +341,11 @@ void KernelService::End(const std::shared_ptr<Call>& call, Answer answer) {
       under_way_.insert(next);
     }
   }
-  // The next call in the queue begins before the answer is handled.
+  // Starts the next call in the queue before the answer is handled.
   if (next != nullptr) Start(next);
   call->done(std::move(answer));
   call->done = nullptr;
-  // The last thing that touches this.
+  // Nothing touches this object after that.
   MutexLock lock(&mutex_);
   --open_;
   changed_.NotifyAll();

@@ -1,14 +1,14 @@
-// One kernel service on the operator's list: the user's own kernel, in another process, asked for
-// blocks of values.
+// One kernel service on the operator's list. It computes blocks of values of the user's own kernel
+// in another process.
 //
-// Guarantees: every call's `done` is called exactly once, with an answer of the shape that was
-//             asked for, or an error that names the service; within Compute or Stop, or on the
-//             thread of the queue of answers, which it must not hold.
-//             At most kMaxCalls are under way; others wait in line, kMaxWaiting at most.
-//             Columns are sent with their content once, and again when the service answers
+// Guarantees: every call's `done` is called exactly once, with an answer of the requested shape, or
+//             with an error that names the service. It is called within Compute or Stop, or on the
+//             thread of the AnswerQueue, which it must not block.
+//             At most kMaxCalls calls are in progress, and at most kMaxWaiting wait in a queue.
+//             The content of a block's columns is sent once, and again if the service answers
 //             NOT_FOUND.
-//             A service that cannot be reached is tried again, three times, within the call's
-//             deadline; one that does not answer is given up after the time limit.
+//             A call to an unreachable service is retried up to three times within the call's
+//             deadline. A call without an answer ends at the time limit.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_SERVICE_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_SERVICE_H_
@@ -33,14 +33,14 @@ namespace phimap {
 
 class AnswerQueue;
 
-// A block of kernel values as a service answered it. The block's shape has been checked; whether
-// its numbers are finite has not.
+// A block of kernel values from a service. Its shape has been checked, but not that its values are
+// finite.
 class KernelBlockAnswer {
  public:
   virtual ~KernelBlockAnswer() = default;
-  // left × right values.
+  // The left × right values.
   virtual RowsView values() const = 0;
-  // K(left_i, left_i) in float64, as they lie in the message; null if they were not asked for.
+  // K(left_i, left_i) in float64, possibly unaligned. Null if not requested.
   virtual const char* diagonal() const = 0;
 };
 
@@ -51,7 +51,7 @@ struct KernelBlockRequest {
   int64_t left_count = 0;
   std::shared_ptr<const KernelExamples> right;
   bool want_diagonal = false;
-  // Beside the service's own limit.
+  // Applies in addition to the service's time limit.
   SteadyTime deadline = SteadyTime::max();
 };
 
@@ -61,7 +61,8 @@ class KernelService {
   static constexpr size_t kMaxWaiting = 1024;
 
   struct Options {
-    // Certificate authorities (PEM) for a TLS service; empty for the system's.
+    // Authorities (PEM) that may sign the TLS certificate of a service. Empty means those of the
+    // system.
     std::string authorities;
     // Timeout of a call.
     absl::Duration time_limit = absl::Seconds(30);
@@ -69,13 +70,13 @@ class KernelService {
   };
   using Answer = absl::StatusOr<std::shared_ptr<const KernelBlockAnswer>>;
   using Done = std::function<void(Answer)>;
-  // Cancels a call: its `done` runs soon, unless it has ended.
+  // Cancels a call, so that its `done` runs soon. No-op if the call has ended.
   using Cancel = std::function<void()>;
 
-  // `answers`, shared by all services, outlives the service.
+  // `answers` is shared by all services and must outlive this one.
   KernelService(const KernelAddress& address, const Options& options,
                 const KernelServiceMetrics& metrics, AnswerQueue& answers);
-  // REQUIRES: Stop.
+  // Calls Stop.
   ~KernelService();
   KernelService(const KernelService&) = delete;
   KernelService& operator=(const KernelService&) = delete;
@@ -83,20 +84,24 @@ class KernelService {
   const std::string& name() const { return name_; }
   int64_t max_message_bytes() const { return options_.max_message_bytes; }
 
-  // Errors, all with metadata "service" and "kernel":
-  //   UNAVAILABLE (KERNEL_SERVICE_UNAVAILABLE, with a retry delay) cannot be reached, or went away;
-  //   UNAVAILABLE (KERNEL_SERVICE_TIMED_OUT) no answer within the time limit;
-  //   FAILED_PRECONDITION (KERNEL_SERVICE_FAILED) it answered an error, or more than the limit;
-  //   FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER_INVALID) an answer of another shape than was asked
-  //   for; RESOURCE_EXHAUSTED (KERNEL_QUEUE_FULL, with a retry delay), UNAVAILABLE
-  //   (SERVER_SHUTTING_DOWN); DEADLINE_EXCEEDED, CANCELLED: those of the request.
+  // Computes a block. Errors, those of the service with metadata "service" and "kernel":
+  //   UNAVAILABLE (KERNEL_SERVICE_UNAVAILABLE, with a retry delay): the service cannot be
+  //   reached, or went away;
+  //   UNAVAILABLE (KERNEL_SERVICE_TIMED_OUT, with a retry delay): no answer within the time limit;
+  //   FAILED_PRECONDITION (KERNEL_SERVICE_FAILED): the service answered an error, or a message
+  //   larger than the limit;
+  //   FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER_INVALID): the answer has the wrong shape;
+  //   RESOURCE_EXHAUSTED (KERNEL_QUEUE_FULL, with a retry delay);
+  //   UNAVAILABLE (SERVER_SHUTTING_DOWN), without metadata;
+  //   DEADLINE_EXCEEDED and CANCELLED, of the request itself, without metadata.
   Cancel Compute(KernelBlockRequest request, Done done);
 
-  // The error of a value that is not finite, counted from 0 within the answer.
+  // Returns the error for a value that is not finite. `row` and `column` count from 0 within the
+  // answer.
   absl::Status NotFinite(const std::string& kernel, int64_t row, int64_t column,
                          double value) const;
 
-  // Refuses new calls, cancels those under way and waits for their end. Blocking. Idempotent.
+  // Rejects new calls, cancels all others and waits until they have ended. Blocking. Idempotent.
   void Stop();
 
  private:
@@ -105,9 +110,9 @@ class KernelService {
 
   SteadyTime EndOfTimeLimit(const Call& call) const;
   void Start(const std::shared_ptr<Call>& call);
-  // Handles the answer of a call, which may have to be retried.
+  // Handles the end of an attempt: retries it if the service lacks the columns, or ends the call.
   void Answered(const std::shared_ptr<Call>& call);
-  // The error of a call that failed, and was not cancelled.
+  // Returns the error of a call that failed without being cancelled.
   absl::Status ErrorOf(const Call& call) const;
   void End(const std::shared_ptr<Call>& call, Answer answer);
   bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -124,9 +129,9 @@ class KernelService {
   mutable Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Digests of the columns that the service has been sent.
+  // Digests of the columns that the service has accepted.
   absl::flat_hash_set<std::string> known_ ABSL_GUARDED_BY(mutex_);
-  // Calls whose `done` has not returned: waiting ones and those under way.
+  // Number of calls whose `done` has not returned: those that wait and those in progress.
   int open_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<std::shared_ptr<Call>> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::shared_ptr<Call>> under_way_ ABSL_GUARDED_BY(mutex_);

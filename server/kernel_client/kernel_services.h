@@ -20,26 +20,29 @@ class AnswerQueue;
 // Immutable; thread-safe. Owns the one thread on which all answers arrive.
 class KernelServices {
  public:
-  // No connection is made before the first call. The last of two addresses of one name counts.
+  // Connects to no service before its first call. If two addresses have the same name, the last
+  // counts.
   KernelServices(const std::vector<KernelAddress>& addresses, const KernelService::Options& options,
                  KernelMetrics& metrics);
-  // Stops them.
+  // Stops all services.
   ~KernelServices();
 
-  // Null for a name that is not listed. The result lives as long as this object.
+  // Returns the service, or null for a name that is not listed. The result lives as long as this
+  // object.
   KernelService* Find(absl::string_view name) const;
 
   // Calls KernelService::Stop on all services.
   void Stop();
 
  private:
-  // Null without services. The queue is destroyed last: it may end only when no call is under way.
+  // Null if there are no services. Declared first, so that it is destroyed last: all calls must
+  // have ended by then.
   std::unique_ptr<AnswerQueue> answers_;
   std::map<std::string, std::unique_ptr<KernelService>, std::less<>> services_;
 };
 
-// The service of this name; FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, with `field`) if there
-// is none. `services` may be null: then none is.
+// Returns the service of this name, or FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, with
+// `field`) if it is not listed. A null `services` lists none.
 absl::StatusOr<KernelService*> FindKernelService(const KernelServices* services,
                                                  absl::string_view name, absl::string_view field);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(50);
 
-// Passes an answer from the thread that receives it to the one that waits.
+// Passes an answer from the thread that receives it to the thread that waits for it.
 class Mailbox {
  public:
   void Put(KernelService::Answer answer) {
@@ -24,7 +24,8 @@ class Mailbox {
     answer_ = std::move(answer);
     put_.NotifyAll();
   }
-  // Waits for it; gives the call up, once, when `alive` says so, and waits on.
+  // Waits for the answer. If `alive` returns an error, cancels the call once, keeps waiting for its
+  // end, and returns that error.
   KernelService::Answer Wait(KernelSource::Alive alive, const KernelService::Cancel& cancel) {
     absl::Status status;
     while (!WaitAWhile()) {
@@ -53,7 +54,7 @@ class Mailbox {
 
 absl::Status CheckSize(const ExamplesView& examples, int64_t limit) {
   const int64_t bytes = AppendedBytes(examples, examples.kind());
-  // Half of a message; the other half is for the other side of the block.
+  // Each side of a block may take half of a message.
   if (bytes <= limit / 2) return absl::OkStatus();
   return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_EXAMPLES_TOO_LARGE",
                    "spec.landmarks",
@@ -63,7 +64,8 @@ absl::Status CheckSize(const ExamplesView& examples, int64_t limit) {
                    {{"limit", absl::StrCat(limit / 2)}, {"actual", absl::StrCat(bytes)}});
 }
 
-// Address of a block: another part of the same memory begins elsewhere.
+// Returns the address of a block's data. Different parts of the same memory have different
+// addresses.
 const void* PlaceOf(const ExamplesView& examples) {
   if (examples.strings() != nullptr) return examples.strings()->values;
   if (examples.sparse() != nullptr) return examples.sparse()->offsets;

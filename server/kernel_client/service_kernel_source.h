@@ -1,4 +1,4 @@
-// A kernel service as the source of a build's values.
+// Gets a build's kernel values from a kernel service.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_SERVICE_KERNEL_SOURCE_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_SERVICE_KERNEL_SOURCE_H_
 
@@ -11,17 +11,18 @@
 
 namespace phimap {
 
-// The calling thread waits for each block, and asks whether it should 20 times a second. `right` is
-// taken to be unchanged when its memory is the same: examples must not change while this object
-// lives.
+// Block blocks the calling thread, and calls `alive` 20 times a second to learn whether to
+// continue. If `right` has the same address as in the last call, it is taken to be unchanged:
+// examples must not change while this object lives.
 class ServiceKernelSource final : public KernelSource {
  public:
-  // `service` outlives this.
+  // `service` must outlive this object.
   ServiceKernelSource(KernelService& service, std::string kernel)
       : service_(service), kernel_(std::move(kernel)) {}
 
-  // Errors: those of KernelService; FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER_INVALID) for a value
-  // that is not finite, (KERNEL_EXAMPLES_TOO_LARGE) for examples that no message holds.
+  // Computes a block. Errors: those of KernelService, and FAILED_PRECONDITION:
+  // KERNEL_SERVICE_ANSWER_INVALID for a value that is not finite, KERNEL_EXAMPLES_TOO_LARGE for
+  // examples that do not fit into a message.
   absl::Status Block(const ExamplesView& left, const ExamplesView& right, MatrixView<double> out,
                      double* diagonal, Alive alive) override;
   double unit() const override { return unit_; }
@@ -32,7 +33,7 @@ class ServiceKernelSource final : public KernelSource {
   KernelService& service_;
   const std::string kernel_;
   double unit_ = 0x1p-53;
-  // The last columns, and where they are.
+  // The columns of the last block, and their address.
   std::shared_ptr<const KernelExamples> right_;
   const void* right_place_ = nullptr;
   int64_t right_rows_ = 0;

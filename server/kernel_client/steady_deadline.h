@@ -1,4 +1,4 @@
-// Deadlines that a step of the wall clock does not move.
+// Deadlines that do not move when the wall clock steps.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_STEADY_DEADLINE_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_STEADY_DEADLINE_H_
 
@@ -11,8 +11,9 @@ namespace phimap {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// `deadline` as a time of the steady clock: as far from `now` as it is from `wall_now`. Infinite
-// times, and those beyond the clock's range, become the first or the last of its times. Pure.
+// Converts `deadline` to the steady clock: the result is as far from `now` as `deadline` is from
+// `wall_now`. Infinite times and times beyond the clock's range become the clock's first or last
+// time. Pure.
 inline SteadyTime SteadyDeadline(absl::Time deadline, absl::Time wall_now = absl::Now(),
                                  SteadyTime now = std::chrono::steady_clock::now()) {
   const absl::Duration left = deadline - wall_now;

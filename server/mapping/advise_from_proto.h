@@ -1,4 +1,4 @@
-// Advise: the advisor between its messages.
+// Advise: runs the advisor on a request and fills in the response.
 #ifndef PHIMAP_SERVER_MAPPING_ADVISE_FROM_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_ADVISE_FROM_PROTO_H_
 
@@ -7,7 +7,8 @@
 
 namespace phimap {
 
-// Fills in `response`. Errors and cost as phimap::Advise: up to 0.2 s, not on an RPC thread.
+// Fills in `response`. Returns the errors of phimap::Advise. Takes up to 0.2 s, so must not run on
+// an RPC thread.
 absl::Status AdviseFromProto(const v1::AdviseRequest& request, v1::AdviseResponse* response);
 
 }  // namespace phimap

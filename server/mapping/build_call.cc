@@ -22,7 +22,7 @@ void BuildCall::Start() {
 void BuildCall::OnBuildChanged() {
   if (change_posted_.exchange(true)) return;
   Post([this] {
-    // Reset before the build is read, so that later changes notify again.
+    // Cleared before the build is read, so that a later change posts another task.
     change_posted_.store(false);
     changed_ = true;
     Tell();
@@ -85,7 +85,7 @@ void BuildCall::Begun(absl::StatusOr<BuildManager::Attachment> begun) {
   expects_ = attached_ ? Expects::kNothing : Expects::kExamples;
   job_->Subscribe(std::static_pointer_cast<BuildCall>(shared_from_this()));
   tell_accepted_ = true;
-  // Events before the subscription: the build may be finished, or have been cancelled.
+  // Events before the subscription were missed: the build may have finished or been cancelled.
   changed_ = attached_ || IsFinished(job_->Snapshot().state);
   Tell();
   ReadNext();
@@ -104,8 +104,7 @@ void BuildCall::TakeFinish() {
   if (expects_ != Expects::kExamples) return Finish(Unexpected("spec", "it in the first message"));
   expects_ = Expects::kNothing;
   const absl::Status finished = builds_.Finish(job_, request().finish().row_count());
-  // From now on the client only waits for the build, for as long as it takes, so nothing more is
-  // read.
+  // Reads nothing more: from now on the client waits for the build, however long it takes.
   if (!finished.ok()) Finish(finished);
 }
 
@@ -116,7 +115,7 @@ void BuildCall::OnWritten() {
 
 void BuildCall::Tell() {
   if (writing() || job_ == nullptr || version_told_) return;
-  // A client that attached may be silent, but must read.
+  // An attached client may be silent, but must read what is written.
   if (attached_) SetIdleLimit(absl::InfiniteDuration());
   v1::BuildResponse response;
   if (std::exchange(tell_accepted_, false)) {

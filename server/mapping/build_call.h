@@ -1,4 +1,4 @@
-// One Build: spec, examples, finish in; accepted, progress, version out.
+// One Build call: receives spec, examples and finish; sends accepted, progress and version.
 #ifndef PHIMAP_SERVER_MAPPING_BUILD_CALL_H_
 #define PHIMAP_SERVER_MAPPING_BUILD_CALL_H_
 
@@ -14,22 +14,21 @@
 namespace phimap {
 
 // Invariants:
-//   1. The next message is asked for only after the one before was taken by a build thread, which
-//      reads it where it is.
-//   2. One write at most is under way; of the progress that happens meanwhile only the newest is
-//      told.
-//   3. A call that opened the build (it did not attach) and ends before `finish` abandons it before
-//      the client is told of the end: then the id is free.
+//   1. The next message is read only after a build thread has consumed the previous one, which it
+//      reads in place.
+//   2. At most one write is in progress. Of the progress made meanwhile, only the newest is sent.
+//   3. A call that opened its build (rather than attached to it) and ends before `finish` abandons
+//      the build before the client learns of the end. So the id is free by then.
 class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildObserver {
  public:
-  // `builds` outlives the call.
+  // `builds` must outlive the call.
   BuildCall(const CallStart& start, BuildManager& builds);
 
-  // From any thread.
+  // May be called on any thread.
   void OnBuildChanged() override;
 
  private:
-  // The message that may come next.
+  // The message that the client may send next.
   enum class Expects { kSpec, kExamples, kNothing };
 
   void Start() override;
@@ -38,14 +37,14 @@ class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildOb
   void OnWritten() override;
   void OnEnd(const absl::Status& status) override;
 
-  // Each takes the message in request().
+  // Each handles the message in request().
   void TakeSpec();
   void TakeExamples();
   void TakeFinish();
-  // From any thread, with Begin's result: the call may have ended.
+  // Receives the result of Begin, on any thread; the call may have ended.
   void Opened(absl::StatusOr<BuildManager::Attachment> begun);
   void Begun(absl::StatusOr<BuildManager::Attachment> begun);
-  // Writes the next event, if there is one and none is on its way.
+  // Writes the next event, if there is one and no write is in progress.
   void Tell();
 
   BuildManager& builds_;
@@ -56,12 +55,13 @@ class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildOb
   bool tell_accepted_ = false;
   bool changed_ = false;
   bool version_told_ = false;
-  // A change is on its way to the loop: one task tells of all.
+  // Set while a task that reports changes is posted to the loop. One task reports all changes so
+  // far.
   std::atomic<bool> change_posted_{false};
 
-  // The build that this call opened, and whether it is there: written once, by the thread that
-  // opened it, which may find afterwards that the call has ended. It or OnEnd sees the other's
-  // write and abandons the build; both may do so.
+  // The build that this call opened; valid if has_opened_. The thread that opened it writes both
+  // once, and then checks ended_. OnEnd sets ended_, and then checks has_opened_. So if the call
+  // ends early, at least one of the two abandons the build; both may.
   std::shared_ptr<BuildJob> opened_;
   std::atomic<bool> has_opened_{false};
   std::atomic<bool> ended_{false};

@@ -1,4 +1,4 @@
-// Estimates the cost of a build on this machine.
+// Estimates the cost of builds on this machine.
 #ifndef PHIMAP_SERVER_MAPPING_BUILD_ESTIMATOR_H_
 #define PHIMAP_SERVER_MAPPING_BUILD_ESTIMATOR_H_
 
@@ -20,17 +20,17 @@ struct BuildEstimate {
   double seconds = 0;
 };
 
-// Measures the machine once, when it is first asked. Thread-safe.
+// Measures the machine once, at the first estimate. Thread-safe.
 class BuildEstimator {
  public:
-  // `threads`: the maximum of a build, each with its own memory.
+  // `threads` is the maximum number of threads of a build. Each thread needs its own memory.
   explicit BuildEstimator(std::function<BuildSpeed()> measure = MeasureBuildSpeed, int threads = 1)
       : measure_(std::move(measure)), threads_(threads) {}
 
   int threads() const { return threads_; }
 
-  // REQUIRES: as CostOfBuild. Blocking for about 25 ms the first time, microseconds afterwards; not
-  // on an RPC thread.
+  // Estimates the cost of a build. REQUIRES: as for CostOfBuild. The first call blocks for about 25
+  // ms, later ones take microseconds. Must not run on an RPC thread.
   BuildEstimate Estimate(const BuildSpec& spec, int64_t rows, int64_t columns)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -15,7 +15,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Fields of v1.BuildSpec stand under "spec" in BuildRequest, those of v1.MappingSpec under
+// In BuildRequest, fields of v1.BuildSpec are under "spec" and fields of v1.MappingSpec under
 // "spec.spec".
 constexpr char kSpecPrefix[] = "spec.";
 constexpr char kMappingPrefix[] = "spec.spec.";
@@ -33,7 +33,7 @@ absl::Status BadField(absl::string_view field, absl::string_view message) {
   return MakeError(Code::kInvalidArgument, "FIELD_INVALID", field, message);
 }
 
-// A parser knows its text and not the field that brought it.
+// Adds the field "kernel" to an error of a parser, which does not know the field of its text.
 absl::Status InKernelField(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value() || !detail->field.empty()) return status;

@@ -1,4 +1,4 @@
-// The first message of a Build → BuildSpec, checked.
+// Converts the first message of a Build call into a validated BuildSpec.
 #ifndef PHIMAP_SERVER_MAPPING_BUILD_SPEC_FROM_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_BUILD_SPEC_FROM_PROTO_H_
 
@@ -11,14 +11,14 @@
 
 namespace phimap {
 
-// Name and UUID; the UUID in lower case, so that two spellings are one build. INVALID_ARGUMENT
-// names "mapping" or "build_id" with `prefix` before it.
+// Checks the mapping's name and the UUID. Lower-cases the UUID, so that two spellings are one
+// build. INVALID_ARGUMENT names "mapping" or "build_id", prefixed with `prefix`.
 absl::StatusOr<BuildId> BuildIdFromProto(absl::string_view mapping, absl::string_view build_id,
                                          absl::string_view prefix);
 
-// A spec that passes Validate(). Errors name their field from the request's root on
-// ("spec.spec.landmarks", "spec.kernel"): INVALID_ARGUMENT, UNIMPLEMENTED for parts of the API that
-// this server lacks.
+// Returns a spec that passes Validate(). Errors name their field from the request's root on
+// ("spec.spec.landmarks", "spec.kernel"): INVALID_ARGUMENT, or UNIMPLEMENTED for parts of the API
+// that this server does not support.
 absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& spec);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// The capabilities of the core for ListCapabilities.
+// Converts the capabilities of the core for ListCapabilities.
 #ifndef PHIMAP_SERVER_MAPPING_CAPABILITIES_TO_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_CAPABILITIES_TO_PROTO_H_
 

@@ -27,7 +27,7 @@ absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEst
   PHIMAP_ASSIGN_OR_RETURN(const BuildSpec spec, BuildSpecFromProto(request.spec()));
   PHIMAP_RETURN_IF_ERROR(builds.CheckKernel(spec));
   PHIMAP_RETURN_IF_ERROR(CheckCount("rows", request.rows(), Reservoir::kMaxStreamRows));
-  // Strings have none, and count as one.
+  // Strings have no columns; a string counts as one.
   const bool of_strings = !spec.remote.has_value() && spec.kernel.TakesStrings();
   const int64_t columns = of_strings ? 1 : request.columns();
   PHIMAP_RETURN_IF_ERROR(CheckCount("columns", columns, kMaxColumns));

@@ -1,4 +1,4 @@
-// EstimateBuild: the estimator between its messages.
+// EstimateBuild: runs the estimator on a request and fills in the response.
 #ifndef PHIMAP_SERVER_MAPPING_ESTIMATE_FROM_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_ESTIMATE_FROM_PROTO_H_
 
@@ -11,10 +11,10 @@
 
 namespace phimap {
 
-// Fills in `response`; `builds` has the limit of all builds together. Errors: those of
-// BuildManager::CheckKernel and BuildSpecFromProto, INVALID_ARGUMENT for rows or columns out of
-// range, FAILED_PRECONDITION (ROWS_TOO_FEW, DIMENSIONS_TOO_MANY) as the build itself. Cost as
-// BuildEstimator: not on an RPC thread.
+// Fills in `response`; `builds` supplies the memory limit of all builds together. Returns the
+// errors of BuildManager::CheckKernel and BuildSpecFromProto, INVALID_ARGUMENT for rows or columns
+// out of range, and FAILED_PRECONDITION (ROWS_TOO_FEW, DIMENSIONS_TOO_MANY) as the build itself
+// would. Takes as long as BuildEstimator, so must not run on an RPC thread.
 absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEstimator& estimator,
                                const BuildManager& builds, v1::EstimateBuildResponse* response);
 

@@ -80,7 +80,7 @@ absl::Status ExportCall::Open(v1::ArtifactChunk& first) {
                             LookUpVersion(environment_.store, reference));
     absl::StatusOr<std::unique_ptr<ArtifactReader>> reader =
         environment_.store.OpenArtifact(record.digest);
-    // Deleted since it was looked up: the name may mean another version now, or none.
+    // The version was deleted after the look-up. Its name may now mean another version, or none.
     if (absl::IsNotFound(reader.status())) continue;
     PHIMAP_RETURN_IF_ERROR(reader.status());
     reader_ = *std::move(reader);

@@ -1,4 +1,4 @@
-// One Export: a reference in, the artifact out, chunk by chunk.
+// One Export call: receives a reference, sends the artifact in chunks.
 #ifndef PHIMAP_SERVER_MAPPING_EXPORT_CALL_H_
 #define PHIMAP_SERVER_MAPPING_EXPORT_CALL_H_
 
@@ -16,21 +16,23 @@
 
 namespace phimap {
 
-// At once; each holds a file open.
+// Maximum number of concurrent exports. Each holds a file open.
 inline constexpr int kMaxExports = 64;
 
-// Services that exports use; outlives them.
+// What the export calls share. Must outlive them.
 struct ExportEnvironment {
   Store& store;
   TaskPool& store_pool;
-  // Exports under way.
+  // Number of exports in progress.
   std::atomic<int>& running;
-  // A client that reads nothing for so long is disconnected: it would keep others from exporting.
+  // A client that reads nothing for this long is disconnected, because it would keep others from
+  // exporting.
   absl::Duration idle_timeout;
 };
 
-// One chunk is read, sent, and gone before the next is read: a client that is slow costs one chunk,
-// however large the artifact is. Reading, on the store's threads, and writing take turns.
+// A call reads a chunk, sends it, and frees it before it reads the next. So a slow client costs the
+// memory of one chunk, however large the artifact is. Reading, on the store's threads, and writing
+// alternate.
 class ExportCall final : public TypedStreamCall<v1::ExportRequest> {
  public:
   ExportCall(const CallStart& start, const ExportEnvironment& environment);
@@ -43,13 +45,14 @@ class ExportCall final : public TypedStreamCall<v1::ExportRequest> {
   void OnEnd(const absl::Status& status) override;
 
   void QueueNext();
-  // On a store thread, each: the next chunk, framed; null at the end of the artifact.
+  // Run on a store thread. Next and Read return the next chunk, framed, or null at the end of the
+  // artifact.
   absl::StatusOr<std::shared_ptr<const OutputBytes>> Next();
   absl::StatusOr<std::shared_ptr<const OutputBytes>> Read();
   absl::Status Open(v1::ArtifactChunk& first);
 
   const ExportEnvironment& environment_;
-  // Used by the store thread that reads.
+  // Used only by the store thread that reads.
   std::unique_ptr<ArtifactReader> reader_;
   int64_t offset_bytes_ = 0;
 };

@@ -66,7 +66,7 @@ void ImportCall::Take(Artifact artifact) {
       ReadNext();
     });
   }
-  // Its memory is free before the client hears.
+  // Frees the artifact's memory before the client gets the answer.
   artifact.reset();
   Post([this, taken = std::move(taken)] { taken.ok() ? Write(*taken) : Finish(taken.status()); });
 }
@@ -119,8 +119,8 @@ void ImportCall::OnWritten() { Finish(absl::OkStatus()); }
 void ImportCall::OnEnd(const absl::Status&) {
   environment_.running.fetch_sub(1);
   if (artifact_ == nullptr) return;
-  // To free hundreds of megabytes takes longer than a loop may stop; a pool without room for it
-  // leaves no choice.
+  // Frees the artifact on the pool: to free hundreds of megabytes takes longer than a loop may
+  // pause. If the pool is full, Submit frees it here.
   static_cast<void>(environment_.pool.Submit([artifact = std::exchange(artifact_, nullptr)] {}));
 }
 

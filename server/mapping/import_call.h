@@ -1,4 +1,4 @@
-// One Import: the name of a mapping, chunks and a digest in; the new version out.
+// One Import call: receives the name of a mapping, chunks and a digest; sends the new version.
 #ifndef PHIMAP_SERVER_MAPPING_IMPORT_CALL_H_
 #define PHIMAP_SERVER_MAPPING_IMPORT_CALL_H_
 
@@ -15,29 +15,29 @@
 
 namespace phimap {
 
-// At once; each may hold an artifact in memory.
+// Maximum number of concurrent imports. Each may hold an artifact in memory.
 inline constexpr int kMaxImports = 16;
 
-// Services that imports use; outlives them.
+// What the import calls share. Must outlive them.
 struct ImportEnvironment {
   Store& store;
   VersionRegistry& registry;
   // Shared with builds.
   MemoryBudget& memory;
-  // One thread: one artifact is reviewed at a time.
+  // Has one thread, so that one artifact is reviewed at a time.
   TaskPool& pool;
-  // Imports under way.
+  // Number of imports in progress.
   std::atomic<int>& running;
-  // Time for which a client may keep an import waiting.
+  // How long a client may keep an import waiting.
   absl::Duration idle_timeout;
   const Logger& logger;
 };
 
 // Invariants:
-//   1. The next message is asked for only after the one before was taken, on the pool: a client
-//      that is faster is held back by HTTP/2 flow control.
-//   2. The artifact belongs to the task that takes a message, and otherwise
-//      to the call. A call that ends gives it up; an artifact that was already stored stays stored.
+//   1. The next message is read only after the pool has processed the previous one. So HTTP/2 flow
+//      control holds back a faster client.
+//   2. While a task processes a message, the artifact belongs to the task, and otherwise to the
+//      call. A call that ends drops the artifact. An artifact that was already stored stays stored.
 class ImportCall final : public TypedStreamCall<v1::ImportRequest> {
  public:
   ImportCall(const CallStart& start, const ImportEnvironment& environment);
@@ -51,9 +51,9 @@ class ImportCall final : public TypedStreamCall<v1::ImportRequest> {
   void OnWritten() override;
   void OnEnd(const absl::Status& status) override;
 
-  // On the pool, each: takes the message in request().
+  // Run on the pool. Each processes the message in request().
   void Take(Artifact artifact);
-  // The framed answer once the digest has arrived; null before.
+  // Returns the answer, framed, once the digest has arrived, and null before.
   absl::StatusOr<std::shared_ptr<const OutputBytes>> TakeMessage(Artifact& artifact);
   absl::Status TakeMapping(Artifact& artifact);
   absl::Status TakeChunk(Artifact& artifact);

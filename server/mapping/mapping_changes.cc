@@ -9,7 +9,8 @@
 namespace phimap {
 namespace {
 
-// The change was made, or may have been (the commit is in doubt).
+// Returns whether the change was made or may have been made. UNAVAILABLE means that the outcome of
+// the commit is unknown.
 bool MayHaveHappened(const absl::Status& status) {
   return status.ok() || absl::IsUnavailable(status);
 }
@@ -17,7 +18,7 @@ bool MayHaveHappened(const absl::Status& status) {
 }  // namespace
 
 void MappingChanges::CatchUp(const absl::Status& changed) {
-  // The change stands whether or not its names can be read now; the registry logs that.
+  // The change is made even if its names cannot be read now; the registry logs that error.
   if (MayHaveHappened(changed)) registry_.CatchUp().IgnoreError();
 }
 

@@ -1,8 +1,8 @@
-// Changes of names after they were published: alias moves and deletions. Changes apply to the store
-// first, then to this process's knowledge of it.
+// Changes of published names: alias moves and deletions. Each change is made in the store first,
+// and then in what this process knows of the store.
 //
-// Guarantees: a call that starts after a change was answered sees it. Calls that are under way keep
-// the version they have.
+// Guarantees: a call that starts after a change was answered sees the change. Calls in progress
+// keep the version they have.
 // Thread-safety: all methods may be called from any thread. Blocking: they wait for the disk.
 #ifndef PHIMAP_SERVER_MAPPING_MAPPING_CHANGES_H_
 #define PHIMAP_SERVER_MAPPING_MAPPING_CHANGES_H_
@@ -26,20 +26,21 @@ class MappingChanges {
                  const Logger& logger)
       : store_(store), registry_(registry), builds_(builds), logger_(logger) {}
 
-  // Like Store's method. Load the version before and hold it meanwhile: then no call waits for it.
+  // Moves an alias, as Store::SetAlias does. The caller should load the version first and hold it
+  // meanwhile, so that no call waits for the load.
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                        int64_t version, absl::string_view etag);
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                            absl::string_view etag);
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks);
   absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied);
-  // Changes no name: how long a version lives.
+  // Changes how long a version lives. Changes no name.
   absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
                                             absl::Duration ttl);
   absl::Status DeleteExpired();
 
  private:
-  // After a change that ended so.
+  // Reads the changed names from the store. `changed` is the result of the change.
   void CatchUp(const absl::Status& changed);
 
   Store& store_;

@@ -33,13 +33,14 @@ namespace phimap {
 namespace {
 
 constexpr char kMappingList[] = "mappings";
-// A page ends once it exceeds this size: texts and aliases have no usual length, and clients accept
-// 4 MiB by default in all languages.
+// A page ends once it exceeds this size. Texts and aliases vary in length, and clients in all
+// languages accept 4 MiB by default.
 constexpr size_t kPageBytes = size_t{2} << 20;
 
 std::string VersionList(const std::string& mapping) { return absl::StrCat("versions/", mapping); }
 
-// The number after which a page of versions starts, from its token.
+// Returns the last version number of the previous page, from its token, or nullopt for the first
+// page.
 absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsRequest& request) {
   if (request.page_token().empty()) return std::optional<int64_t>();
   PHIMAP_ASSIGN_OR_RETURN(const std::string position,
@@ -51,10 +52,10 @@ absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsReq
   return std::optional<int64_t>(number);
 }
 
-// Keeping only extends: callers that may not delete versions must not be able to shorten their
-// lives.
+// KeepVersion may only extend a version's life: callers that may not delete versions must not be
+// able to shorten their lives.
 absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration ttl) {
-  // While an alias keeps the version there is no time to compare.
+  // While an alias keeps the version alive, it has no expiry time to compare with.
   const bool later =
       version.expire_time != absl::InfiniteFuture() && absl::Now() + ttl >= version.expire_time;
   if (ttl >= version.ttl || later) return absl::OkStatus();
@@ -87,7 +88,7 @@ MappingService::MappingService(Store& store, VersionRegistry& registry, BuildMan
       exporting_{store, store_pool, exports_, builds.idle_timeout()},
       importing_{store, registry, builds.memory(), import_pool_, imports_, builds.idle_timeout(),
                  logger},
-      // A call has one task here at most, and one more to free its memory when it has ended.
+      // Each call has at most one task here, plus one to free its memory when it has ended.
       import_pool_("imports", /*threads=*/1, 2 * kMaxImports) {}
 
 void MappingService::AddTo(Dispatcher& dispatcher) {
@@ -169,7 +170,7 @@ absl::Status MappingService::ListMappings(const v1::ListMappingsRequest& request
   if (!request.page_token().empty()) {
     PHIMAP_ASSIGN_OR_RETURN(after, DecodePageToken(kMappingList, request.page_token()));
   }
-  // One more than the page tells whether there is a next one.
+  // Asks for one more than the page holds, to learn whether there is a next page.
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<MappingRecord> records,
                           store_.ListMappings(after, size + 1));
   size_t bytes = 0;

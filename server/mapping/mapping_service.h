@@ -20,26 +20,26 @@
 
 namespace phimap {
 
-// State that the calls of the service share. The constructor's arguments outlive the service, which
-// outlives its calls.
+// State that the calls of the service share. The constructor's arguments must outlive the service,
+// and the service must outlive its calls.
 class MappingService {
  public:
-  // Store calls run on `store_pool`, but administration on `admin_pool`: readers must not hold it
-  // up.
+  // Calls of the store run on `store_pool`, except administrative calls, which run on `admin_pool`
+  // so that readers do not delay them.
   MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
                  TaskPool& store_pool, TaskPool& admin_pool, const Logger& logger);
 
   void AddTo(Dispatcher& dispatcher);
-  // Begins to record uses of versions and to delete expired ones.
+  // Starts to record uses of versions and to delete expired versions.
   void KeepLifetimes() { lifetimes_.Start(); }
 
  private:
-  // Calls of a body below.
+  // Returns a method that runs `body`, one of those below, on `pool`.
   template <typename Request, typename Response>
   Method::Open OnPool(TaskPool& pool,
                       absl::Status (MappingService::*body)(const Request&, Response*));
 
-  // Blocking, on a store thread.
+  // The bodies of unary methods. Blocking; each runs on a thread of its pool.
   absl::Status GetBuild(const v1::GetBuildRequest& request, v1::BuildJob* response);
   absl::Status CancelBuild(const v1::CancelBuildRequest& request, v1::BuildJob* response);
   absl::Status ListBuilds(const v1::ListBuildsRequest& request, v1::ListBuildsResponse* response);
@@ -72,7 +72,7 @@ class MappingService {
   const SetAliasEnvironment set_alias_;
   const ExportEnvironment exporting_;
   const ImportEnvironment importing_;
-  // Last, so that it ends first.
+  // Declared last, so that its thread ends first.
   TaskPool import_pool_;
 };
 

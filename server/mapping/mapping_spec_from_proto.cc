@@ -24,7 +24,7 @@ absl::Status BadField(absl::string_view field, absl::string_view message) {
   return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_INVALID", field, message);
 }
 
-// "ServingType" → "serving_type_".
+// Returns the prefix of an enum type's values in lower case: "serving_type_" for "ServingType".
 std::string PrefixOf(absl::string_view type) {
   std::string prefix;
   for (const char c : type) {
@@ -34,7 +34,8 @@ std::string PrefixOf(absl::string_view type) {
   return prefix + "_";
 }
 
-// The word of a value in texts: "f2" of F2, "float32" of SERVING_TYPE_FLOAT32.
+// Returns the word for an enum value in texts of specs: "f2" for F2, "float32" for
+// SERVING_TYPE_FLOAT32.
 std::string WordOf(const EnumValueDescriptor& value) {
   const std::string name = absl::AsciiStrToLower(value.name());
   return std::string(absl::StripPrefix(name, PrefixOf(value.type()->name())));
@@ -65,7 +66,7 @@ absl::StatusOr<ParameterValue> ValueOf(const v1::MappingSpec& fields,
     case FieldDescriptor::CPPTYPE_MESSAGE:
       break;
   }
-  PHIMAP_CHECK(false);  // no parameter has a field of such a type
+  PHIMAP_CHECK(false);  // no parameter has this type
 }
 
 absl::StatusOr<const Mapping*> KindOf(const v1::MappingSpec& fields) {
@@ -77,7 +78,8 @@ absl::StatusOr<const Mapping*> KindOf(const v1::MappingSpec& fields) {
                                        static_cast<int>(fields.kind())));
 }
 
-// A default that is given where it does not apply is an error too: who gives it expects something.
+// Rejects a parameter that does not apply even if it has its default value: a caller who sets it
+// expects an effect.
 absl::StatusOr<MappingSpec> FromFields(const v1::MappingSpec& fields) {
   MappingSpec spec;
   PHIMAP_ASSIGN_OR_RETURN(spec.kind, KindOf(fields));
@@ -110,7 +112,7 @@ absl::StatusOr<MappingSpec> MappingSpecFromProto(const v1::MappingSpec& fields) 
   PHIMAP_RETURN_IF_ERROR(CheckOnlyText(fields));
   absl::StatusOr<MappingSpec> parsed = MappingSpec::Parse(fields.text());
   const std::optional<ErrorDetail> detail = DetailOf(parsed.status());
-  // A parser knows its text and not the field that brought it.
+  // Adds the field "text", which the parser does not know.
   if (!detail.has_value() || !detail->field.empty()) return parsed;
   return MakeError(parsed.status().code(), detail->reason, "text", parsed.status().message(),
                    detail->metadata);

@@ -1,5 +1,5 @@
-// v1.MappingSpec → MappingSpec. Knows no mapping and no parameter: fields of the message are
-// matched with the core's tables by their names.
+// Converts v1.MappingSpec to MappingSpec. Contains no list of mappings or parameters: it matches
+// the message's fields by name with the core's tables.
 #ifndef PHIMAP_SERVER_MAPPING_MAPPING_SPEC_FROM_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_MAPPING_SPEC_FROM_PROTO_H_
 
@@ -11,8 +11,9 @@
 
 namespace phimap {
 
-// A spec that passes Validate(). INVALID_ARGUMENT names the field, without a prefix ("landmarks");
-// FIELD_INVALID for a value of an enum that is unknown, and for `text` beside other fields.
+// Returns a spec that passes Validate(). INVALID_ARGUMENT names the field, without a prefix
+// ("landmarks"). FIELD_INVALID means that an enum has an unknown value, or that `text` came with
+// other fields.
 absl::StatusOr<MappingSpec> MappingSpecFromProto(const v1::MappingSpec& fields);
 
 }  // namespace phimap

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kCheckDigits = 8;
 
-// Detects mangled tokens. It is not a secret.
+// Returns a checksum that detects corrupted tokens. It is not a secret.
 std::string Check(absl::string_view list, absl::string_view position) {
   return Sha256Hex(absl::StrCat(list, "\n", position)).substr(0, kCheckDigits);
 }

@@ -1,5 +1,5 @@
-// Tokens that continue a list. Opaque to clients; one that this server did not hand out for this
-// list is refused.
+// Tokens that continue a list. They are opaque to clients. A token that this server did not issue
+// for the same list is rejected.
 #ifndef PHIMAP_SERVER_MAPPING_PAGE_TOKEN_H_
 #define PHIMAP_SERVER_MAPPING_PAGE_TOKEN_H_
 
@@ -10,14 +10,14 @@
 
 namespace phimap {
 
-// A token for `position` in `list` ("mappings", "versions/letter").
+// Returns a token for `position` in `list` ("mappings", "versions/letter").
 std::string EncodePageToken(absl::string_view list, absl::string_view position);
-// The position. INVALID_ARGUMENT (reason PAGE_TOKEN_INVALID, field "page_token") for a token of
-// another list or none.
+// Returns the position. Returns INVALID_ARGUMENT (reason PAGE_TOKEN_INVALID, field "page_token") if
+// `token` is malformed or belongs to another list.
 absl::StatusOr<std::string> DecodePageToken(absl::string_view list, absl::string_view token);
 
-// 0 means the default. INVALID_ARGUMENT (field "page_size") when negative; more than the maximum is
-// the maximum.
+// Returns the page size to use: the default for 0, and at most the maximum. INVALID_ARGUMENT (field
+// "page_size") if negative.
 absl::StatusOr<int> PageSize(int requested);
 
 }  // namespace phimap

@@ -37,8 +37,7 @@ absl::Status SetAliasCall::Check() const {
 void SetAliasCall::Loaded(absl::StatusOr<VersionHandle> version) {
   if (!version.ok()) return Finish(version.status());
   number_ = version->record().number;
-  // The version is held until the alias has moved: it cannot be dropped to free capacity in
-  // between.
+  // Holds the version until the alias has moved, so that it is not evicted in between.
   const absl::Status queued = environment_.store_pool.Submit(
       [this, self = shared_from_this(), held = *std::move(version)] { Finish(Move()); });
   if (!queued.ok()) Finish(queued);

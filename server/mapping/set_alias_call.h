@@ -1,4 +1,4 @@
-// One SetAlias: the version is loaded first, then the alias moves.
+// One SetAlias call: loads the version, then moves the alias.
 #ifndef PHIMAP_SERVER_MAPPING_SET_ALIAS_CALL_H_
 #define PHIMAP_SERVER_MAPPING_SET_ALIAS_CALL_H_
 
@@ -12,15 +12,15 @@
 
 namespace phimap {
 
-// Services that such calls use; outlives them.
+// What the SetAlias calls share. Must outlive them.
 struct SetAliasEnvironment {
   VersionRegistry& registry;
   MappingChanges& changes;
   TaskPool& store_pool;
 };
 
-// A version that cannot be loaded does not get the alias, and once it has it, no call waits for the
-// load.
+// A version that cannot be loaded does not get the alias. After the alias has moved, no call waits
+// for the version to load.
 class SetAliasCall final : public TypedUnaryCall<v1::SetAliasRequest, v1::Alias> {
  public:
   SetAliasCall(const CallStart& start, const SetAliasEnvironment& environment);
@@ -28,9 +28,9 @@ class SetAliasCall final : public TypedUnaryCall<v1::SetAliasRequest, v1::Alias>
  private:
   void Start() override;
   absl::Status Check() const;
-  // From any thread.
+  // Called on any thread.
   void Loaded(absl::StatusOr<VersionHandle> version);
-  // On a store thread.
+  // Moves the alias. Runs on a store thread.
   absl::Status Move();
 
   const SetAliasEnvironment& environment_;

@@ -1,4 +1,4 @@
-// google.protobuf.Duration → how long a version lives after its last use, checked.
+// Converts a google.protobuf.Duration to a checked TTL of a version.
 #ifndef PHIMAP_SERVER_MAPPING_TTL_FROM_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_TTL_FROM_PROTO_H_
 
@@ -9,8 +9,8 @@
 
 namespace phimap {
 
-// REQUIRES: `ttl` was set. INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) names `field` if the duration is
-// not between kLeastTtl and kLargestTtl (server/store/records.h).
+// Returns the TTL, or INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) naming `field` if it is not between
+// kLeastTtl and kLargestTtl (server/store/records.h). REQUIRES: `ttl` was set.
 absl::StatusOr<absl::Duration> TtlFromProto(const google::protobuf::Duration& ttl,
                                             absl::string_view field);
 

@@ -27,7 +27,7 @@ absl::Status VersionLifetimes::RecordUses() {
   noted_.merge(registry_.TakeUses());
   std::set<VersionName> used = noted_;
   for (const VersionHandle& version : registry_.AllLive()) {
-    // Not the start of time, which stands for no request.
+    // InfinitePast means that the version has had no request.
     const absl::Time last = version.tally().last_request();
     if (last != absl::InfinitePast() && last >= recorded_until_) {
       used.insert({version.record().mapping, version.record().number});
@@ -53,7 +53,8 @@ void VersionLifetimes::Run() {
     LogFailure(DeleteExpired());
     delete_at = Clock::now() + kDeletePeriod;
   }
-  // Records the uses of the last seconds: another server may look after the store from now on.
+  // Records the uses of the last seconds, because another server may take over the store from now
+  // on.
   LogFailure(RecordUses());
 }
 

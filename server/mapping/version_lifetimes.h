@@ -1,11 +1,13 @@
 // Keeps versions alive while they are used: records uses every few seconds, and deletes expired
-// versions every minute. It runs on its own thread, not in calls: uses are read from counters that
-// exist anyway.
+// versions every minute. Runs on its own thread, not in calls: it reads uses from counters that
+// exist for other purposes too.
 //
-// A use is a request to map rows, an evaluation, or a load for a caller. One that is evicted
-// between two looks was loaded at most a period before its last use.
+// A use is a request to map rows, an evaluation, or a load for a caller. If a version is evicted
+// between two recordings, its requests since the first of them are lost, but not its load. So its
+// recorded last use is at most one period too early.
 //
-// If servers share a store, each of them deletes: a transaction that finds nothing changes nothing.
+// If several servers share a store, each of them deletes expired versions. A transaction that finds
+// none changes nothing.
 #ifndef PHIMAP_SERVER_MAPPING_VERSION_LIFETIMES_H_
 #define PHIMAP_SERVER_MAPPING_VERSION_LIFETIMES_H_
 
@@ -27,7 +29,7 @@ namespace phimap {
 // Thread-safe.
 class VersionLifetimes {
  public:
-  // Short beside a tenth of kLeastTtl.
+  // Must be shorter than a tenth of kLeastTtl.
   static constexpr std::chrono::seconds kRecordPeriod{5};
   static constexpr std::chrono::seconds kDeletePeriod{60};
 
@@ -35,17 +37,17 @@ class VersionLifetimes {
   VersionLifetimes(Store& store, VersionRegistry& registry, MappingChanges& changes,
                    const Logger& logger)
       : store_(store), registry_(registry), changes_(changes), logger_(logger) {}
-  // Waits for one call of the store at most.
+  // Waits for the calls of the store in progress, and for one that records the last uses.
   ~VersionLifetimes();
   VersionLifetimes(const VersionLifetimes&) = delete;
   VersionLifetimes& operator=(const VersionLifetimes&) = delete;
 
-  // Does both from now on, each in its period.
+  // Starts the thread that records uses and deletes expired versions periodically.
   void Start();
 
-  // Records the uses since the last successful call. Blocking. Errors: those of the store.
+  // Records the uses since its last success. Blocking. Returns errors of the store.
   absl::Status RecordUses() ABSL_LOCKS_EXCLUDED(recording_);
-  // Deletes expired versions. Blocking. Errors: those of the store.
+  // Deletes expired versions. Blocking. Returns errors of the store.
   absl::Status DeleteExpired();
 
  private:
@@ -53,7 +55,7 @@ class VersionLifetimes {
 
   void Run();
   void LogFailure(const absl::Status& status);
-  // False when it is to stop.
+  // Waits until `end`. Returns false if the object is being destroyed.
   bool AwaitTime(Clock::time_point end) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Store& store_;
@@ -62,8 +64,8 @@ class VersionLifetimes {
   const Logger& logger_;
 
   Mutex recording_;
-  // Time until which uses are recorded, on the clock of VersionTally, and the uses that remain to
-  // be recorded.
+  // Time up to which uses have been recorded, on the clock of VersionTally, and the uses from
+  // TakeUses that are still to be recorded.
   absl::Time recorded_until_ ABSL_GUARDED_BY(recording_) = absl::InfinitePast();
   std::set<VersionName> noted_ ABSL_GUARDED_BY(recording_);
 

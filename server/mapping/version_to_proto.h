@@ -1,4 +1,4 @@
-// Records, certificates and builds → messages.
+// Converts records, certificates and builds to messages.
 #ifndef PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
 
@@ -9,7 +9,8 @@
 
 namespace phimap {
 
-// Everything but the certificate.
+// Fills in everything that a record holds: not the certificate, and not what only the artifact
+// says.
 void RecordToProto(const VersionRecord& record, v1::Version* out);
 void VersionToProto(const CertifiedVersion& version, v1::Version* out);
 void AliasToProto(const AliasRecord& alias, v1::Alias* out);

@@ -12,7 +12,7 @@ namespace {
 // In the order of BuildState.
 constexpr const char* kStateLabels[kBuildStates] = {
     "receiving", "queued", "computing", "publishing", "done", "failed", "cancelled"};
-// In the order in which a build goes through them.
+// In the order in which a build goes through the phases.
 constexpr absl::string_view kPhaseLabels[kBuildPhases] = {
     "receive", "queue", "sample",      "choose", "kernel", "gram",
     "factor",  "draw",  "certificate", "encode", "publish"};

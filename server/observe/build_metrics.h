@@ -1,4 +1,4 @@
-// Counts of builds. Thread-safe.
+// Metrics of builds. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_BUILD_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_BUILD_METRICS_H_
 
@@ -22,19 +22,20 @@ class BuildMetrics {
   BuildMetrics(const BuildMetrics&) = delete;
   BuildMetrics& operator=(const BuildMetrics&) = delete;
 
-  // A build spent `seconds` in `phase`: "receive", "queue", "publish" or one that BuildVersion
-  // (core/mapping/build/version_build.h) names while it computes. Another one is not counted.
+  // Records that a build spent `seconds` in `phase`: "receive", "queue", "publish" or a phase that
+  // BuildVersion (core/mapping/build/version_build.h) names while it computes. Ignores other
+  // phases.
   void PhaseEnded(absl::string_view phase, double seconds) const;
-  // For tests: null for a phase that is not counted.
+  // For tests. Returns null for a phase that is not counted.
   prometheus::Histogram* PhaseSeconds(absl::string_view phase) const;
 
-  // Builds that are in a state, indexed by BuildState. The last three count the builds that are
-  // remembered.
+  // Number of builds in each state, indexed by BuildState. The last three states count only builds
+  // that are still in memory.
   const std::array<prometheus::Gauge*, kBuildStates> in_state;
-  // Builds that ended, by the canonical code they ended with.
+  // Number of builds that ended, by their canonical status code.
   const std::array<prometheus::Counter*, kStatusCodes> ended;
   prometheus::Counter* const rows;
-  // From when it began to compute to the stored version.
+  // Seconds from the start of computing to the stored version.
   prometheus::Histogram* const seconds;
   prometheus::Gauge* const memory_bytes;
 

@@ -1,9 +1,9 @@
-// Figures from the certificates of versions that aliases point to: a move to a worse version shows
-// beside the traffic that it gets.
+// Figures from the certificates of versions that aliases point to. They show a move to a worse
+// version next to the traffic that the version gets.
 //
-// Names come from clients, so the number of series is bounded: kMaxShown aliases have theirs.
-// Further aliases are counted, and shown when their alias moves or is loaded again after another
-// was deleted. Thread-safe.
+// Names come from clients, so the number of series is bounded: at most kMaxShown aliases have
+// series. Further aliases are counted. They are shown once another alias was deleted and they move
+// or are loaded again. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_
 
@@ -23,19 +23,21 @@
 
 namespace phimap {
 
-// A figure that does not apply to a version, or was not measured, is absent and has no series.
+// The figures of one version. A figure that does not apply to the version or was not measured is
+// absent and has no series.
 struct CertificateFigures {
   std::optional<double> landmarks;
   std::optional<double> rank;
-  // Shares of the kernel's mass: on the landmarks, and on held-out rows.
+  // Share of the trace of the landmarks' Gram matrix that is lost, and residual mass of the
+  // held-out rows.
   std::optional<double> trace_residual;
   std::optional<double> held_out_trace_residual;
-  // Relative to the largest K(x, x), and to the largest ‖F(x)‖.
+  // Kernel errors are relative to the largest K(x, x), serving errors to the largest ‖F(x)‖.
   std::optional<double> kernel_error_mean;
   std::optional<double> kernel_error_max;
   std::optional<double> serving_error_mean;
   std::optional<double> serving_error_max;
-  // Mean of ‖F(x)‖² on held-out rows, the reference for the norms that are served.
+  // Mean of ‖F(x)‖² on held-out rows, to compare with that of served rows.
   std::optional<double> mean_squared_norm;
 };
 
@@ -47,16 +49,17 @@ class CertificateMetrics {
   CertificateMetrics(const CertificateMetrics&) = delete;
   CertificateMetrics& operator=(const CertificateMetrics&) = delete;
 
-  // The alias points at `version`, whose certificate has these figures.
+  // Shows that the alias points to `version`, whose certificate has these figures.
   void Show(absl::string_view mapping, absl::string_view alias, int64_t version,
             const CertificateFigures& figures);
-  // Called when the alias is gone, or its version's certificate is not known.
+  // Removes the alias's series. Called when the alias was deleted, or its version's certificate is
+  // not known.
   void Hide(absl::string_view mapping, absl::string_view alias);
 
  private:
   static constexpr int kFigures = 9;
   using Key = std::pair<std::string, std::string>;
-  // A figure's family, and "stat" among its labels unless that is empty.
+  // A figure's family and its label "stat". An empty `stat` means no such label.
   struct Figure {
     prometheus::Family<prometheus::Gauge>* family;
     const char* stat;

@@ -1,4 +1,4 @@
-// Counts the connections of the API.
+// Metrics of the connections to the API.
 #ifndef PHIMAP_SERVER_OBSERVE_CONNECTION_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_CONNECTION_METRICS_H_
 
@@ -10,26 +10,26 @@
 namespace phimap {
 
 struct ConnectionMetrics {
-  // The counters live as long as `registry`.
+  // The metrics live as long as `registry`.
   explicit ConnectionMetrics(prometheus::Registry& registry);
 
   prometheus::Counter* const accepted;
-  // Closed at once, because the process has too many files open.
+  // Connections closed at once because the process has too many files open.
   prometheus::Counter* const refused;
-  // Closed at once, because their address has as many as one may have.
+  // Connections closed at once because their address already has the maximum number.
   prometheus::Counter* const refused_by_address;
-  // Connections that were ended because of a client's fault.
+  // Connections ended because of a client's fault, by reason.
   prometheus::Counter* const ended_for_resets;
   prometheus::Counter* const ended_for_control_frames;
   prometheus::Counter* const ended_for_headers;
   prometheus::Counter* const ended_for_protocol;
   // Connections open now.
   prometheus::Gauge* const open;
-  // Between two polls of an event loop.
+  // Longest recent time between two polls of an event loop.
   prometheus::Gauge* const longest_gap_seconds;
-  // Expiry of the server's TLS certificate, in seconds since 1970; infinite without TLS.
+  // Expiry time of the server's TLS certificate in seconds since 1970; infinite without TLS.
   prometheus::Gauge* const certificate_not_after;
-  // Times that files were read again because they changed, and could not be used.
+  // Number of times that changed files could not be used.
   prometheus::Counter* const tls_reload_failures;
   prometheus::Counter* const token_reload_failures;
 

@@ -1,13 +1,14 @@
-// The HTTP endpoint that a Prometheus server scrapes: GET /metrics.
+// The HTTP endpoint that a Prometheus server scrapes (GET /metrics), with health checks (GET /livez
+// and /readyz).
 //
-// Our own small listener and not prometheus::Exposer: that one's worker threads have stacks of
-// 100 KiB, of which glibc takes 60 for OpenBLAS's static thread-local storage, and any error answer
-// of its web server then runs off the end.
+// Phimap has its own small listener instead of prometheus::Exposer: Exposer's worker threads have
+// stacks of 100 KiB, of which glibc takes 60 KiB for OpenBLAS's static thread-local storage, so any
+// error answer of its web server overflows the stack.
 //
 // Guarantees: one thread, bounded memory (32 connections, 8 KiB of request each), and no client can
-// block it: a connection that does not send or read within 10 seconds is closed, and when all 32
-// are in use, the one that has been silent the longest is closed for the next. Anything but a GET
-// of /metrics is answered with 404, 405, 400 or 431; connections are closed after one answer.
+// block it. A connection that is not finished within 10 seconds is closed. If all 32 are in use,
+// the oldest connection whose request is incomplete is closed for the next. Other requests get 404,
+// 405, 400 or 431. Each connection is closed after one answer.
 #ifndef PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 #define PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 
@@ -25,12 +26,12 @@ class Collectable;
 
 namespace phimap {
 
-// Kind of answer to a request's head (up to the empty line), apart from the metrics themselves.
+// The kind of answer to a request, judged by its head (up to the empty line).
 enum class HttpVerdict { kMetrics, kLive, kReady, kBadRequest, kNotFound, kMethodNotAllowed };
 HttpVerdict JudgeHttpRequest(absl::string_view head);
 
-// Answers of GET /livez and /readyz: 200 while the text is empty, 503 with the text otherwise.
-// Called on the endpoint's thread; they must not wait.
+// Checks behind GET /livez and /readyz. The answer is 200 if the returned text is empty, and
+// otherwise 503 with the text. Called on the endpoint's thread; must not block.
 struct HttpChecks {
   std::function<std::string()> live = [] { return std::string(); };
   std::function<std::string()> ready = [] { return std::string(); };
@@ -39,8 +40,8 @@ struct HttpChecks {
 // Serves from its own thread until it is destroyed.
 class HttpEndpoint {
  public:
-  // Listens on `address`, "host:port" with a numeric host or "localhost"; port 0 picks a free one.
-  // FAILED_PRECONDITION when it cannot be bound.
+  // Listens on `address`, "host:port" with a numeric host or "localhost". Port 0 picks a free port.
+  // FAILED_PRECONDITION if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Listen(
       const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics,
       HttpChecks checks = {});

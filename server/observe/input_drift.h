@@ -1,5 +1,5 @@
-// Metrics that show when a version is served inputs unlike those it was built from: the means of
-// ‖F(x)‖² and, for F2, of the residual ρ(x), to be compared with the certificate's.
+// Metrics that show when the served inputs differ from those that a version was built from: the
+// means of ‖F(x)‖² and, for F2, of the residual ρ(x), to compare with the certificate's.
 #ifndef PHIMAP_SERVER_OBSERVE_INPUT_DRIFT_H_
 #define PHIMAP_SERVER_OBSERVE_INPUT_DRIFT_H_
 
@@ -13,23 +13,23 @@
 
 namespace phimap {
 
-// Thread-safe. Outlived by its counters.
+// Thread-safe. The counters must outlive this object.
 class InputDrift {
  public:
-  // One request in so many gives the first of its rows: norm and residual of 2,048 columns take
-  // some microseconds, and a call must not feel them.
+  // One request in kEvery contributes its first row. For 2,048 columns, norm and residual take some
+  // microseconds, which calls must not notice.
   static constexpr uint32_t kEvery = 64;
 
   struct Counters {
-    // Rows sampled, and over these the sums of ‖F(x)‖² and of ρ(x).
+    // Number of sampled rows, and the sums of ‖F(x)‖² and ρ(x) over them.
     prometheus::Counter* rows = nullptr;
     prometheus::Counter* norm_sum = nullptr;
     prometheus::Counter* residual_sum = nullptr;
   };
   explicit InputDrift(const Counters& counters) : counters_(counters) {}
 
-  // Samples a computed request: `features` are the features of `rows`. `residual` is null unless
-  // the mapping is F2.
+  // Counts a computed request, whose `features` are those of `rows`. `residual` is null unless the
+  // version is F2.
   void Sample(const ExamplesView& rows, const RowsView& features, const Residual* residual) const {
     if (requests_.fetch_add(1, std::memory_order_relaxed) % kEvery != 0) return;
     Add(rows.Slice(0, 1), features.Slice(0, 1), residual);

@@ -1,5 +1,4 @@
-// Counts of calls to remote kernels. Thread-safe, but AddService, which is for when the server is
-// being put together.
+// Metrics of calls to kernel services. Thread-safe except for AddService, which is for startup.
 #ifndef PHIMAP_SERVER_OBSERVE_KERNEL_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_KERNEL_METRICS_H_
 
@@ -15,14 +14,14 @@
 
 namespace phimap {
 
-// Counts of one service on the operator's list.
+// Metrics of one service on the operator's list.
 struct KernelServiceMetrics {
-  // Completed calls by the status that the caller saw.
+  // Number of completed calls by the status that the caller got.
   std::array<prometheus::Counter*, kStatusCodes> ended;
   prometheus::Histogram* seconds;
   prometheus::Gauge* under_way;
   prometheus::Counter* values;
-  // Right examples that were sent with their content.
+  // Number of times that a block's columns were sent with their content.
   prometheus::Counter* examples_sent;
 };
 

@@ -1,4 +1,4 @@
-// The bounds of the histograms of durations.
+// Bucket bounds of the histograms of durations.
 #ifndef PHIMAP_SERVER_OBSERVE_LATENCY_BUCKETS_H_
 #define PHIMAP_SERVER_OBSERVE_LATENCY_BUCKETS_H_
 
@@ -6,10 +6,11 @@
 
 namespace phimap {
 
-// Seconds from 25 µs, half the time of an empty call, to 10 s: for calls and their phases.
+// For calls and their phases: bounds in seconds, from 25 µs (half the time of an empty call) to 10
+// s.
 const std::vector<double>& LatencyBuckets();
 
-// Seconds from 1 ms to half an hour: for long computations and waits for a disk.
+// For long computations and waits for a disk: bounds in seconds, from 1 ms to half an hour.
 const std::vector<double>& LongLatencyBuckets();
 
 }  // namespace phimap

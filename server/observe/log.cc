@@ -14,8 +14,9 @@
 namespace phimap {
 namespace {
 
-// Codes of conditions of this server, independent of the caller. A list of codes that may pass, so
-// that an unexpected code hides its message.
+// Returns whether an error with this code is about the state of this server, independent of the
+// caller. This lists the codes whose messages may be logged, so an unexpected code hides its
+// message.
 bool SpeaksOfTheServer(absl::StatusCode code) {
   using Code = absl::StatusCode;
   constexpr Code kCodes[] = {Code::kInternal,          Code::kUnknown,  Code::kUnavailable,
@@ -26,7 +27,7 @@ bool SpeaksOfTheServer(absl::StatusCode code) {
 
 std::string OrNone(absl::string_view text) { return text.empty() ? "none" : std::string(text); }
 
-// Null: nothing would be written.
+// Returns null if nothing would be written.
 std::unique_ptr<LogWriter> WriterToStderr(LogLevel level, LogFormat format) {
   if (level == LogLevel::kOff) return nullptr;
   return std::make_unique<LogWriter>(STDERR_FILENO, [format](absl::string_view reason,
@@ -40,8 +41,8 @@ std::unique_ptr<LogWriter> WriterToStderr(LogLevel level, LogFormat format) {
 
 LoggedError ErrorForLog(const absl::Status& error) {
   const ErrorDetail detail = DetailOf(error).value_or(ErrorDetail());
-  // A field names a part of the request, for any code: DATA_LOSS of the store has none, that of a
-  // row count has.
+  // A field means that the error is about the request, whatever its code: DATA_LOSS has no field if
+  // it comes from the store, but has one if it is about a row count.
   const bool tell = detail.field.empty() && SpeaksOfTheServer(error.code());
   return {absl::StatusCodeToString(error.code()), OrNone(detail.reason), OrNone(detail.field),
           OrNone(tell ? error.message() : absl::string_view())};

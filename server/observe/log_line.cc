@@ -42,7 +42,7 @@ void AppendJsonText(absl::string_view text, std::string& out) {
     const absl::string_view before = text;
     const uint32_t character = TakeUtf8Character(text);
     if (character == kNoCharacter) {
-      // An invalid character counts as one byte, wherever the decoder stopped.
+      // Skips only one byte of an invalid character, wherever the decoder stopped.
       text = before.substr(1);
       absl::StrAppend(&out, kReplacementCharacter);
     } else if (character < 0x20) {

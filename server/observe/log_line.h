@@ -14,9 +14,9 @@ namespace phimap {
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 enum class LogFormat { kText, kJson };
 
-// "debug", "info", "warning", "error" or "off".
+// Parses "debug", "info", "warning", "error" or "off".
 absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text);
-// "text" or "json".
+// Parses "text" or "json".
 absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text);
 
 struct LogField {
@@ -24,10 +24,10 @@ struct LogField {
   std::string value;
 };
 
-// One line, newline included. In text format, values are quoted when they hold more than letters,
-// digits and a few signs. In JSON format, the line is one object whose first keys are time, level
-// and event; all values are texts, so that a key never changes its type, and invalid UTF-8 becomes
-// U+FFFD.
+// Returns one line, newline included. In text format, values are quoted if they hold more than
+// letters, digits and a few signs. In JSON format, the line is one object whose first keys are
+// time, level and event. All JSON values are strings, so that a key never changes its type, and
+// invalid UTF-8 becomes U+FFFD.
 std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
                           std::initializer_list<LogField> fields,
                           LogFormat format = LogFormat::kText);

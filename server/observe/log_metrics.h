@@ -1,4 +1,4 @@
-// Lines that the log lost, among the metrics.
+// Metrics of the log lines that were dropped.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_METRICS_H_
 
@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// Asks `logger`, which outlives it, at each scrape.
+// Reads the counts from `logger` at each scrape. `logger` must outlive this object.
 class LogMetrics final : public prometheus::Collectable {
  public:
   explicit LogMetrics(const Logger& logger) : logger_(logger) {}

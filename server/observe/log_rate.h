@@ -1,4 +1,4 @@
-// Limits the lines of one kind per second.
+// Limits the log lines per second of each event.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_RATE_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_RATE_H_
 
@@ -13,25 +13,25 @@
 
 namespace phimap {
 
-// A token bucket for each level of each event, so that clients' errors, however frequent, do not
-// displace warnings and errors. Lines of level debug are not limited: an operator who turns them on
-// wants all of them.
+// Keeps a token bucket for each level of each event, so that clients' errors, however frequent, do
+// not displace warnings and errors. Does not limit lines of level debug: an operator who turns them
+// on wants all of them.
 //
-// Requires: events are names in the source, never made from data: a bucket is kept for each.
-// Thread-safe.
+// Requires: events are literals in the source, never made from data, because each event has a
+// bucket. Thread-safe.
 class LogRate {
  public:
   using Clock = std::chrono::steady_clock;
   struct Options {
     double lines_per_second = 100;
-    // Lines at once after a silence.
+    // Maximum number of lines at once after a silence.
     double burst = 200;
   };
 
   LogRate() : LogRate(Options()) {}
   explicit LogRate(const Options& options) : options_(options) {}
 
-  // Whether a line may be written at `now`; if so, it is counted.
+  // Returns whether a line may be written at `now`, and counts the line if so.
   bool Admit(LogLevel level, absl::string_view event, Clock::time_point now);
 
  private:

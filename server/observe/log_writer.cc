@@ -18,12 +18,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Interval at which a blocked writer looks whether the process ends.
+// Interval at which a blocked thread checks whether to stop.
 constexpr milliseconds kBlockedLook{20};
 
 int64_t Lines(absl::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
 
-// The part to write with one call: whole lines as far as a pipe takes them in one piece.
+// Returns the part to write with one call: as many whole lines as a pipe takes atomically.
 absl::string_view NextPiece(absl::string_view text) {
   const absl::string_view piece = text.substr(0, PIPE_BUF);
   const size_t end = piece.rfind('\n');
@@ -37,13 +37,14 @@ struct LogWriter::State {
       : descriptor(the_descriptor), drop_line(std::move(the_drop_line)), options(the_options) {}
 
   void Run() ABSL_LOCKS_EXCLUDED(mutex);
-  // Waits for lines, or for drops to tell of; empty at the end.
+  // Waits for lines, or for dropped lines to report. Returns an empty batch at the end.
   std::string Take() ABSL_LOCKS_EXCLUDED(mutex);
   void AppendDrops(std::string& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void WriteAll(absl::string_view batch) ABSL_LOCKS_EXCLUDED(mutex);
-  // Writes a part of `piece` and returns its length; negative when the descriptor takes no more.
+  // Writes a part of `piece` and returns its length. Returns a negative number if the descriptor
+  // takes no more.
   ssize_t WritePiece(absl::string_view piece) ABSL_LOCKS_EXCLUDED(mutex);
-  // False when the process ends before the descriptor takes anything.
+  // Returns false if the writer must stop before the descriptor is writable.
   bool WaitUntilWritable() ABSL_LOCKS_EXCLUDED(mutex);
 
   const int descriptor;
@@ -53,7 +54,7 @@ struct LogWriter::State {
   mutable Mutex mutex;
   CondVar changed;
   std::string queued ABSL_GUARDED_BY(mutex);
-  // Taken by the thread, and not written yet.
+  // Bytes that the thread has taken from the queue but not yet written.
   int64_t unwritten_bytes ABSL_GUARDED_BY(mutex) = 0;
   LogDrops drops ABSL_GUARDED_BY(mutex);
   LogDrops told ABSL_GUARDED_BY(mutex);
@@ -104,7 +105,7 @@ void LogWriter::State::WriteAll(absl::string_view batch) {
     MutexLock lock(&mutex);
     if (written < 0) {
       drops.write_failed += Lines(batch);
-      // The failed write is not retried either: the line would be attempted again and again.
+      // Failed writes are not reported by a line: that line would fail too, again and again.
       told.write_failed = drops.write_failed;
       unwritten_bytes = 0;
       return;
@@ -120,7 +121,7 @@ ssize_t LogWriter::State::WritePiece(absl::string_view piece) {
     if (written >= 0) return written;
     if (errno == EINTR) continue;
     if (errno != EAGAIN) return -1;
-    // Another process made the descriptor non-blocking; it has capacity, but not for the piece.
+    // Another process made the descriptor non-blocking, and it cannot take the whole piece now.
     ::poll(nullptr, 0, static_cast<int>(kBlockedLook.count()));
   }
   return -1;
@@ -129,7 +130,7 @@ ssize_t LogWriter::State::WritePiece(absl::string_view piece) {
 bool LogWriter::State::WaitUntilWritable() {
   while (true) {
     pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
-    // A descriptor that cannot be waited for is left to write(2).
+    // If poll fails, write(2) finds out why.
     if (::poll(&ready, 1, static_cast<int>(kBlockedLook.count())) != 0) return true;
     MutexLock lock(&mutex);
     if (stopping && Clock::now() >= stop_by) return false;
@@ -138,7 +139,8 @@ bool LogWriter::State::WaitUntilWritable() {
 
 LogWriter::LogWriter(int descriptor, DropLine drop_line, const Options& options)
     : state_(std::make_shared<State>(descriptor, std::move(drop_line), options)) {
-  // Signals are for the program's own threads; SIGPIPE, blocked, is an error of write(2).
+  // Blocks all signals in the thread: they are for the program's own threads. With SIGPIPE blocked,
+  // a closed pipe is an error of write(2).
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -154,8 +156,7 @@ LogWriter::~LogWriter() {
     state_->stopping = true;
     state_->stop_by = Clock::now() + state_->options.end_wait;
     state_->changed.NotifyAll();
-    // Later than the thread gives up by itself: if it has not given up until then, it hangs in
-    // write(2).
+    // The thread gives up by itself before this time. If it has not, it hangs in write(2).
     const Clock::time_point give_up = state_->stop_by + 5 * kBlockedLook;
     while (!state_->ended && state_->changed.WaitUntil(&state_->mutex, give_up)) {
     }
@@ -176,7 +177,8 @@ void LogWriter::Write(absl::string_view line) {
     ++state_->drops.queue_full;
     return;
   }
-  // A thread that has something to do looks at the queue before it waits.
+  // If the queue is not empty, the thread has been notified or will check the queue before it
+  // waits.
   if (state_->queued.empty()) state_->changed.NotifyAll();
   state_->queued.append(line.data(), line.size());
 }

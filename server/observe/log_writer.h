@@ -1,4 +1,4 @@
-// The thread that writes the log, and the lines that wait for it.
+// The thread that writes the log, and the queue of lines for it.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_WRITER_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_WRITER_H_
 
@@ -14,11 +14,11 @@
 
 namespace phimap {
 
-// Lost lines, by cause.
+// Numbers of dropped lines, by cause.
 struct LogDrops {
-  // The lines that wait took all the memory that they may.
+  // The queue was full.
   int64_t queue_full = 0;
-  // More of one event than may be written in a second.
+  // The event exceeded its rate.
   int64_t rate = 0;
   // The descriptor could not be written: its reader has gone, its disk is full, or the process
   // ended first.
@@ -29,12 +29,12 @@ struct LogDrops {
   }
 };
 
-// Guarantees: Write never waits for the descriptor: a pipe without a reader fills the queue, and
-// further lines are dropped and counted. Lines are written in the order in which they came, and no
-// line is divided that a pipe takes in one piece (4 KiB). Lines that were dropped are told of when
-// there is room again, at most once in `tell_interval`. The destructor writes the waiting lines,
-// for `end_wait` at most. Nothing here changes the descriptor: its flags are shared with other
-// processes. Thread-safe.
+// Guarantees: Write never waits for the descriptor. If a pipe is not read, the queue fills up, and
+// further lines are dropped and counted. Lines are written in order, and a line that fits into one
+// atomic write to a pipe (4 KiB) is not split. Once there is capacity again, a line reports the
+// dropped lines, at most once per `tell_interval`. The destructor writes the queued lines, for at
+// most `end_wait`. The descriptor's flags are never changed, because other processes share them.
+// Thread-safe.
 class LogWriter {
  public:
   struct Options {
@@ -42,11 +42,11 @@ class LogWriter {
     std::chrono::milliseconds tell_interval{1000};
     std::chrono::milliseconds end_wait{200};
   };
-  // The line that tells of lines that were dropped.
+  // Returns the line that reports dropped lines.
   using DropLine = std::function<std::string(absl::string_view reason, int64_t count)>;
 
-  // Does not own `descriptor`. If it is blocked when the writer is destroyed, a thread is left
-  // behind that may still use it.
+  // Does not own `descriptor`. If the descriptor is blocked when the writer is destroyed, a thread
+  // is left behind that may still use it.
   LogWriter(int descriptor, DropLine drop_line)
       : LogWriter(descriptor, std::move(drop_line), Options()) {}
   LogWriter(int descriptor, DropLine drop_line, const Options& options);
@@ -62,7 +62,7 @@ class LogWriter {
  private:
   struct State;
 
-  // The thread shares it, and may outlive this.
+  // Shared with the thread, which may outlive this object.
   const std::shared_ptr<State> state_;
   std::thread thread_;
 };

@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// Several sources as one.
+// Combines several sources into one.
 class Metrics::Sources final : public prometheus::Collectable {
  public:
   void Add(std::shared_ptr<const prometheus::Collectable> source) {

@@ -1,12 +1,12 @@
-// The server's metrics, looked up once and counted by pointer.
+// The server's metrics. Each series is looked up once and then counted through a pointer.
 //
-// Every series exists from the start (a rate over a series that appears with its first error misses
-// that error), except those with a mapping's name as a label, whose number is bounded
-// (version_series.h, certificate_metrics.h). No other label takes its value from a request.
-// docs/operations.md lists them.
+// Every series exists from the start, because a rate over a series that appears with its first
+// error misses that error. Only series with a mapping's name as a label appear later; their number
+// is bounded (version_series.h, certificate_metrics.h). No other label takes its value from a
+// request. docs/operations.md lists the metrics.
 //
-// Thread-safety: counting from any thread. AddMethod, SetBuildInfo, SetLimits and Watch… while the
-// server is being put together only.
+// Thread-safety: any thread may count. AddMethod, SetBuildInfo, SetLimits and Watch… may be called
+// only during startup.
 #ifndef PHIMAP_SERVER_OBSERVE_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_METRICS_H_
 
@@ -31,7 +31,7 @@
 
 namespace phimap {
 
-// Limits of the server, to be shown beside its usage.
+// Limits of the server, shown next to its usage.
 struct ResourceLimits {
   int compute_threads = 0;
   int64_t memory_bytes = 0;
@@ -46,21 +46,21 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // See RpcMetrics.
+  // See RpcMetrics::AddMethod.
   MethodMetrics AddMethod(absl::string_view service, absl::string_view method,
                           absl::string_view type) {
     return rpc_.AddMethod(service, method, type);
   }
-  // Facts about this process that do not change: the series is 1, its labels carry them.
+  // Shows constant facts about this process as labels of a series whose value is 1.
   void SetBuildInfo(absl::string_view version, absl::string_view blas_core,
                     absl::string_view engine_target);
   void SetLimits(const ResourceLimits& limits);
   // Shows how full the file system of `folder` is.
   void WatchDisk(const std::string& folder);
-  // Shows the result of `read`, which is called at each scrape and must not wait.
+  // Shows the result of `read`, which is called at each scrape and must not block.
   void WatchGauge(std::string name, std::string help, std::function<double()> read);
   void WatchCounter(std::string name, std::string help, std::function<double()> read);
-  // Shows the lines that `logger` could not write; `logger` outlives the metrics.
+  // Shows the number of lines that `logger` dropped. `logger` must outlive the metrics.
   void WatchLog(const Logger& logger);
 
   const TransformMetrics& transform() const { return transform_; }
@@ -70,7 +70,7 @@ class Metrics {
   CertificateMetrics& certificates() { return certificates_; }
   const ConnectionMetrics& connections() const { return connections_; }
   KernelMetrics& kernels() { return kernels_; }
-  // Everything that the HTTP endpoint serves: these metrics and the process's.
+  // Returns everything that the HTTP endpoint serves: these metrics and those of the process.
   std::shared_ptr<const prometheus::Collectable> collectable() const;
 
  private:

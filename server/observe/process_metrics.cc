@@ -36,7 +36,7 @@ MetricFamily Gauge(const char* name, const char* help, double value) {
   return Family(name, help, MetricType::Gauge, value);
 }
 
-// When the system booted, in seconds since the epoch.
+// Returns the time at which the system booted, in seconds since the epoch.
 std::optional<double> BootTime() {
   for (absl::string_view line : absl::StrSplit(ReadFile("/proc/stat"), '\n')) {
     double seconds = 0;
@@ -61,7 +61,7 @@ std::optional<int64_t> OpenFiles() {
 std::optional<ProcessStat> ParseProcessStat(absl::string_view text) {
   const size_t name_end = text.rfind(')');
   if (name_end == absl::string_view::npos) return std::nullopt;
-  // Field 3 of proc(5) is the first here.
+  // fields[0] is field 3 of proc(5).
   const std::vector<absl::string_view> fields =
       absl::StrSplit(text.substr(name_end + 1), absl::ByAnyChar(" \n"), absl::SkipEmpty());
   const auto number = [&fields](size_t field) {

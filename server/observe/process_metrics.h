@@ -1,5 +1,5 @@
-// Figures of the operating system about this process, read anew at each scrape. The names are those
-// of all Prometheus client libraries.
+// The operating system's figures about this process, read at each scrape. The names are those that
+// all Prometheus client libraries use.
 #ifndef PHIMAP_SERVER_OBSERVE_PROCESS_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_PROCESS_METRICS_H_
 
@@ -23,11 +23,11 @@ struct ProcessStat {
   int64_t resident_bytes = 0;
 };
 
-// nullopt if `text` is not such a line. The name of the program in it may hold anything, brackets
-// and blanks too.
+// Parses a line of /proc/PID/stat, or returns nullopt if `text` is not such a line. The program's
+// name in it may contain any characters, even brackets and blanks.
 std::optional<ProcessStat> ParseProcessStat(absl::string_view text);
 
-// Unreadable figures are left out.
+// Omits figures that cannot be read.
 class ProcessMetrics final : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

@@ -1,4 +1,4 @@
-// Metrics that are read where they come from, at each scrape.
+// Metrics whose value is read from its source at each scrape.
 #ifndef PHIMAP_SERVER_OBSERVE_READ_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_READ_METRICS_H_
 
@@ -14,7 +14,7 @@ namespace phimap {
 
 class ReadMetric final : public prometheus::Collectable {
  public:
-  // `read` is called on the thread that serves scrapes; it must not wait.
+  // `read` is called on the thread that serves scrapes, and must not block.
   ReadMetric(std::string name, std::string help, prometheus::MetricType type,
              std::function<double()> read)
       : name_(std::move(name)), help_(std::move(help)), type_(type), read_(std::move(read)) {}

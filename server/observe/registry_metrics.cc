@@ -6,7 +6,7 @@
 namespace phimap {
 namespace {
 
-// The families of one name are one.
+// All calls register the same family, because its name is the same.
 prometheus::Gauge* AliasVersions(prometheus::Registry& registry, const char* state) {
   return &prometheus::BuildGauge()
               .Name("phimap_alias_versions")

@@ -1,4 +1,4 @@
-// Counts of the versions in memory. Thread-safe.
+// Metrics of the versions in memory. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_REGISTRY_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_REGISTRY_METRICS_H_
 
@@ -23,14 +23,15 @@ class RegistryMetrics {
   prometheus::Counter* const loads;
   prometheus::Counter* const load_errors;
   prometheus::Histogram* const load_seconds;
-  // Loads that wait for the loader thread.
+  // Number of loads that wait for the loader thread.
   prometheus::Gauge* const loads_waiting;
   prometheus::Counter* const evictions;
-  // Versions that aliases name: in memory; about to be loaded in the background; neither.
+  // Number of versions that aliases name: in memory, waiting to be loaded in the background, and
+  // neither.
   prometheus::Gauge* const alias_versions_warm;
   prometheus::Gauge* const alias_versions_loading;
   prometheus::Gauge* const alias_versions_failed;
-  // Counts questions to the catalog about others' changes that were not answered.
+  // Number of failed requests to the catalog for other servers' changes.
   prometheus::Counter* const catalog_errors;
   const std::unique_ptr<VersionSeries> versions;
 };

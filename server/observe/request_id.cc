@@ -7,8 +7,7 @@
 namespace phimap {
 namespace {
 
-// A permutation of the numbers of 64 bits: the last steps of SplitMix64, each of which can be
-// undone.
+// A permutation of the 64-bit numbers: the last steps of SplitMix64, each of which is invertible.
 uint64_t Scramble(uint64_t number) {
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
   number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
@@ -20,7 +19,7 @@ uint64_t RandomStart() {
   return (uint64_t{device()} << 32) | device();
 }
 
-// Different at every call of a process, and never 0.
+// Returns a number that is different at every call within a process, and never 0.
 uint64_t NextNumber() {
   static std::atomic<uint64_t> next{RandomStart()};
   while (true) {
@@ -35,7 +34,7 @@ std::string RequestId::Text() const {
   uint64_t number = number_.load(std::memory_order_relaxed);
   if (number == 0) {
     const uint64_t mine = NextNumber();
-    // If two threads ask at once, the second takes the first one's number.
+    // If two threads ask at once, both use the number of the first.
     if (number_.compare_exchange_strong(number, mine, std::memory_order_relaxed)) number = mine;
   }
   return absl::StrCat(absl::Hex(number, absl::kZeroPad16));

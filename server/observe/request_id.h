@@ -8,20 +8,20 @@
 
 namespace phimap {
 
-// 16 hexadecimal digits, made on first use: a successful call has none. No two of one process are
-// equal; two of different processes are with a probability of 2^-64. The identifiers do not reveal
-// how many calls there were, and are not secret. Thread-safe.
+// 16 hexadecimal digits, made on first use: a successful call has none. Ids of one process are all
+// different; ids of two processes are equal with probability 2^-64. An id does not reveal how many
+// calls there were, and is not secret. Thread-safe.
 class RequestId {
  public:
   RequestId() = default;
   RequestId(const RequestId&) = delete;
   RequestId& operator=(const RequestId&) = delete;
 
-  // Returns an equal text at every call.
+  // Returns the same text at every call.
   std::string Text() const;
 
  private:
-  // 0 until it is asked for.
+  // 0 until the first call of Text.
   mutable std::atomic<uint64_t> number_{0};
 };
 

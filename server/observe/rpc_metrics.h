@@ -1,8 +1,8 @@
-// Counts of all RPCs.
+// Metrics of all RPCs.
 //
-// Names of the grpc_server_* family are those of go-grpc-prometheus, so that existing dashboards
-// and alerts work. Thread-safety: counting from any thread; AddMethod while the server is being put
-// together only.
+// The names grpc_server_* are those of go-grpc-prometheus, so that existing dashboards and alerts
+// work.
+// Thread-safety: any thread may count; AddMethod may be called only during startup.
 #ifndef PHIMAP_SERVER_OBSERVE_RPC_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_RPC_METRICS_H_
 
@@ -24,19 +24,19 @@ namespace phimap {
 // Canonical codes are 0..16.
 inline constexpr int kStatusCodes = 17;
 
-// The name go-grpc-prometheus gives a code: "OK", "InvalidArgument" …
+// Returns the name of a code in go-grpc-prometheus: "OK", "InvalidArgument" …
 absl::string_view CodeLabel(absl::StatusCode code);
 
-// The reasons of errors that have a label of their own; another one is "other". In small letters,
-// as the labels are.
+// Returns the reasons of errors that have their own label, in lower case as in the labels. All
+// other reasons have the label "other".
 absl::Span<const absl::string_view> RefusalReasons();
 
-// Calls of one service that the server refused for lack of capacity or because of its state, by
-// reason.
+// Counts the calls of one service that the server rejected for lack of capacity or because of its
+// state, by reason.
 class RefusalCounters {
  public:
   RefusalCounters(prometheus::Family<prometheus::Counter>& family, const std::string& service);
-  // Counts `status` if it is a refusal: RESOURCE_EXHAUSTED or UNAVAILABLE.
+  // Counts `status` if it is RESOURCE_EXHAUSTED or UNAVAILABLE.
   void Count(const absl::Status& status) const;
 
  private:
@@ -44,7 +44,7 @@ class RefusalCounters {
   prometheus::Counter* other_;
 };
 
-// One RPC method.
+// Metrics of one RPC method.
 struct MethodMetrics {
   // "phimap.v1.TransformService/Transform", for the log.
   std::string full_name;
@@ -65,7 +65,7 @@ class RpcMetrics {
   RpcMetrics(const RpcMetrics&) = delete;
   RpcMetrics& operator=(const RpcMetrics&) = delete;
 
-  // Series of one method, all at zero. `type` is unary, client_stream, server_stream or
+  // Adds the series of one method, all at zero. `type` is unary, client_stream, server_stream or
   // bidi_stream.
   MethodMetrics AddMethod(absl::string_view service, absl::string_view method,
                           absl::string_view type);
@@ -77,7 +77,7 @@ class RpcMetrics {
   prometheus::Family<prometheus::Counter>& messages_sent_;
   prometheus::Family<prometheus::Histogram>& handling_seconds_;
   prometheus::Family<prometheus::Counter>& refused_;
-  // Keyed by service. Methods point into it.
+  // Keyed by service. MethodMetrics point into this map.
   std::map<std::string, RefusalCounters, std::less<>> refusals_;
 };
 

@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// Results live as long as `registry`.
+// The results live as long as `registry`.
 inline prometheus::Counter* OneCounter(prometheus::Registry& registry, const char* name,
                                        const char* help) {
   return &prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});

@@ -37,12 +37,12 @@ constexpr const char* kOperationLabels[kStoreOperations] = {
     "delete_expired",
 };
 
-// Codes that faults have.
+// Codes of faults.
 constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kUnknown,     absl::StatusCode::kResourceExhausted,
     absl::StatusCode::kInternal,    absl::StatusCode::kFailedPrecondition,
     absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss};
-// Reasons of answers that share their code with errors.
+// Reasons of answers that have the same code as a fault.
 constexpr absl::string_view kAnswers[] = {"ALIAS_LIMIT_REACHED", "MAPPING_IN_USE", "VERSION_IN_USE",
                                           "VERSION_ROLLBACK_TARGET", "MAPPING_NOT_EMPTY"};
 

@@ -1,4 +1,4 @@
-// Counts of the store's calls. Thread-safe.
+// Metrics of calls to the store. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_STORE_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_STORE_METRICS_H_
 
@@ -39,8 +39,9 @@ enum class StoreOperation {
 };
 inline constexpr int kStoreOperations = 21;
 
-// Whether an error of the store speaks of its disk, its files or a bug; the others are answers: an
-// unknown name, a lost race, an alias that points at the version.
+// Returns whether an error of the store is a fault: a problem of its disk, its files or database,
+// or a bug. Other errors are answers: an unknown name, a lost race, an alias that points to the
+// version.
 bool IsStoreFault(const absl::Status& status);
 
 class StoreMetrics {
@@ -49,14 +50,14 @@ class StoreMetrics {
   StoreMetrics(const StoreMetrics&) = delete;
   StoreMetrics& operator=(const StoreMetrics&) = delete;
 
-  // A call ended after `seconds`.
+  // Records that a call ended after `seconds`.
   void Called(StoreOperation operation, const absl::Status& status, double seconds) const;
 
   // Indexed by StoreOperation.
   const std::array<prometheus::Histogram*, kStoreOperations> call_seconds;
-  // Faults, by canonical code.
+  // Number of faults, by canonical code. Null for codes that faults do not have.
   const std::array<prometheus::Counter*, kStatusCodes> faults;
-  // Calls that wait for a thread of the store pool.
+  // Number of calls that wait for a thread of the store pool.
   prometheus::Gauge* const waiting;
 };
 

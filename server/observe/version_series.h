@@ -1,10 +1,10 @@
-// The series that have a version's name as their labels.
+// The series that have a version's name as labels.
 //
-// Names come from clients, so their number is bounded: at most kMaxNamed versions that are live
-// have labels of their own, further ones share the series whose mapping and version are "_other" (a
-// name that no mapping can have). Versions keep their labels while they are live: a client that has
-// thousands of versions loaded cannot push the others out. Thread-safety: Open, the end of a lease
-// and its counters from any thread.
+// Names come from clients, so the number of series is bounded. At most kMaxNamed live versions have
+// their own labels. Further versions share the series whose mapping and version are "_other", a
+// name that no mapping can have. A version keeps its labels while it is live: a client that has
+// thousands of versions loaded cannot displace the labels of others.
+// Thread-safety: Open, the destructor of a lease and its counters may be used from any thread.
 #ifndef PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_
 #define PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_
 
@@ -26,23 +26,23 @@ class VersionSeries {
  public:
   static constexpr int kMaxNamed = 100;
 
-  // All that have the same labels.
+  // All counters that have the same labels.
   struct Series {
     prometheus::Counter* rows = nullptr;
     InputDrift::Counters drift;
   };
 
-  // The series of one version while it is live; gone with the last lease of the version. Must not
-  // outlive the series that it came from.
+  // The series of one version while it is live. The series are removed with the version's last
+  // lease. A lease must not outlive its VersionSeries.
   class Lease {
    public:
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
-    // Rows that the version mapped.
+    // Counts the rows that the version mapped.
     prometheus::Counter* rows() const { return series_.rows; }
-    // Watches the inputs of the version.
+    // Samples the inputs of the version.
     const InputDrift& drift() const { return drift_; }
 
    private:
@@ -51,13 +51,13 @@ class VersionSeries {
     Lease(VersionSeries* owner, Key key, const Series& series)
         : owner_(owner), key_(std::move(key)), series_(series), drift_(series.drift) {}
 
-    VersionSeries* const owner_;  // null: shares "_other"
+    VersionSeries* const owner_;  // null if it shares "_other"
     const Key key_;
     const Series series_;
     const InputDrift drift_;
   };
 
-  // Registers the families; `registry` outlives this.
+  // Registers the families. `registry` must outlive this object.
   explicit VersionSeries(prometheus::Registry& registry);
   VersionSeries(const VersionSeries&) = delete;
   VersionSeries& operator=(const VersionSeries&) = delete;

@@ -1,5 +1,5 @@
-// Counts of a version while it is in memory, for clients that ask for it by a call: /metrics has
-// names for a few versions only.
+// Counts of a version while it is in memory, for clients that request them by an RPC. (/metrics has
+// labels for only a limited number of versions.)
 #ifndef PHIMAP_SERVER_OBSERVE_VERSION_TALLY_H_
 #define PHIMAP_SERVER_OBSERVE_VERSION_TALLY_H_
 
@@ -10,8 +10,8 @@
 
 namespace phimap {
 
-// A number of events and their total duration. Thread-safe, lock-free; count and time are each
-// exact, and not of one instant.
+// A number of events and their total duration. Thread-safe and lock-free. Count and time are each
+// exact, but may be read at different instants.
 class TimeTally {
  public:
   void Add(absl::Duration time) {
@@ -28,10 +28,11 @@ class TimeTally {
   std::atomic<int64_t> nanoseconds_{0};
 };
 
-// Thread-safe, lock-free. Times are those of SteadyNow.
+// Thread-safe and lock-free. Times are on the clock of SteadyNow.
 class VersionTally {
  public:
-  // A request ended at `now`. `batch_began` is InfinitePast if it got into none.
+  // Records that a request ended at `now`. `batch_began` is InfinitePast if the request got into no
+  // batch.
   void RequestEnded(bool ok, int64_t rows, absl::Time received, absl::Time batch_began,
                     absl::Time now) {
     (ok ? answered_ : failed_).Add(now - received);
@@ -41,17 +42,17 @@ class VersionTally {
     queued_.Add(batch_began - received);
     computed_.Add(now - batch_began);
   }
-  // The engine ran once, for one request or several.
+  // Records that the engine ran once, for one or more requests.
   void BatchComputed() { batches_.fetch_add(1, std::memory_order_relaxed); }
 
   const TimeTally& answered() const { return answered_; }
   const TimeTally& failed() const { return failed_; }
-  // From arrival to the batch, and from there to the features.
+  // Time from arrival to the start of the batch, and from there to the features.
   const TimeTally& queued() const { return queued_; }
   const TimeTally& computed() const { return computed_; }
   int64_t rows() const { return rows_.load(std::memory_order_relaxed); }
   int64_t batches() const { return batches_.load(std::memory_order_relaxed); }
-  // When the last request ended; InfinitePast if there was none.
+  // Time at which the last request ended; InfinitePast if there was none.
   absl::Time last_request() const {
     const int64_t nanoseconds = last_request_.load(std::memory_order_relaxed);
     return nanoseconds == 0 ? absl::InfinitePast() : absl::FromUnixNanos(nanoseconds);

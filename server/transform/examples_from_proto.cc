@@ -38,7 +38,7 @@ absl::Status WrongLength(const char* field, const std::string& expected, int64_t
 absl::StatusOr<RowsView> FromBytes(const char* field, const std::string& bytes, FloatType type,
                                    const v1::DenseRows& dense) {
   const RowsView rows{bytes.data(), type, dense.rows(), dense.columns()};
-  // At most 65536 · 65536 · 8 = 2^35: no overflow.
+  // At most 65536 · 65536 · 8 = 2^35, so this does not overflow.
   const int64_t expected = rows.rows * rows.RowBytes();
   if (std::ssize(bytes) != expected)
     return WrongLength(field, "bytes", expected, bytes.size(), dense);
@@ -73,7 +73,7 @@ absl::StatusOr<RowsView> FromDense(const v1::DenseRows& dense) {
                    "expected one of float32_le, float64_le and numbers, got none");
 }
 
-// Values and the field that holds them; null if none does.
+// Values and the field that holds them; null if no field does.
 struct SparseValues {
   const char* field = nullptr;
   const std::string* bytes = nullptr;
@@ -92,7 +92,7 @@ SparseValues ValuesOf(const v1::SparseRows& sparse) {
   return {};
 }
 
-// Whether the offsets begin with 0 and end with the number of entries.
+// Checks that the offsets begin with 0 and end with the number of entries.
 absl::Status CheckOuterOffsets(const SparseRowsView& rows, int64_t entries) {
   if (rows.offset(0) == 0 && rows.offset(rows.rows) == entries) return absl::OkStatus();
   return MakeError(
@@ -102,8 +102,8 @@ absl::Status CheckOuterOffsets(const SparseRowsView& rows, int64_t entries) {
       {{"expected", absl::StrCat(entries)}, {"actual", absl::StrCat(rows.offset(rows.rows))}});
 }
 
-// The first and the last offset are checked here, because the other lengths depend on the number of
-// entries; those between are checked on a worker.
+// Checks the first and the last offset, because the other lengths depend on the number of entries.
+// The offsets in between are checked on a worker.
 absl::StatusOr<ExamplesView> FromSparse(const v1::SparseRows& sparse) {
   PHIMAP_RETURN_IF_ERROR(CheckCount("examples.sparse.rows", sparse.rows(), kMaxRowsPerMessage));
   PHIMAP_RETURN_IF_ERROR(

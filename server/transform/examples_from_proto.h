@@ -1,4 +1,4 @@
-// Examples on the wire → ExamplesView, checked and not copied.
+// Converts examples from the wire to a checked ExamplesView, without copying.
 #ifndef PHIMAP_SERVER_TRANSFORM_EXAMPLES_FROM_PROTO_H_
 #define PHIMAP_SERVER_TRANSFORM_EXAMPLES_FROM_PROTO_H_
 
@@ -10,11 +10,11 @@
 
 namespace phimap {
 
-// A view into `examples`, which must outlive it and stay as it is. Shapes and lengths are checked
-// here, in constant time (of strings, in the time that adds up their lengths); the values are not:
-// CheckExamples passes over all of them and belongs on a worker. Errors name their field from
-// "examples" on: INVALID_ARGUMENT (nothing set, rows or columns out of range, lengths that do not
-// fit the shape).
+// Returns a view into `examples`, which must outlive the view unchanged. Checks shapes and lengths,
+// in constant time (for strings, in time linear in their number). Does not check the values:
+// CheckExamples does, and belongs on a worker because it reads all of them. Errors name their field
+// from "examples" on: INVALID_ARGUMENT (nothing set, rows or columns out of range, lengths that do
+// not fit the shape).
 absl::StatusOr<ExamplesView> ExamplesFromProto(const v1::Examples& examples);
 
 }  // namespace phimap

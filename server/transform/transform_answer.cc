@@ -11,7 +11,7 @@ namespace phimap {
 namespace {
 
 using Response = v1::TransformResponse;
-// Both messages are written by one function.
+// One function writes both messages, so their field numbers must agree.
 static_assert(static_cast<int>(Response::kVersionFieldNumber) ==
               static_cast<int>(v1::TransformStreamResponse::kVersionFieldNumber));
 static_assert(static_cast<int>(Response::kFeaturesFieldNumber) ==

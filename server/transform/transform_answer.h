@@ -1,5 +1,5 @@
-// The answers of Transform and of TransformStream, which have the same fields: laid out before the
-// features are there, and written in place.
+// The answers of Transform and TransformStream, which have the same fields. An answer is laid out
+// before the features are computed, and then written in place.
 #ifndef PHIMAP_SERVER_TRANSFORM_TRANSFORM_ANSWER_H_
 #define PHIMAP_SERVER_TRANSFORM_TRANSFORM_ANSWER_H_
 
@@ -15,8 +15,9 @@ namespace phimap {
 // Not thread-safe.
 class TransformAnswer {
  public:
-  // For `rows` rows; `names_version`: whether the answer names the version, as all do except the
-  // later ones of a stream. `residual`: the version's, if the answer has residuals; null otherwise.
+  // Lays out an answer of `rows` rows. `names_version` says whether the answer names the version:
+  // all do, except the later answers of a stream. `residual` is the version's if the answer has
+  // residuals, or null.
   void Plan(const VersionHandle& version, int64_t rows, bool names_version,
             const Residual* residual);
 
@@ -28,7 +29,7 @@ class TransformAnswer {
 
  private:
   PlannedAnswer message_;
-  // Places in it; -1: no residuals.
+  // Places of the fields in message_; -1 if there are no residuals.
   int features_ = -1;
   int residuals_ = -1;
   const Residual* residual_ = nullptr;

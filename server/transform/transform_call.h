@@ -1,4 +1,4 @@
-// One Transform: rows in, features out.
+// One Transform call: receives rows, sends features.
 #ifndef PHIMAP_SERVER_TRANSFORM_TRANSFORM_CALL_H_
 #define PHIMAP_SERVER_TRANSFORM_TRANSFORM_CALL_H_
 

@@ -1,4 +1,4 @@
-// Checks of a version, and of the request against it, for calls that map rows.
+// Checks of a version, and of a request against it, for calls that map rows.
 #ifndef PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_
 #define PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_
 
@@ -13,25 +13,25 @@
 
 namespace phimap {
 
-// Path of examples of a kind in the requests: "examples.dense.".
+// Returns the path of examples of this kind in requests, such as "examples.dense.".
 absl::string_view RowsField(ExampleKind kind);
 
-// FAILED_PRECONDITION (reason DIGEST_MISMATCH, field "expected_digest") unless `expected` is empty
-// or the version's.
+// Returns FAILED_PRECONDITION (reason DIGEST_MISMATCH, field "expected_digest") unless `expected`
+// is empty or the version's digest.
 absl::Status CheckDigest(const VersionHandle& version, absl::string_view expected);
 
-// INVALID_ARGUMENT (reason COLUMN_NAMES_MISMATCH, with `field`) if the version has column names and
-// `hash`, which is not 0, is that of others.
+// Returns INVALID_ARGUMENT (reason COLUMN_NAMES_MISMATCH, with `field`) if the version has column
+// names and `hash` is neither 0 nor the hash of these names.
 absl::Status CheckColumnNamesHash(const VersionHandle& version, uint64_t hash,
                                   absl::string_view field);
 
-// The version's residual. FAILED_PRECONDITION (reason RESIDUAL_NOT_AVAILABLE, with `field`) if it
-// has none; INVALID_ARGUMENT (reason SELF_VALUES_MISSING) if the rows lack K(x, x), which it cannot
-// compute.
+// Returns the version's residual. Returns FAILED_PRECONDITION (reason RESIDUAL_NOT_AVAILABLE, with
+// `field`) if the version has none, or INVALID_ARGUMENT (reason SELF_VALUES_MISSING) if the rows of
+// a precomputed kernel lack K(x, x), which cannot be computed from them.
 absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const ExamplesView& rows,
                                            absl::string_view field);
 
-// Bytes that residuals add to a row of the answer.
+// Bytes that the residual adds to each row of an answer.
 inline constexpr int64_t kResidualBytes = sizeof(double);
 
 }  // namespace phimap

@@ -8,8 +8,8 @@
 
 namespace phimap {
 
-// Adds the service; both arguments outlive the dispatcher. A TransformStream whose client is silent
-// for `idle_limit` is ended.
+// Adds the service. `environment` and `idle_limit` must outlive the dispatcher. A TransformStream
+// whose client is silent for `idle_limit` is ended.
 void AddTransformService(const RowCallEnvironment& environment, const absl::Duration& idle_limit,
                          Dispatcher& dispatcher);
 

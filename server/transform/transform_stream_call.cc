@@ -15,7 +15,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// The error of a stream says which request it is about.
+// Adds the request's number in its stream to an error.
 absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
   const std::string message = absl::StrCat("request ", number, ": ", status.message());
   std::optional<ErrorDetail> detail = DetailOf(status);
@@ -27,7 +27,7 @@ absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
                    detail->metadata, detail->retry_delay_ms);
 }
 
-// Refuses fields that only the first request may have.
+// Rejects fields that only the first request may have.
 absl::Status CheckLater(const v1::TransformStreamRequest& request) {
   if (!request.reference().empty()) {
     return MakeError(Code::kInvalidArgument, "FIELD_UNEXPECTED", "reference",

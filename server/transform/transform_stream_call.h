@@ -1,4 +1,5 @@
-// One TransformStream: requests in, features out, in order, several on the way at once.
+// One TransformStream call: receives requests and sends features, in order. Several requests may be
+// in progress at once.
 #ifndef PHIMAP_SERVER_TRANSFORM_TRANSFORM_STREAM_CALL_H_
 #define PHIMAP_SERVER_TRANSFORM_TRANSFORM_STREAM_CALL_H_
 
@@ -12,8 +13,7 @@
 
 namespace phimap {
 
-// Transforms a stream of requests. The first request names the version for all of them. An error
-// ends the stream.
+// The first request names the version for the whole stream. An error ends the stream.
 class TransformStreamCall final
     : public RowStreamCall<v1::TransformStreamRequest, TransformAnswer> {
  public:

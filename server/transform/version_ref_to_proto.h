@@ -1,5 +1,5 @@
-// The version that answered; apart from version_to_proto.h because serving knows nothing of
-// certificates.
+// Converts a version's record to a VersionRef. Separate from version_to_proto.h because serving
+// does not depend on certificates.
 #ifndef PHIMAP_SERVER_TRANSFORM_VERSION_REF_TO_PROTO_H_
 #define PHIMAP_SERVER_TRANSFORM_VERSION_REF_TO_PROTO_H_
 
