@@ -36,7 +36,7 @@ void MappingToProto(const Mapping& mapping, v1::Capability* out) {
   }
   out->set_kernels(std::string(mapping.kernels));
   for (const LeafKernel* leaf : LeafKernels()) {
-    if (mapping.takes_leaf != nullptr && mapping.takes_leaf(*leaf)) {
+    if (mapping.takes_leaf == nullptr || mapping.takes_leaf(*leaf)) {
       out->add_leaf_kernels(std::string(leaf->name));
     }
   }

@@ -1,7 +1,9 @@
-// Server and clients know no mapping, kernel, policy or learner by name: these stand in the core's
-// tables, and reach the others as texts and by ListCapabilities.
+// Server, clients and protos know no mapping, kernel, policy or learner by name: the names are in
+// the core's tables, and reach the others as texts and by ListCapabilities.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -82,6 +84,52 @@ std::vector<std::string> NamesUnder(const std::string& folder) {
     }
   }
   return found;
+}
+
+// The typed fields of the first release, which stay; whatever came later is named by text alone.
+constexpr absl::string_view kTypedNames[] = {
+    "f1",         "f2",         "f3",      "fourier",    "kernel_pca", "random_projection",
+    "multiclass", "polynomial", "uniform", "rpcholesky", "given"};
+
+// The identifiers of a proto, in small letters; comments and strings left out.
+std::vector<std::string> IdentifiersOf(const std::string& text) {
+  std::vector<std::string> identifiers;
+  for (size_t i = 0; i < text.size();) {
+    if (text.compare(i, 2, "//") == 0) {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (text[i] == '"') {
+      i = std::min(text.find('"', i + 1), text.size() - 1) + 1;
+    } else if (absl::ascii_isalpha(text[i])) {
+      size_t end = i;
+      while (end < text.size() && (absl::ascii_isalnum(text[end]) || text[end] == '_')) ++end;
+      identifiers.push_back(absl::AsciiStrToLower(text.substr(i, end - i)));
+      i = end;
+    } else {
+      ++i;
+    }
+  }
+  return identifiers;
+}
+
+TEST(NamesTest, NoProtoNamesAMappingKernelPolicyOrLearnerOfLaterReleases) {
+  std::set<std::string> names;
+  for (const std::string& name : AllNames()) names.insert(name);
+  for (const absl::string_view typed : kTypedNames) names.erase(std::string(typed));
+  ASSERT_EQ(names.count("rbf"), 1u);
+  EXPECT_THAT(IdentifiersOf("enum A { F2 = 1;  // MATERN\n D2 = 2; }"),
+              ::testing::ElementsAre("enum", "a", "f2", "d2"));
+  for (const char* folder : {"proto/phimap", "proto/inference", "proto/artifact"}) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(fs::path(PHIMAP_SOURCE_DIR) / folder)) {
+      if (entry.path().extension() != ".proto") continue;
+      std::ifstream file(entry.path());
+      std::stringstream text;
+      text << file.rdbuf();
+      for (const std::string& identifier : IdentifiersOf(text.str())) {
+        EXPECT_EQ(names.count(identifier), 0u) << entry.path() << ": " << identifier;
+      }
+    }
+  }
 }
 
 TEST(NamesTest, LiteralsThatNameSomethingAreFound) {

@@ -42,6 +42,9 @@ TEST(CapabilitiesToProtoTest, AMappingHasItsParametersAndKernels) {
   EXPECT_EQ(form.default_value(), "sincos");
   EXPECT_THAT(form.words(), ElementsAre("phase", "sincos"));
   EXPECT_THAT(fourier->leaf_kernels(), ::testing::IsSupersetOf({"rbf", "laplacian"}));
+  EXPECT_THAT(fourier->leaf_kernels(), ::testing::Not(::testing::Contains("linear")));
+  EXPECT_THAT(Find(listed.mappings(), "f1")->leaf_kernels(),
+              ::testing::IsSupersetOf({"rbf", "linear", "sigmoid"}));
   EXPECT_EQ(Find(listed.mappings(), "random_projection")->default_kernel(), "linear()");
 }
 
