@@ -164,9 +164,9 @@ struct PaddedOperands {
   T norms[kChunk];
   T l1_distances[kChunk];
   T offsets[kChunk];
-  T forms[kMaxKernelForms * kChunk];
+  T forms[kMaxKernelFormCount * kChunk];
   T factors[kMaxKernelFactors * kChunk];
-  const T* form_pointers[kMaxKernelForms];
+  const T* form_pointers[kMaxKernelFormCount];
   const T* factor_pointers[kMaxKernelFactors];
 };
 

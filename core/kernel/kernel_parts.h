@@ -22,6 +22,8 @@ inline constexpr int kMaxKernelOps = 1024;
 inline constexpr int kMaxKernelFactors = 16;
 inline constexpr int kMaxKernelForms = 8;
 inline constexpr int kMaxColumnSums = 8;
+// Maximum of KernelProgram::form_count(): forms and column sums together, or kernels of strings.
+inline constexpr int kMaxKernelFormCount = kMaxKernelForms + kMaxColumnSums;
 
 struct KernelProgramParts {
   std::vector<KernelOp> ops;

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_parts.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
@@ -51,6 +54,34 @@ TEST(KernelBlockTest, BlockIsTheKernelOfEachPair) {
     for (int64_t i = 0; i < out.size(); ++i) {
       ASSERT_NEAR(out.data()[i], expected.data()[i], kTolerance) << text;
     }
+  }
+}
+
+// As many weights, forms and choices of columns as a kernel may have, on a number of rows that is
+// no multiple of the evaluator's chunk. 16 terms, none over 48.
+TEST(KernelBlockTest, LargestKernelIsComputedToo) {
+  const char* const columns[kMaxColumnSums] = {"0", "1", "2", "3", "4", "5", "0:2", "1:4"};
+  std::string text;
+  for (int i = 0; i < kMaxKernelForms; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : " + ", "weight(gaussian=", 0.01 * (i + 1),
+                    ")*bilinear(diagonal=[", i + 1, ", 1, 1, 1, 1, 1])");
+  }
+  for (int i = 0; i < kMaxColumnSums; ++i) {
+    absl::StrAppend(&text, " + weight(gaussian=", 0.1 + 0.01 * i, ")*linear(columns=", columns[i],
+                    ")");
+  }
+  const KernelExpression kernel = MustParseKernel(text.c_str());
+  const KernelProgram program = KernelProgram::Compile(kernel);
+  ASSERT_EQ(program.form_count(), static_cast<size_t>(kMaxKernelFormCount));
+  ASSERT_EQ(program.factors().size(), static_cast<size_t>(kMaxKernelFactors));
+  const Matrix<double> x = UniformRows({.rows = 33, .cols = 6, .seed = 1});
+  const Matrix<double> z = UniformRows({.rows = 70, .cols = 6, .seed = 2});
+  Matrix<double> out(33, 70);
+  KernelBlock(program, x.view(), SquaredNorms(x.view()), z.view(), SquaredNorms(z.view()),
+              out.view());
+  const Matrix<double> expected = NaiveKernelMatrix(kernel, x, z);
+  for (int64_t i = 0; i < out.size(); ++i) {
+    ASSERT_NEAR(out.data()[i], expected.data()[i], 16 * kTolerance);
   }
 }
 
