@@ -1,4 +1,5 @@
-// Products with fixed rows; each block becomes features while it is in the first-level cache.
+// Computes products with fixed rows, and turns each block of products into features while the block
+// is in the first-level cache.
 #ifndef PHIMAP_CORE_ENGINE_BLOCK_PRODUCT_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_BLOCK_PRODUCT_RUNNER_H_
 
@@ -6,7 +7,7 @@
 
 namespace phimap {
 
-// Gives the bits of ProductRunner, faster. Sparse rows go its way.
+// Gives the same bits as ProductRunner, faster. Passes sparse rows on to ProductRunner.
 template <typename T>
 class BlockProductRunner final : public ProductRunner<T> {
  public:

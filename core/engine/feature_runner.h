@@ -12,8 +12,8 @@ namespace phimap {
 
 // Values of a feature stage that are checked for overflow.
 enum class FiniteCheck {
-  kInputs,    // what its features hide, as exp(−∞) = 0 hides a norm
-  kFeatures,  // and each feature: it is the last stage
+  kInputs,    // values whose overflow features hide, as exp(−∞) = 0 hides a norm
+  kFeatures,  // these values and each feature, for the last stage
 };
 
 // Immutable, thread-safe.
@@ -22,30 +22,32 @@ class FeatureRunner {
  public:
   virtual ~FeatureRunner() = default;
 
-  // z[i][j] = feature j of row i, features() numbers a row. finite[i] becomes false, and else stays
-  // as it is, if what `check` names is not finite in row i. The rows are those of the plan's input
-  // stage, and sparse only if takes_sparse().
+  // Computes z[i][j], feature j of row i; features() numbers per row. If a value of row i that
+  // `check` names is not finite, sets finite[i] to false; otherwise leaves it unchanged. The rows
+  // come from the plan's input stage, and are sparse only if takes_sparse().
   virtual void Run(const TileRows<T>& x, T* const* z, bool* finite, FiniteCheck check,
                    EngineScratch& scratch) const = 0;
 
   virtual int64_t features() const = 0;
-  // Whether a row's named numbers are all that is read, so that sparse rows need not become dense.
+  // Whether the stage reads only the entries of a sparse row, so that sparse rows need not become
+  // dense.
   virtual bool takes_sparse() const { return false; }
   virtual int64_t memory_bytes() const = 0;
-  // Multiplications for a dense row; the part of them that a sparse row needs only for the numbers
-  // that it names; and those for each byte of a string.
+  // multiplications: for a dense row. multiplications_of_numbers: the part of these that a sparse
+  // row needs only for its entries. multiplications_per_byte: for each byte of a string.
   virtual int64_t multiplications() const = 0;
   virtual int64_t multiplications_of_numbers() const { return 0; }
   virtual double multiplications_per_byte() const { return 0; }
 
-  // Reason why a row can overflow besides its size, for the error that refuses it, and the remedy.
+  // Why a row can overflow, besides its size, and the remedy; the error that rejects the row says
+  // both.
   virtual absl::string_view overflow_cause() const { return ""; }
   virtual absl::string_view overflow_remedy() const {
     return "scale the inputs, build with standardize, or serve in float64";
   }
 };
 
-// finite[i] becomes false for each of `count` rows of `columns` numbers that has a number that is
+// Sets finite[i] to false for each of `count` rows of `columns` numbers that has a number which is
 // not finite.
 template <typename T>
 void CheckFinite(const T* const* rows, int64_t count, int64_t columns, bool* finite) {

@@ -12,8 +12,8 @@
 namespace phimap {
 namespace {
 
-// Most bytes that a sparse W may take once it is dense: its shape costs an artifact next to
-// nothing.
+// Maximum bytes of the dense form of a sparse W. A large shape costs an artifact next to nothing,
+// so the limit is needed.
 constexpr int64_t kMaxUnfoldedBytes = int64_t{1} << 30;
 
 // One overload for each form of W.

@@ -1,4 +1,4 @@
-// Features that were computed elsewhere: remote kernel values, which are the rows.
+// Features that are the rows themselves: remote kernel values, which were computed elsewhere.
 #ifndef PHIMAP_CORE_ENGINE_REMOTE_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_REMOTE_RUNNER_H_
 

@@ -1,4 +1,4 @@
-// Numbers of single rows that a kernel program reads beside those of pairs.
+// Values of single rows that a kernel program reads beside those of pairs.
 #ifndef PHIMAP_CORE_ENGINE_SELF_VALUES_H_
 #define PHIMAP_CORE_ENGINE_SELF_VALUES_H_
 
@@ -10,12 +10,12 @@
 
 namespace phimap {
 
-// v_m(x, x) of each pair value m and f_m(x) of each factor m, for some rows. Memory only: the owner
+// Memory for v_m(x, x) of each pair value m and f_m(x) of each factor m, for some rows. The owner
 // fills it.
 template <typename T>
 class SelfValues {
  public:
-  // Reserves memory for so many rows; earlier contents are lost.
+  // Reserves memory for `rows` rows. Earlier contents are lost.
   void Reserve(int64_t pair_values, int64_t factors, int64_t rows) {
     Grow(numbers_, (pair_values + factors) * rows);
     rows_.clear();

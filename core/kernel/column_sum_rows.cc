@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/column_sum_rows.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h, which includes this file once for each target.
+// Must follow foreach_target.h, which includes this file once per target.
 #include "hwy/highway.h"
 
 #ifndef PHIMAP_CORE_KERNEL_COLUMN_SUM_TASK_
@@ -18,7 +18,8 @@ namespace phimap {
 // Rows of a panel; a whole number of pairs of vectors on every target.
 inline constexpr int64_t kSumPanelRows = 32;
 
-// One row with one panel: x and weights from the first column that is taken on.
+// Arguments for one row x and one panel. `x` and `weights` begin with the first column that the sum
+// reads.
 template <typename T>
 struct ColumnSumTask {
   const T* x;
@@ -36,7 +37,7 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// sum + w·g(x, a).
+// Computes sum + w·g(x, a).
 template <ColumnTerm>
 struct TermBody;
 
@@ -65,7 +66,7 @@ struct TermBody<ColumnTerm::kSquaredDifference> {
   }
 };
 
-// `term`, or NaN where x or a is negative.
+// Returns `term`, or NaN where x or a is negative.
 template <class D, class V>
 HWY_INLINE V OfPositive(D d, V x, V a, V term) {
   return hn::IfThenElse(hn::Lt(hn::Min(x, a), hn::Zero(d)), hn::NaN(d), term);
@@ -75,7 +76,7 @@ template <>
 struct TermBody<ColumnTerm::kHarmonicMean> {
   template <class D, class V>
   static HWY_INLINE V Add(D d, V x, V a, V w, V sum) {
-    // x/(x + a) is at most 1, so that nothing overflows that the sum does not.
+    // Divides before it multiplies by a, so that x·a cannot overflow.
     const V both = hn::Add(x, a);
     const V share = hn::IfThenElse(hn::Eq(both, hn::Zero(d)), both, hn::Div(hn::Add(x, x), both));
     return hn::MulAdd(hn::Mul(w, share), OfPositive(d, x, a, a), sum);

@@ -1,6 +1,6 @@
-// Leaf kernels: the parts of which expressions are composed. A descriptor has everything about one:
-// core/kernel/leaf has a file for each, leaf_kernels.cc their list. The parser, the compiler, the
-// mappings and the documentation ask the descriptor; none of them names a kernel.
+// Leaf kernels, of which expressions are composed. A descriptor holds everything about one leaf
+// kernel; core/kernel/leaf has a file for each, leaf_kernels.cc the list. The parser, the compiler,
+// the mappings and the documentation read descriptors, and none of them names a leaf kernel.
 #ifndef PHIMAP_CORE_KERNEL_LEAF_KERNEL_H_
 #define PHIMAP_CORE_KERNEL_LEAF_KERNEL_H_
 
@@ -17,7 +17,8 @@
 
 namespace phimap {
 
-// Kinds of rows of a kernel. One expression takes numbers or strings; kAnything goes with both.
+// Kinds of rows that a kernel takes. An expression takes either numbers or strings; kAnything goes
+// with both.
 enum class KernelDomain { kNumbers, kText, kTextOrBytes, kAnything };
 
 // (γ xᵀy + r)^q.
@@ -28,80 +29,84 @@ struct AffinePower {
 };
 
 // The distribution of frequencies ω with E cos ω·(x − y) = K(x, y), for random Fourier features:
-// ω_jk = s_j·u_jk with independent numbers u and a scale s of each row j.
+// ω_jk = s_j·u_jk·f_k, with independent random numbers u, a scale s_j for each row j and a factor
+// f_k for each column k.
 struct FourierLaw {
-  // kNormal: u is standard normal, so that a row's direction is uniform. kCauchy: each u is Cauchy.
+  // kNormal: u is standard normal, so the direction of a row is uniform. kCauchy: u is Cauchy.
   enum class Numbers { kNormal, kCauchy };
   Numbers numbers = Numbers::kNormal;
-  // s_j, a function of the values, the seed and j alone.
+  // Returns s_j, which depends only on the values, the seed and j.
   double (*row_scale)(const ParameterValues& values, uint64_t seed, int64_t row) = nullptr;
-  // γ of the rbf that the kernel is, if it is one: then frequencies are normal, and there are
-  // bounds for all rows at once. Null: it is none.
+  // Returns γ if the kernel is an rbf. Frequencies are then normal, and there are bounds that hold
+  // for all rows at once. Null for other kernels.
   double (*rbf_gamma)(const ParameterValues& values) = nullptr;
-  // Factor f_k of the numbers of column k: ω_jk = s_j·u_jk·f_k. Null: 1.
+  // Returns the factor f_k of column k. Null: 1 for every column.
   double (*column_factor)(const ParameterValues& values, int64_t column) = nullptr;
-  // Random numbers for one s_j.
+  // Maximum number of random numbers for one s_j.
   int numbers_of_row = 0;
 };
 
 // A number of columns that does not fit a kernel.
 struct WrongColumns {
   int64_t expected = 0;
-  // "the matrix of bilinear is for rows of 3 numbers".
+  // The message, for example "the matrix of bilinear is for rows of 3 numbers".
   std::string text;
 };
 
-// Immutable, one for each kernel. Functions are pure; those that are null have the stated meaning.
+// Descriptor of a leaf kernel. Immutable; one for each kernel. Functions are pure, and may be null
+// if their comment says what null means.
 struct LeafKernel {
   absl::string_view name;
-  // In mathematics, and in one line of words.
+  // The kernel as a formula, and in one line of words.
   absl::string_view formula;
   absl::string_view line;
   absl::Span<const Parameter> parameters = {};
 
-  // OK, or why the values do not go together: an ExpressionError. `call` has what stands in the
-  // text. May settle a default that goes by other values. Null: all go together.
+  // Returns OK, or an ExpressionError if the values do not fit together. `call` is the call in the
+  // text. May set a default that depends on other values. Null: all values fit together.
   absl::Status (*check)(const ParsedCall& call, ParameterValues& values) = nullptr;
-  // Emits operations that push K(x, a_j). A number that is still to be resolved is NaN.
+  // Emits operations that push K(x, a_j). Numbers that are not resolved yet are NaN.
   void (*compile)(const ParameterValues& values, KernelEmitter& emitter) = nullptr;
-  // Kind of rows that it takes. Null: kNumbers.
+  // Returns the kind of rows that the kernel takes. Null: kNumbers.
   KernelDomain (*input)(const ParameterValues& values) = nullptr;
-  // nullopt if rows of `columns` numbers fit it. Null: all do.
+  // Returns nullopt if rows of `columns` numbers fit the kernel. Null: all rows fit.
   std::optional<WrongColumns> (*check_columns)(const ParameterValues& values,
                                                int64_t columns) = nullptr;
 
-  // Whether numbers of that column have to be at least 0; values are NaN where one is not. Null:
-  // none.
+  // Whether numbers in `column` must be at least 0; kernel values are NaN if one is negative. Null:
+  // no column has this condition.
   bool (*needs_nonnegative)(const ParameterValues& values, int64_t column) = nullptr;
 
-  // "" for a positive semidefinite kernel, else the reason: "poly with coef0=-1 is not positive
-  // semidefinite; expected coef0 >= 0". Null: it always is.
+  // Returns "" for a positive semidefinite kernel, else the reason: "poly with coef0=-1 is not
+  // positive semidefinite; expected coef0 >= 0". Null: the kernel is always positive semidefinite,
+  // unless `is_definiteness_unknown`.
   std::string (*why_indefinite)(const ParameterValues& values) = nullptr;
-  // Whether nothing is known of its definiteness in general: builds measure it.
+  // Whether the kernel's definiteness is unknown in general; builds then measure it.
   bool is_definiteness_unknown = false;
-  // K(x, y) depends on x − y alone.
+  // Whether K(x, y) depends only on x − y.
   bool is_translation_invariant = false;
-  // The kernel's values jump where rows become equal.
+  // Whether the kernel's values jump where rows become equal.
   bool jumps_at_equal_rows = false;
-  // The kernel depends on inner products and Euclidean distances alone, which random projections
-  // keep. Null: it does not.
+  // Whether the kernel depends only on inner products and Euclidean distances, which random
+  // projections preserve. Null: no.
   bool (*survives_projection)(const ParameterValues& values) = nullptr;
   // True for xᵀy itself; `affine_power` then describes it as (1·xᵀy + 0)¹.
   bool is_inner_product = false;
 
-  // A bound on the dimension of φ for rows of `columns` numbers. Null: none.
+  // Returns a bound on the dimension of φ for rows of `columns` numbers. Null: there is no bound.
   double (*dimension)(const ParameterValues& values, double columns) = nullptr;
-  // The polynomial that it is, before or after gamma is resolved. Null: none.
+  // Returns the polynomial that the kernel equals, before or after gamma is resolved; nullopt if
+  // there is none. Null: never a polynomial.
   std::optional<AffinePower> (*affine_power)(const ParameterValues& values) = nullptr;
-  // Null: it has no random Fourier features.
+  // Null if the kernel has no random Fourier features.
   const FourierLaw* fourier = nullptr;
 };
 
-// All of them, in the order in which they are listed to people.
+// Returns all leaf kernels, in the order in which they are listed to people.
 absl::Span<const LeafKernel* const> LeafKernels();
-// The one of that name, or null.
+// Returns the leaf kernel of that name, or null.
 const LeafKernel* FindLeafKernel(absl::string_view name);
-// linear().
+// Returns the leaf kernel linear().
 const LeafKernel& LinearKernel();
 
 // Description of a kernel, or of an operation on kernels, for people.

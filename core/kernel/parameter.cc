@@ -18,7 +18,7 @@ absl::Span<const absl::string_view> WordsOf(const Parameter& parameter) {
   return parameter.type == ParameterType::kBoolean ? kBooleanWords : parameter.words;
 }
 
-// " from 1 to 64", " > 0", " >= 0" or "".
+// Returns " from 1 to 64", " > 0", " >= 0" or "".
 std::string RangeText(const Parameter& parameter) {
   const bool bounded = parameter.largest < Parameter::kInfinity;
   const std::string largest = NumberToText(parameter.largest);
@@ -32,7 +32,7 @@ std::string RangeText(const Parameter& parameter) {
   return bounded ? absl::StrCat(" from ", least, " to ", largest) : absl::StrCat(" >= ", least);
 }
 
-// What a value is that is no call.
+// Returns the permitted values, except calls.
 std::string ExpectedOf(const Parameter& parameter) {
   switch (parameter.type) {
     case ParameterType::kInteger:
@@ -168,7 +168,7 @@ absl::Status CheckValue(const ParsedCall& call, const Parameter& parameter,
   PHIMAP_CHECK(false);
 }
 
-// REQUIRES: a value that the parameter takes.
+// Returns the default. REQUIRES: `default_text` parses as a value.
 CallArgument DefaultOf(const Parameter& parameter) {
   ExpressionScanner scanner(parameter.default_text);
   absl::StatusOr<CallArgument> argument = ParseValue(scanner);
@@ -308,7 +308,7 @@ int ParameterValues::WordIndex(absl::string_view name) const {
 ParameterValues ParameterValues::CallValues(absl::string_view name) const {
   for (const Parameter& parameter : parameters_) {
     if (parameter.name != name) continue;
-    // It was checked when this was taken.
+    // Take checked this call when it made these values.
     return *Take(ParsedCall::Of(Of(name).argument), parameter.call->parameters);
   }
   PHIMAP_CHECK(false);

@@ -1,5 +1,5 @@
-// Parameters of calls in the text form, `name(parameter=value, …)`: one descriptor for each, which
-// parsing, canonical texts, help and the server's catalogue read.
+// Parameters of calls in the text form, `name(parameter=value, …)`. Each parameter has one
+// descriptor, which parsing, canonical texts, help and the server's catalogue read.
 #ifndef PHIMAP_CORE_KERNEL_PARAMETER_H_
 #define PHIMAP_CORE_KERNEL_PARAMETER_H_
 
@@ -31,14 +31,14 @@ absl::string_view ParameterTypeName(ParameterType type);
 
 struct ParameterCall;
 
-// Immutable, meant for static tables: views point to texts that live forever.
+// Descriptor of a parameter, for static tables. Immutable; its views must refer to static text.
 struct Parameter {
-  // Meaning of a parameter that the call does not name.
+  // Meaning of a call that leaves out the parameter.
   enum class Absent {
     kDefault,   // default_text
-    kRequired,  // nothing: the call is refused
+    kRequired,  // the call is rejected
     kFromData,  // a value that is chosen when the data are known
-    kNothing,   // the parameter plays no part
+    kNothing,   // the parameter is not used
   };
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -53,16 +53,16 @@ struct Parameter {
   bool above_least = false;
   // All values of a word parameter; for a number, the words that may replace it.
   absl::Span<const absl::string_view> words = {};
-  // "1/length² of the inputs"; empty: a pure number, or no number.
+  // Unit of the value, such as "1/length² of the inputs"; empty for a pure number, or no number.
   absl::string_view unit = "";
-  // One line for people.
+  // One line of description for people.
   absl::string_view line = "";
-  // The call that may stand in the place of a value: auto(residual=0.01); null: none.
+  // Call that may replace the value, such as auto(residual=0.01); null if none may.
   const ParameterCall* call = nullptr;
 
-  // Permitted values: "an integer from 1 to 64", "a number > 0, scale or median".
+  // Returns the permitted values: "an integer from 1 to 64", "a number > 0, scale or median".
   std::string Expected() const;
-  // "required", "from the data", "none", or default_text.
+  // Returns "required", "from the data", "none", or default_text.
   absl::string_view DefaultText() const;
 };
 
@@ -72,8 +72,8 @@ struct ParameterCall {
   absl::Span<const Parameter> parameters;
 };
 
-// The values of one call. Immutable except for Resolve; a parameter that the call does not name has
-// its default. Accessors REQUIRE a parameter of that name.
+// The values of one call. Immutable except for Resolve. A parameter that the call does not name has
+// its default. Accessors REQUIRE that a parameter of that name exists.
 class ParameterValues {
  public:
   ParameterValues() = default;
@@ -84,35 +84,35 @@ class ParameterValues {
 
   // Whether there is a parameter of that name.
   bool Knows(absl::string_view name) const;
-  // Whether it has a value, given or by default.
+  // Whether the parameter has a value, given or by default.
   bool Has(absl::string_view name) const { return Of(name).present; }
-  // The number; NaN, which equals nothing, if a word replaces it.
+  // Returns the number; NaN if a word replaces it.
   double Number(absl::string_view name) const;
   int64_t Integer(absl::string_view name) const;
   bool Boolean(absl::string_view name) const { return Word(name) == "true"; }
-  // "" if it is not a word.
+  // Returns the word; "" if the value is not a word.
   absl::string_view Word(absl::string_view name) const { return Of(name).argument.word; }
-  // Index of the word in Parameter::words.
+  // Returns the index of the word in Parameter::words.
   int WordIndex(absl::string_view name) const;
-  // Row after row.
+  // Returns the numbers of a list, row by row.
   const std::vector<double>& Numbers(absl::string_view name) const {
     return Of(name).argument.list;
   }
-  // Half open.
+  // The columns are FirstColumn … EndColumn − 1.
   int64_t FirstColumn(absl::string_view name) const;
   int64_t EndColumn(absl::string_view name) const;
-  // Whether the value is a call, and the values of that.
+  // IsCall: whether the value is a call. CallValues: the values of that call.
   bool IsCall(absl::string_view name) const { return Of(name).argument.is_call(); }
   ParameterValues CallValues(absl::string_view name) const;
-  // Argument in the text, with its position, for errors. The column is 0 for defaults.
+  // Returns the argument as given, with its position, for errors. `column` is 0 for defaults.
   const CallArgument& Argument(absl::string_view name) const { return Of(name).argument; }
 
-  // Whether `word` replaces any number.
+  // Whether the value of any number parameter is `word`.
   bool AnyNumberIs(absl::string_view word) const;
   // Replaces `word` by `number` in every number parameter.
   void Resolve(absl::string_view word, double number);
 
-  // "gamma=0.5, coef0=0": every value in the order of the descriptors.
+  // Returns "gamma=0.5, coef0=0": every value, in the order of the descriptors.
   std::string ToText() const;
 
  private:

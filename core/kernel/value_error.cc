@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kUnit = 0x1p-53;
 
-// Rows in KernelRounding's form: for strings, k_m(x, x) of each kernel m of strings.
+// Rows in the form that KernelRounding takes: for strings, k_m(x, x) of each string kernel m.
 struct RoundingRows {
   RoundingRows(const KernelProgram& program, ConstMatrixView<double> rows) : view(rows) {
     if (!program.strings().empty()) {
@@ -45,7 +45,7 @@ double ValueErrorOf(const KernelProgram& program, ConstMatrixView<double> rows,
                     const std::vector<double>& self) {
   const RoundingRows seen(program, rows);
   const KernelRounding rounding = KernelRounding::OfShares(program, seen.view, self, kUnit);
-  // No value is free of one rounding.
+  // Every value has at least one rounding.
   const double worst = std::max(1.0, rounding.LargestShare(seen.view, self));
   return kUnit * worst;
 }

@@ -1,4 +1,5 @@
-// The two kernels of strings differ in what they make of the n-grams alone (string_kernel.h).
+// The two string kernels, which differ only in what they compute from the n-grams
+// (string_kernel.h).
 #include "core/kernel/leaf_kernel.h"
 
 namespace phimap {
