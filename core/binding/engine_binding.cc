@@ -38,7 +38,7 @@ int32_t Answer(const absl::Status& status, char* error, int64_t error_bytes) {
   return static_cast<int32_t>(status.code());
 }
 
-// Calls `work` and turns bad_alloc into an error code: no exception crosses the C boundary.
+// Calls `work` and turns bad_alloc into an error, because no exception may cross the C interface.
 template <typename Work>
 int32_t Guarded(char* error, int64_t error_bytes, const Work& work) {
   try {
@@ -135,8 +135,8 @@ int32_t phimap_engine_transform_sparse(const phimap_engine* engine, const int64_
                                        void* features, char* error, int64_t error_bytes) {
   return phimap::Guarded(error, error_bytes, [&]() -> absl::Status {
     PHIMAP_RETURN_IF_ERROR(phimap::CheckCounts(number_bytes, rows, columns));
-    // CheckExamples compares offsets with the last one; only the caller knows whether that one is
-    // true.
+    // CheckExamples compares offsets with the last offset, but only the caller's `entries` says
+    // whether the last offset is right.
     if (offsets[0] != 0 || offsets[rows] != entries) {
       return absl::InvalidArgumentError(absl::StrCat("offsets: expected 0 to ", entries, ", got ",
                                                      offsets[0], " to ", offsets[rows]));

@@ -15,7 +15,7 @@ namespace phimap {
 template <typename T>
 class BilinearValues final : public PairValues<T> {
  public:
-  // Null if the program has no forms.
+  // Returns null if the program has no forms.
   static std::unique_ptr<const PairValues<T>> Make(const KernelProgram& program,
                                                    const Matrix<T>& landmarks);
 
@@ -30,7 +30,7 @@ class BilinearValues final : public PairValues<T> {
  private:
   BilinearValues(const KernelProgram& program, const Matrix<T>& landmarks);
 
-  const KernelProgram program_;  // whose forms these are
+  const KernelProgram program_;  // owns the forms
   std::vector<PanelMatrix<T>> applied_;
 };
 

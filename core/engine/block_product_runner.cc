@@ -17,7 +17,7 @@ void BlockProductRunner<T>::Run(const TileRows<T>& x, T* const* z, bool* finite,
   const PanelMatrix<T>& rows = this->landmarks().rows;
   const KernelProgram& program = this->program();
   const LandmarkKernel<T>& kernel = this->landmarks().kernel;
-  // Features are checked as they leave the registers, or not at all.
+  // Features are checked while they are computed, or not at all.
   bool* const finite_features = check == FiniteCheck::kFeatures ? finite : nullptr;
   if (program.is_identity()) {
     return rows.MultiplyAndCheck(x.x, x.stride, x.count, z, finite_features);

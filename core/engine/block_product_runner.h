@@ -1,5 +1,5 @@
-// Products with fixed rows, each block of which becomes features while it is in the first-level
-// cache.
+// Computes products with fixed rows, and turns each block of products into features while the block
+// is in the first-level cache.
 #ifndef PHIMAP_CORE_ENGINE_BLOCK_PRODUCT_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_BLOCK_PRODUCT_RUNNER_H_
 
@@ -7,7 +7,7 @@
 
 namespace phimap {
 
-// Gives the same bits as ProductRunner, faster. Passes sparse rows on to it.
+// Gives the same bits as ProductRunner, faster. Passes sparse rows on to ProductRunner.
 template <typename T>
 class BlockProductRunner final : public ProductRunner<T> {
  public:

@@ -40,7 +40,7 @@ int64_t ColumnSumValues<T>::memory_bytes() const {
   return bytes;
 }
 
-// A column sum takes three operations where a product takes one.
+// A step of a column sum takes three operations, where a step of a product takes one.
 template <typename T>
 int64_t ColumnSumValues<T>::multiplications() const {
   int64_t multiplications = 0;

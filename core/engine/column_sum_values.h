@@ -10,11 +10,11 @@
 
 namespace phimap {
 
-// Holds the landmarks' columns that each sum reads.
+// Holds the columns of the landmarks that each sum reads.
 template <typename T>
 class ColumnSumValues final : public PairValues<T> {
  public:
-  // Null if the program has no column sums.
+  // Returns null if the program has no column sums.
   static std::unique_ptr<const PairValues<T>> Make(const KernelProgram& program,
                                                    const Matrix<T>& landmarks);
 
@@ -29,7 +29,7 @@ class ColumnSumValues final : public PairValues<T> {
  private:
   ColumnSumValues(const KernelProgram& program, const Matrix<T>& landmarks);
 
-  const KernelProgram program_;  // whose sums these are
+  const KernelProgram program_;  // owns the sums
   const int64_t columns_;
   std::vector<ColumnSumRows<T>> sums_;
 };

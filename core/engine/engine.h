@@ -1,10 +1,10 @@
-// Executes one plan, fast, with bits that depend only on the plan and the row.
+// An engine executes one plan, fast. Its bits depend only on the plan and the row.
 //
-// The plan's arithmetic number fixes the order of every sum (panel_product.h), so a row's features
-// do not depend on the rows beside it, on threads, on the float type that carried equal values, or
-// on which machine with fused multiply-add computes them.
+// The arithmetic number of the plan fixes the order of every sum (panel_product.h). So a row's
+// features do not depend on the rows beside it, on threads, on whether equal values arrive as
+// float32 or float64, or on which machine with fused multiply-add computes them.
 //
-// This is the interface for schedulers and servers; engine_loader.h makes engines of plans.
+// Schedulers and servers use this interface; engine_loader.h makes engines from plans.
 //
 // Thread-safety: a loaded engine is immutable. Any number of threads may use it, each with its own
 // scratch.
@@ -28,21 +28,21 @@ namespace phimap {
 struct TransformPart {
   // REQUIRES: CheckTakes and CheckExamples are OK.
   ExamplesView rows;
-  // rows.rows() × output_columns() numbers of the serving type, at any alignment of that type;
-  // aliases nothing.
+  // Output: rows.rows() × output_columns() numbers of the serving type, aligned for that type. Must
+  // not alias anything.
   void* features = nullptr;
-  // Output: OK, or OUT_OF_RANGE (reason VALUE_NOT_REPRESENTABLE, field rows[i]) if a row's kernel
-  // values or features overflow the serving type. Other parts are not affected.
+  // Output: OK, or OUT_OF_RANGE (reason VALUE_NOT_REPRESENTABLE, field rows[i]) if the kernel
+  // values or features of a row overflow the serving type. Other parts are not affected.
   absl::Status status;
 };
 
 // Rows that an engine takes.
 struct EngineInput {
-  // Columns of a row; 0 for strings. A row of remote kernel values is K(x, ·) of each landmark in
-  // order. It may have one more number, K(x, x), which the engine ignores.
+  // Numbers per row; 0 for strings. A row of remote kernel values holds K(x, ·) for each landmark,
+  // in order. It may end with K(x, x), which the engine ignores.
   int64_t columns = 0;
   bool remote = false;
-  // Whether examples are strings, and whether they may be arbitrary bytes.
+  // Whether examples are strings, and whether these may be bytes that are not text.
   bool strings = false;
   bool bytes = false;
 };
@@ -61,7 +61,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // EngineLoader::Default().Load: an engine of the first backend that runs `plan`.
+  // Loads `plan` with EngineLoader::Default(), by the first backend that runs it.
   static absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan);
 
   int64_t input_columns() const { return shape_.input.columns; }
@@ -73,20 +73,20 @@ class Engine {
   }
   int64_t output_columns() const { return shape_.output_columns; }
   FloatType serving_type() const { return shape_.serving_type; }
-  // INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH; COLUMNS_MISMATCH with both numbers; field
-  // "examples.KIND" or "examples.KIND.columns") unless the plan maps such examples.
+  // Returns OK if the plan maps such examples; otherwise INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH,
+  // or COLUMNS_MISMATCH with both numbers; field "examples.KIND" or "examples.KIND.columns").
   absl::Status CheckTakes(const ExamplesView& examples) const;
 
   // Bytes held by the loaded plan.
   virtual int64_t memory_bytes() const = 0;
   // Multiplications of one dense row; the basis of scheduling estimates.
   virtual int64_t multiplications_per_row() const = 0;
-  // Multiplications of a block: sparse rows take fewer.
+  // Multiplications for a block; sparse rows take fewer than dense rows.
   virtual double Multiplications(const ExamplesView& rows) const {
     return static_cast<double>(rows.rows()) * static_cast<double>(multiplications_per_row());
   }
 
-  // Maps every row of every part; rows of several parts share tiles. Allocates only to grow
+  // Maps every row of every part. Rows of different parts share tiles. Allocates only to grow
   // `scratch`.
   virtual void Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const = 0;
 

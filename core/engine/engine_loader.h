@@ -1,4 +1,4 @@
-// Loads engines of plans, and chooses the backend that runs a plan.
+// Loads engines: chooses the backend that runs a plan, and loads the plan with it.
 //
 // A backend is one way to execute plans, for instance with the vector unit of this machine
 // (panel_backend.h). To add another, derive a class from EngineBackend, with engines derived from
@@ -17,31 +17,32 @@
 
 namespace phimap {
 
-// Immutable, thread-safe.
+// A way to execute plans. Immutable, thread-safe.
 class EngineBackend {
  public:
   virtual ~EngineBackend() = default;
   virtual absl::string_view name() const = 0;
-  // Whether the backend executes plans of that arithmetic with the right bits.
+  // Whether the backend executes plans of that arithmetic, with the arithmetic's bits.
   virtual bool RunsArithmetic(uint32_t arithmetic) const = 0;
-  // Packs `plan`, which is not needed afterwards. REQUIRES: RunsArithmetic, and Validate is OK.
-  // Errors: RESOURCE_EXHAUSTED for a plan that would take too much memory; FAILED_PRECONDITION for
-  // one whose numbers overflow the serving type. Throws std::bad_alloc.
+  // Packs `plan`, which is not needed afterwards. REQUIRES: RunsArithmetic of the plan's
+  // arithmetic, and plan.Validate() is OK. Errors: RESOURCE_EXHAUSTED if the plan would take too
+  // much memory; FAILED_PRECONDITION if its numbers overflow the serving type. Throws
+  // std::bad_alloc.
   virtual absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan) const = 0;
 };
 
 // An ordered list of backends. Immutable, thread-safe.
 class EngineLoader {
  public:
-  // REQUIRES: backends outlive it.
+  // `backends` must outlive the loader.
   explicit EngineLoader(std::vector<const EngineBackend*> backends)
       : backends_(std::move(backends)) {}
   // All backends of this program, the fastest first.
   static const EngineLoader& Default();
 
   // Loads `plan` with the first backend that runs its arithmetic. Errors: UNIMPLEMENTED
-  // (ARITHMETIC_UNKNOWN) if there is none, INVALID_ARGUMENT for a plan that is not valid, those of
-  // EngineBackend::Load. Throws std::bad_alloc.
+  // (ARITHMETIC_UNKNOWN) if no backend does, INVALID_ARGUMENT for a plan that is not valid, and
+  // those of EngineBackend::Load. Throws std::bad_alloc.
   absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan) const;
 
  private:

@@ -8,15 +8,15 @@
 
 namespace phimap {
 
-// Holds one object per type of memory. Every stage of an engine, and every backend, has a type of
-// its own. Not thread-safe.
+// Holds one object of each type that Of was called with. Every stage of an engine, and every
+// backend, has its own type. Not thread-safe.
 class EngineScratch {
  public:
   EngineScratch() = default;
   EngineScratch(const EngineScratch&) = delete;
   EngineScratch& operator=(const EngineScratch&) = delete;
 
-  // Returns this thread's Memory as its last user left it. It is default constructed at first use.
+  // Returns the one Memory, as its last user left it. The first call default-constructs it.
   template <typename Memory>
   Memory& Of() {
     for (const Slot& slot : slots_) {
@@ -27,7 +27,7 @@ class EngineScratch {
   }
 
  private:
-  // Its address identifies the type.
+  // The address of kKey<Memory> identifies the type.
   template <typename Memory>
   static inline char kKey = 0;
 

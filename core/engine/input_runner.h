@@ -11,23 +11,24 @@
 
 namespace phimap {
 
-// Cost of a multiplication of a walked sparse row relative to a dense row, which shares its
-// registers with eleven others. Measured: 4 at 1 % nonzeros, 3 at 25 %, of 10,000 columns
-// (bench/sparse_bench). Rows with more than one nonzero in four are therefore made dense.
+// Cost of a multiplication for a sparse row that stays sparse ("walks"), divided by that for a
+// dense row, which shares its registers with eleven others. Measured with 10,000 columns: 4 at 1 %
+// nonzeros, 3 at 25 % (bench/sparse_bench). So rows that name more than one number in four are made
+// dense.
 inline constexpr double kSparseCost = 4;
 
 // Immutable, thread-safe.
 template <typename T>
 class InputRunner {
  public:
-  // `walks_sparse`: sparse rows need not become dense for stages that read only the entries.
+  // `walks_sparse`: whether sparse rows may stay sparse, because the next stage reads only entries.
   InputRunner(const EngineInput& input, bool walks_sparse)
       : input_(input), walks_sparse_(walks_sparse) {}
   virtual ~InputRunner() = default;
 
   const EngineInput& input() const { return input_; }
-  // Whether these rows stay sparse until the first product; the bits are the same. A tile has
-  // either walked rows only or none.
+  // Whether these rows walk: they then stay sparse until the first product, which gives the same
+  // bits. Rows that walk share tiles only with rows that walk.
   bool Walks(const ExamplesView& rows) const {
     const SparseRowsView* const sparse = rows.sparse();
     return sparse != nullptr && walks_sparse_ &&
@@ -35,9 +36,9 @@ class InputRunner {
                static_cast<double>(sparse->rows) * static_cast<double>(input_.columns);
   }
 
-  // Returns the rows of a tile, computed in float64 whatever their type, and rounded once. They
-  // live until `scratch` is used for the next tile. REQUIRES: at most kMaxTileRows rows if they are
-  // walked, else kDenseTileRows; Walks gives the same answer for all.
+  // Computes the rows of a tile in float64, whatever their type, and rounds them once. They live
+  // until `scratch` is used for the next tile. REQUIRES: all rows walk or none does. At most
+  // kMaxTileRows rows if they walk, otherwise kDenseTileRows.
   virtual TileRows<T> Run(absl::Span<const RowPlace> tile, EngineScratch& scratch) const = 0;
 
   virtual int64_t memory_bytes() const = 0;

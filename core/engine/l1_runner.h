@@ -1,5 +1,5 @@
-// Features that are a kernel program of L1 distances to fixed rows. Old plans have this form, whose
-// program reads a distance in place of a product.
+// Features that are a kernel program of L1 distances to fixed rows. This is the form of old plans,
+// whose program pushes a distance where others push a product.
 #ifndef PHIMAP_CORE_ENGINE_L1_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_L1_RUNNER_H_
 
@@ -22,7 +22,7 @@ class L1Runner final : public FeatureRunner<T> {
 
   int64_t features() const override { return kernel_.features(); }
   int64_t memory_bytes() const override { return rows_.memory_bytes(); }
-  // Every step of a distance takes three operations where a product takes one.
+  // A step of a distance takes three operations, where a step of a product takes one.
   int64_t multiplications() const override { return 3 * rows_.multiplications(); }
 
  private:

@@ -1,4 +1,4 @@
-// A kernel program and everything that it reads of the landmarks alone: norms, offsets, factors.
+// A kernel program with everything that it reads only of the landmarks: norms, offsets, factors.
 #ifndef PHIMAP_CORE_ENGINE_LANDMARK_KERNEL_H_
 #define PHIMAP_CORE_ENGINE_LANDMARK_KERNEL_H_
 
@@ -10,24 +10,24 @@
 
 namespace phimap {
 
-// Immutable and thread-safe after the Take functions were called.
+// Immutable, and so thread-safe, once the Take functions were called.
 template <typename T>
 class LandmarkKernel {
  public:
-  // Numbers of a tile that the program reads; null if it does not read them.
+  // Values that the program reads of a tile. Those that it does not read may be null.
   struct Operands {
     int64_t rows = 0;
-    // x_i·a_j in row i, ‖x_i − a_j‖₁ in row i, ‖x_i‖².
+    // products[i][j] = x_i·a_j, l1_distances[i][j] = ‖x_i − a_j‖₁, norms[i] = ‖x_i‖².
     const T* const* products = nullptr;
     const T* const* l1_distances = nullptr;
     const T* norms = nullptr;
-    // PairValues::Compute.
+    // In the layout of PairValues::Compute.
     const T* const* pair_values = nullptr;
-    // K(x, x) of the tile's rows: the caller fills in pair values if the program has factors, and
-    // Evaluate fills in the factors.
+    // Values of the tile's rows with themselves. If the program has factors, the caller fills in
+    // the pair values, and Evaluate fills in the factors.
     SelfValues<T>* self = nullptr;
   };
-  // Memory of one row.
+  // Scratch memory for one row.
   struct Memory {
     std::vector<const T*> pair_values;
     std::vector<T> factors;
@@ -37,27 +37,28 @@ class LandmarkKernel {
   LandmarkKernel(KernelProgram program, int64_t landmarks)
       : program_(std::move(program)), landmarks_(landmarks) {}
 
-  // b_j and ‖a_j‖² of each landmark, and any number of zeros.
+  // Takes b_j or ‖a_j‖² of each landmark, which any number of zeros may follow.
   void TakeOffsets(std::vector<T> offsets) { offsets_ = std::move(offsets); }
   void TakeNorms(std::vector<T> norms) { norms_ = std::move(norms); }
-  // Pair values of the landmarks with themselves; the factors are made from them and the norms.
+  // Takes the pair values of the landmarks with themselves, and computes the factors from these and
+  // the norms. REQUIRES: TakeNorms was called.
   void TakeSelfValues(SelfValues<T> self);
 
-  // z[i][j] = e(operands of row i and landmark j). z may be the products, the distances or one of
-  // the pair values.
+  // Computes z[i][j] from the operands of row i and landmark j. `z` may alias the products, the
+  // distances or one of the pair values.
   void Evaluate(const Operands& operands, T* const* z, Memory& memory) const;
 
   const KernelProgram& program() const { return program_; }
   int64_t landmarks() const { return landmarks_; }
   int64_t features() const { return landmarks_ * program_.results(); }
-  // Null where there are none.
+  // Null if none were taken.
   const T* offsets() const { return offsets_.empty() ? nullptr : offsets_.data(); }
   const T* norms() const { return norms_.empty() ? nullptr : norms_.data(); }
   int64_t memory_bytes() const {
     return self_.memory_bytes() +
            static_cast<int64_t>((norms_.size() + offsets_.size()) * sizeof(T));
   }
-  // Value of FeatureRunner::overflow_cause for stages that use this kernel.
+  // FeatureRunner::overflow_cause of a stage that evaluates this program.
   const char* overflow_cause() const {
     return program_.factors().empty() ? "" : ", or K(x, x) that it is divided by is not > 0";
   }

@@ -1,5 +1,5 @@
 // The input stage x' = (x − c) ∘ s of rows of numbers. Remote kernel values pass through it too,
-// with neither c nor s.
+// without c and s.
 #ifndef PHIMAP_CORE_ENGINE_NUMBER_INPUT_H_
 #define PHIMAP_CORE_ENGINE_NUMBER_INPUT_H_
 
@@ -12,8 +12,9 @@ namespace phimap {
 template <typename T>
 class NumberInput final : public InputRunner<T> {
  public:
-  // REQUIRES: `stage` has no projection, and its c and s, if any, have input.columns numbers;
-  // walks_sparse only without c, so that absent numbers stay 0.
+  // REQUIRES: `stage` has no projection. c and s, if given, have input.columns numbers.
+  // walks_sparse only without c, because a number that a sparse row does not name stays 0 under any
+  // scale, but not under a shift.
   NumberInput(const EngineInput& input, const InputStage& stage, bool walks_sparse);
 
   TileRows<T> Run(absl::Span<const RowPlace> tile, EngineScratch& scratch) const override;

@@ -13,7 +13,7 @@ namespace phimap {
 template <typename T>
 class NumberRows {
  public:
-  // Provides `rows` rows of `columns` numbers, row i at [i]. Earlier contents are lost.
+  // Returns memory for `rows` rows of `columns` numbers, row i at [i]. Earlier contents are lost.
   T* const* Lay(int64_t rows, int64_t columns) {
     Grow(numbers_, rows * columns);
     rows_.resize(rows);

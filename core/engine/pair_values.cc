@@ -6,7 +6,7 @@
 namespace phimap {
 namespace {
 
-// Makes values of one kind; null if the program reads none.
+// Makes the values of one kind; returns null if the program reads none of that kind.
 template <typename T>
 using MakePairValues = std::unique_ptr<const PairValues<T>> (*)(const KernelProgram& program,
                                                                 const Matrix<T>& landmarks);

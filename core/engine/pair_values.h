@@ -1,8 +1,7 @@
-// Values of each pair of a row and a landmark that a kernel program reads in addition to products
-// and distances.
+// Values that a kernel program reads of each pair of a row and a landmark, beside products and
+// distances.
 //
-// To add a kind of them, derive a class from PairValues and add a line to the table in
-// pair_values.cc.
+// To add a kind, derive a class from PairValues and add a line to the table in pair_values.cc.
 #ifndef PHIMAP_CORE_ENGINE_PAIR_VALUES_H_
 #define PHIMAP_CORE_ENGINE_PAIR_VALUES_H_
 
@@ -17,8 +16,8 @@
 
 namespace phimap {
 
-// Values v_0 … v_{count−1} of one kind, for instance with each bilinear form of a program. Holds
-// its part of the landmarks a_j. Immutable, thread-safe.
+// Values v_0 … v_{count−1} of one kind, for instance one for each bilinear form of a program. Holds
+// what the values need of the landmarks a_j. Immutable, thread-safe.
 template <typename T>
 class PairValues {
  public:
@@ -26,11 +25,11 @@ class PairValues {
   // Number of values of each pair.
   virtual int64_t count() const = 0;
 
-  // values[m * x.count + i][j] = v_m(x_i, a_j) for each row i and each landmark j; and, unless
-  // `self` is null, self[m][i] = v_m(x_i, x_i).
+  // Computes values[m * x.count + i][j] = v_m(x_i, a_j) for each row i and each landmark j and,
+  // unless `self` is null, self[m][i] = v_m(x_i, x_i).
   virtual void Compute(const TileRows<T>& x, T* const* values, T* const* self,
                        EngineScratch& scratch) const = 0;
-  // self[m][i] alone, of any number of rows.
+  // Computes only self[m][i], for any number of rows.
   virtual void ComputeSelf(const TileRows<T>& x, T* const* self) const = 0;
 
   virtual int64_t memory_bytes() const = 0;
@@ -43,7 +42,7 @@ template <typename T>
 class PairValueList {
  public:
   PairValueList() = default;
-  // Every kind that `program` reads, of landmarks that are rows of numbers.
+  // Makes every kind that `program` reads, for landmarks that are rows of numbers.
   static PairValueList Of(const KernelProgram& program, const Matrix<T>& landmarks);
 
   bool empty() const { return kinds_.empty(); }

@@ -12,8 +12,8 @@ class PanelBackend final : public EngineBackend {
  public:
   absl::string_view name() const override { return "panels"; }
   bool RunsArithmetic(uint32_t arithmetic) const override { return arithmetic == kArithmetic; }
-  // RESOURCE_EXHAUSTED for a sparse projection whose dense form takes over 1 GiB;
-  // FAILED_PRECONDITION for a landmark whose squared norm overflows the serving type.
+  // Returns RESOURCE_EXHAUSTED if the dense form of a sparse projection takes over 1 GiB, and
+  // FAILED_PRECONDITION if the squared norm of a landmark overflows the serving type.
   absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan) const override;
 };
 

@@ -14,7 +14,7 @@ namespace phimap {
 template <typename T>
 struct PanelEngine<T>::Memory {
   std::vector<RowPlace> tile;
-  NumberRows<T> features;  // of plans that project them
+  NumberRows<T> features;  // only for plans that project them
   std::array<T*, kMaxTileRows> outputs;
   std::array<bool, kMaxTileRows> finite;
 };
@@ -38,7 +38,7 @@ int64_t PanelEngine<T>::multiplications_per_row() const {
          stages_.projection.multiplications();
 }
 
-// A walked row takes of the first product only what it names.
+// In the first product, a row that walks costs only its entries.
 template <typename T>
 double PanelEngine<T>::Multiplications(const ExamplesView& rows) const {
   const double all = Engine::Multiplications(rows) + stages_.features->multiplications_per_byte() *
@@ -52,7 +52,7 @@ double PanelEngine<T>::Multiplications(const ExamplesView& rows) const {
   return all - dense * (static_cast<double>(rows.rows()) - named * kSparseCost);
 }
 
-// Walked rows share no tile with others, which would make them dense too.
+// Rows that walk do not share a tile with other rows, because these would make them dense too.
 template <typename T>
 void PanelEngine<T>::Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const {
   Memory& memory = scratch.Of<Memory>();

@@ -23,7 +23,7 @@ struct PanelStages {
   int64_t output_columns = 0;
 };
 
-// Cuts batches into tiles, and runs the stages on each: one virtual call a stage and tile.
+// Cuts batches into tiles, and runs the stages on each, with one virtual call per stage and tile.
 template <typename T>
 class PanelEngine final : public Engine {
  public:

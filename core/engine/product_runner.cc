@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// Norms are filled up with zeros to whole panels.
+// Returns the squared norms of the landmarks, padded with zeros to whole panels.
 template <typename T>
 absl::StatusOr<std::vector<T>> LandmarkNorms(const Matrix<T>& rows, int64_t padded_columns) {
   std::vector<T> norms(padded_columns);
@@ -96,7 +96,7 @@ void ProductRunner<T>::Multiply(const TileRows<T>& x, T* const* z) const {
   }
 }
 
-// L1 distances, where products would be if there are none; null if the program reads no distances.
+// Returns L1 distances, in `z` if there are no products; null if the program reads no distances.
 template <typename T>
 T* const* ProductRunner<T>::Distances(const TileRows<T>& x, T* const* z, Memory& memory) const {
   if (!program().uses_l1_distances()) return nullptr;
@@ -135,7 +135,8 @@ void ProductRunner<T>::CheckInputs(const TileRows<T>& x, const T* norms, bool* f
   for (int64_t i = 0; norms != nullptr && i < x.count; ++i) {
     if (!std::isfinite(norms[i])) finite[i] = false;
   }
-  // A minimum may hide what is no number, and a column that no sum takes does.
+  // L1 distances and column sums can hide a number that is not finite: a minimum may drop it, and
+  // no sum may read its column.
   if (!program().uses_l1_distances() && program().sums().empty()) return;
   for (int64_t i = 0; i < x.count; ++i) {
     if (!AllFinite(x.row(i), landmarks_.rows.depth())) finite[i] = false;
@@ -148,7 +149,7 @@ int64_t ProductRunner<T>::memory_bytes() const {
          landmarks_.kernel.memory_bytes();
 }
 
-// A step of an L1 distance takes three operations where a product takes one.
+// A step of an L1 distance takes three operations, where a step of a product takes one.
 template <typename T>
 int64_t ProductRunner<T>::multiplications() const {
   const int64_t passes =

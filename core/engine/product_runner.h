@@ -1,5 +1,5 @@
-// Features that are a kernel program of products with fixed rows, the landmarks, and of whatever
-// else the program reads of each pair.
+// Features that are a kernel program of products with fixed rows, the landmarks, and of the other
+// values that the program reads of each pair.
 #ifndef PHIMAP_CORE_ENGINE_PRODUCT_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_PRODUCT_RUNNER_H_
 
@@ -14,10 +14,10 @@
 
 namespace phimap {
 
-// Landmarks as products and programs read them.
+// Landmarks, packed for products and programs.
 template <typename T>
 struct PackedLandmarks {
-  // FAILED_PRECONDITION for a landmark whose squared norm overflows T. Throws std::bad_alloc.
+  // FAILED_PRECONDITION if the squared norm of a landmark overflows T. Throws std::bad_alloc.
   static absl::StatusOr<PackedLandmarks> Pack(const ProductFeatures<T>& features);
 
   PanelMatrix<T> rows;
@@ -25,7 +25,7 @@ struct PackedLandmarks {
   LandmarkKernel<T> kernel;
 };
 
-// Computes all products of a tile first, then each other operand, then the program.
+// Computes all products of a tile first, then the other operands, then runs the program.
 template <typename T>
 class ProductRunner : public FeatureRunner<T> {
  public:
@@ -49,9 +49,10 @@ class ProductRunner : public FeatureRunner<T> {
  protected:
   const PackedLandmarks<T>& landmarks() const { return landmarks_; }
   const KernelProgram& program() const { return landmarks_.kernel.program(); }
-  // ‖x_i‖² of each row, in memory of `scratch`; null if the program reads none.
+  // Returns ‖x_i‖² of each row, in memory of `scratch`; null if the program reads no norms.
   const T* Norms(const TileRows<T>& x, EngineScratch& scratch) const;
-  // FeatureRunner::Run's checks of norms and of overflow that L1 distances hide.
+  // Does the checks of FeatureRunner::Run for norms, and for numbers whose overflow L1 distances or
+  // column sums hide.
   void CheckInputs(const TileRows<T>& x, const T* norms, bool* finite) const;
 
  private:

@@ -9,8 +9,8 @@ namespace phimap {
 template <typename T>
 struct ProjectedInput<T>::Memory {
   AlignedArray<T> x;
-  AlignedArray<double> rows;  // (x − c) ∘ s, if they are dense
-  SparseTile<double> sparse;  // else
+  AlignedArray<double> rows;  // (x − c) ∘ s of dense rows
+  SparseTile<double> sparse;  // (x − c) ∘ s of sparse rows
   AlignedArray<double> projected;
   std::vector<double*> projected_rows;
 };

@@ -12,8 +12,8 @@
 namespace phimap {
 namespace {
 
-// Largest size of a sparse W in dense form: a tiny artifact could otherwise ask for any amount of
-// memory.
+// Maximum bytes of the dense form of a sparse W. A large shape costs an artifact next to nothing,
+// so the limit is needed.
 constexpr int64_t kMaxUnfoldedBytes = int64_t{1} << 30;
 
 // One overload for each form of W.

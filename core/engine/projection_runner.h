@@ -15,17 +15,17 @@ namespace phimap {
 template <typename T>
 class ProjectionRunner {
  public:
-  // RESOURCE_EXHAUSTED for a sparse W whose dense form takes over 1 GiB. Throws std::bad_alloc.
+  // RESOURCE_EXHAUSTED if the dense form of a sparse W takes over 1 GiB. Throws std::bad_alloc.
   static absl::StatusOr<ProjectionRunner> Load(const ServingStages<T>& stages);
 
-  // Whether the features are the outputs, because there is no W. z and y are then the same memory.
+  // Whether there is no W, so that features are the outputs; z and y are then the same memory.
   bool in_place() const { return matrix_.columns() == 0; }
-  // Whether there is nothing to do at all.
+  // Whether the stage does nothing.
   bool empty() const { return in_place() && centre_.empty(); }
 
-  // Computes y[i] for each of `count` rows of features z[i], which it overwrites. Sets finite[i] to
-  // false if an output of row i is not finite. REQUIRES: not empty(); z[i] = z[0] + i · stride
-  // unless in_place(), z = y if it is.
+  // Computes y[i] for each of `count` rows of features z[i], and changes z. Sets finite[i] to false
+  // if an output of row i is not finite. REQUIRES: not empty(); z = y if in_place(), otherwise z[i]
+  // = z[0] + i · stride.
   void Run(T* const* z, int64_t stride, int64_t count, T* const* y, bool* finite) const;
 
   int64_t memory_bytes() const {

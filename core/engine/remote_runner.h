@@ -1,4 +1,4 @@
-// Features that arrive as rows: the values of a remote kernel.
+// Features that are the rows themselves: remote kernel values, which were computed elsewhere.
 #ifndef PHIMAP_CORE_ENGINE_REMOTE_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_REMOTE_RUNNER_H_
 

@@ -1,4 +1,4 @@
-// Values of single rows that a kernel program reads in addition to values of pairs.
+// Values of single rows that a kernel program reads beside those of pairs.
 #ifndef PHIMAP_CORE_ENGINE_SELF_VALUES_H_
 #define PHIMAP_CORE_ENGINE_SELF_VALUES_H_
 
@@ -15,7 +15,7 @@ namespace phimap {
 template <typename T>
 class SelfValues {
  public:
-  // Reserves memory for so many rows; earlier contents are lost.
+  // Reserves memory for `rows` rows. Earlier contents are lost.
   void Reserve(int64_t pair_values, int64_t factors, int64_t rows) {
     Grow(numbers_, (pair_values + factors) * rows);
     rows_.clear();

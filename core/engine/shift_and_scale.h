@@ -1,4 +1,4 @@
-// (x − c) ∘ s of a row of float64.
+// Computes (x − c) ∘ s of a row of float64.
 #ifndef PHIMAP_CORE_ENGINE_SHIFT_AND_SCALE_H_
 #define PHIMAP_CORE_ENGINE_SHIFT_AND_SCALE_H_
 
@@ -16,7 +16,7 @@ class ShiftAndScale {
       : columns_(stage.columns), shift_(stage.shift), scale_(stage.scale) {}
 
   bool empty() const { return shift_.empty() && scale_.empty(); }
-  // s; empty for 1.
+  // s; empty if all scales are 1.
   const std::vector<double>& scale() const { return scale_; }
   void Apply(double* row) const {
     if (!shift_.empty()) {
@@ -36,7 +36,7 @@ class ShiftAndScale {
   std::vector<double> scale_;
 };
 
-// `count` numbers, each rounded to T.
+// Rounds each of `count` numbers to T.
 template <typename T>
 void RoundRow(const double* from, int64_t count, T* to) {
   for (int64_t k = 0; k < count; ++k) to[k] = static_cast<T>(from[k]);

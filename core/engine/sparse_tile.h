@@ -20,8 +20,8 @@ class SparseTile {
     columns_.clear();
     values_.clear();
   }
-  // Adds row i of `rows`, each value scaled in float64 and rounded once. `scale` has a number for
-  // each column, or is empty. REQUIRES: fewer than kMaxSparseRows rows so far.
+  // Adds row i of `rows`, with each value scaled in float64 and rounded once. `scale`: a number for
+  // each column, or empty. REQUIRES: the tile has fewer than kMaxSparseRows rows.
   void Add(const SparseRowsView& rows, int64_t i, const std::vector<double>& scale) {
     PHIMAP_CHECK(static_cast<int64_t>(offsets_.size()) <= kMaxSparseRows);
     for (int64_t entry = rows.offset(i); entry < rows.offset(i + 1); ++entry) {

@@ -3,14 +3,14 @@
 namespace phimap {
 namespace {
 
-// Cost of an n-gram of a string, in multiplications: it is counted, looked up, and added for each
-// string of the plan that has it.
+// Cost of an n-gram of a string, in multiplications: kLookupCost to count it and look it up, and
+// kPostingCost for each string of the plan that has it.
 constexpr double kLookupCost = 4000;
 constexpr double kPostingCost = 100;
 
 }  // namespace
 
-// Memory for one string: its n-grams, and its values with the plan's before they are rounded.
+// Memory for one string: its n-grams, and its values with the plan's strings before rounding.
 template <typename T>
 struct StringValues<T>::Memory {
   NgramCounts ngrams;

@@ -1,4 +1,4 @@
-// Values k_m(x, a_j) of each kernel of strings of a program.
+// Values k_m(x, a_j) of each string kernel of a program.
 #ifndef PHIMAP_CORE_ENGINE_STRING_VALUES_H_
 #define PHIMAP_CORE_ENGINE_STRING_VALUES_H_
 
@@ -10,8 +10,8 @@
 
 namespace phimap {
 
-// Holds an index of the landmarks, which are strings. Values are exact in float64, and rounded
-// once.
+// Holds an index of the landmarks, which are strings. Values are computed in float64
+// (StringIndex::Values) and rounded once to T.
 template <typename T>
 class StringValues final : public PairValues<T> {
  public:
@@ -24,7 +24,7 @@ class StringValues final : public PairValues<T> {
   void ComputeSelf(const TileRows<T>& x, T* const* self) const override;
   int64_t memory_bytes() const override { return index_.memory_bytes(); }
   int64_t multiplications() const override { return 0; }
-  // Multiplications per byte: the time of a string is the time of its n-grams.
+  // The time for a string is that for its n-grams, so it is counted per byte.
   double multiplications_per_byte() const;
 
  private:

@@ -12,11 +12,11 @@
 
 namespace phimap {
 
-// Dense rows of a tile: a multiple of the row blocks of every target, and so few that a tile's
-// features stay in the second-level cache.
+// Maximum number of dense rows of a tile. It is a multiple of the row blocks of every target, and
+// so small that a tile's features stay in the second-level cache.
 inline constexpr int64_t kDenseTileRows = 40;
-// Sparse rows of a tile that are walked. They share the entries of A' that they read, so larger
-// tiles read less.
+// Maximum number of sparse rows of a tile that walk. The rows of a tile share the matrix entries
+// that they read, so more rows per tile read less memory.
 inline constexpr int64_t kSparseTileRows = kMaxSparseRows;
 inline constexpr int64_t kMaxTileRows = std::max(kDenseTileRows, kSparseTileRows);
 
@@ -30,12 +30,12 @@ struct RowPlace {
 template <typename T>
 struct TileRows {
   int64_t count = 0;
-  // Dense: row i begins at x + i * stride. Null unless they are.
+  // Dense rows: row i begins at x + i * stride. Null for other rows.
   const T* x = nullptr;
   int64_t stride = 0;
-  // Without offsets unless they are sparse.
+  // Sparse rows. `offsets` is null for other rows.
   SparseRowsRef<T> sparse;
-  // Null unless they are strings.
+  // Strings. Null for other rows.
   const std::string* const* strings = nullptr;
 
   bool is_sparse() const { return sparse.offsets != nullptr; }

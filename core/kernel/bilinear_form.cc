@@ -54,7 +54,7 @@ template void BilinearForm::Apply(const double* x, double* out) const;
 template double BilinearForm::Square(const float* x) const;
 template double BilinearForm::Square(const double* x) const;
 
-// Cholesky with complete pivoting on a copy. Texts are short, so the matrices are small.
+// Runs Cholesky with complete pivoting on a copy. Matrices are small, because texts are short.
 absl::Status BilinearForm::CheckPositiveSemidefinite() const {
   double largest = 0;
   for (int64_t i = 0; i < columns; ++i) {
@@ -74,7 +74,8 @@ absl::Status BilinearForm::CheckPositiveSemidefinite() const {
     const int64_t p = *pivot;
     left.erase(pivot);
     if (at(p, p) <= slack) {
-      // A zero diagonal with a nonzero entry beside it has a negative minor.
+      // The rest of the diagonal is 0 up to round-off, so any other entry that is left makes a 2×2
+      // minor negative.
       left.push_back(p);
       for (const int64_t i : left) {
         if (at(i, i) < -slack) return NotSemidefinite(step, i, at(i, i));

@@ -13,23 +13,25 @@ struct BilinearForm {
   // A is columns × columns.
   int64_t columns = 0;
   bool diagonal = false;
-  // Row after row; the diagonal alone if `diagonal`.
+  // Entries of A, row by row; only the diagonal if `diagonal`.
   std::vector<double> numbers;
 
   int64_t NumberCount() const { return diagonal ? columns : columns * columns; }
-  // out = A·x, `columns` numbers, in float64. Products are rounded and summed from the first column
-  // on, so that the bits are the same everywhere. out must not alias x.
+  // Computes out = A·x, `columns` numbers, in float64. Products are rounded and summed from the
+  // first column on, so the bits are the same everywhere. `out` must not alias anything.
   template <typename T>
   void Apply(const T* x, double* out) const;
-  // The quadratic form xᵀAx.
+  // Returns xᵀAx.
   template <typename T>
   double Square(const T* x) const;
 
-  // out = |A|·|x|, entry by entry: bounds the rounding of Apply. out aliases nothing.
+  // Computes out = |A|·|x| from the magnitudes of all entries; bounds the rounding of Apply. `out`
+  // must not alias anything.
   void ApplyMagnitudes(const double* x, double* out) const;
 
-  // OK for a positive semidefinite matrix up to round-off (columns · 2⁻⁵⁰ of its largest diagonal
-  // entry); otherwise an INVALID_ARGUMENT with a witness. REQUIRES: symmetric.
+  // Returns OK if A is positive semidefinite up to round-off (columns · 2⁻⁵⁰ of its largest
+  // diagonal entry); otherwise INVALID_ARGUMENT that names the rows that prove it is not. REQUIRES:
+  // A is symmetric.
   absl::Status CheckPositiveSemidefinite() const;
 
   friend bool operator==(const BilinearForm&, const BilinearForm&) = default;

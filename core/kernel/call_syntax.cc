@@ -66,7 +66,7 @@ absl::StatusOr<double> ExpressionScanner::Number() {
   if (digits == end || !(absl::ascii_isdigit(*digits) || *digits == '.')) {
     return Expected("a number");
   }
-  // Hexadecimal is not supported: of "0x10" only the 0 is a number.
+  // Hexadecimal is not accepted: of "0x10" only the 0 is read.
   if (end - digits > 1 && digits[0] == '0' && absl::ascii_tolower(digits[1]) == 'x') {
     end = digits + 1;
   }
@@ -164,7 +164,7 @@ absl::StatusOr<std::vector<CallArgument>> ParseArgumentList(ExpressionScanner& s
   return arguments;
 }
 
-// Calls nest only once, so no text makes the recursion deep.
+// Allows one level of nested calls, so that no text can make the recursion deep.
 absl::StatusOr<CallArgument> ParseValueOf(ExpressionScanner& scanner, bool may_call) {
   CallArgument argument;
   argument.value_column = scanner.column();

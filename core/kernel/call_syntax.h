@@ -1,6 +1,6 @@
 // The syntax that kernels and mappings share: calls with named arguments, `name(key=value,
-// key=value)`. A value is a number, a range `0:8`, a word, a list `[1, 2; 3, 4]`, or a call, which
-// may not contain further calls. Errors name the column.
+// key=value)`. A value is a number, a range `0:8`, a word, a list `[1, 2; 3, 4]`, or a call whose
+// own values are not calls. Errors name the column.
 #ifndef PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 #define PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 
@@ -18,8 +18,8 @@ namespace phimap {
 // Longest text form of a kernel or a mapping, in bytes.
 inline constexpr int64_t kMaxExpressionBytes = 4096;
 
-// Walks once over a text, from left to right. Columns count from 1 (in bytes; the syntax is ASCII).
-// Spaces and tabs only separate. Not thread-safe; the text must outlive the scanner.
+// Scans a text once, from left to right. Columns are bytes, counted from 1 (the syntax is ASCII).
+// Spaces and tabs only separate tokens. Not thread-safe. The text must outlive the scanner.
 class ExpressionScanner {
  public:
   explicit ExpressionScanner(absl::string_view text) : text_(text) {}
@@ -33,11 +33,11 @@ class ExpressionScanner {
   bool TryConsume(char c);
   // Consumes `c`, or returns an error that names the expected text.
   absl::Status Consume(char c);
-  // [A-Za-z_][A-Za-z0-9_]*
+  // Consumes a word, [A-Za-z_][A-Za-z0-9_]*. An error says that `what` was expected.
   absl::StatusOr<std::string> Word(absl::string_view what);
-  // A finite decimal number, with optional sign and exponent.
+  // Consumes a finite decimal number, with optional sign and exponent.
   absl::StatusOr<double> Number();
-  // INVALID_ARGUMENT: "column 5: expected WHAT, got 'x'".
+  // Returns INVALID_ARGUMENT: "column 5: expected WHAT, got 'x'".
   absl::Status Expected(absl::string_view what);
 
  private:
@@ -47,21 +47,21 @@ class ExpressionScanner {
   size_t position_ = 0;
 };
 
-// INVALID_ARGUMENT with reason EXPRESSION_INVALID and the column in message and metadata.
+// Returns INVALID_ARGUMENT with reason EXPRESSION_INVALID. Message and metadata name the column.
 absl::Status ExpressionError(int column, absl::string_view message);
 
 // Refuses texts over kMaxExpressionBytes.
 absl::Status CheckExpressionLength(absl::string_view text);
 
-// Shortest decimal form that reads back as the same float64.
+// Returns the shortest decimal form that reads back as the same float64.
 std::string NumberToText(double value);
 
 struct CallArgument {
   std::string name;
   int column = 0;        // of the name
   int value_column = 0;  // of the value
-  // Exactly one of these. A list has `list_rows` rows of equal length, at least 1. A range,
-  // number:range_end, is not a number. A call has a name and arguments.
+  // Exactly one kind of value is set. A list has `list_rows` rows of equal length, at least 1. A
+  // range is number:range_end, and `is_number` is false for it. A call has a name and arguments.
   std::string word;
   double number = 0;
   double range_end = 0;
@@ -73,19 +73,20 @@ struct CallArgument {
   std::vector<CallArgument> arguments;
 
   bool is_call() const { return !call.empty(); }
-  // Value in the form that an error shows.
+  // Returns the value in the form that an error shows.
   std::string ValueText() const;
 };
 
-// Parses the value of an argument; its name stays empty.
+// Parses a value alone: the result's `name` is empty.
 absl::StatusOr<CallArgument> ParseValue(ExpressionScanner& scanner);
 
-// A parsed call. Call OnlyHas first: "no parameter 'gama'" helps more than "gamma is missing".
+// A parsed call. Call OnlyHas before the Take functions, because "no parameter 'gama'" helps more
+// than "gamma is missing".
 class ParsedCall {
  public:
-  // Parses name and arguments.
+  // Parses a name and its arguments. `what` names the expected call in errors.
   static absl::StatusOr<ParsedCall> Parse(ExpressionScanner& scanner, absl::string_view what);
-  // Parses the arguments of a call whose name was read, at `column`.
+  // Parses the arguments of a call whose name was already read, at `column`.
   static absl::StatusOr<ParsedCall> ParseArguments(ExpressionScanner& scanner, std::string name,
                                                    int column);
 
@@ -94,16 +95,18 @@ class ParsedCall {
 
   const std::string& name() const { return name_; }
   int column() const { return column_; }
-  // Refuses the first argument that is not in `known`; the error lists `known`.
+  // Rejects the first argument whose name is not in `known`. The error lists `known`.
   absl::Status OnlyHas(absl::Span<const absl::string_view> known) const;
-  // The argument, or nullptr.
+  // Returns the argument, or nullptr if it is absent.
   const CallArgument* Take(absl::string_view name) const;
-  // A finite number; `fallback` if the argument is absent; an error if it is not a number.
+  // Returns a finite number; `fallback` if the argument is absent; an error if it is not a number.
   absl::StatusOr<double> TakeNumber(absl::string_view name, double fallback) const;
-  // Reads an integer in [low, high]. An absent argument is an error if `required`, else `fallback`.
+  // Returns an integer in [low, high]. If the argument is absent, returns an error if `required`,
+  // otherwise `fallback`.
   absl::StatusOr<int64_t> TakeInteger(absl::string_view name, int64_t low, int64_t high,
                                       bool required, int64_t fallback) const;
-  // One of `words`, by index; absent: `fallback`.
+  // Returns the index in `words` of the argument's word; `fallback` if the argument is absent; an
+  // error if its word is not in `words`.
   absl::StatusOr<int> TakeWord(absl::string_view name, absl::Span<const absl::string_view> words,
                                int fallback) const;
 

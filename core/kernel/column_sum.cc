@@ -30,8 +30,8 @@ bool IsOfSquares(ColumnTerm term) {
   return term == ColumnTerm::kProduct || term == ColumnTerm::kSquaredDifference;
 }
 
-// Roundings of one weighted term, without those of the sum. The term is otherwise exact to first
-// order.
+// Returns the number of roundings of one weighted term, besides those of the sum. To first order a
+// term has no other error.
 double RoundingsOf(ColumnTerm term) {
   switch (term) {
     case ColumnTerm::kMinimum:
@@ -100,7 +100,7 @@ RoundedValue RoundedColumnSum(ColumnTerm term, double x, double least, double mo
       return {apart, x + most, lost, roundings};
     case ColumnTerm::kSquaredDifference:
       return {apart * apart, (x + most) * (x + most), lost, roundings};
-    case ColumnTerm::kHarmonicMean:  // at most √(xa), of which Cauchy and Schwarz bound the sum
+    case ColumnTerm::kHarmonicMean:  // a term is ≤ √(xa); Cauchy–Schwarz bounds the sum
       return {0, std::sqrt(x) * std::sqrt(most), lost, roundings};
     case ColumnTerm::kChiSquare:
       return {0, x + most, lost, roundings};

@@ -1,5 +1,5 @@
-// Sums over columns, K(x, a) = Σ_k w_k·g(x_k, a_k), which kernel programs read in addition to
-// products, bilinear forms and distances.
+// Sums over columns, K(x, a) = Σ_k w_k·g(x_k, a_k). Kernel programs read them for a pair of rows
+// beside products of whole rows, bilinear forms and distances.
 #ifndef PHIMAP_CORE_KERNEL_COLUMN_SUM_H_
 #define PHIMAP_CORE_KERNEL_COLUMN_SUM_H_
 
@@ -11,8 +11,8 @@
 
 namespace phimap {
 
-// X(name, number): g(x, a). The numbers are part of the artifact format and never reused. The last
-// three require x, a ≥ 0: NaN for a negative number; 0/0 is 0.
+// X(name, number): the terms g(x, a). Numbers belong to the artifact format and are never reused.
+// The last three terms are for x, a ≥ 0: they are NaN if x or a is negative, and 0/0 is 0.
 #define PHIMAP_COLUMN_TERMS(X)                        \
   X(kProduct, 1)            /* xa */                  \
   X(kAbsoluteDifference, 2) /* |x − a| */           \
@@ -33,32 +33,34 @@ struct ColumnSum {
   int64_t first = 0;
   std::vector<double> weights;
 
-  // Number of columns that the sum reads of rows of `columns` numbers.
+  // Returns the number of columns that the sum reads of rows of `columns` numbers.
   int64_t TakenOf(int64_t columns) const {
     return weights.empty() ? columns - first : static_cast<int64_t>(weights.size());
   }
-  // Minimum number of columns of rows.
+  // Returns the least number of columns that rows must have.
   int64_t LeastColumns() const { return first + TakenOf(first + 1); }
-  // w_k, k from 0 on.
+  // Returns w_k, for k ≥ 0.
   double WeightOf(int64_t k) const { return weights.empty() ? 1 : weights[k]; }
   // Returns K(x, x) of a row of `columns` numbers, summed in float64 from the first column on.
   template <typename T>
   double Self(const T* x, int64_t columns) const;
-  // Size of a row, which bounds the sum: Σ w|x|, or √(Σ wx²) for products and squares.
+  // Returns the size of a row, from which bounds on the sum follow: Σ w|x|, or √(Σ wx²) for
+  // products and squared differences.
   double SizeOf(const double* x, int64_t columns) const;
 
   friend bool operator==(const ColumnSum&, const ColumnSum&) = default;
 };
 
-// Returns why the sum, made of untrusted numbers, is invalid; "" if it is valid.
+// Returns what is wrong with a sum of untrusted numbers, or "" if it is valid.
 absl::string_view WhyInvalid(const ColumnSum& sum);
 
-// Range and error of a pair's sum, computed in some type: x has size `x`, the other row a size
-// between `least` and `most`. `sum_roundings` is the error of a sum over the columns, divided by u
-// and by the sum of the terms' magnitudes. `lost` is the loss from numbers too small for the type.
+// Returns the range and the error of the sum of a pair, computed in some float type. `x` is the
+// size of row x (SizeOf); the other rows have sizes from `least` to `most`. `sum_roundings`: the
+// error of a sum over the columns, divided by u and by the sum of the terms' magnitudes. `lost`:
+// the error from numbers too small for the type, divided by u.
 RoundedValue RoundedColumnSum(ColumnTerm term, double x, double least, double most,
                               double sum_roundings, double lost);
-// Rounding of K(x, x), whose value is `self`.
+// Like RoundedColumnSum, for K(x, x), whose value is `self`.
 RoundedValue RoundedSelfSum(ColumnTerm term, double self, double sum_roundings, double lost);
 
 }  // namespace phimap

@@ -18,7 +18,8 @@ namespace phimap {
 // Rows of a panel: a whole number of pairs of vectors on every target.
 inline constexpr int64_t kSumPanelRows = 32;
 
-// One row against one panel; x and weights begin with the first column that the sum reads.
+// Arguments for one row x and one panel. `x` and `weights` begin with the first column that the sum
+// reads.
 template <typename T>
 struct ColumnSumTask {
   const T* x;
@@ -36,7 +37,7 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// sum + w·g(x, a).
+// Computes sum + w·g(x, a).
 template <ColumnTerm>
 struct TermBody;
 
@@ -65,7 +66,7 @@ struct TermBody<ColumnTerm::kSquaredDifference> {
   }
 };
 
-// `term`, or NaN if x or a is negative.
+// Returns `term`, or NaN where x or a is negative.
 template <class D, class V>
 HWY_INLINE V OfPositive(D d, V x, V a, V term) {
   return hn::IfThenElse(hn::Lt(hn::Min(x, a), hn::Zero(d)), hn::NaN(d), term);
@@ -75,7 +76,7 @@ template <>
 struct TermBody<ColumnTerm::kHarmonicMean> {
   template <class D, class V>
   static HWY_INLINE V Add(D d, V x, V a, V w, V sum) {
-    // x/(x + a) is at most 1, so this overflows only if the sum does.
+    // Divides before it multiplies by a, so that x·a cannot overflow.
     const V both = hn::Add(x, a);
     const V share = hn::IfThenElse(hn::Eq(both, hn::Zero(d)), both, hn::Div(hn::Add(x, x), both));
     return hn::MulAdd(hn::Mul(w, share), OfPositive(d, x, a, a), sum);

@@ -1,4 +1,4 @@
-// Column sums of a row with many fixed rows, by vector instructions.
+// Computes column sums of a row with many fixed rows, with vector instructions.
 #ifndef PHIMAP_CORE_KERNEL_COLUMN_SUM_ROWS_H_
 #define PHIMAP_CORE_KERNEL_COLUMN_SUM_ROWS_H_
 
@@ -10,21 +10,22 @@
 
 namespace phimap {
 
-// The columns that a sum reads of rows a_j, in panels of 32 rows. Immutable, thread-safe.
+// Fixed rows a_j, packed in panels of 32 rows. Holds only the columns that the sum reads.
+// Immutable; thread-safe.
 //
-// Accuracy: each sum is a chain of fused multiply-adds of weights and terms for each 512 columns,
-// from the first column on; the chains are added in order.
-// Bits:     a sum depends on its own two rows alone; equal on every target with fused multiply-add.
+// Accuracy: each sum is one chain of fused multiply-adds of weights and terms per 512 columns, from
+//           the first column on; the chains are then added in order.
+// Bits:     a sum depends only on its own two rows; equal on every target with fused multiply-add.
 template <typename T>
 class ColumnSumRows {
  public:
-  // REQUIRES: rows have all columns that the sum reads; the weights fit into T.
+  // REQUIRES: `rows` have the columns that the sum reads, and its weights fit into T.
   ColumnSumRows(const ColumnSum& sum, ConstMatrixView<T> rows);
 
   int64_t rows() const { return rows_; }
   int64_t taken() const { return static_cast<int64_t>(weights_.size()); }
-  // out[j] = K(x, a_j). x: a whole row; out aliases nothing. Cost: 2 to 5 operations and, for the
-  // terms that divide, a division for each number.
+  // Computes out[j] = K(x, a_j). `x` is a whole row; `out` must not alias anything. Cost: 2 to 5
+  // operations per number and, for the terms that divide, a division.
   void Sums(const T* x, T* out) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>(panels_.size() + weights_.size()) * static_cast<int64_t>(sizeof(T));

@@ -1,4 +1,4 @@
-// Applies fused maps to blocks of products before the products reach memory.
+// Applies fused maps to blocks of products before the blocks are written to memory.
 #if defined(PHIMAP_CORE_KERNEL_FUSED_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PHIMAP_CORE_KERNEL_FUSED_BLOCK_INL_H_
 #undef PHIMAP_CORE_KERNEL_FUSED_BLOCK_INL_H_
@@ -18,9 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace phimap {
 namespace HWY_NAMESPACE {
 
-// Replaces the products of a block by the arguments of the map. Returns whether all are within its
-// range. Compares by a maximum of integers, because float comparisons would use the unit that
-// multiplies.
+// Replaces the products of a block by the arguments of the map. Returns whether all arguments are
+// within the map's range. It takes a maximum of integers, because a comparison per argument would
+// occupy the execution unit of the multiply-adds.
 template <class Map, typename T>
 HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
                              const ProductBlock<T>& block) {
@@ -30,7 +30,8 @@ HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
   const int64_t first_column = block.first_column;
   const int64_t columns = block.columns;
   const int64_t rows = block.rows;
-  // Ordered as integers, the bit patterns of |x| order the numbers, and NaN comes last.
+  // The bits of |t|, read as an integer, order numbers by size; those of NaN are larger than all
+  // others.
   auto largest = hn::Zero(di);
   KernelOperands<T> row{.row_norms = in.row_norms, .offsets = in.offsets};
   T* values = block.values;
@@ -46,7 +47,7 @@ HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
   return hn::AllFalse(di, hn::Gt(largest, range));
 }
 
-// A vector, or the rest of a row.
+// Stores a whole vector, or only its first `count` elements at the end of a row.
 template <class D, class V, typename T>
 HWY_INLINE void StoreSome(D d, V value, int64_t count, T* out) {
   if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(value, d, out);
@@ -55,9 +56,9 @@ HWY_INLINE void StoreSome(D d, V value, int64_t count, T* out) {
   std::copy_n(buffer, count, out);
 }
 
-// Writes the values of the map at the block's arguments (products, if the map has no range) to
-// where they belong in `out`, second ones `count` numbers further. Returns their sum, which is not
-// finite if one of them is not, or if the sum alone overflows.
+// Writes the values of the map to their places in `out`, and second results `count` numbers
+// further. The block holds arguments, or products if the map has no range. Returns the sum of the
+// values, which is not finite if a value is not, or if the sum itself overflows.
 template <class Map, bool kInRange, typename T>
 HWY_INLINE T WriteValues(const Map& map, const KernelBlockOperands<T>& in,
                          const ProductBlock<T>& block, int64_t count, T* const* out) {

@@ -1,9 +1,10 @@
-// The most common programs, applied to one vector at a time without storing intermediate results.
-// They perform the same operations on the same numbers as the evaluator, so the bits are the same.
+// Fused maps: the programs that nearly every plan has, evaluated one vector at a time without
+// storing intermediate results in memory. They do the same operations on the same numbers as the
+// general evaluator, so the bits are the same.
 //
-// A map has two halves: the argument, made of the product and the other operands, and the function.
-// kSecond: it has second results. kRange: for arguments of at most this size Apply<true> gives the
-// same bits with fewer operations; 0 if there is nothing to save.
+// A map has two halves: Argument, which combines the product and the other operands, and Apply, the
+// function of that argument. kSecond: Apply also gives a second result. kRange: for arguments of at
+// most this size Apply<true> gives the same bits with fewer operations; 0 if it would save nothing.
 #if defined(PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_
 #undef PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_
@@ -97,7 +98,7 @@ struct SinCosMap {
   const V amplitude;
 };
 
-// A map on a chunk of operands.
+// Runs a map on a chunk of operands.
 template <class Map, typename T>
 HWY_INLINE void RunMap(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
                        T* out, T* second) {

@@ -28,7 +28,7 @@ std::vector<double> SquaredNorms(ConstMatrixView<double> x) {
 
 namespace {
 
-// n rows of values, one row for each factor or form.
+// Values of n rows: one row of numbers for each factor, form or string kernel.
 struct RowValues {
   Matrix<double> values;
   std::vector<const double*> pointers;
@@ -39,7 +39,7 @@ struct RowValues {
   }
 };
 
-// Returns the strings that the rows of x stand for.
+// Returns the strings that the rows of x are indices of.
 std::vector<const std::string*> StringsOf(const KernelProgram& program, ConstMatrixView<double> x) {
   PHIMAP_CHECK(program.string_table() != nullptr && x.cols() == 1);
   std::vector<const std::string*> strings;
@@ -67,8 +67,8 @@ RowValues SelfStrings(const KernelProgram& program, ConstMatrixView<double> x) {
   return self;
 }
 
-// Number of strings from `first` on that are indexed at a time, since an index takes far more
-// memory than its strings.
+// Returns how many strings, from `first` on, to index at a time. The number is limited because an
+// index takes far more memory than its strings.
 int64_t IndexedAtOnce(const std::vector<StringKernel>& kernels,
                       const std::vector<const std::string*>& strings, int64_t first) {
   int64_t bytes = 0;
@@ -81,7 +81,7 @@ int64_t IndexedAtOnce(const std::vector<StringKernel>& kernels,
   return end - first;
 }
 
-// k_m(x_i, z_j) for all pairs, for each string kernel m.
+// Returns k_m(x_i, z_j) of all pairs, for each string kernel m.
 std::vector<Matrix<double>> StringValues(const KernelProgram& program, ConstMatrixView<double> x,
                                          ConstMatrixView<double> z) {
   std::vector<Matrix<double>> values;
@@ -107,6 +107,7 @@ std::vector<Matrix<double>> StringValues(const KernelProgram& program, ConstMatr
 }
 
 // Returns xᵀA_m x of each row for each form m, followed by the column sums of each row with itself.
+// For strings, returns SelfStrings.
 RowValues SelfForms(const KernelProgram& program, ConstMatrixView<double> x) {
   RowValues forms;
   if (!program.strings().empty()) return SelfStrings(program, x);
@@ -123,7 +124,7 @@ RowValues SelfForms(const KernelProgram& program, ConstMatrixView<double> x) {
   return forms;
 }
 
-// f_m of the first `rows` rows, for each factor m, from their SelfForms and norms.
+// Returns f_m of the first `rows` rows for each factor m, computed from their SelfForms and norms.
 RowValues Factors(const KernelProgram& program, const RowValues& forms,
                   const std::vector<double>& norms, int64_t rows) {
   RowValues factors;
@@ -142,7 +143,7 @@ RowValues FactorsOf(const KernelProgram& program, ConstMatrixView<double> x,
   return Factors(program, SelfForms(program, x), norms, x.rows());
 }
 
-// x·A z_j for all pairs.
+// Returns x_i·A z_j for all pairs.
 Matrix<double> FormProducts(const BilinearForm& form, ConstMatrixView<double> x,
                             ConstMatrixView<double> z) {
   PHIMAP_CHECK(form.columns == z.cols());
@@ -153,7 +154,7 @@ Matrix<double> FormProducts(const BilinearForm& form, ConstMatrixView<double> x,
   return out;
 }
 
-// The column sum of all pairs.
+// Returns the column sum of all pairs.
 Matrix<double> ColumnSums(const ColumnSum& sum, ConstMatrixView<double> x,
                           ConstMatrixView<double> z) {
   const ColumnSumRows<double> rows(sum, z);
@@ -249,8 +250,8 @@ absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
   const auto tile = [&](int64_t t) {
     const int64_t begin = t * kTileRows;
     const int64_t end = std::min(n, begin + kTileRows);
-    // The tile is computed up to the end of its last row. The part right of the diagonal goes to a
-    // separate buffer.
+    // Computes the tile's rows up to the end of its last row, in a buffer, because values right of
+    // the diagonal must not be written to `out`.
     const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
     Matrix<double> block = Matrix<double>::Uninit(end - begin, end);
     KernelBlock(program, x.Rows(begin, end - begin), tile_norms, x.Rows(0, end), norms,
@@ -260,7 +261,8 @@ absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
       out(i, i) = diagonal[i];
     }
   };
-  // The work of a tile grows with its number.
+  // The work of a tile grows with its number, so the work done grows with the square of the
+  // fraction of tiles.
   return ForEachTile(
       control.threads(), (n + kTileRows - 1) / kTileRows, [&](double f) { return control(f * f); },
       tile);

@@ -1,4 +1,4 @@
-// Compiles expressions to programs.
+// Compiles expressions into programs.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -47,7 +47,8 @@ class Compiler {
     PHIMAP_CHECK(false);
   }
 
-  // Runs at the end, when the number of forms is known.
+  // Adds the number of forms to the numbers of column sums. Runs last, when the number of forms is
+  // known.
   void NumberSumsAfterForms(Ops& ops) const {
     for (KernelOp& op : ops) {
       if (op.code == Code::kPushColumnSum) op.n += static_cast<int32_t>(parts_.forms.size());
@@ -62,13 +63,13 @@ class Compiler {
     }
   }
 
-  // K(x, y), K(x, x) and K(y, y) are the same operations, compiled once. The cost of nested kernels
-  // is therefore linear in their length, not exponential in their depth.
+  // Emits the operations of the argument once, because they are the same for K(x, y), K(x, x) and
+  // K(y, y). Emitting them for each would take time exponential in the depth of nesting.
   void EmitNormalized(const KernelNode& node, Ops& ops) {
     Ops inner;
     Emit(*node.children[0], inner);
     ops.insert(ops.end(), inner.begin(), inner.end());
-    // A short string has no n-grams. This is no error: its φ is 0.
+    // A string that is too short for an n-gram is valid, and its φ is 0.
     const bool of_strings = std::any_of(inner.begin(), inner.end(), [](const KernelOp& op) {
       return op.code == Code::kPushString;
     });
@@ -86,7 +87,7 @@ class Compiler {
 KernelProgram KernelProgram::Compile(const KernelExpression& expression) {
   PHIMAP_CHECK(!expression.NeedsScale() && !expression.NeedsMedian());
   absl::StatusOr<KernelProgram> program = FromParts(Compiler().Run(expression.root()));
-  PHIMAP_CHECK(program.ok());  // the parser asked CheckCompiles
+  PHIMAP_CHECK(program.ok());  // the parser called CheckCompiles
   return program->Over(expression.strings());
 }
 

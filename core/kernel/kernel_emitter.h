@@ -1,4 +1,4 @@
-// Collects the operations of a program while a kernel is compiled.
+// Records the operations of a program while a kernel is compiled.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_EMITTER_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_EMITTER_H_
 
@@ -11,17 +11,17 @@
 
 namespace phimap {
 
-// Appends to one list of operations, which is the program's or a factor's. Factors, forms and
-// kernels of strings that equal an earlier one share its number.
+// Appends to one list of operations, that of the program or of a factor. Equal factors, forms,
+// column sums and string kernels share one number.
 class KernelEmitter {
  public:
   using Ops = std::vector<KernelOp>;
 
-  // Both must outlive it.
+  // `parts` and `ops` must outlive the emitter.
   KernelEmitter(KernelProgramParts& parts, Ops& ops) : parts_(parts), ops_(ops) {}
 
   void Emit(KernelOp op) { ops_.push_back(op); }
-  // Pushes f(x)·f(a_j), f being the result of `factor`.
+  // Pushes f(x)·f(a_j), where f is the result of `factor`.
   void PushFactor(Ops factor) {
     Emit({.code = KernelOpCode::kPushFactor, .n = IndexOf(parts_.factors, std::move(factor))});
   }
@@ -29,11 +29,11 @@ class KernelEmitter {
   void PushForm(BilinearForm form) {
     Emit({.code = KernelOpCode::kPushForm, .n = IndexOf(parts_.forms, std::move(form))});
   }
-  // Makes an operation that pushes a column sum, for Emit or for a factor.
+  // Returns an operation that pushes a column sum, to be passed to Emit or made part of a factor.
   KernelOp ColumnSumOp(ColumnSum sum) {
     return {.code = KernelOpCode::kPushColumnSum, .n = IndexOf(parts_.sums, std::move(sum))};
   }
-  // Pushes the value of a kernel of strings.
+  // Pushes the value of a string kernel.
   void PushString(StringKernel kernel) {
     Emit({.code = KernelOpCode::kPushString, .n = IndexOf(parts_.strings, kernel)});
   }

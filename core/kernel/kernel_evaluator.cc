@@ -48,7 +48,7 @@ void EvaluateBlockF64(const KernelProgram& program, const KernelBlockOperands<do
   EvaluateBlock(program, in, block, count, out, finite);
 }
 
-// Runs one operation on a chunk, by its arity.
+// Runs one operation on a chunk.
 template <KernelOpCode kCode, typename T>
 HWY_INLINE void RunOp(const KernelOp& op, const KernelOperands<T>& in, int64_t begin, T*& top) {
   const hn::ScalableTag<T> d;
@@ -83,7 +83,7 @@ void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int
               T* stack) {
   T* top = stack - kChunk;
   for (const KernelOp& op : ops) {
-    switch (op.code) {  // of known codes alone: KernelProgram::FromParts admits no other
+    switch (op.code) {  // all codes are known: KernelProgram::FromParts rejects others
 #define PHIMAP_RUN(NAME, CODE)                     \
   case KernelOpCode::NAME:                         \
     RunOp<KernelOpCode::NAME>(op, in, begin, top); \
@@ -94,7 +94,7 @@ void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int
   }
 }
 
-// One list of operations. If it is the program's, it has the program's shape.
+// One list of operations: the program's, with its shape, or a factor's, with kAny.
 template <typename T>
 struct Evaluation {
   const KernelProgram& program;
@@ -129,7 +129,8 @@ struct Evaluation {
   }
 };
 
-// The last operands of a row, copied and padded to a chunk, since only whole vectors are loaded.
+// Copy of the last operands of a row, padded to a whole chunk because only whole vectors are
+// loaded.
 template <typename T>
 struct PaddedOperands {
   PaddedOperands(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
@@ -170,7 +171,7 @@ struct PaddedOperands {
   const T* factor_pointers[kMaxKernelFactors];
 };
 
-// Runs the program, or with factor ≥ 0 one of its factors.
+// Runs the program, or its factor number `factor` if that is ≥ 0.
 template <typename T>
 void Evaluate(const KernelProgram& program, int factor, const KernelOperands<T>& in, int64_t count,
               T* out) {
@@ -226,7 +227,7 @@ void Evaluate(const KernelProgram& program, int factor, const KernelOperands<dou
   HWY_DYNAMIC_DISPATCH(EvaluateF64)(program, factor, operands, count, out);
 }
 
-// Operands for K(x, x) instead of K(x, a_j).
+// Returns the operands with which a program gives K(x, x) instead of K(x, a_j).
 template <typename T>
 KernelOperands<T> SelfOperands(const T* norms, const T* const* forms, const T* const* factors) {
   KernelOperands<T> operands;

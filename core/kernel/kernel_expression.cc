@@ -21,8 +21,9 @@ using NodePtr = std::shared_ptr<const KernelNode>;
 
 std::string ToText(const Node& node);
 
-// Puts parentheses around a sum inside a product or under a factor, and around a product or a
-// factor inside a product, so that the text parses to the same tree.
+// Returns the text of an operand of a product or of a factor. It has parentheses unless it is a
+// leaf or a function: a sum needs them for its meaning, a product or a scaled kernel to read back
+// as the same tree.
 std::string Operand(const Node& node) {
   const bool closed = node.kind == Node::Kind::kLeaf || node.kind == Node::Kind::kExp ||
                       node.kind == Node::Kind::kNormalized;
@@ -45,9 +46,9 @@ std::string ToText(const Node& node) {
     case Node::Kind::kNormalized:
       return absl::StrCat("normalize(", ToText(*node.children[0]), ")");
     case Node::Kind::kScaled:
-      // A product under a factor needs no parentheses: numbers of a product collect into one
-      // factor, so c*K1*K2 parses to c*(K1*K2). The text is therefore never nested deeper than the
-      // text that was parsed.
+      // A product under a factor needs no parentheses: the parser collects the numbers of a product
+      // into one factor, so c*K1*K2 reads back as c*(K1*K2). The text is therefore never nested
+      // deeper than the text that was parsed.
       return absl::StrCat(NumberToText(node.factor), "*",
                           node.children[0]->kind == Node::Kind::kProduct
                               ? ToText(*node.children[0])
@@ -68,7 +69,7 @@ bool AnyLeaf(const Node& node, Is is) {
                      [&](const NodePtr& child) { return AnyLeaf(*child, is); });
 }
 
-// The first leaf for which `is` holds, or null.
+// Returns the first leaf for which `is` holds, or null.
 const Node* FindLeaf(const Node& node, Is is) {
   const Node* found = nullptr;
   AnyLeaf(node, [&](const Node& leaf) {

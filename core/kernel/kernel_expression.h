@@ -1,5 +1,5 @@
-// Kernel expressions: similarities K(x, y) on rows of numbers, or on strings, that compose, with a
-// text form.
+// Kernel expressions: similarities K(x, y) of rows of numbers, or of strings. Expressions can be
+// composed and have a text form.
 //
 //   rbf(gamma=0.5)          a leaf kernel (leaf_kernel.h; core/kernel/leaf has a file for each)
 //   c*K   K1 + K2   K1*K2   the algebra; * binds tighter than +, ( K ) groups
@@ -7,10 +7,10 @@
 //   normalize(K)            K/√(K(x,x)·K(y,y)); rows need K(x, x) > 0; for strings, 0 where
 //                           K(x, x) = 0
 //
-// If a leaf has `gamma=scale` or `gamma=median`, the number comes from the data: 1/(p·Var), where
-// Var is the population variance of all entries of the stream after standardisation, or 1/median
-// ‖x−y‖² over pairs of pool rows. Both are resolved when a version is built, and the numbers are
-// what is stored.
+// A leaf with `gamma=scale` or `gamma=median` takes the number from the data: 1/(p·Var), where Var
+// is the population variance of all entries of the stream after standardisation, or 1/median ‖x−y‖²
+// over pairs of pool rows. Both are resolved when a version is built, and the version stores the
+// numbers.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_EXPRESSION_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_EXPRESSION_H_
 
@@ -32,12 +32,12 @@ struct KernelNode {
   enum class Kind { kLeaf, kScaled, kSum, kProduct, kExp, kNormalized };
 
   Kind kind = Kind::kLeaf;
-  // kLeaf.
+  // Only for kLeaf.
   const LeafKernel* leaf = &LinearKernel();
   ParameterValues values = {};
-  // kScaled.
+  // Only for kScaled.
   double factor = 1;
-  // One child of kScaled, kExp and kNormalized, two or more of kSum and kProduct.
+  // One child for kScaled, kExp and kNormalized; two or more for kSum and kProduct.
   std::vector<std::shared_ptr<const KernelNode>> children = {};
   // Start of the node in the text it was parsed from, counted from 1; 0 if it was not parsed.
   int column = 0;
@@ -46,60 +46,64 @@ struct KernelNode {
 // An immutable expression; copies are cheap. Thread-safe.
 class KernelExpression {
  public:
-  // linear().
+  // The expression linear().
   KernelExpression();
   explicit KernelExpression(std::shared_ptr<const KernelNode> root);
 
-  // Parses the text form: at most 4,096 bytes, 256 nodes, depth 32, 1,024 operations after
-  // compilation (normalize repeats its argument), 16 different weights and 8 different bilinear
-  // forms. INVALID_ARGUMENT (reason EXPRESSION_INVALID, metadata "column") names the column,
-  // counted from 1, and the expected and actual text.
+  // Parses the text form. It may have at most 4,096 bytes, 256 nodes, depth 32, and after
+  // compilation 1,024 operations (normalize repeats its argument), 16 different weights and norms,
+  // and 8 each of different bilinear forms, column sums and string kernels. INVALID_ARGUMENT
+  // (reason EXPRESSION_INVALID, metadata "column") names the column, counted from 1, and the
+  // expected and actual text.
   static absl::StatusOr<KernelExpression> Parse(absl::string_view text);
-  // Canonical text with every parameter; numbers in their shortest form that reads back equal.
+  // Returns the canonical text with every parameter. Numbers have their shortest form that reads
+  // back equal.
   std::string ToText() const;
 
   const KernelNode& root() const { return *root_; }
 
-  // Whether some gamma must still be resolved from the data.
+  // Whether some gamma is `scale` (NeedsScale) or `median` (NeedsMedian), and must still be
+  // resolved from the data.
   bool NeedsScale() const;
   bool NeedsMedian() const;
-  // The expression with `scale` and `median` replaced by numbers. REQUIRES: the numbers that are
-  // needed are finite and > 0.
+  // Returns the expression with `scale` and `median` replaced by numbers. REQUIRES: the numbers
+  // that are needed are finite and > 0.
   KernelExpression Resolved(double scale_gamma, double median_gamma) const;
 
-  // Whether K(x, y) depends on x − y alone, because every leaf does.
+  // Whether K(x, y) depends only on x − y, because every leaf does.
   bool IsTranslationInvariant() const;
   // Whether some leaf's values jump where rows become equal.
   bool JumpsAtEqualRows() const;
   // Whether the expression depends only on Euclidean distances and inner products, which random
   // projections preserve.
   bool SurvivesProjection() const;
-  // Whether the kernel compares strings; and whether the strings may be arbitrary bytes, because
-  // every string leaf counts bytes. No kernel takes both strings and rows of numbers.
+  // TakesStrings: whether the kernel compares strings. TakesBytes: whether these may be bytes that
+  // are not text, because every string leaf counts bytes. No kernel takes both strings and rows of
+  // numbers.
   bool TakesStrings() const;
   bool TakesBytes() const;
   // Returns the kernel on matrices of one column, whose numbers are indices into `strings`.
   // KernelBlock can evaluate the compiled result. REQUIRES: TakesStrings().
   KernelExpression Over(std::shared_ptr<const std::vector<std::string>> strings) const;
   const std::shared_ptr<const std::vector<std::string>>& strings() const { return strings_; }
-  // Returns a leaf that needs nonnegative numbers in `column`, or in any column; null if there is
-  // none.
+  // Returns a leaf that needs nonnegative numbers in `column`, or in any column; null if no leaf
+  // does.
   const KernelNode* NeedsNonnegative(int64_t column) const;
   const KernelNode* NeedsNonnegative() const;
-  // Whether the kernel is c·xᵀy with c ≥ 0. Then *factor = c, and its mapping becomes a single
+  // Whether the kernel is c·xᵀy, for any c; sets *factor = c. Its mapping then folds into one
   // matrix.
   bool IsScaledLinear(double* factor) const;
-  // Returns the leaf if the expression is a leaf times numbers, with their product in *factor; else
-  // null.
+  // If the expression is a leaf times numbers, returns the leaf and sets *factor to their product.
+  // Otherwise returns null.
   const KernelNode* ScaledLeaf(double* factor) const;
-  // Whether the expression is positive semidefinite by construction. CheckPositiveSemidefinite is
-  // OK or names the parameter and column that break it (a leaf's own condition, a negative factor;
-  // reason KERNEL_NOT_POSITIVE_SEMIDEFINITE). IsProvenPositiveSemidefinite also requires that no
-  // leaf is of unknown definiteness.
+  // CheckPositiveSemidefinite: OK, or the parameter and column that break positive semidefiniteness
+  // (a leaf's own condition, or a negative factor; reason KERNEL_NOT_POSITIVE_SEMIDEFINITE). It
+  // passes leaves whose definiteness is unknown in general, such as sigmoid.
+  // IsProvenPositiveSemidefinite: whether that check is OK and the expression has no such leaf.
   absl::Status CheckPositiveSemidefinite() const;
   bool IsProvenPositiveSemidefinite() const;
-  // Checks that rows of `columns` numbers have the length that every leaf needs; INVALID_ARGUMENT
-  // (COLUMNS_MISMATCH, field "kernel"), with both numbers, otherwise.
+  // Returns OK if rows of `columns` numbers have the length that every leaf needs; otherwise
+  // INVALID_ARGUMENT (COLUMNS_MISMATCH, field "kernel") with both numbers.
   absl::Status CheckColumns(int64_t columns) const;
 
  private:

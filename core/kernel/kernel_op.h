@@ -6,8 +6,9 @@
 
 namespace phimap {
 
-// X(name, code): all operations in the order of their codes. Codes are part of the artifact format
-// and never reused. core/kernel/op has the properties and the computation of each operation.
+// X(name, code): all operations, in the order of their codes. Codes are numbers of the artifact
+// format and are never reused. core/kernel/op has the properties and the computation of each
+// operation.
 #define PHIMAP_KERNEL_OPS(X)                                                               \
   X(kPushProduct, 1)         /* push x·a_j */                                             \
   X(kPushSquaredDistance, 2) /* push max(0, (‖x‖² + ‖a_j‖²) − 2 x·a_j) */     \

@@ -22,7 +22,8 @@ RoundedValue Pop(std::vector<RoundedValue>& stack) {
   return top;
 }
 
-// Replaces the arguments by the results of `op`. Both results of a pair have one bound.
+// Replaces the arguments of `op` on the stack by its result. The two results of a pair share one
+// bound.
 template <KernelOpCode kCode>
 void RoundOp(const KernelOp& op, const RoundedOperands& operands, const RoundingUnit& unit,
              std::vector<RoundedValue>& stack) {
@@ -61,7 +62,7 @@ RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperan
   const RoundingUnit rounding{unit, underflow};
   std::vector<RoundedValue> stack;
   for (const KernelOp& op : ops) {
-    switch (op.code) {  // of known codes alone: KernelProgram::FromParts admits no other
+    switch (op.code) {  // all codes are known: KernelProgram::FromParts rejects others
 #define PHIMAP_ROUND(NAME, CODE)                                \
   case KernelOpCode::NAME:                                      \
     RoundOp<KernelOpCode::NAME>(op, operands, rounding, stack); \

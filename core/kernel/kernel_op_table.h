@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// OpFacts for a code that is known only at run time.
+// OpFacts of an operation whose code is known only at run time.
 struct KernelOpInfo {
   absl::string_view name;
   OpArity arity = OpArity::kPush;
@@ -19,10 +19,10 @@ struct KernelOpInfo {
   absl::string_view (*why_invalid)(const KernelOp&) = nullptr;
 };
 
-// Null for a code that this build does not know.
+// Returns the properties of `code`, or null if this build does not know it.
 const KernelOpInfo* FindKernelOp(KernelOpCode code);
 
-// Whether one of `ops`, whose codes are known, reads it.
+// Returns whether any of `ops` reads `reads`. REQUIRES: this build knows all codes.
 bool AnyReads(const std::vector<KernelOp>& ops, OpReads reads);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// The text form of kernel expressions: a recursive descent over
+// Parses the text form of kernel expressions by recursive descent:
 //   sum     = product { "+" product }
 //   product = operand { "*" operand }
 //   operand = number | call | "(" sum ")" | "exp(" sum ")" | "normalize(" sum ")"
@@ -53,7 +53,7 @@ class KernelParser {
     return Counted(std::move(sum));
   }
 
-  // Numbers multiply into one factor; what remains is a kernel or a product of kernels.
+  // Multiplies all numbers into one factor; what remains is a kernel or a product of kernels.
   absl::StatusOr<NodePtr> Product(int depth) {
     const int column = scanner_.column();
     KernelNode product{.kind = KernelNode::Kind::kProduct, .column = column};
@@ -102,7 +102,7 @@ class KernelParser {
     return Leaf(call);
   }
 
-  // Parses a kernel of a kernel after its name.
+  // Parses the argument of exp or normalize, whose name was read.
   absl::StatusOr<NodePtr> Function(KernelNode::Kind kind, int column, int depth) {
     PHIMAP_RETURN_IF_ERROR(scanner_.Consume('('));
     PHIMAP_ASSIGN_OR_RETURN(NodePtr inner, Sum(depth + 1));
@@ -134,7 +134,7 @@ class KernelParser {
                                         absl::StrJoin(names, ", "), ", exp or normalize"));
   }
 
-  // Refuses to mix leaves of numbers with leaves of strings.
+  // Rejects a leaf of strings beside a leaf of numbers.
   absl::Status TakesWhatOthersTake(const ParsedCall& call, KernelDomain input) {
     if (input == KernelDomain::kAnything) return absl::OkStatus();
     const bool strings = input != KernelDomain::kNumbers;
@@ -156,7 +156,7 @@ class KernelParser {
 
   ExpressionScanner scanner_;
   int nodes_ = 0;
-  // The first leaf that takes only numbers, or only strings.
+  // The first leaf that takes only numbers or only strings.
   struct First {
     std::string name;
     bool takes_strings;

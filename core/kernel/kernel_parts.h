@@ -1,4 +1,5 @@
-// Parts of a kernel program: its operations, and the tables that they refer to by number.
+// Parts of a kernel program: its operations, and the tables of parts that operations name by
+// number.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_PARTS_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_PARTS_H_
 
@@ -12,13 +13,13 @@
 
 namespace phimap {
 
-// Deepest stack a program may need, and most operations it may have. The parser admits parentheses
-// 32 deep; at each level a term of a sum and a factor of a product may wait, and the innermost
-// operand comes on top: 2·33 + 1.
+// Maximum depth of a program's stack, and maximum number of its operations. The parser admits 32
+// levels of parentheses. At each of the 33 levels of expression a term of a sum and a factor of a
+// product may wait on the stack, and the innermost operand comes on top: 2·33 + 1.
 inline constexpr int kMaxKernelStack = 67;
 inline constexpr int kMaxKernelOps = 1024;
-// Maximum number of different factors, forms and column sums. The operations of factors count as
-// the program's.
+// Maximum numbers of different factors, of different forms (and of different string kernels), and
+// of different column sums. Operations of factors count towards kMaxKernelOps.
 inline constexpr int kMaxKernelFactors = 16;
 inline constexpr int kMaxKernelForms = 8;
 inline constexpr int kMaxColumnSums = 8;
@@ -29,15 +30,16 @@ struct KernelProgramParts {
   std::vector<KernelOp> ops;
   std::vector<std::vector<KernelOp>> factors;
   std::vector<BilinearForm> forms;
-  // Numbered after the forms.
+  // Operations number the column sums after the forms.
   std::vector<ColumnSum> sums = {};
-  // Kernels of strings, which replace products, distances and forms. Their values are evaluated
-  // like those of forms.
+  // String kernels, in place of products, distances and forms. Their values are evaluated like
+  // those of forms.
   std::vector<StringKernel> strings = {};
   friend bool operator==(const KernelProgramParts&, const KernelProgramParts&) = default;
 };
 
-// OK, or DATA_LOSS (KERNEL_PROGRAM_INVALID) with the bound above that is exceeded, and by how much.
+// Returns OK, or DATA_LOSS (KERNEL_PROGRAM_INVALID) with the limit above that is exceeded and the
+// number that the program needs.
 absl::Status CheckKernelSize(const KernelProgramParts& parts);
 
 }  // namespace phimap

@@ -21,7 +21,7 @@ absl::Status BadProgram(size_t index, absl::string_view what) {
                    absl::StrCat("kernel program, operation ", index, ": ", what));
 }
 
-// Change of the stack's depth by an operation, and the depth that the operation needs.
+// The stack depth that an operation needs, and by how much it changes the depth.
 struct StackEffect {
   int needs;
   int change;
@@ -70,14 +70,14 @@ absl::Status CheckOfNumbers(size_t i, const KernelProgramParts& parts) {
                                : BadProgram(i, "a kernel of strings reads rows of numbers");
 }
 
-// Checks that what an operation reads is present, and that operations read only numbers or only
-// strings.
+// Checks that the part that an operation reads exists, and that a program of strings does not read
+// rows of numbers.
 absl::Status CheckRead(const KernelOp& op, size_t i, size_t factors,
                        const KernelProgramParts& parts) {
   const OpReads reads = FindKernelOp(op.code)->reads;
   switch (reads) {
     case OpReads::kNothing:
-    case OpReads::kProduct:  // in a factor it stands for a norm, of which a constant makes nothing
+    case OpReads::kProduct:  // a constant weight of strings pushes it and multiplies it by 0
       return absl::OkStatus();
     case OpReads::kFactor:
       return CheckNumber(op, i, "factor", 0, factors);
@@ -97,7 +97,7 @@ absl::Status CheckRead(const KernelOp& op, size_t i, size_t factors,
   PHIMAP_CHECK(false);
 }
 
-// Checks operation i with `depth` numbers on the stack, and updates `depth`.
+// Checks operation i, which finds `depth` numbers on the stack, and updates `depth`.
 absl::Status CheckOp(const std::vector<KernelOp>& ops, size_t i, size_t factors,
                      const KernelProgramParts& parts, int& depth) {
   const KernelOp& op = ops[i];
@@ -124,8 +124,7 @@ absl::Status CheckOp(const std::vector<KernelOp>& ops, size_t i, size_t factors,
   return CheckRead(op, i, factors, parts);
 }
 
-// Checks one list of operations, of the program or of a factor, which may refer to `factors`
-// factors.
+// Checks the operations of the program or of a factor, which may name the first `factors` factors.
 absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors,
                       const KernelProgramParts& parts) {
   if (ops.empty()) return BadProgram(0, "expected at least 1 operation, got 0");
@@ -187,7 +186,7 @@ absl::Status CheckParts(const KernelProgramParts& parts) {
     if (!why.empty()) return BadProgram(0, why);
   }
   PHIMAP_RETURN_IF_ERROR(CheckStringKernels(parts));
-  // A factor may refer to earlier factors.
+  // A factor may name only earlier factors.
   for (size_t i = 0; i < parts.factors.size(); ++i) {
     PHIMAP_RETURN_IF_ERROR(CheckOps(parts.factors[i], i, parts));
     for (const KernelOp& op : parts.factors[i]) {
@@ -198,7 +197,7 @@ absl::Status CheckParts(const KernelProgramParts& parts) {
   }
   PHIMAP_RETURN_IF_ERROR(CheckOps(parts.ops, parts.factors.size(), parts));
   for (size_t i = 0; i < parts.ops.size() && !parts.strings.empty(); ++i) {
-    // In a factor kPushProduct stands for a norm, which a constant weight ignores.
+    // Factors of strings may push a product: a constant weight pushes it and multiplies it by 0.
     if (parts.ops[i].code == Code::kPushProduct) {
       return BadProgram(i, "a kernel of strings reads products");
     }

@@ -1,18 +1,19 @@
 // The compiled form of a kernel expression: a short list of vector operations on a tile of
-// products.
+// products. Plans store it.
 //
-// The program is postfix: operations push to and pop from a stack of vectors, one element for each
-// row a_j of the feature stage. Its operands are the product x·a_j and, if needed, ‖x‖² and ‖a_j‖²,
-// an offset b_j, ‖x − a_j‖₁, products x·Aa_j with the bilinear forms A, column sums, and *factors*:
-// functions f of one row, which enter as f(x)·f(a_j). A factor is a list of operations of its own,
-// which reads K(x, x) in place of K(x, a_j): the product is ‖x‖², distances are 0, forms xᵀAx,
-// column sums of x with itself, and earlier factors f(x)². Each product and each factor is computed
-// once, however often the expression names it.
+// The program is postfix: operations push to and pop from a stack of vectors, which have one
+// element for each row a_j of the feature stage. Its operands are the product x·a_j and, if needed,
+// ‖x‖² and ‖a_j‖², an offset b_j, ‖x − a_j‖₁, products x·Aa_j with the bilinear forms A, column
+// sums, values of string kernels, and *factors*: functions f of one row, which enter as
+// f(x)·f(a_j).
 //
-// It leaves one number a row, or two: then the stage has twice as many features as rows, all first
-// numbers before all second ones.
+// A factor has its own list of operations, which reads operands of K(x, x) instead of K(x, a_j):
+// the product is ‖x‖², distances are 0, forms are xᵀAx, column sums are those of x with itself, and
+// earlier factors are f(x)². Each product and each factor is computed once, however often the
+// expression names it.
 //
-// Plans store it.
+// A program leaves one or two numbers per row a_j. If it leaves two, the stage has twice as many
+// features as rows: all first numbers, then all second numbers.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_PROGRAM_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_PROGRAM_H_
 
@@ -34,21 +35,21 @@ namespace phimap {
 
 class KernelProgram {
  public:
-  // The identity: the products themselves.
+  // The identity, whose results are the products.
   KernelProgram();
-  // The program of an expression without unresolved parameters.
+  // Compiles an expression without unresolved parameters.
   static KernelProgram Compile(const KernelExpression& expression);
-  // Checks that an expression, resolved or not, stays within the bounds of kernel_parts.h. Used by
-  // the parser.
+  // Returns OK if an expression, resolved or not, is within the limits of kernel_parts.h. The
+  // parser calls it.
   static absl::Status CheckCompiles(const KernelExpression& expression);
-  // Makes a program from untrusted operations. DATA_LOSS if the stack would underflow, exceed
-  // kMaxKernelStack or not end with one element (two after kCosSinTurns), or if a number is not
-  // finite.
+  // Makes a program from untrusted operations. DATA_LOSS if the stack would underflow, grow over
+  // kMaxKernelStack or not end with one element (two after kCosSinTurns), or if a parameter is
+  // invalid or not finite. UNIMPLEMENTED for a code that this build does not know.
   static absl::StatusOr<KernelProgram> FromOps(std::vector<KernelOp> ops) {
     return FromParts({.ops = std::move(ops), .factors = {}, .forms = {}});
   }
-  // Like FromOps; DATA_LOSS also for a form that is not symmetric or has no columns, and for a
-  // factor or form that is named but missing.
+  // Like FromOps. DATA_LOSS also for a form that is not symmetric or has no columns, for any other
+  // invalid part or too many of them, and for a part that is named but missing.
   static absl::StatusOr<KernelProgram> FromParts(KernelProgramParts parts);
 
   const std::vector<KernelOp>& ops() const { return parts_->ops; }
@@ -61,21 +62,22 @@ class KernelProgram {
   size_t form_count() const {
     return parts_->forms.size() + parts_->sums.size() + parts_->strings.size();
   }
-  // Strings of KernelExpression::Over; null for a program that is not used in a build.
+  // The table of KernelExpression::Over, by which builds evaluate string kernels; null in other
+  // programs.
   const std::shared_ptr<const std::vector<std::string>>& string_table() const { return table_; }
   KernelProgram Over(std::shared_ptr<const std::vector<std::string>> table) const {
     KernelProgram program = *this;
     program.table_ = std::move(table);
     return program;
   }
-  // Operands that must be computed before the program runs. Factors need norms and forms too.
+  // Operands that must be computed before the program and its factors run.
   bool uses_products() const { return uses_products_; }
   bool uses_norms() const { return uses_norms_; }
   bool uses_l1_distances() const { return uses_l1_distances_; }
   bool uses_offsets() const { return uses_offsets_; }
-  // Number of results for each row: 1 or 2.
+  // Number of results per row a_j: 1 or 2.
   int results() const { return results_; }
-  // Whether the program reads nothing but products, norms and offsets.
+  // Whether the program reads only products, norms and offsets.
   bool is_plain() const {
     return !uses_l1_distances_ && parts_->factors.empty() && form_count() == 0;
   }
@@ -90,7 +92,7 @@ class KernelProgram {
   }
 
  private:
-  // Shared: programs are copied freely.
+  // Shared, so that copies of a program are cheap.
   std::shared_ptr<const KernelProgramParts> parts_;
   std::shared_ptr<const std::vector<std::string>> table_;
   bool uses_products_ = true;

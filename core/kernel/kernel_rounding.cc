@@ -15,10 +15,10 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kGroups = 8;
-// Maximum number of groups of rows with nearly the same K(a, a).
+// Maximum number of ranges of K(a, a) that rows are grouped by.
 constexpr int kShareGroups = 48;
 
-// ⌊4·log₂ k⌋, without a function whose last digit depends on the machine.
+// Returns ⌊4·log₂ k⌋, without std::log2, whose last digit depends on the machine.
 int QuarterOctave(double k) {
   int exponent = 0;
   const double mantissa = std::frexp(k, &exponent) * 2;  // 1 … 2
@@ -35,7 +35,8 @@ KernelRounding::KernelRounding(const KernelProgram& program, int64_t columns, do
     : program_(program), columns_(columns), unit_(unit), of_shares_(of_shares) {
   const double chain = static_cast<double>(std::min<int64_t>(columns, kChainBlock));
   sum_ = std::max(4.0, 2 * std::sqrt(chain / 3));
-  // The smallest number of the type, divided by u: of float32 if u is float32's, else of float64.
+  // The least positive number of the type, divided by u. The type is float32 if u is large, else
+  // float64.
   if (of_shares) underflow_ = unit > 0x1p-50 ? 0x1p-149 / unit : 0x1p-1074 / unit;
 }
 
@@ -46,7 +47,7 @@ KernelRounding::KernelRounding(const KernelProgram& program, ConstMatrixView<dou
   std::vector<int64_t> order(static_cast<size_t>(rows.rows()));
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return norms[i] < norms[j]; });
-  // Without factors the group of the largest norm has the largest error.
+  // Without factors one group is enough: the row of the largest norm has the largest error.
   const int64_t groups = program.factors().empty() ? 1 : std::min<int64_t>(kGroups, rows.rows());
   for (int64_t g = 0; g < groups; ++g) {
     const auto at = [&](int64_t k) { return order.begin() + k * rows.rows() / groups; };
@@ -67,7 +68,7 @@ KernelRounding KernelRounding::OfShares(const KernelProgram& program, ConstMatri
     largest = std::max(largest, QuarterOctave(k));
   }
   const int width = (largest - least) / kShareGroups + 1;
-  // Also grouped by norm: the error of a row says nothing about rows of a very different norm.
+  // Groups by norm too, because a row far from all others would loosen the bound of its group.
   std::map<std::pair<int, int>, std::vector<int64_t>> members;
   for (int64_t j = 0; j < rows.rows(); ++j) {
     const int octaves = norms[j] > 0 ? std::ilogb(norms[j]) / 4 : std::numeric_limits<int>::min();
@@ -146,11 +147,11 @@ void KernelRounding::WidenFactors(const std::vector<RoundedValue>& factors, Grou
   }
 }
 
-// Operands of K(x, x): distances are 0, and squares have no cancellation.
+// Returns the operands of K(x, x). Distances are 0, and sums of squares have no cancellation.
 RoundedOperands KernelRounding::SelfOperands(const double* x, double squared_norm) const {
   RoundedOperands self;
   if (!program_.strings().empty()) {
-    // Exact, and rounded once.
+    // String values are exact before they are rounded once.
     for (int64_t m = 0; m < columns_; ++m) self.forms.push_back({x[m], x[m], 0, 1});
     return self;
   }
@@ -177,12 +178,12 @@ RoundedValue KernelRounding::SelfForm(const BilinearForm& form, const double* x,
   form.ApplyMagnitudes(x, magnitudes.data());
   double sum = 0;
   for (int64_t k = 0; k < columns_; ++k) sum += std::abs(x[k]) * magnitudes[k];
-  // A x is a sum, and its product with x is another.
+  // Each of two sums may underflow: A x, and the product of A x with x.
   const double lost = is_zero ? 0 : 2 * static_cast<double>(columns_) * underflow_;
   return {square, square, 2 * sum_ * sum + lost, 0};
 }
 
-// f_m(x) of each factor.
+// Returns f_m(x) with its error, for each factor m.
 std::vector<RoundedValue> KernelRounding::FactorsOf(const double* x, double squared_norm) const {
   std::vector<RoundedValue> factors;
   if (program_.factors().empty()) return factors;
@@ -210,13 +211,14 @@ RoundedOperands KernelRounding::PairOperands(const double* x, double squared_nor
   const double product = norm * group.norm;
   const double lost = static_cast<double>(columns_) * underflow_;
   pair.product = {-product, product, sum_ * product + lost, 0};
-  // Rows of very different lengths are far apart, where an rbf and its error are 0.
+  // Rows of different lengths are at least `near` apart. Where that is far, an rbf is 0, and so is
+  // its error.
   const double near = std::max({0.0, norm - group.norm, group.least_norm - norm});
   const double far = norm + group.norm;
   pair.squared_distance = {near * near, far * far,
                            sum_ / 2 * (squared_norm + group.norm * group.norm) + 2 * lost, 0};
   pair.l1_distance = {0, l1_norm + group.l1_norm, 0, sum_};
-  // Never negative, and at most √(k_m(x, x)·k_m(a, a)).
+  // A string kernel is never negative, and is at most √(k_m(x, x)·k_m(a, a)).
   for (size_t m = 0; m < program_.strings().size(); ++m) {
     pair.forms.push_back({0, std::sqrt(x[m]) * group.form_norms[m], 0, 1});
   }
@@ -255,7 +257,7 @@ double KernelRounding::ScaledOver(const double* x, double squared_norm, double s
                                   const Group& group) const {
   const RoundedValue value = CarryRounding(
       program_.ops(), PairOperands(x, squared_norm, l1_norm, factors, group), unit_, underflow_);
-  // Takes the roots separately: the product of two small numbers could underflow.
+  // Takes the roots separately, because the product of two small numbers could underflow.
   const double most =
       std::min(std::sqrt(std::max(0.0, self)) * std::sqrt(group.self), value.magnitude());
   return (value.absolute + value.relative * most) / std::sqrt(group.least_self);
@@ -274,8 +276,8 @@ double KernelRounding::ScaledOf(const double* x, double squared_norm, double sel
 
 double KernelRounding::LargestShare(ConstMatrixView<double> rows,
                                     const std::vector<double>& self) const {
-  // Groups of few rows are cheap to check. Larger groups that are far from all other rows count as
-  // close to each other as long as that gives a useful bound.
+  // The pairs of a small group are cheap to check, so a slightly loose bound is reason enough. The
+  // pairs of a large group are checked only if its bound says almost nothing.
   constexpr size_t kFewMembers = 64;
   constexpr double kLooseOfFew = 0x1p-44;
   constexpr double kLooseOfMany = 0x1p-13;
@@ -293,7 +295,7 @@ double KernelRounding::LargestShare(ConstMatrixView<double> rows,
         continue;
       }
       for (const int64_t j : group.members) {
-        if (j == i) continue;  // what K(x, x) errs by is SelfError
+        if (j == i) continue;  // SelfError bounds the error of K(x, x)
         worst = std::max(worst, ShareOfPair(rows.row(i), self[i], rows.row(j), self[j]));
       }
     }

@@ -1,6 +1,6 @@
-// Leaf kernels, of which expressions are composed. Each is described by one descriptor in a file of
-// core/kernel/leaf; leaf_kernels.cc lists them. The parser, the compiler, the mappings and the
-// documentation read the descriptors, and none of them knows a kernel by name.
+// Leaf kernels, of which expressions are composed. A descriptor holds everything about one leaf
+// kernel; core/kernel/leaf has a file for each, leaf_kernels.cc the list. The parser, the compiler,
+// the mappings and the documentation read descriptors, and none of them names a leaf kernel.
 #ifndef PHIMAP_CORE_KERNEL_LEAF_KERNEL_H_
 #define PHIMAP_CORE_KERNEL_LEAF_KERNEL_H_
 
@@ -29,30 +29,32 @@ struct AffinePower {
 };
 
 // The distribution of frequencies ω with E cos ω·(x − y) = K(x, y), for random Fourier features:
-// ω_jk = s_j·u_jk with independent numbers u and a scale s of each row j.
+// ω_jk = s_j·u_jk·f_k, with independent random numbers u, a scale s_j for each row j and a factor
+// f_k for each column k.
 struct FourierLaw {
-  // kNormal: u is standard normal, so that a row's direction is uniform. kCauchy: each u is Cauchy.
+  // kNormal: u is standard normal, so the direction of a row is uniform. kCauchy: u is Cauchy.
   enum class Numbers { kNormal, kCauchy };
   Numbers numbers = Numbers::kNormal;
-  // s_j, a function of the values, the seed and j alone.
+  // Returns s_j, which depends only on the values, the seed and j.
   double (*row_scale)(const ParameterValues& values, uint64_t seed, int64_t row) = nullptr;
-  // γ of the rbf that the kernel equals: frequencies are then normal, and there are bounds for all
-  // rows at once. Null if it is not an rbf.
+  // Returns γ if the kernel is an rbf. Frequencies are then normal, and there are bounds that hold
+  // for all rows at once. Null for other kernels.
   double (*rbf_gamma)(const ParameterValues& values) = nullptr;
-  // Factor f_k of the numbers of column k: ω_jk = s_j·u_jk·f_k. Null: 1.
+  // Returns the factor f_k of column k. Null: 1 for every column.
   double (*column_factor)(const ParameterValues& values, int64_t column) = nullptr;
-  // Random numbers for one s_j.
+  // Maximum number of random numbers for one s_j.
   int numbers_of_row = 0;
 };
 
 // A number of columns that does not fit a kernel.
 struct WrongColumns {
   int64_t expected = 0;
-  // "the matrix of bilinear is for rows of 3 numbers".
+  // The message, for example "the matrix of bilinear is for rows of 3 numbers".
   std::string text;
 };
 
-// Immutable, one for each kernel. Functions are pure; each null function has the stated meaning.
+// Descriptor of a leaf kernel. Immutable; one for each kernel. Functions are pure, and may be null
+// if their comment says what null means.
 struct LeafKernel {
   absl::string_view name;
   // The kernel as a formula, and in one line of words.
@@ -60,51 +62,51 @@ struct LeafKernel {
   absl::string_view line;
   absl::Span<const Parameter> parameters = {};
 
-  // Checks that the values are consistent; errors are ExpressionErrors about `call`. May change a
-  // default that depends on other values. Null: any values are.
+  // Returns OK, or an ExpressionError if the values do not fit together. `call` is the call in the
+  // text. May set a default that depends on other values. Null: all values fit together.
   absl::Status (*check)(const ParsedCall& call, ParameterValues& values) = nullptr;
-  // Emits operations that push K(x, a_j). A number that is still to be resolved is NaN.
+  // Emits operations that push K(x, a_j). Numbers that are not resolved yet are NaN.
   void (*compile)(const ParameterValues& values, KernelEmitter& emitter) = nullptr;
-  // Kind of rows that the kernel takes. Null: kNumbers.
+  // Returns the kind of rows that the kernel takes. Null: kNumbers.
   KernelDomain (*input)(const ParameterValues& values) = nullptr;
-  // Returns nullopt if the kernel takes rows of `columns` numbers. Null: it takes any number of
-  // columns.
+  // Returns nullopt if rows of `columns` numbers fit the kernel. Null: all rows fit.
   std::optional<WrongColumns> (*check_columns)(const ParameterValues& values,
                                                int64_t columns) = nullptr;
 
-  // Whether numbers of that column must be at least 0; kernel values are NaN for a negative one.
-  // Null: no column has to be.
+  // Whether numbers in `column` must be at least 0; kernel values are NaN if one is negative. Null:
+  // no column has this condition.
   bool (*needs_nonnegative)(const ParameterValues& values, int64_t column) = nullptr;
 
-  // "" for a positive semidefinite kernel, else the reason: "poly with coef0=-1 is not positive
-  // semidefinite; expected coef0 >= 0". Null: it always is.
+  // Returns "" for a positive semidefinite kernel, else the reason: "poly with coef0=-1 is not
+  // positive semidefinite; expected coef0 >= 0". Null: the kernel is always positive semidefinite,
+  // unless `is_definiteness_unknown`.
   std::string (*why_indefinite)(const ParameterValues& values) = nullptr;
-  // Whether its definiteness is unknown in general, so that builds measure it.
+  // Whether the kernel's definiteness is unknown in general; builds then measure it.
   bool is_definiteness_unknown = false;
-  // K(x, y) depends on x − y alone.
+  // Whether K(x, y) depends only on x − y.
   bool is_translation_invariant = false;
-  // The kernel's values jump where rows become equal.
+  // Whether the kernel's values jump where rows become equal.
   bool jumps_at_equal_rows = false;
   // Whether the kernel depends only on inner products and Euclidean distances, which random
-  // projections preserve. Null: it does not.
+  // projections preserve. Null: no.
   bool (*survives_projection)(const ParameterValues& values) = nullptr;
   // True for xᵀy itself; `affine_power` then describes it as (1·xᵀy + 0)¹.
   bool is_inner_product = false;
 
-  // A bound on the dimension of φ for rows of `columns` numbers. Null: none.
+  // Returns a bound on the dimension of φ for rows of `columns` numbers. Null: there is no bound.
   double (*dimension)(const ParameterValues& values, double columns) = nullptr;
-  // The polynomial that the kernel equals, before or after gamma is resolved. Null: it is not a
-  // polynomial.
+  // Returns the polynomial that the kernel equals, before or after gamma is resolved; nullopt if
+  // there is none. Null: never a polynomial.
   std::optional<AffinePower> (*affine_power)(const ParameterValues& values) = nullptr;
-  // Null: it has no random Fourier features.
+  // Null if the kernel has no random Fourier features.
   const FourierLaw* fourier = nullptr;
 };
 
-// All leaf kernels, in the order in which help lists them.
+// Returns all leaf kernels, in the order in which they are listed to people.
 absl::Span<const LeafKernel* const> LeafKernels();
 // Returns the leaf kernel of that name, or null.
 const LeafKernel* FindLeafKernel(absl::string_view name);
-// linear().
+// Returns the leaf kernel linear().
 const LeafKernel& LinearKernel();
 
 // Description of a kernel, or of an operation on kernels, for people.

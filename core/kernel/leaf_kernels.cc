@@ -1,11 +1,11 @@
-// The list of leaf kernels. To add one, write its file in core/kernel/leaf and add a line here.
+// The list of leaf kernels. To add one, add its file to core/kernel/leaf and a line here.
 #include <algorithm>
 
 #include "core/kernel/leaf_kernel.h"
 
 namespace phimap {
 
-// A line for each.
+// One line per kernel.
 // clang-format off
 #define PHIMAP_LEAF_KERNELS(X) \
   X(kLinearKernel) \

@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-// Returns the word that the call gives for `parameter`; empty if it gives none.
+// Returns the word that the call gives for `parameter`; empty if the call does not name it.
 absl::StatusOr<std::string> TakeName(const ParsedCall& call, absl::string_view parameter) {
   const CallArgument* const argument = call.Take(parameter);
   if (argument == nullptr) return std::string();

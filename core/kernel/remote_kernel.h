@@ -22,9 +22,9 @@ struct RemoteKernel {
   std::string kernel;
 
   // Parses `precomputed()` and `service(endpoint=NAME, kernel=NAME)`; kernel defaults to the
-  // endpoint's name. Returns nullopt for the text of any other kernel. INVALID_ARGUMENT
-  // (EXPRESSION_INVALID, metadata "column") for a malformed one, or one that is part of a larger
-  // expression: remote kernels cannot be composed.
+  // endpoint's name. Returns nullopt for a text that begins with any other kernel. INVALID_ARGUMENT
+  // (EXPRESSION_INVALID, metadata "column") if the text is malformed, or goes on after the call,
+  // because remote kernels cannot be composed.
   static absl::StatusOr<std::optional<RemoteKernel>> Parse(absl::string_view text);
   // Canonical text with every parameter.
   std::string ToText() const;

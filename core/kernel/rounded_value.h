@@ -1,4 +1,4 @@
-// Numbers with error bounds, which operations propagate.
+// Numbers with bounds on their errors, for rounding bounds that are carried through operations.
 #ifndef PHIMAP_CORE_KERNEL_ROUNDED_VALUE_H_
 #define PHIMAP_CORE_KERNEL_ROUNDED_VALUE_H_
 
@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// A number within low … high whose computed value is off by at most u·(absolute +
+// A number from `low` to `high`, whose computed value is off by at most u·(absolute +
 // relative·|number|), where u is the unit round-off.
 struct RoundedValue {
   double low = 0;
@@ -26,14 +26,14 @@ struct RoundedValue {
   static RoundedValue Between(double a, double b, double absolute, double relative) {
     return {std::min(a, b), std::max(a, b), absolute, relative};
   }
-  // A value without any bound on its error.
+  // A value ≥ 0 of which nothing else is known.
   static RoundedValue Unknown() {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     return {0, kInfinity, kInfinity, 0};
   }
 };
 
-// Operands of a program, like KernelOperands.
+// Operands of a program with their errors. Fields are as in KernelOperands.
 struct RoundedOperands {
   RoundedValue product;
   RoundedValue squared_distance;
@@ -43,14 +43,16 @@ struct RoundedOperands {
   std::vector<RoundedValue> factors;
 };
 
-// Type-dependent input of an operation's own rounding. `underflow` is the largest loss of a number
-// that is too small for the type, divided by u; 0 ignores it.
+// Properties of the float type that the rounding of an operation depends on. `unit`: u.
+// `underflow`: the largest loss of a number that is too small for the type, divided by u; 0 if
+// losses are not counted.
 struct RoundingUnit {
   double unit = 0;
   double underflow = 0;
 };
 
-// Error of a function that is exact to some ULP; kernel_evaluator.h has the numbers.
+// Relative error of a function that is accurate to some ULP, divided by u; kernel_evaluator.h has
+// the accuracies.
 inline constexpr double kFunctionRoundings = 4;
 
 inline RoundedValue RoundedSum(const RoundedValue& s, const RoundedValue& t) {

@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-// Space for n-grams that is reserved in advance. Most n-grams of a short string are different.
+// Maximum number of n-grams to reserve memory for. In a short string most n-grams are different.
 constexpr size_t kReserved = 4096;
 
 bool ContinuesCharacter(char c) { return (static_cast<uint8_t>(c) & 0xc0) == 0x80; }
@@ -40,7 +40,7 @@ std::string SpacedWords(absl::string_view text) {
 
 void NgramCounts::Count(absl::string_view text, StringUnit unit, int32_t n) {
   if (unit != StringUnit::kWord) return CountSpaced(text, unit, n);
-  counts_.clear();  // views into the words of before
+  counts_.clear();  // they are views into the old words_
   words_ = SpacedWords(text);
   CountSpaced(words_, unit, n);
 }
@@ -108,7 +108,7 @@ StringIndex::StringIndex(const std::vector<StringKernel>& kernels,
   if (words_alone) strings_ = {};
 }
 
-// Two passes: how many postings each n-gram has, then the postings.
+// Makes two passes: counts the postings of each n-gram, then stores them.
 void StringIndex::FillTable(Table& table) {
   if (table.unit == StringUnit::kWord) {
     for (const std::string& string : strings_) table.words.push_back(SpacedWords(string));
@@ -128,7 +128,7 @@ void StringIndex::FillTable(Table& table) {
   for (auto& [gram, place] : table.places) {
     const int32_t count = place.end;
     walked += static_cast<double>(count) * count;
-    place = {end, end};  // the end moves as postings come
+    place = {end, end};  // `end` moves as postings are stored
     end += count;
   }
   postings_per_byte_ += walked / bytes;
@@ -142,7 +142,7 @@ void StringIndex::FillTable(Table& table) {
   }
 }
 
-// Sums of integers below 2^53 are exact in any order, so the order of a hash map does not matter.
+// Sums of integers below 2^53 are exact in any order, so the order of the hash map does not matter.
 void StringIndex::Values(absl::string_view x, NgramCounts& scratch, double* const* out,
                          double* self) const {
   for (const Table& table : tables_) {

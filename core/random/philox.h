@@ -14,7 +14,7 @@ namespace phimap {
 using PhiloxKey = std::array<uint32_t, 2>;
 using PhiloxBlock = std::array<uint32_t, 4>;
 
-// For a fixed key a bijection of the 128-bit counters: no block comes twice.
+// Maps 128-bit counters to blocks. For a fixed key the map is a bijection, so no block repeats.
 PhiloxBlock Philox4x32(const PhiloxKey& key, const PhiloxBlock& counter);
 
 }  // namespace phimap

@@ -27,14 +27,14 @@ constexpr uint64_t kMantissaMask = (uint64_t{1} << 52) - 1;
 constexpr uint64_t kOneBits = uint64_t{1023} << 52;
 constexpr uint64_t kSqrtHalfMantissa = 0x6a09e667f3bcd;  // of √2, rounded down
 
-// 2^k for a normal result.
+// Returns 2^k, which must be a normal number.
 double PowerOfTwo(int k) { return std::bit_cast<double>(static_cast<uint64_t>(1023 + k) << 52); }
 
-// k·ln 2 + log(1 + f) + correction, for √½ ≤ 1 + f ≤ √2 (a little more is harmless).
+// Returns k·ln 2 + log(1 + f) + correction, for √½ ≤ 1 + f ≤ √2 (slightly more does no harm).
 //
-// With s = f/(2+f): log(1+f) = 2·atanh(s) = 2s + s·R, R = 2(s²/3 + s⁴/5 + …), and 2s = f − f²/2 +
-// s·f²/2, so that f, which is exact, carries the leading digits. s² ≤ 0.0295: the first term left
-// out of R, 2·s²²/23, is below 2^-59 of the result.
+// Let s = f/(2+f). Then log(1+f) = 2·atanh(s) = 2s + s·R, with R = 2(s²/3 + s⁴/5 + …), and 2s = f −
+// f²/2 + s·f²/2, so the leading digits come from f, which is exact. As s² ≤ 0.0295, the first
+// omitted term of R, 2·s²²/23, is below 2^-59 of the result.
 double LogNear(int k, double f, double correction) {
   const double s = f / (2.0 + f);
   const double t = s * s;
@@ -72,8 +72,8 @@ double Polynomial(const double (&coefficients)[N], double x) {
   return value;
 }
 
-// AS 241: numerators and denominators for |p − ½| ≤ 0.425 (A, B), for √(−log tail) ≤ 5 (C, D) and
-// beyond (E, F).
+// Coefficients of AS 241: numerators and denominators for |p − ½| ≤ 0.425 (A, B), and in the tails
+// for √(−log tail) ≤ 5 (C, D) and above 5 (E, F).
 constexpr double kA[] = {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
                          1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
                          3.3430575583588128105e4, 2.5090809287301226727e3};
@@ -116,20 +116,20 @@ double Exp(double x) {
   if (x != x) return x;
   if (x > 709.8) return kInfinity;
   if (x < -745.2) return 0.0;
-  // x = k·ln 2 + r, |r| ≤ 0.3466; the reduction's rounding is kept in `low` and subtracted last.
+  // x = k·ln 2 + r, |r| ≤ 0.3466. For accuracy `low`, the low part of k·ln 2, is subtracted last.
   const int k = static_cast<int>(x * kInverseLn2 + (x < 0 ? -0.5 : 0.5));
   const double high = x - k * kLn2High;
   const double low = k * kLn2Low;
   const double r = high - low;
-  // Taylor: the first term left out, r^14/14!, is below 2^-57. 1/n! is correctly rounded, n! being
-  // exact up to 18!.
+  // Taylor series: the first omitted term, r^14/14!, is below 2^-57. Each 1/n! is correctly
+  // rounded, because n! is exact up to 18!.
   constexpr double kInverseFactorials[] = {
       1.0 / 2,     1.0 / 6,      1.0 / 24,      1.0 / 120,      1.0 / 720,       1.0 / 5040,
       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
   const double tail = r * r * Polynomial(kInverseFactorials, r);
   const double value = 1.0 + (high - (low - tail));
-  // Two factors, for 2^1024 and 2^-1074 are not normal; the first product is exact, so only one
-  // rounding is added, and only where the result is subnormal.
+  // Multiplies by two factors, because 2^1024 and 2^-1074 are not normal numbers. The first product
+  // is exact, so only one rounding is added, and only if the result is subnormal.
   const int first = k / 2;
   return value * PowerOfTwo(first) * PowerOfTwo(k - first);
 }
@@ -146,8 +146,8 @@ double Log1p(double x) {
   if (x == kInfinity || x == 0) return x;
   if (x > -0.29 && x < 0.41) return LogNear(0, x, 0.0);
   const double sum = 1.0 + x;
-  // The part that the addition lost (exact, Dekker's fast two-sum), as a first-order correction of
-  // the logarithm.
+  // `lost` is the part that the addition lost (exact, Dekker's fast two-sum). It enters as a
+  // first-order correction of the logarithm.
   const double lost = x > 1 ? 1.0 - (sum - x) : x - (sum - 1.0);
   const Scaled scaled = Split(sum);
   return LogNear(scaled.k, scaled.m - 1.0, lost / sum);

@@ -7,7 +7,7 @@
 namespace phimap {
 namespace {
 
-// gcc and clang on every 64-bit target; __extension__ because ISO C++ has no such type.
+// gcc and clang have this type on every 64-bit target; __extension__ because ISO C++ does not.
 __extension__ using Uint128 = unsigned __int128;
 
 }  // namespace
@@ -28,9 +28,9 @@ double RandomStream::UniformOpen01(uint64_t index) const {
 
 uint64_t RandomStream::UniformBelow(uint64_t index, uint64_t n) const {
   PHIMAP_CHECK(n > 0);
-  // The product's high half is the number. Low halves below 2^64 mod n belong to the numbers that
-  // would come once too often; that remainder costs a division and is below n, so it is only
-  // computed when the low half is.
+  // The result is the high half of the product. Low halves below 2^64 mod n are rejected, because
+  // they belong to numbers that would occur once too often. The remainder costs a division and is
+  // below n, so it is computed only if the low half is below n.
   Uint128 product = static_cast<Uint128>(Bits64(index, 0)) * n;
   if (static_cast<uint64_t>(product) < n) [[unlikely]] {
     const uint64_t threshold = (0 - n) % n;

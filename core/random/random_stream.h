@@ -10,8 +10,7 @@
 //      failing.
 //
 // Layout:   key = seed; counter = (index/2 low, index/2 high, stream, attempt). A Philox block of
-//           128 bits serves two indices; attempt > 0 is reached by the rejections of UniformBelow
-//           alone.
+//           128 bits serves two indices. Only rejections in UniformBelow use attempt > 0.
 //
 // Example:
 //   RandomStream stream(seed, StreamId::kProjection);
@@ -34,16 +33,16 @@ enum class StreamId : uint32_t {
   kStartVectors = 7,         // where iterations (Lanczos, power) begin
   kSelfCheck = 8,            // made-up rows of the self-check
   kSignProjection = 9,       // the coins of a ±1 projection
-  kSparseProjection = 10,    // the dice of a sparse one
+  kSparseProjection = 10,    // the dice of a sparse projection
   kOrthonormalRows = 11,     // the normal numbers that are made orthonormal
   kFourierFrequencies = 12,  // the normal numbers that frequencies are made of
-  kFourierLengths = 13,      // those that the lengths of orthogonal frequencies are made of
-  kFourierPhases = 14,       // the phases of their phase form
+  kFourierLengths = 13,      // the normal numbers that make the lengths of orthogonal frequencies
+  kFourierPhases = 14,       // the phases of Fourier features in phase form
   kFourierCauchy = 15,       // the normal numbers whose ratios are the frequencies of a Laplacian
   kGramGaps = 16,            // which entries of a Gram matrix are kept when it is sparsified
-  kGramSigns = 17,           // the signs of one that is quantised
+  kGramSigns = 17,           // the signs of a Gram matrix that is quantised
   kExpansionRounding = 18,   // which weights of an expansion are kept when it is rounded
-  kInputSigns = 19,          // the coins of a projection that kernels are evaluated after
+  kInputSigns = 19,          // the coins of a projection that precedes the kernel
   kRandomPivots = 20,        // which rows rpcholesky proposes and accepts
   kTrainingOrder = 21,       // the order in which a learner looks at its rows
   kEvaluationSplit = 22,     // which labeled rows a learner is tested on
@@ -51,30 +50,31 @@ enum class StreamId : uint32_t {
   kSgdRows = 24,             // which row each step of stochastic gradient descent draws
   kRandomPivotFill = 25,     // the rows that rpcholesky adds when nothing is left to explain
   kLabRows = 26,             // the rows that experiments of the laboratory draw
-  kLabLabels = 27,           // the classes of those rows, and other coins of an experiment
+  kLabLabels = 27,           // the classes of kLabRows, and other coins of an experiment
   kLabOrder = 28,            // which rows an experiment takes, in which order
   kD2Seeds = 29,             // which rows greedy D² seeding draws as candidates
   kPositiveRows = 30,        // the normal numbers of positive features
-  kPositiveLengths = 31,     // those that the lengths of their orthogonal rows are made of
+  kPositiveLengths = 31,     // the normal numbers that make the lengths of their orthogonal rows
   kFourierScales = 32,       // the normal numbers that the scales of frequencies are made of
 };
 
-// Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs
-// about 20 ns, a normal 30.
+// Immutable, thread-safe, 16 bytes; cheap to copy. Every index 0 … 2^64−1 is valid. A number costs
+// about 20 ns, a normal number 30 ns.
 class RandomStream {
  public:
   RandomStream(uint64_t seed, StreamId stream) : seed_(seed), stream_(stream) {}
 
-  // 64 independent fair bits.
+  // Returns 64 independent fair bits.
   uint64_t Bits64(uint64_t index) const { return Bits64(index, 0); }
   // Uniform on the 2^52 midpoints (k + ½)·2^-52: never 0 or 1, symmetric about ½, and 1 − u is
   // exact.
   double UniformOpen01(uint64_t index) const;
-  // Uniform on 0 … n−1, without bias: Lemire's multiply and reject (ACM TOMACS 29, 2019). A
-  // rejection, of probability under n/2^64, draws the same index again with the next attempt
-  // counter, so other indices are untouched. REQUIRES n > 0.
+  // Returns a uniform number in 0 … n−1, without bias: Lemire's multiply and reject (ACM TOMACS 29,
+  // 2019). A rejection, of probability under n/2^64, draws the same index again with the next
+  // attempt counter, so other indices are unaffected. REQUIRES n > 0.
   uint64_t UniformBelow(uint64_t index, uint64_t n) const;
-  // Standard normal: NormalQuantile(UniformOpen01(index)). One index a number, |value| ≤ 8.21.
+  // Returns a standard normal number, NormalQuantile(UniformOpen01(index)), with |value| ≤ 8.21.
+  // Uses one index.
   double Normal(uint64_t index) const;
 
  private:

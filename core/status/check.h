@@ -1,12 +1,12 @@
-// CHECK: for our own bugs. A condition that can be false because of a caller's input or of the
-// world is a Status instead.
+// CHECK is for bugs of phimap itself. A condition that a caller's input or the environment can make
+// false returns a Status instead.
 #ifndef PHIMAP_CORE_STATUS_CHECK_H_
 #define PHIMAP_CORE_STATUS_CHECK_H_
 
 #include <cstdio>
 #include <cstdlib>
 
-// Aborts with the condition and its place when it is false; active in every build type.
+// If the condition is false, prints it with file and line, and aborts. Active in every build type.
 #define PHIMAP_CHECK(condition)                                                          \
   do {                                                                                   \
     if (!(condition)) [[unlikely]] {                                                     \

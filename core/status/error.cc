@@ -15,9 +15,9 @@ namespace {
 
 constexpr char kPayloadUrl[] = "phimap/error-detail";
 
-// Fields, each as "length:bytes": reason, field, retry delay, then key and value in turn. Values
-// quote what callers sent, so no byte can serve as a separator. Statuses never leave the process in
-// this form, so it needs no version.
+// Encodes reason, field, retry delay, then each key and its value, each as "length:bytes". Values
+// quote what callers sent, so no byte can serve as a separator. The form needs no version, because
+// statuses never leave the process in it.
 std::string Encode(const ErrorDetail& detail) {
   std::string out;
   const auto append = [&](absl::string_view part) {
@@ -88,7 +88,7 @@ absl::Status WithField(const absl::Status& status, absl::string_view field) {
 
 namespace {
 
-// Length in bytes of a UTF-8 character that begins with `first`; 0: none does.
+// Returns the length in bytes of a UTF-8 character that begins with `first`; 0 if none does.
 size_t Utf8Length(unsigned char first) {
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return 2;
@@ -121,7 +121,7 @@ bool IsUtf8(absl::string_view text) {
 std::string Excerpt(absl::string_view text) {
   constexpr size_t kShown = 100;
   size_t end = std::min(text.size(), kShown);
-  // Not within a character: what is left must be UTF-8 as the whole was.
+  // Does not cut within a character, so that UTF-8 text stays UTF-8.
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
     --end;
   }

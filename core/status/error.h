@@ -1,11 +1,11 @@
 // Errors that teach: a canonical code, a message for people, and the same facts in machine-readable
-// form, carried as a payload of absl::Status so that the rpc edge can turn them into typed details
+// form. The facts are a payload of absl::Status, which the RPC layer turns into typed details
 // without parsing text.
 //
 // Example:
 //   return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH",
-//   "examples.dense.columns",
-//                    "expected 16 columns, got 15", {{"expected", "16"}, {"actual", "15"}});
+//                    "examples.dense.columns", "expected 16 columns, got 15",
+//                    {{"expected", "16"}, {"actual", "15"}});
 #ifndef PHIMAP_CORE_STATUS_ERROR_H_
 #define PHIMAP_CORE_STATUS_ERROR_H_
 
@@ -21,24 +21,24 @@ namespace phimap {
 
 // The machine-readable part of an error.
 struct ErrorDetail {
-  // UPPER_SNAKE_CASE, the thing before its state: ALIAS_NOT_FOUND. Stable.
+  // Name in UPPER_SNAKE_CASE, the thing before its state: ALIAS_NOT_FOUND. Stable.
   std::string reason;
-  // Path of the field from the request's root, rows and columns counted from 0; empty if no field
-  // is at fault.
+  // Path of the field from the request's root, with rows and columns counted from 0. Empty if no
+  // field is at fault.
   std::string field;
-  // Numbers of the message: "expected", "actual", "limit", "row", "column" …
+  // Values from the message: "expected", "actual", "limit", "row", "column" …
   std::map<std::string, std::string> metadata;
-  // When a client may try again; 0 means the error does not pass by waiting.
+  // Time after which a client may retry; 0 if waiting does not help.
   int64_t retry_delay_ms = 0;
 };
 
-// A status with `detail` attached. The message becomes "field: message" when a field is named.
-// REQUIRES: code is not OK.
+// Returns a status with an ErrorDetail attached. If `field` is not empty, the message becomes
+// "field: message". REQUIRES: code is not OK.
 absl::Status MakeError(absl::StatusCode code, absl::string_view reason, absl::string_view field,
                        absl::string_view message, std::map<std::string, std::string> metadata = {},
                        int64_t retry_delay_ms = 0);
 
-// The detail that MakeError attached; nullopt for any other status.
+// Returns the detail that MakeError attached; nullopt for any other status.
 std::optional<ErrorDetail> DetailOf(const absl::Status& status);
 
 // Puts `prefix` before the error's field ("spec." + "landmarks"); an error without a field is

@@ -1,4 +1,4 @@
-// Early return of errors across modules that speak absl::Status.
+// Macros that return early if an absl::Status or absl::StatusOr is an error.
 #ifndef PHIMAP_CORE_STATUS_STATUS_MACROS_H_
 #define PHIMAP_CORE_STATUS_STATUS_MACROS_H_
 

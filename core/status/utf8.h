@@ -1,4 +1,4 @@
-// Texts as sequences of characters.
+// Reads UTF-8 text character by character.
 #ifndef PHIMAP_CORE_STATUS_UTF8_H_
 #define PHIMAP_CORE_STATUS_UTF8_H_
 
@@ -8,15 +8,15 @@
 
 namespace phimap {
 
-// Over every code point.
+// Stands for "not a character"; larger than every code point.
 inline constexpr uint32_t kNoCharacter = 0xffffffff;
 
-// Takes one character off the front and returns its code point; kNoCharacter for an invalid one:
-// longer than it must be, half of a pair for UTF-16, over U+10FFFF, or cut. REQUIRES:
-// !text.empty().
+// Removes the first character from `text` and returns its code point. Returns kNoCharacter if it is
+// invalid: a wrong byte, longer than necessary, a surrogate of UTF-16, over U+10FFFF, or cut off;
+// `text` may then be unchanged. REQUIRES: !text.empty().
 uint32_t TakeUtf8Character(absl::string_view& text);
 
-// Whether a text is characters throughout (RFC 3629). Pure; linear.
+// Whether `text` is valid UTF-8 (RFC 3629). Pure; linear time.
 bool IsUtf8(absl::string_view text);
 
 }  // namespace phimap

@@ -8,14 +8,14 @@
 namespace phimap {
 namespace {
 
-// The kernel's struct sched_attr, whose header clashes with the C library's.
+// Linux's struct sched_attr, whose header clashes with the C library's.
 struct Attributes {
   uint32_t size_bytes = sizeof(Attributes);
   uint32_t policy = 0;
   uint64_t flags = 0;
   int32_t niceness = 0;
   uint32_t priority = 0;
-  uint64_t runtime_ns = 0;  // of an ordinary thread: its slice
+  uint64_t runtime_ns = 0;  // the slice of an ordinary thread
   uint64_t deadline_ns = 0;
   uint64_t period_ns = 0;
 };

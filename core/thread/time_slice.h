@@ -1,4 +1,4 @@
-// Shortens the time until a thread that wakes up runs while others have the cores.
+// Makes a thread that wakes up run sooner while other threads occupy the cores.
 #ifndef PHIMAP_CORE_THREAD_TIME_SLICE_H_
 #define PHIMAP_CORE_THREAD_TIME_SLICE_H_
 
@@ -6,17 +6,17 @@
 
 namespace phimap {
 
-// For threads that others wait for.
+// Time slice for threads that others wait for.
 inline constexpr absl::Duration kShortTimeSlice = absl::Microseconds(100);
 
-// Asks Linux for another time slice of the calling thread, from 0.1 to 100 ms. Since 6.6 its
-// scheduler lets a running thread use up its slice before it looks at threads that woke up
-// meanwhile, unless they asked for a shorter slice (since 6.12); with few cores and timer ticks of
-// 4 ms a thread would wait for several. Needs no privilege. Older kernels ignore it, and only
-// latency depends on it, so a refusal is not an error.
+// Requests a time slice of 0.1 to 100 ms for the calling thread. Since Linux 6.6, the scheduler
+// lets a running thread use up its slice before it considers threads that woke up meanwhile. Since
+// 6.12, a woken thread with a shorter slice need not wait for that; with few cores and timer ticks
+// of 4 ms, this saves milliseconds. Needs no privilege. Failures are ignored, because older kernels
+// lack the feature and only latency depends on it.
 void RequestTimeSlice(absl::Duration slice);
 
-// Time slice of the calling thread; zero if the kernel does not say.
+// Returns the time slice of the calling thread; zero if Linux does not report it.
 absl::Duration TimeSlice();
 
 }  // namespace phimap

@@ -13,8 +13,8 @@ bool Given(const ParameterValues& values, absl::string_view name) {
   return values.Knows(name) && values.Has(name);
 }
 
-// A sum over the columns `columns`, or over as many columns as there are `scales`. `power`: a scale
-// s gives the weight 1/s^power.
+// Returns the sum over `columns`, or over as many columns as there are `scales`. A scale s gives
+// its column the weight 1/s^power.
 ColumnSum SumOver(ColumnTerm term, int power, const ParameterValues& values) {
   ColumnSum sum{.term = term};
   if (Given(values, "columns")) {

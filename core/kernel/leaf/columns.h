@@ -1,6 +1,6 @@
-// The parameters `columns` and `scales`, which kernels of rows of numbers share: the columns that a
-// kernel uses, and the unit of each. A kernel with neither reads products and distances of whole
-// rows; otherwise it reads column sums.
+// The parameters `columns` and `scales`, which kernels on rows of numbers share: the columns that a
+// kernel reads, and a length scale for each of them. If neither is given, products and distances
+// are those of whole rows; otherwise they are column sums.
 #ifndef PHIMAP_CORE_KERNEL_LEAF_COLUMNS_H_
 #define PHIMAP_CORE_KERNEL_LEAF_COLUMNS_H_
 
@@ -30,31 +30,33 @@ inline constexpr Parameter kScalesParameter = {
     .unit = "units of the inputs",
     .line = "a length for each column that it is on, by which differences are divided"};
 
-// Whether the kernel is evaluated on whole rows, without selection or scaling of columns.
+// Whether the kernel reads whole rows, without scales.
 bool IsOfWholeRows(const ParameterValues& values);
 
-// LeafKernel::check of kernels with these parameters: there must be as many scales as columns, and
-// gamma may not come from the data, because that would be the gamma of whole rows.
+// LeafKernel::check of kernels with these parameters. There must be as many scales as columns, and
+// gamma must not come from the data, because such a gamma is for whole rows.
 absl::Status CheckColumnChoice(const ParsedCall& call, ParameterValues& values);
-// As CheckColumnChoice; gamma defaults to `gamma` if scales are given.
+// Like CheckColumnChoice, but first sets gamma to `gamma` if the call gives scales and no gamma.
 absl::Status CheckScales(const ParsedCall& call, double gamma, ParameterValues& values);
-// LeafKernel::check_columns of `name`.
+// LeafKernel::check_columns of the kernel `name`.
 std::optional<WrongColumns> CheckColumnsOfChoice(absl::string_view name,
                                                  const ParameterValues& values, int64_t columns);
 
-// Operations that push xᵀy, ‖x − y‖² and ‖x − y‖₁ over the chosen columns, each difference divided
-// by its scale.
+// Return operations that push xᵀy, ‖x − y‖² and ‖x − y‖₁ over the columns, with each difference
+// divided by its scale.
 KernelOp ProductOp(const ParameterValues& values, KernelEmitter& emitter);
 KernelOp SquaredDistanceOp(const ParameterValues& values, KernelEmitter& emitter);
 KernelOp AbsoluteDistanceOp(const ParameterValues& values, KernelEmitter& emitter);
-// Σ g(x_k, y_k) over the columns.
+// Returns an operation that pushes Σ g(x_k, y_k) over the columns.
 KernelOp ColumnSumOp(ColumnTerm term, const ParameterValues& values, KernelEmitter& emitter);
 
-// LeafKernel::survives_projection and ::dimension for kernels with these parameters.
+// LeafKernel::survives_projection (true on whole rows) and LeafKernel::dimension (the number of
+// columns) of kernels that share them.
 bool SurvivesOnWholeRows(const ParameterValues& values);
 double CountColumns(const ParameterValues& values, double columns);
 
-// Whether the kernel uses that column. Serves as LeafKernel::needs_nonnegative.
+// Whether the kernel reads `column`. Serves as LeafKernel::needs_nonnegative of kernels of
+// nonnegative numbers.
 bool IsOnColumn(const ParameterValues& values, int64_t column);
 // FourierLaw::column_factor: 1/scale for a column that the kernel uses, 0 for others.
 double ColumnFactor(const ParameterValues& values, int64_t column);

@@ -14,7 +14,7 @@ void CompileLaplacian(const ParameterValues& values, KernelEmitter& emitter) {
   emitter.Emit({.code = KernelOpCode::kExp});
 }
 
-// The entries of ω follow a Cauchy law of scale γ.
+// Each number of ω is Cauchy with scale γ.
 constexpr FourierLaw kLaplacianLaw = {
     .numbers = FourierLaw::Numbers::kCauchy,
     .row_scale = [](const ParameterValues& values, uint64_t,

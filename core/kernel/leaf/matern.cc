@@ -24,7 +24,7 @@ constexpr Parameter kMaternParameters[] = {
     kColumnsParameter,
 };
 
-// 2ν.
+// Returns 2ν.
 int32_t OrderOf(const ParameterValues& values) {
   return static_cast<int32_t>(2 * values.Number("nu"));
 }
@@ -43,7 +43,8 @@ void CompileMatern(const ParameterValues& values, KernelEmitter& emitter) {
   emitter.Emit({.code = KernelOpCode::kMatern, .n = OrderOf(values)});
 }
 
-// ω = z/(ℓ√(u/2ν)), z normal and u the sum of the squares of 2ν normal numbers: Student's t.
+// Returns the scale of ω = z/(ℓ√(u/2ν)), where z is normal and u is the sum of the squares of 2ν
+// normal numbers, so that ω has Student's t distribution.
 double FrequencyScale(const ParameterValues& values, uint64_t seed, int64_t row) {
   const RandomStream normals(seed, StreamId::kFourierScales);
   const int32_t order = OrderOf(values);

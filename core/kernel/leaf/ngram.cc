@@ -1,4 +1,4 @@
-// The two kernels of strings, which differ only in their measure of the common n-grams
+// The two string kernels, which differ only in what they compute from the n-grams
 // (string_kernel.h).
 #include "core/kernel/leaf_kernel.h"
 

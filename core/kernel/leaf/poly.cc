@@ -38,14 +38,15 @@ std::string WhyPolyIsIndefinite(const ParameterValues& values) {
   };
   const double gamma = values.Number("gamma");
   const double coef0 = values.Number("coef0");
-  // (−γxᵀy)^q of an even q is (γxᵀy)^q.
+  // For even q, (−γxᵀy)^q equals (γxᵀy)^q.
   const bool even = coef0 == 0 && values.Integer("degree") % 2 == 0;
   if (gamma < 0 && !even) return because("gamma", gamma);
   if (coef0 < 0) return because("coef0", coef0);
   return "";
 }
 
-// Monomials of `columns` variables of degree q, or of all degrees up to q.
+// Returns the number of monomials of degree q (of degrees up to q if coef0 is not 0) in the columns
+// that the kernel reads.
 double DimensionOfPoly(const ParameterValues& values, double columns) {
   constexpr double kLargest = 0x1p40;
   const double taken = CountColumns(values, columns);

@@ -31,7 +31,7 @@ absl::Status CheckWeight(const ParsedCall& call, ParameterValues& values) {
   return ExpressionError(call.column(), "weight needs one of norm_power, gaussian and constant");
 }
 
-// Appends the power p/2 of ‖x‖², without a root if p is even.
+// Appends operations that raise ‖x‖² to the power p/2, without a root if p is even.
 void AppendNormPower(int32_t p, std::vector<KernelOp>& ops) {
   const int32_t power = std::abs(p);
   if (power % 2 == 1) ops.push_back({.code = KernelOpCode::kSquareRoot});

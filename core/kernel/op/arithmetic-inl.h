@@ -7,7 +7,7 @@
 namespace phimap {
 
 inline RoundedValue RoundedAffine(const RoundedValue& t, double a, double b) {
-  // R|t| ≤ R(|at + b| + |b|)/|a|.
+  // A relative error R of t becomes R|at| ≤ R(|at + b| + |b|).
   return RoundedValue::Between(a * t.low + b, a * t.high + b,
                                std::abs(a) * t.absolute + t.relative * std::abs(b), t.relative + 1);
 }

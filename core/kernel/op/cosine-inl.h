@@ -6,7 +6,7 @@
 
 namespace phimap {
 
-// The slope is 1. No leaf kernel compiles to these operations.
+// The slope is at most 1. No kernel compiles to these operations.
 struct CosineFacts : UnaryFacts {
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit&) {
     return {-1, 1, t.error() + kFunctionRoundings, 0};
@@ -40,8 +40,8 @@ HWY_BEFORE_NAMESPACE();
 namespace phimap {
 namespace HWY_NAMESPACE {
 
-// Highway reduces arguments up to 39,000; beyond that there are no correct digits, and the result
-// is NaN.
+// Highway reduces arguments up to 39,000. Beyond that no digit would be correct, so the result is
+// NaN.
 template <bool kSine, class D, class V = hn::Vec<D>>
 HWY_INLINE V Trigonometric(D d, V t) {
   using T = hn::TFromD<D>;

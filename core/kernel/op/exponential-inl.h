@@ -21,9 +21,9 @@ struct OpFacts<KernelOpCode::kExp> : UnaryFacts {
     }
     const double growth = std::expm1(in.unit * error) / in.unit;
     if (in.unit * error < 1) {
-      value.relative = std::hypot(value.relative, growth);  // independent of each other
+      value.relative = std::hypot(value.relative, growth);  // the two are independent
     } else {
-      value.absolute += value.high / in.unit;  // nothing is left of the digits, but it stays below
+      value.absolute += value.high / in.unit;  // no digit is correct, but the value is bounded
     }
     return value;
   }
@@ -46,11 +46,11 @@ HWY_BEFORE_NAMESPACE();
 namespace phimap {
 namespace HWY_NAMESPACE {
 
-// exp of float32, a function of arithmetic 1, within 1 ULP: 2^q · (1 + r + r²·P(r)) for t = q·ln 2
-// + r with |r| ≤ ln 2 / 2; the minimax P leaves 3.1e-9. Half the operations of Highway's, because
-// 2^q is one addition to the exponent: results below 2^-126 are 0 from t = -87 on, which is off
-// by 1.7e-38.
-// kInRange: |t| is known to be at most kExponential32Range, and the same bits take fewer
+// Computes exp of float32 within 1 ULP: 2^q · (1 + r + r²·P(r)) for t = q·ln 2 + r with |r| ≤ ln 2
+// / 2. The minimax polynomial P leaves an error of 3.1e-9. The function is part of arithmetic 1.
+// It takes half the operations of Highway's Exp, because 2^q is one addition to the exponent. In
+// return, results for t < -87 are 0, which is off by at most 1.7e-38.
+// kInRange: |t| is known to be at most kExponential32Range. The bits are the same, with fewer
 // operations.
 constexpr float kExponential32Range = 87;
 

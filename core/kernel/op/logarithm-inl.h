@@ -9,7 +9,7 @@ namespace phimap {
 template <>
 struct OpFacts<KernelOpCode::kLogOnePlus> : UnaryFacts {
   static constexpr absl::string_view kName = "log_one_plus";
-  // Its slope is 1/(1 + t), and t/(1 + t) at most log(1 + t).
+  // The slope is 1/(1 + t), and t/(1 + t) is at most log(1 + t).
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit&) {
     const double low = std::max(0.0, t.low);
     return {std::log1p(low), std::log1p(std::max(low, t.high)), t.absolute / (1 + low),

@@ -1,9 +1,9 @@
-// Matérn functions of half-integer order n/2 of a root: with r = √t
+// Matérn functions of half-integer order n/2 of a root. With r = √t:
 //   n = 1   e^{−r}
 //   n = 3   (1 + r)·e^{−r}
 //   n = 5   (1 + r + r²/3)·e^{−r}
-// One operation and not several, because the last two are smooth at 0 where the root is not: what t
-// errs by costs half of it or a sixth, not its root.
+// Each is one operation and not several, because the last two are smooth at t = 0, where the root
+// is not: an error of t changes them by a half or a sixth of it, not by its root.
 #ifndef PHIMAP_CORE_KERNEL_OP_MATERN_FACTS_
 #define PHIMAP_CORE_KERNEL_OP_MATERN_FACTS_
 
@@ -23,7 +23,7 @@ struct OpFacts<KernelOpCode::kMatern> : UnaryFacts {
     if (n == 1) return std::exp(-r);
     return (n == 3 ? 1 + r : 1 + r + r * r / 3) * std::exp(-r);
   }
-  // r·|f'(r)|, the cost of a relative error of r. It rises up to `peak` and falls beyond it.
+  // Returns r·|f'(r)|, the effect of a relative error of r. It rises up to `peak` and then falls.
   static double CostAt(int32_t n, double r) {
     if (n == 1) return r * std::exp(-r);
     return (n == 3 ? r * r : r * r * (1 + r) / 3) * std::exp(-r);
@@ -32,8 +32,8 @@ struct OpFacts<KernelOpCode::kMatern> : UnaryFacts {
     const double peak = n == 1 ? 1.0 : n == 3 ? 2.0 : 1 + std::sqrt(3.0);
     return CostAt(n, high < peak ? high : std::max(low, peak));
   }
-  // |df/dt| decreases; t ≥ low². For n = 1 it is infinite at 0, where f is off by the root of the
-  // error.
+  // The effect of an error of t, for t ≥ low². |df/dt| falls, so it is largest at low². For n = 1
+  // it is infinite at 0, where f is off by the root of the error.
   static double CostOfAbsolute(int32_t n, double low, double absolute, double unit) {
     if (absolute == 0) return 0;
     const double root = std::sqrt(absolute / unit);
@@ -80,7 +80,7 @@ struct OpBody<KernelOpCode::kMatern> {
     if (op.n == 1) return decay;
     V polynomial = hn::Add(r, hn::Set(d, T{1}));
     if (op.n == 5) polynomial = hn::MulAdd(t, hn::Set(d, static_cast<T>(1.0 / 3)), polynomial);
-    // Infinity times 0 is 0 here.
+    // Infinity times 0 counts as 0 here.
     return hn::IfThenElse(hn::Eq(decay, hn::Zero(d)), decay, hn::Mul(polynomial, decay));
   }
 };

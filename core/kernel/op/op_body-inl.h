@@ -1,5 +1,5 @@
-// Computation of an operation: OpBody<code>, which the operation's file specialises, compiled once
-// for each vector target.
+// The computation of an operation: OpBody<code>, which the operation's file specialises. It is
+// compiled once for each vector target.
 #if defined(PHIMAP_CORE_KERNEL_OP_OP_BODY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PHIMAP_CORE_KERNEL_OP_OP_BODY_INL_H_
 #undef PHIMAP_CORE_KERNEL_OP_OP_BODY_INL_H_
@@ -18,14 +18,14 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Number of elements that an operation processes before the next operation, so that the stack stays
-// in the first-level cache.
+// Elements that an operation processes before the next operation runs. They are so few that the
+// stack stays in the first-level cache.
 constexpr int64_t kChunk = 64;
 
-// An operation has one of
+// Each operation has the function of its arity:
 //   kPush     template <typename T>
 //             static void Push(const KernelOp&, const KernelOperands<T>&, int64_t begin, T* top);
-//             writes kChunk elements, those from `begin` on of the operands
+//             writes kChunk elements of the operands, from `begin` on
 //   kUnary    template <class D, class V> static V Apply(D, const KernelOp&, V t);
 //   kBinary   template <class V> static V Apply(V t, V u);
 //   kPair     template <class D, class V> static V Apply(D, const KernelOp&, V t, V& second);

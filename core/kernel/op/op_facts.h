@@ -1,5 +1,5 @@
-// Properties of an operation other than its vector body: OpFacts<code>, which the operation's file
-// specialises. An operation without facts or without a body does not compile.
+// Properties of an operation, apart from its vector body: OpFacts<code>, which the operation's file
+// specialises. An operation without facts, or without a body, does not compile.
 #ifndef PHIMAP_CORE_KERNEL_OP_OP_FACTS_H_
 #define PHIMAP_CORE_KERNEL_OP_OP_FACTS_H_
 
@@ -11,13 +11,13 @@ namespace phimap {
 
 // Effect on the stack.
 enum class OpArity {
-  kPush,    // one more
-  kUnary,   // another in place of the uppermost
-  kBinary,  // one in place of two
-  kPair,    // two in place of one
+  kPush,    // pushes a value
+  kUnary,   // replaces the top value
+  kBinary,  // replaces the top two values by one
+  kPair,    // replaces the top value by two
 };
 
-// Operands beside the stack.
+// What an operation reads besides the stack.
 enum class OpReads {
   kNothing,
   kProduct,
@@ -30,7 +30,7 @@ enum class OpReads {
   kFactor,
 };
 
-// In addition, an operation of each arity has
+// Besides these, an operation of each arity has
 //   static constexpr absl::string_view kName;
 //   Round: the error of the result, given the arguments' errors:
 //     kPush           static const RoundedValue& Round(const KernelOp&, const RoundedOperands&);
@@ -41,7 +41,7 @@ struct AnyOpFacts {
   static constexpr OpReads kReads = OpReads::kNothing;
   // Cost of an element relative to a third of an rbf, which has three operations.
   static constexpr double kThirdsOfRbf = 1;
-  // Returns what is wrong with its parameters, which are finite; "" if nothing.
+  // Returns what is wrong with the operation's parameters, which are finite, or "".
   static absl::string_view WhyInvalid(const KernelOp&) { return ""; }
 };
 struct PushFacts : AnyOpFacts {

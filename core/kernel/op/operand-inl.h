@@ -1,4 +1,4 @@
-// Operations that push operands of a pair of rows.
+// Operations that push the operands of a pair of rows.
 #ifndef PHIMAP_CORE_KERNEL_OP_OPERAND_FACTS_
 #define PHIMAP_CORE_KERNEL_OP_OPERAND_FACTS_
 
@@ -98,7 +98,7 @@ namespace HWY_NAMESPACE {
 
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V SquaredDistance(D d, V x_norm, V row_norm, V product) {
-  // 2·product is exact, so the bits are the same with and without fused multiply-add.
+  // 2·product is exact, so the difference is rounded once, with or without fused multiply-add.
   const auto two = hn::Set(d, hn::TFromD<D>{2});
   return hn::Max(hn::Zero(d), hn::NegMulAdd(two, product, hn::Add(x_norm, row_norm)));
 }

@@ -9,8 +9,7 @@ namespace phimap {
 template <>
 struct OpFacts<KernelOpCode::kIsZero> : UnaryFacts {
   static constexpr absl::string_view kName = "is_zero";
-  // Equal rows give exactly 0. The bound ignores different rows whose distance was lost in
-  // rounding.
+  // Equal rows give exactly 0. The bound ignores different rows whose distance is rounded to 0.
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit&) {
     return {t.low == 0 && t.high == 0 ? 1.0 : 0.0, t.low <= 0 && t.high >= 0 ? 1.0 : 0.0, 0, 0};
   }
@@ -33,7 +32,7 @@ template <>
 struct OpFacts<KernelOpCode::kInverse> : UnaryFacts {
   static constexpr absl::string_view kName = "inverse";
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit& in) {
-    // If the error is as large as the number, nothing is known of its inverse.
+    // If the error can be half of the number, nothing is known of its inverse.
     const bool is_lost = in.underflow > 0 && !(in.unit * t.absolute < t.low / 2);
     if (is_lost || !(t.low > 0)) return RoundedValue::Unknown();
     return {1 / t.high, 1 / t.low, 0, t.relative + t.absolute / t.low + 1};

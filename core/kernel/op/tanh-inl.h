@@ -9,7 +9,7 @@ namespace phimap {
 template <>
 struct OpFacts<KernelOpCode::kTanh> : UnaryFacts {
   static constexpr absl::string_view kName = "tanh";
-  // Its slope is at most 1, and t·tanh'(t)/tanh(t) too.
+  // The slope is at most 1, and so is t·tanh'(t)/tanh(t).
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit&) {
     return {std::tanh(t.low), std::tanh(t.high), t.absolute, t.relative + kFunctionRoundings};
   }
