@@ -1,4 +1,4 @@
-// Decides which failed calls are made again, and when.
+// Decides which failed calls are retried, and when.
 #ifndef PHIMAP_CLIENT_CPP_RETRY_DELAY_H_
 #define PHIMAP_CLIENT_CPP_RETRY_DELAY_H_
 
@@ -13,31 +13,33 @@ namespace phimap::client {
 
 // Effect of a call on the server.
 enum class CallEffect {
-  // Nothing, or the same however often it is made: it may be made again whenever that can help.
+  // The call changes nothing, or is idempotent: it may be retried whenever that can help.
   kNone,
-  // A change, which may be made again only if the first attempt was certainly not begun: between
-  // two attempts another client may have changed the same thing, and the second would undo that.
+  // The call changes something. It may be retried only if the server certainly did not begin it:
+  // between two attempts another client may have changed the same thing, and a retry would undo
+  // that.
   kChange,
 };
 
-// Attempts at most while no server has answered: one that never spoke is more likely the wrong one
-// than one that restarts, and the user waits for being told so.
+// Maximum number of attempts while no server has answered. A server that never answered is more
+// likely the wrong server than one that restarts, and the user should learn that soon.
 inline constexpr int kAttemptsToBegin = 5;
 
-// True if the server reports that it did not begin the call: UNAVAILABLE with the reason
+// Returns true if the server reports that it did not begin the call: UNAVAILABLE with the reason
 // SERVER_SHUTTING_DOWN or REVISION_NOT_REACHED.
 bool WasNotBegun(const absl::Status& status);
 
-// Time that the server asks to wait before another attempt; nullopt if none can help or none is
-// safe. With kNone: UNAVAILABLE, a broken connection, and a refusal with a delay; with kChange:
-// only a call that was not begun.
+// Returns the time that the server asks to wait before a retry, 0 if it names none; nullopt if a
+// retry cannot help or is not safe. Retries with kNone: UNAVAILABLE, a broken connection, and
+// RESOURCE_EXHAUSTED with a delay. Retries with kChange: only calls that were not begun.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status, CallEffect effect);
 
-// Makes a unary call until it succeeds, fails for good, has been made min(policy.max_attempts,
-// kAttemptsToBegin) times, or until the next attempt would come after `deadline`; returns the last
-// attempt's status. Waits on this thread: the policy's backoff, spread by a fifth so that the
-// clients of a server that restarts do not come back together, or longer if the server asks for it.
-// A call that was refused for its revision (revision_memory.h) is made again at once.
+// Calls `attempt` until it succeeds or fails for good, up to min(policy.max_attempts,
+// kAttemptsToBegin) times. Stops early if the next attempt would start after `deadline`. Returns
+// the last attempt's status. Between attempts, sleeps on this thread for the policy's backoff, or
+// longer if the server asks for it. The backoff varies randomly by a fifth, so that the clients of
+// a restarted server do not all return at once. A call that was refused because of its revision
+// (revision_memory.h) is retried at once, but only once.
 absl::Status CallWithRetries(const RetryPolicy& policy, CallEffect effect, absl::Time deadline,
                              const std::function<absl::Status()>& attempt);
 

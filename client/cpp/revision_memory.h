@@ -1,6 +1,6 @@
-// The revisions of names that a client knows: servers that share a store report them, and calls ask
-// for as much. After a change every server shows it, and nothing older, to this client. Includes
-// gRPC: for .cc files only.
+// Remembers the newest revision that a client has seen. Servers that share a store report their
+// revision, and each call asks for at least the remembered one. So after a change, no server shows
+// this client an older state. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 #define PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 
@@ -16,16 +16,16 @@
 
 namespace phimap::client {
 
-// Thread-safe. Costs a call nothing before the first change.
+// Thread-safe. Adds no cost to calls before the first change.
 class RevisionMemory {
  public:
-  // Has a call that is about to be made ask for the newest revision that was told. Returns its
-  // epoch, for Note; "" if there is none to ask for.
+  // Makes the call of `context`, which has not started, ask for the newest known revision. Returns
+  // the epoch of that revision, to be passed to Note; "" if no revision is known.
   std::string AddTo(grpc::ClientContext& context) const;
-  // After a call that asked for a revision of the epoch `asked`: learns the revision that its
-  // trailing metadata tell. In one epoch the larger number wins; another epoch wins unless it is
-  // `asked`, which was forgotten or replaced while the call was under way. A revision of another
-  // history is forgotten.
+  // Learns the revision in the trailing metadata of a finished call. `asked` is what AddTo returned
+  // for the call. Within an epoch the larger number wins. Another epoch replaces the known one,
+  // unless it is `asked`: that epoch was forgotten or replaced while the call was under way. If the
+  // server refused the call because its revision is of another history, Note forgets that revision.
   void Note(const grpc::ClientContext& context, const absl::Status& status,
             absl::string_view asked);
 
@@ -38,8 +38,9 @@ class RevisionMemory {
   int64_t number_ = 0;
 };
 
-// Whether the server refused the call because of a revision from before a failover or a restored
-// backup. Such a call was not begun, and Note has forgotten the revision: it can be made again.
+// Returns true if the server refused the call because its revision is from before a failover or a
+// restored backup. The server did not begin the call, and Note has forgotten the revision, so the
+// call can be retried.
 bool IsOfAnotherHistory(const absl::Status& status);
 
 }  // namespace phimap::client

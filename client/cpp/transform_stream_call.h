@@ -1,4 +1,4 @@
-// One TransformStream with its retries. Includes gRPC: for .cc files only.
+// A TransformStream call with its retries. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_TRANSFORM_STREAM_CALL_H_
 #define PHIMAP_CLIENT_CPP_TRANSFORM_STREAM_CALL_H_
 
@@ -18,16 +18,17 @@
 
 namespace phimap::client {
 
-// The caller's thread reads the source and puts requests into a window. A second thread runs one
-// stream after the other until all are answered: it reads the answers and feeds the sink, while a
-// third, one for each stream, sends the requests of the window. The caller's thread waits while
-// `window` requests are unanswered, so memory is bounded by the window even if the sink is slow.
+// Implements Client::TransformStream. The caller's thread reads the source and puts requests into a
+// window. A second thread opens one stream after the other until all requests are answered; it
+// reads the answers and calls the sink. A third thread, one per stream, sends the requests of the
+// window. The caller's thread blocks while `window` requests are unanswered, so the window bounds
+// memory even if the sink is slow.
 //
-// A request stays in the window until it is answered. A stream that breaks is opened again and
-// begins with the first request without an answer, on the version that answered before, by its
-// number and digest: a transform changes nothing, so this is always safe. A refusal with a retry
-// delay is treated alike. Each answer starts the count of attempts again. The source is not
-// interrupted by a retry, so it may be a pipe.
+// A request stays in the window until it is answered. A stream that breaks is reopened and starts
+// with the first unanswered request, on the version that answered before, by its number and digest.
+// This is always safe, since a transform changes nothing. A refusal with a retry delay is handled
+// the same way. Each answer resets the count of attempts. A retry does not interrupt the source, so
+// the source may be a pipe.
 //
 // Used once, by one thread.
 class TransformStreamCall {
@@ -48,40 +49,46 @@ class TransformStreamCall {
     int32_t rows;
     std::shared_ptr<v1::TransformStreamRequest> message;
   };
-  // End of one stream.
+  // How one stream ended.
   struct Outcome {
     absl::Status status;
-    // The error is the sink's or of our own making: another attempt cannot help.
+    // True if another attempt cannot help: the sink failed, the server's answers are wrong, or the
+    // call was abandoned.
     bool final = false;
   };
 
-  // The caller's thread. Fills the window until the source ends; its error, if any.
+  // Runs on the caller's thread. Fills the window until the source ends. Returns the source's
+  // error, if any.
   absl::Status ReadSource();
-  // Waits for capacity in the window and returns the limits of the next request; 0 rows if no more
-  // are wanted.
+  // Blocks until the window has capacity. Returns the limits of the next request, with 0 rows if no
+  // more rows are wanted.
   BlockLimits WaitForRoom();
   BlockLimits LimitsOfRequest() const;
 
-  // The second thread. Streams until all rows are answered, or as long as it helps.
+  // Runs on the second thread. Opens streams until all rows are answered or another attempt cannot
+  // help.
   absl::Status RunStreams();
-  // False if nothing is left to be sent.
+  // Blocks until the window has a request. Returns false if there is nothing left to send.
   bool WaitForRequest();
   Outcome RunStream();
-  // If the pinned number was refused with this error, asks for the digest from now on.
+  // If `error` means that the version's number is gone or has another digest, replaces the number
+  // in reference_ by the digest and returns true.
   bool LookElsewhere(const absl::Status& error);
-  // True if a further stream may help and its time has come.
+  // Waits for the time of the next attempt. Returns false if another attempt cannot help, is not
+  // allowed, or the call was abandoned.
   bool WaitToRetry(const Outcome& outcome);
-  // Reads all answers. On an error of the sink or a wrong answer it cancels the stream and reads on
+  // Reads all answers. On an error of the sink or a wrong answer, cancels the stream and reads it
   // to its end.
   absl::Status Receive(Stream& stream, grpc::ClientContext& context);
   absl::Status HandleAnswer(v1::TransformStreamResponse answer);
 
-  // The third thread. Sends the present and future contents of the window, until the stream ends.
+  // Runs on the third thread. Sends the requests of the window, also those added later, until the
+  // stream ends.
   void Send(Stream& stream);
-  // The next request of this stream; null if there is none left.
+  // Blocks until this stream has a request to send, and returns it; null if there is none left.
   std::shared_ptr<const v1::TransformStreamRequest> NextToSend();
 
-  // No further stream is opened, and the one that is open ends.
+  // Cancels the open stream and prevents further ones.
   void Abandon();
 
   v1::TransformService::StubInterface& stub_;
@@ -99,26 +106,26 @@ class TransformStreamCall {
   bool source_ended_ = false;
   bool stream_ended_ = false;
   bool abandoned_ = false;
-  // No stream will be opened any more.
+  // True once RunStreams has returned: no further stream will be opened.
   bool over_ = false;
-  // Requests without an answer, in their order; the first sent_ of them were sent on the open
-  // stream.
+  // Unanswered requests, in order; the first sent_ of them were sent on the open stream.
   std::deque<Request> window_;
   size_t sent_ = 0;
   bool first_of_stream_ = true;
-  // Reference for the next stream: once a version has answered, that version.
+  // Reference for the next stream. Once a version has answered, it names that version.
   std::string reference_;
   std::string digest_;
   // 0 if the columns have no names.
   const uint64_t column_names_hash_;
-  // State of the stream that is open.
+  // Context of the open stream; null if none is open.
   grpc::ClientContext* context_ = nullptr;
-  // Size of a row of features, 0 until the first answer.
+  // Bytes of one row of features; 0 until the first answer.
   int64_t feature_row_bytes_ = 0;
-  // Streams since the last answer. The second thread's, as is the result until it has ended.
+  // Number of the current attempt, counted from 1 after each answer. This and the following members
+  // are used only by the second thread until it has ended.
   int attempt_ = 1;
-  // Whether a revision of another history was forgotten since the last answer. Without that
-  // revision no server can refuse again.
+  // Whether a revision of another history was forgotten since the last answer. A call without a
+  // revision cannot be refused for the same reason again.
   bool forgot_ = false;
   TransformStreamResult result_;
 };

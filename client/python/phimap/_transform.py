@@ -1,6 +1,8 @@
-"""One transform over a stream, as decisions: what to send next, what an answer means, whether to try again.
+"""The decisions of one transform over a stream: what to send next, what an answer means, whether to
+retry.
 
-The clients, synchronous and not, do the input and output; everything that can be wrong in it is here, once.
+The synchronous and asynchronous clients do the input and output. The logic that could go wrong is
+here, once.
 """
 from __future__ import annotations
 
@@ -20,19 +22,20 @@ from phimap.errors import Aborted, Error, FailedPrecondition, Internal, InvalidA
 from phimap.errors import moved_by
 from phimap.v1 import mapping_pb2 as mapping_pb
 
-# A request and its answer aim at this size, which hides the cost of a message and keeps a window of them small.
+# Target size of a request and of its answer: large enough to hide the cost per message, small
+# enough that a window of messages needs little memory.
 MESSAGE_BYTES = 1 << 20
 # Largest request for one Transform call, without a stream.
 UNARY_BYTES = 4 << 20
-# Sent before the width of the features is known: few enough that even 65,536 doubles a row stay under a quarter of the
-# message limit.
+# Rows of the first request, sent before the number of features is known: few enough that even
+# 65,536 doubles per row stay under a quarter of the message limit.
 FIRST_ROWS = 16
 DEFAULT_WINDOW = 8
 
 
 class Widths:
-    """How wide the features of a reference were when it was last used: a guess, to choose the size of messages by.
-    Thread-safe: each step is one of the interpreter's."""
+    """The width of the features of each reference when it was last used: an estimate for choosing
+    the size of messages. Thread-safe: each step is atomic in the interpreter."""
 
     def __init__(self) -> None:
         self._row_bytes: dict[str, int] = {}
@@ -45,7 +48,8 @@ class Widths:
             self._row_bytes[reference] = features.shape[1] * features.itemsize
 
     def fit_one_call(self, target: Target, block: Block) -> bool:
-        """Whether the rows and, as far as is known, their features go into one message each."""
+        """Returns True if the rows and, as far as is known, their features fit into one message
+        each."""
         row_bytes = self._row_bytes.get(target.reference)
         rows = FIRST_ROWS if row_bytes is None else min(UNARY_BYTES // row_bytes, _wire.MAX_ROWS_PER_MESSAGE)
         return block.rows <= rows and block.fitting(0, UNARY_BYTES) >= block.rows
@@ -53,12 +57,13 @@ class Widths:
 
 @dataclass(frozen=True)
 class Target:
-    """A resolved pin: what a call asks for, and what it may get."""
+    """What a call asks for once its reference is resolved to a pin, and the digest that the answer
+    must have."""
 
     asked: str
     reference: str
     expected_digest: str
-    # Whether the answer's last column are to be the residuals.
+    # Whether the residuals are requested, as the last column of the answer.
     residual: bool = False
 
     @staticmethod
@@ -72,16 +77,18 @@ class Target:
         return Target(reference, pinned, expected_digest or digest, residual)
 
     def elsewhere(self, error: Error) -> Target | None:
-        """The target that names the version by its digest, if its number was refused with this error; else None."""
+        """Returns the target that names the version by its digest if its number was refused with
+        `error`, else None."""
         found = elsewhere(self.reference, self.expected_digest, error)
         return Target(self.asked, found, self.expected_digest, self.residual) if found else None
 
 
 class TransformSession:
-    """The rows of one transform on their way.
+    """The state of one transform over all its streams.
 
-    A broken stream is opened again and goes on at the first request without an answer, on the version that answered
-    before: a transform changes nothing, so this is always safe. So is what was refused with a retry time.
+    A broken stream is reopened and continues with the first unanswered request, on the version that
+    answered before. This is always safe, since a transform changes nothing. A refusal with a retry
+    delay is handled the same way.
     """
 
     def __init__(self, target: Target, retries: Retries, feature_row_bytes: int | None,
@@ -94,17 +101,18 @@ class TransformSession:
         self._unanswered: collections.deque[Block] = collections.deque()
         self._ended = False
         self._rows_done = 0
-        # Answers of the stream that is open now.
+        # Number of answers received on the open stream.
         self._answered_here = 0
         self._first_request = True
         self._version: mapping_pb.VersionRef | None = None
-        # Why the version was asked for by its digest, if it was.
+        # The error because of which the version was requested by its digest, if it was.
         self._refused: Error | None = None
-        # The version's columns, once it has refused others.
+        # The version's column names, once it has refused rows for their names.
         self._names: tuple[str, ...] | None = None
 
     def room(self) -> Room | None:
-        """How much the next request may hold; None while the window is full or the input has ended."""
+        """Returns how much the next request may hold; None while the window is full or the input
+        has ended."""
         known = self._feature_row_bytes is not None or self._rows_per_request is not None
         if self._ended or len(self._unanswered) >= (self._window if known else 1):
             return None
@@ -121,31 +129,33 @@ class TransformSession:
         return self._serialized(block)
 
     def wants_names_after(self, error: Error) -> str | None:
-        """The version whose columns' names `arrange` is to be told, as it has refused others; None after any other error."""
+        """Returns the reference of the version if it refused the rows for their column names; the
+        caller then passes the version's names to `arrange`. Returns None after any other error."""
         return self._target.reference if refused_for_names(error) and self._names is None else None
 
     def arrange(self, names: tuple[str, ...]) -> None:
-        """Rows that wait for an answer, and all that come, are put in the order of `names`, which are the version's.
-        InvalidArgument, with both lists, if theirs are others."""
+        """Puts the columns of unanswered and later rows in the order of `names`, the version's
+        column names. InvalidArgument, with both lists, if the rows have other names."""
         self._names = names
         for i, block in enumerate(self._unanswered):
             self._unanswered[i] = in_order(block, names, self._target.reference)
 
     def end(self) -> None:
-        """There are no more rows."""
+        """Notes that there are no more rows."""
         self._ended = True
 
     def finished(self) -> bool:
         return self._ended and not self._unanswered
 
     def again(self) -> list[bytes]:
-        """The messages with which a reopened stream starts: the unanswered blocks."""
+        """Returns the messages with which a reopened stream starts: the unanswered blocks."""
         self._first_request = True
         self._answered_here = 0
         return [self._serialized(block) for block in self._unanswered]
 
     def take(self, answer: bytes | None) -> tuple[np.ndarray[Any, Any], mapping_pb.VersionRef]:
-        """The features of the first request without an answer, and the version of all; None is the end of the stream."""
+        """Returns the features of the first unanswered request, and the version of all. An answer
+        of None is the end of the stream."""
         if answer is None:
             raise Internal(f"the server ended the stream and left {len(self._unanswered)} requests unanswered")
         block = self._unanswered[0]
@@ -163,17 +173,18 @@ class TransformSession:
         return features, self._version
 
     def wait_after(self, error: Error) -> float:
-        """Seconds to wait before the stream is opened again. Raises the error if it is not."""
+        """Returns the seconds to wait before the stream is reopened. Raises the error if it is not
+        reopened."""
         error = self._in_input(error)
         found = self._target.elsewhere(error)
         if found is not None:
-            # Nothing was mapped by another version: the digest names what was asked for.
+            # No row is mapped by another version, because the digest names the requested one.
             self._refused = explained(error, self._target)
             self._target = found
             return 0.0
         wait = self._retries.wait_after(error)
         if wait is None:
-            # The digest is not there either: what is to be known is why the number was refused.
+            # No version has the digest either, so raise the reason why the number was refused.
             if self._refused is not None and nowhere(error):
                 raise self._refused
             raise explained(error, self._target)
@@ -186,8 +197,8 @@ class TransformSession:
                                        target.residual)
 
     def _in_input(self, error: Error) -> Error:
-        """An error of a stream counts rows from its request's first, and requests from the stream's first; users know
-        their input only."""
+        """Returns the error with its row counted in the input, which users know. The server counts
+        rows within a request, and requests within the stream."""
         number = error.metadata.get("request", "")
         index = int(number) - self._answered_here if number.isdecimal() else 0
         between = sum(block.rows for block in list(self._unanswered)[:max(index, 0)])
@@ -202,7 +213,8 @@ def check_stream_options(window: int, rows_per_request: int | None) -> None:
 
 
 class Gathered:
-    """All features of a stream as one array, allocated when their width is known; one block of all rows is that array."""
+    """Collects all features of a stream in one array, allocated when their width is known. If one
+    block has all rows, that block is the array."""
 
     def __init__(self, row_count: int | None) -> None:
         self._row_count = row_count
@@ -229,13 +241,14 @@ class Gathered:
 
 
 def needs_stream(error: Error, target: Target) -> bool:
-    """Whether a refused call is to be made as a stream: for its size, or since its session looks for the version
-    elsewhere, or puts columns in order."""
+    """Returns True if a refused call should be made as a stream: because of its size, or because
+    TransformSession can request the version by its digest or rearrange the columns."""
     return too_large(error) or refused_for_names(error) or target.elsewhere(error) is not None
 
 
 def too_large(error: Error) -> bool:
-    """Whether a request, or its answer, is over the message limit: of the client's own, gRPC gives no reason."""
+    """Returns True if a request or its answer exceeds the message limit. If it is the client's own
+    limit, gRPC gives no reason."""
     return error.reason == "MESSAGE_TOO_LARGE" or (isinstance(error, ResourceExhausted) and not error.reason)
 
 
@@ -244,7 +257,8 @@ def no_rows() -> InvalidArgument:
 
 
 def explained(error: Error, target: Target) -> Error:
-    """An error about a version that the user did not name says why it was asked for."""
+    """Returns `error`. If it is about a version that the user did not name, adds a note that says
+    why that version was requested."""
     if isinstance(error, NotFound) and target.asked != target.reference:
         error.add_note(f"{target.asked!r} is pinned to {target.reference}, which it meant when this client first used it; "
                        f"unpin({target.asked!r}) forgets that.")

@@ -1,4 +1,4 @@
-"""Kernels by scikit-learn's names, as the server's text."""
+"""Converts scikit-learn's names of kernels to the server's text."""
 from __future__ import annotations
 
 import difflib
@@ -6,13 +6,13 @@ from typing import Any
 
 from phimap.sklearn._parameters import word
 
-# scikit-learn's names of kernels, and their parameters. Others are ignored, as Nystroem ignores them: a grid may hold
-# several kernels.
+# scikit-learn's names of kernels, with the parameters of each. Other parameters are ignored, as in
+# Nystroem, because a grid may have several kernels.
 _NAMED = {"rbf": ("gamma",), "laplacian": ("gamma",), "poly": ("degree", "gamma", "coef0"),
           "polynomial": ("degree", "gamma", "coef0"), "sigmoid": ("gamma", "coef0"), "linear": (), "cosine": ()}
 _DEFAULTS = {"degree": 3, "coef0": 1}
 _NOT_HERE = {"chi2": "chi2_kernel", "additive_chi2": "additive_chi2_kernel"}
-# Nystroem's word, and the server's.
+# The name in Nystroem, and the server's text.
 _PRECOMPUTED = ("precomputed", "precomputed()")
 
 
@@ -21,17 +21,17 @@ def is_precomputed(kernel: Any) -> bool:
 
 
 def kernel_text(kernel: Any, parameters: dict[str, Any], columns: int) -> Any:
-    """`kernel` as the server has it, for rows of as many columns.
+    """Returns `kernel` as the server's text, for rows of `columns` columns.
 
-    A name of scikit-learn's means what it means there: gamma=None is 1/columns, degree 3, coef0 1. Any other text is the
-    server's, and holds its parameters itself: ValueError if `parameters` say something too.
+    A scikit-learn name has scikit-learn's defaults: gamma=1/columns, degree=3, coef0=1. Any other
+    text is the server's and contains its parameters: ValueError if any of `parameters` is set too.
     """
     said = {name: value for name, value in parameters.items() if value is not None}
     if callable(kernel) or is_precomputed(kernel):
         _refuse(said, kernel, "its values come from you, and nothing here can change them")
         return "precomputed()"
     if not isinstance(kernel, str):
-        return kernel  # refused where it would be sent
+        return kernel  # the client refuses it before it is sent
     if kernel in _NOT_HERE:
         raise ValueError(f"kernel={kernel!r} is none of phimap's; kernel=sklearn.metrics.pairwise.{_NOT_HERE[kernel]} has its "
                          "values computed here and sent")
