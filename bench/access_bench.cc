@@ -1,7 +1,8 @@
-// Measures the cost of authenticating a call: the dispatcher's work on the head of a call on a
-// server that requires tokens and counts its callers, less that on a server that does neither.
+// Measures the cost of authenticating a call: the dispatcher's work on the head of a call at a
+// server that requires tokens and counts its callers, minus the same work at a server that does
+// neither.
 //
-// Not part of bench/run: it stands beside a limit, 1 µs, and no other system.
+// Not part of bench/run: this compares with a limit of 1 µs, not with another system.
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -29,22 +30,22 @@ namespace {
 constexpr double kLimitUs = 1.0;
 constexpr char kMethod[] = "phimap.v1.TransformService/Transform";
 
-// A kind of client, at a server of some kind.
+// A kind of client, and the access control of the server that it calls.
 struct Client {
   const char* name;
-  // Sent as "authorization", unless it is empty.
+  // Value of the "authorization" header; not sent if empty.
   std::string authorization;
   const AccessControl* access;
   bool admitted = true;
 };
 
-// Token files, removed at the end.
+// A folder of token files, removed by the destructor.
 class TokenFolder {
  public:
   TokenFolder() { PHIMAP_CHECK(mkdtemp(path_.data()) != nullptr); }
   ~TokenFolder() { std::filesystem::remove_all(path_); }
 
-  // Access control of a server whose file has `first` and further tokens.
+  // Returns the access control of a server whose file has `tokens` tokens, the first being `first`.
   AccessControl Access(const std::string& first, int tokens) {
     const std::string path = absl::StrCat(path_, "/", tokens, "-", first.size());
     std::ofstream file(path);
@@ -62,7 +63,7 @@ class TokenFolder {
   std::string path_ = (std::filesystem::temp_directory_path() / "access_bench.XXXXXX").string();
 };
 
-// Head of a request as gRPC's client sends it.
+// Returns the head of a request as gRPC's client sends it.
 RequestHead HeadOf(const Client& client) {
   RequestHead head;
   head.Add(":method", "POST");
@@ -77,7 +78,8 @@ RequestHead HeadOf(const Client& client) {
   return head;
 }
 
-// Asks, as Dispatcher::OnRequest does, who calls and how many of their calls are under way.
+// Does what Dispatcher::OnRequest does: checks who calls, and how many of the caller's calls are
+// under way.
 void Ask(const Client& client, const RequestHead& head, CallerShares& callers) {
   if (client.access->open()) return;
   Caller caller;

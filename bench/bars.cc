@@ -13,7 +13,8 @@ using google::protobuf::Struct;
 using Number = std::optional<double>;
 
 constexpr double kMiB = 1 << 20;
-// Beside the queue, what a server under overload may take more than an idle one.
+// Memory, besides the queue, that a server under overload may use in addition to that of an idle
+// one.
 constexpr double kOverloadRoomMiB = 64;
 
 Number Ratio(Number over, Number under) {
@@ -31,7 +32,7 @@ bool Is(const Struct& entry, const std::string& mapping, double d) {
   return TextAt(entry, "mapping") == mapping && NumberAt(entry, "d") == d;
 }
 
-// The worst of `value` over the entries for which it is defined.
+// Returns the worst `value` of the entries that have one.
 Number Worst(const std::vector<Struct>& entries, bool at_most,
              const std::function<Number(const Struct&)>& value) {
   Number worst;
@@ -148,7 +149,7 @@ void AddManyCallersBars(const RunResults& results, std::vector<Bar>& bars) {
   }
 }
 
-// Adds the extra cost of ModelInfer over Transform, each pair of a round by itself.
+// Adds the cost of ModelInfer relative to Transform, compared within each round.
 void AddInferenceBars(const RunResults& results, std::vector<Bar>& bars) {
   constexpr double kLimit = 1.05;
   const std::pair<const char*, const char*> loads[] = {{"16x1", "one row, 16 callers"},
@@ -198,7 +199,7 @@ void AddIdleAndBulkBars(const RunResults& results, std::vector<Bar>& bars) {
                   results.Median("bulk-2048-f2", "server - engine us"), "us"});
 }
 
-// Nobody's requests are read in such a gap.
+// Adds the longest gap between two polls, in which the server reads no requests.
 void AddGapBar(const RunResults& results, std::vector<Bar>& bars) {
   Number longest;
   for (const std::string& scenario : results.Scenarios("")) {

@@ -1,4 +1,4 @@
-// Phimap's promised speeds, each beside the measurement of a run.
+// The speeds that phimap promises, each with the measurement of a run.
 #ifndef PHIMAP_BENCH_BARS_H_
 #define PHIMAP_BENCH_BARS_H_
 
@@ -12,18 +12,18 @@ namespace phimap::bench {
 
 struct Bar {
   std::string what;
-  // "<=" or ">=".
+  // True if `limit` is an upper limit, false if it is a lower limit.
   bool at_most = true;
   // Both in `unit`; nullopt if the run has not measured it.
   std::optional<double> limit;
   std::optional<double> measured;
   std::string unit;
 
-  // nullopt if it cannot be said.
+  // Returns whether the limit is met; nullopt if the limit or the measurement is missing.
   std::optional<bool> Met() const;
 };
 
-// All bars, in the order of the layers from the engine outwards. Pure.
+// Returns all bars, in the order of the layers from the engine outwards. Pure.
 std::vector<Bar> Bars(const RunResults& results);
 
 }  // namespace phimap::bench

@@ -24,7 +24,8 @@ BenchNumbers MakeNumbers(const BenchMapping& mapping, std::mt19937_64& random) {
   BenchNumbers numbers;
   numbers.landmarks = NormalMatrix<float>(mapping.landmarks, mapping.inputs, 1, random);
   if (mapping.w == WKind::kNone) return numbers;
-  // Divided by the length of the sums, so that features stay of the size of kernel values.
+  // Scaled down by the root of the number of landmarks, so that features are about as large as
+  // kernel values.
   const double scale = 1 / std::sqrt(static_cast<double>(mapping.landmarks));
   numbers.w = NormalMatrix<float>(mapping.landmarks, mapping.outputs, scale, random);
   if (mapping.w == WKind::kTriangular) {
@@ -57,7 +58,7 @@ KernelProgram ProgramOf(const BenchMapping& mapping) {
 Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers) {
   ServingStages<float> stages;
   ProductFeatures<float> features{numbers.landmarks.Clone(), ProgramOf(mapping), {}};
-  // Phases of 0: they are added all the same.
+  // The phases are 0, but the engine still adds them.
   if (mapping.elementwise == Elementwise::kCos) {
     features.offsets.assign(static_cast<size_t>(mapping.landmarks), 0.0f);
   }

@@ -1,4 +1,4 @@
-// The mappings that are timed, with random numbers in them: time does not depend on the numbers.
+// The mappings that are timed. Their numbers are random, since the time does not depend on them.
 #ifndef PHIMAP_BENCH_BENCH_PLANS_H_
 #define PHIMAP_BENCH_BENCH_PLANS_H_
 
@@ -13,10 +13,10 @@ namespace phimap::bench {
 
 enum class WKind { kNone, kTriangular, kDense };
 
-// Function applied to a product.
+// Function that is applied to each product.
 enum class Elementwise { kNone, kRbf, kCos };
 
-// `landmarks` rows, an rbf kernel or a cosine, W.
+// A mapping: `landmarks` rows, an elementwise function of the products with them, and W.
 struct BenchMapping {
   std::string name;
   int64_t inputs = 0;
@@ -29,8 +29,8 @@ struct BenchMapping {
   double gamma() const { return 1.0 / static_cast<double>(inputs); }
 };
 
-// F1, F2 and F3 of d landmarks, F3 to d/8 outputs; and RFF, d cosines of products with frequencies,
-// and JL, d products.
+// Returns F1, F2 and F3 with d landmarks, of which F3 has d/8 outputs; RFF, d cosines of products
+// with frequencies; and JL, d products.
 std::vector<BenchMapping> MappingsOf(int64_t inputs, int64_t d);
 
 // The numbers of a mapping, in float32 and dense.
@@ -41,7 +41,7 @@ struct BenchNumbers {
 
 BenchNumbers MakeNumbers(const BenchMapping& mapping, std::mt19937_64& random);
 Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers);
-// The triangle of w as plans store it, row after row.
+// Returns the triangle of w as plans store it, row after row.
 TriangularProjection<float> PackedTriangle(const Matrix<float>& w);
 
 }  // namespace phimap::bench

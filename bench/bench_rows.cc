@@ -1,5 +1,5 @@
-// Writes rows of independent standard normal numbers to standard output as npy: what the versions
-// of bench/run are built from.
+// Writes rows of independent standard normal numbers to standard output as npy. bench/run builds
+// its versions from them.
 //
 //   bench_rows ROWS COLUMNS
 #include <cstdint>

@@ -15,7 +15,7 @@ char* openblas_get_corename(void);
 namespace phimap::bench {
 namespace {
 
-// Above it no library goes row by row.
+// For more rows than this, no library would go row by row.
 constexpr int64_t kFewRows = 4;
 
 bool RowByRow(BlasWay way) { return way == BlasWay::kGemv || way == BlasWay::kTrmv; }

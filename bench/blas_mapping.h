@@ -1,4 +1,4 @@
-// Mappings by OpenBLAS in float32, as one would write them without an engine of one's own.
+// Mappings that use OpenBLAS in float32, as one would write them without a special engine.
 #ifndef PHIMAP_BENCH_BLAS_MAPPING_H_
 #define PHIMAP_BENCH_BLAS_MAPPING_H_
 
@@ -11,7 +11,7 @@
 
 namespace phimap::bench {
 
-// Routines to use. All share the vectorized elementwise part.
+// The OpenBLAS routines to use. All ways share the vectorized elementwise part.
 enum class BlasWay {
   kGemm,  // sgemm, sgemm
   kTrmm,  // sgemm, strmm: half the multiplications of a triangle
@@ -21,24 +21,25 @@ enum class BlasWay {
 
 std::string BlasWayName(BlasWay way);
 
-// Sensible ways: triangular routines for a triangle, row by row for few rows.
+// Returns the sensible ways: triangular routines only for a triangle, row by row only for few rows.
 std::vector<BlasWay> BlasWaysFor(const BenchMapping& mapping, int64_t rows);
 
 // One thread's working memory for up to `rows` rows.
 class BlasMapping {
  public:
-  // `numbers` outlives it.
+  // `mapping` and `numbers` must outlive this object.
   BlasMapping(const BenchMapping& mapping, const BenchNumbers& numbers, int64_t rows);
 
-  // Features of x, rows × inputs, as the constructor said; returns them, rows × outputs.
+  // Returns the features, rows × outputs, of x, which is rows × inputs with the sizes of the
+  // constructor.
   const float* Transform(BlasWay way, const Matrix<float>& x);
-  // The projection alone, of z, rows × landmarks. Triangular routines work in place: they get a
-  // copy, which is timed with them.
+  // Computes only the projection of z, rows × landmarks. Triangular routines work in place, so they
+  // get a copy, and the time includes copying.
   void Project(BlasWay way, const Matrix<float>& z);
 
  private:
   void Products(BlasWay way, const Matrix<float>& x);
-  // From z to y_, or in place if `way` is triangular and z is z_.
+  // Projects z to y_, or in place if `way` is triangular, when z must be z_.
   void Apply(BlasWay way, const Matrix<float>& z, int64_t rows);
 
   const BenchMapping& mapping_;
@@ -48,7 +49,8 @@ class BlasMapping {
   Matrix<float> y_;
 };
 
-// Holds OpenBLAS to one thread, and the name of the core it chose its routines for.
+// UseOneThread limits OpenBLAS to one thread. BlasCore returns the name of the core for which
+// OpenBLAS chose its routines.
 void UseOneThread();
 std::string BlasCore();
 

@@ -1,6 +1,7 @@
-// Measures a build of F2 from the pool to the plan, beside the work that it cannot avoid (the Gram
-// matrix, and LAPACK's dpstrf and dtrtri called directly) and beside its peer, scikit-learn's
-// Nystroem.fit. Ingesting the stream, the certificate and the encoding are reported apart.
+// Measures a build of F2 from the pool to the plan. Compares it with the work that it cannot avoid
+// (the Gram matrix, and direct calls of LAPACK's dpstrf and dtrtri) and with its peer,
+// scikit-learn's Nystroem.fit. Ingesting the stream, the certificate and the encoding are reported
+// separately.
 //
 // Not part of bench/run, which measures serving.
 #include <lapacke.h>
@@ -51,7 +52,8 @@ KernelExpression KernelOf(const Sizes& sizes) {
   return *kernel;
 }
 
-// Seconds of Gram matrix, pivoted factorization and inverse, in place and nothing else.
+// Returns the seconds for only the Gram matrix, its pivoted factorization and the inverse, all in
+// place.
 double FloorSeconds(const Sizes& sizes, const Matrix<double>& rows) {
   const KernelProgram kernel = KernelProgram::Compile(KernelOf(sizes));
   const ConstMatrixView<double> landmarks = rows.view().Rows(0, sizes.landmarks);
@@ -61,7 +63,8 @@ double FloorSeconds(const Sizes& sizes, const Matrix<double>& rows) {
   PHIMAP_CHECK(KernelGram(kernel, landmarks, gram.view(), NeverStop).ok());
   std::vector<lapack_int> pivots(static_cast<size_t>(n));
   lapack_int rank = 0;
-  // Row-major lower is column-major upper; the tolerance of float32 serving.
+  // A row-major lower triangle is a column-major upper one. The tolerance is that of float32
+  // serving.
   PHIMAP_CHECK(LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'U', n, gram.data(), n, pivots.data(), &rank,
                               n * std::ldexp(1.0, -24)) >= 0);
   PHIMAP_CHECK(LAPACKE_dtrtri(LAPACK_COL_MAJOR, 'U', 'N', rank, gram.data(), n) == 0);
@@ -122,7 +125,7 @@ BuildSeconds Build(const Sizes& sizes, const Matrix<double>& rows) {
   return out;
 }
 
-// Seconds printed by the peer's script; nullopt without one.
+// Returns the seconds that the peer's script prints; nullopt if there is no peer.
 std::optional<double> PeerSeconds(const Sizes& sizes) {
   if (sizes.peer.empty()) return std::nullopt;
   const std::string command =
@@ -140,7 +143,7 @@ int Run(const Sizes& sizes, bool check) {
   UseOneBlasThread();
   const Matrix<double> rows = NormalMatrix(sizes.rows, sizes.columns);
   std::map<std::string, std::vector<double>> seconds;
-  FloorSeconds(sizes, rows);  // wakes the machine
+  FloorSeconds(sizes, rows);  // warms up the machine
   for (int round = 0; round < sizes.rounds; ++round) {
     seconds["floor"].push_back(FloorSeconds(sizes, rows));
     const BuildSeconds build = Build(sizes, rows);

@@ -1,7 +1,7 @@
-// Measures the cost, for a Transform, of comparing the names of its columns with its version's: a
-// request of one row of 31 numbers is parsed and checked with the hash of the names, and without.
+// Measures what it costs a Transform to compare its column names with the version's. Parses and
+// checks a request of one row of 31 numbers, with the hash of the names and without it.
 //
-// Not part of bench/run: it stands beside a limit, 1 µs, and no other system.
+// Not part of bench/run: this compares with a limit of 1 µs, not with another system.
 #include <memory>
 #include <string>
 #include <vector>

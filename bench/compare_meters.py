@@ -1,4 +1,5 @@
-"""What bench/compare reads beside the load: a server's metrics, its CPU, and how idle the machine was."""
+"""What bench/compare measures during the load: a server's metrics, its CPU time, and how idle the
+machine was."""
 
 import os
 import pathlib
@@ -6,12 +7,12 @@ import time
 import urllib.request
 
 PHASES = ("parse", "queue", "compute", "answer")
-# The gauge of the longest gap covers up to this long.
+# Seconds that the server's gauge of the longest gap covers, at most.
 GAP_SECONDS = 30
 
 
 def scrape(server):
-    """Metrics without labels, by name; empty for a server without /metrics."""
+    """Returns the metrics without labels, by name; empty for a server without /metrics."""
     if server.http is None:
         return {}
     with urllib.request.urlopen(f"http://{server.http}/metrics", timeout=10) as page:
@@ -21,19 +22,22 @@ def scrape(server):
 
 
 def cpu_us(pid):
-    """User and system time of all threads, to a tick of the kernel (10 ms)."""
+    """Returns user plus system time of all threads in microseconds, at the resolution of a kernel
+    tick (10 ms)."""
     words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) * 1e6 / os.sysconf("SC_CLK_TCK")
 
 
 def machine_ticks():
-    """Ticks that all processors were idle for, and all ticks; time that the host took (steal) is not idle."""
+    """Returns the idle ticks of all processors, and all ticks. Time that the host took (steal) does
+    not count as idle."""
     words = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return words[3] + words[4], sum(words)
 
 
 class Meters:
-    """Around one run of the load: `with Meters(server) as meters: …`, then `meters.figures()`."""
+    """Measures around one run of the load: `with Meters(server) as meters: …`, then
+    `meters.figures()`."""
 
     def __init__(self, server):
         self.server = server
@@ -52,7 +56,8 @@ class Meters:
         return self.end[3] - self.begin[3]
 
     def _mean(self, histogram):
-        """Mean of what a histogram took in meanwhile; None where it took nothing."""
+        """Returns the mean of the values that a histogram received during the run; None if it
+        received none."""
         before, after = self.begin[0], self.end[0]
         count = after.get(histogram + "_count", 0) - before.get(histogram + "_count", 0)
         return (after[histogram + "_sum"] - before.get(histogram + "_sum", 0)) / count if count else None
@@ -65,7 +70,7 @@ class Meters:
             seconds = self._mean(f"phimap_transform_{phase}_seconds")
             figures[f"phase {phase} us"] = None if seconds is None else 1e6 * seconds
         gap = self.end[0].get("phimap_loop_longest_gap_seconds")
-        # Before that it may be one of a build, or of starting.
+        # Before this time, the gap may be from a build or from starting the server.
         recent = self.seconds() >= GAP_SECONDS or time.monotonic() - self.server.quiet_since >= GAP_SECONDS
         figures["longest gap ms" if recent else "longest gap ms, build too"] = None if gap is None else 1e3 * gap
         return {name: figure for name, figure in figures.items() if figure is not None}

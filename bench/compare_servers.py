@@ -10,7 +10,8 @@ COLUMNS = 64
 
 
 def make_certificate(folder):
-    """A certificate of its own for 127.0.0.1, which clients take as the authority too."""
+    """Makes a self-signed TLS certificate for 127.0.0.1, which clients also use as the
+    authority."""
     certificate, key = f"{folder}/server.pem", f"{folder}/server.key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -24,9 +25,9 @@ def has_nghttpd():
 
 
 class Program:
-    """A process that says on its first line where it serves."""
+    """A process that prints its address on its first line."""
 
-    quiet_since = 0  # by time.monotonic(): when its last build was done
+    quiet_since = 0  # by time.monotonic(): when its last build ended
 
     def __init__(self, command, certificate, unix):
         self.certificate = certificate
@@ -60,7 +61,7 @@ class Server(Program):
 
 
 class Echo(Program):
-    """A floor of grpc++: nothing is computed. `api` is callback or generic."""
+    """A floor: a grpc++ server that computes nothing. `api` is callback or generic."""
 
     def __init__(self, build, api, arguments, folder, certificate=None):
         self.name = f"{api} echo"
@@ -71,7 +72,7 @@ class Echo(Program):
 
 
 def phimap(build, server, *words, **options):
-    """Runs the client against a server; what it printed."""
+    """Runs the client against a server and returns what it prints."""
     options.setdefault("stdout", subprocess.PIPE)
     done = subprocess.run([f"{build}/client/cli/phimap", *server.client_flags(), *words], stderr=subprocess.PIPE, text=True,
                           **options)

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kMaxMessageSizeBytes = 64 << 20;
 
-// Answers with `row` for each of the rows.
+// Fills `response` with `row`, once for each of `rows` rows.
 void Fill(const std::string& mapping, int32_t rows, const std::vector<float>& row,
           v1::TransformResponse& response) {
   v1::VersionRef& version = *response.mutable_version();
@@ -79,7 +79,7 @@ class GenericEchoCall final : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 
  private:
-  const grpc::ByteBuffer answer_;  // shares the bytes with all
+  const grpc::ByteBuffer answer_;  // shares its bytes with all calls
   grpc::ByteBuffer request_;
 };
 
@@ -137,7 +137,7 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const Arguments& argument
   return grpc::SslServerCredentials(options);
 }
 
-// The address it serves; empty if it cannot listen.
+// Returns the address of the server; empty if it cannot listen.
 std::string Listen(grpc::ServerBuilder& builder, const Arguments& arguments,
                    std::unique_ptr<grpc::Server>& server) {
   builder.SetMaxReceiveMessageSize(kMaxMessageSizeBytes);

@@ -1,5 +1,5 @@
-// The engine against OpenBLAS and against the machine's limits, on one thread, without any server.
-// A table for people on standard output; --json=FILE for programs.
+// Compares the engine with OpenBLAS and with the machine's limits, on one thread, without a server.
+// Prints a table; --json=FILE also writes the figures for programs.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -37,9 +37,9 @@ std::string CpuName() {
   return "unknown";
 }
 
-// The targets to measure: the best one, and AVX2 where it is another.
+// Returns the targets to measure: the best one, and AVX2 if the best is another.
 std::vector<int64_t> Targets() {
-  std::vector<int64_t> targets = {0};  // 0: what the machine has
+  std::vector<int64_t> targets = {0};  // 0: the best of the machine
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (target == HWY_AVX2 && absl::string_view(LoopTargetName()) != hwy::TargetName(HWY_AVX2)) {
       targets.push_back(target);
@@ -80,7 +80,7 @@ void PrintHead() {
 
 void PrintResult(const EngineResult& result) {
   const Contender& blas = result.FastestBlas();
-  // Only few rows are bound by reading: with many the matrix is read once for all of them.
+  // Reading is the limit only for few rows: many rows share one reading of the matrix.
   const std::string reading =
       result.rows > 4 ? ""
                       : absl::StrFormat("%6.0f%%", 100 * result.gigabytes_per_second /
@@ -98,7 +98,7 @@ std::vector<EngineResult> MeasureAll(const Arguments& arguments) {
   const ResultSink sink = [&](const EngineResult& result) {
     PrintResult(result);
     results.push_back(result);
-    // Contenders hold references to objects that are gone.
+    // The contenders' functions refer to objects that no longer exist.
     for (Contender& way : results.back().blas) way.run = nullptr;
   };
   PrintHead();

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kPeakRounds = 1 << 13;
 constexpr int64_t kUncachedBytes = int64_t{512} << 20;
 
-// The two limits of the machine, as contenders: with those that are measured against them.
+// The two limits of the machine, as contenders that run beside the others in each round.
 class Limits {
  public:
   explicit Limits(int64_t read_bytes)
@@ -47,7 +47,8 @@ class Limits {
   volatile float sum_ = 0;
 };
 
-// The time of the contenders, in the order phimap, peak, read, BLAS; and what follows from it.
+// Returns `result` with the times of the contenders, which are in the order phimap, peak, read,
+// BLAS, and with the rates that follow from these times.
 EngineResult Measured(EngineResult result, const Limits& limits, const TimingOptions& timing,
                       int64_t multiplications, std::vector<Contender> contenders) {
   TimeInterleaved(timing, contenders);
@@ -87,8 +88,8 @@ EngineResult MeasureProjection(const BenchMapping& mapping, const BenchNumbers& 
                   limits, timing, panels.multiplications(), std::move(contenders));
 }
 
-// A wrong engine is fast in vain. The bound is wide: sums of d terms in another order, W of norm
-// about 2.
+// Checks that the engine computes the right features. The bound is wide, because sums of d terms
+// are added in another order and W has a norm of about 2.
 void CheckAgreement(const Matrix<float>& features, const float* expected) {
   for (int64_t i = 0; i < features.size(); ++i) {
     PHIMAP_CHECK(std::abs(features.data()[i] - expected[i]) < 1e-3f);

@@ -1,4 +1,4 @@
-// Measures the engine beside OpenBLAS and beside what the machine can do.
+// Compares the engine with OpenBLAS and with the machine's limits.
 #ifndef PHIMAP_BENCH_ENGINE_TABLES_H_
 #define PHIMAP_BENCH_ENGINE_TABLES_H_
 
@@ -11,7 +11,7 @@
 
 namespace phimap::bench {
 
-// One line of a table: one size, everything timed in the same rounds.
+// One line of a table: one size, with all contenders timed in the same rounds.
 struct EngineResult {
   // "projection" (the triangle alone) or "mapping" (a whole plan).
   std::string table;
@@ -24,10 +24,12 @@ struct EngineResult {
   double phimap_us = 0;
   // Ways of OpenBLAS and their times; never empty.
   std::vector<Contender> blas;
-  // Rate of phimap, counting the elements that its panels store, and rate of a loop in registers.
+  // Rate of phimap, which counts the elements that its panels store, and rate of a loop that works
+  // in registers.
   double gflops = 0;
   double peak_gflops = 0;
-  // Memory that phimap reads at least, and the rate of a loop over memory of equal size.
+  // Rate at which phimap reads memory, counting the least that it must read, and rate of a loop
+  // that reads memory of the same size.
   double gigabytes_per_second = 0;
   double read_gigabytes_per_second = 0;
 
@@ -41,16 +43,17 @@ struct EngineSizes {
   std::vector<int64_t> rows = {1, 4, 16, 32, 256, 1024};
 };
 
-// Called with each result as it comes.
+// Called with each result as soon as it is measured.
 using ResultSink = std::function<void(const EngineResult&)>;
 
-// y = z·W with W an upper triangle, PanelMatrix against OpenBLAS.
+// Measures y = z·W, where W is an upper triangle: PanelMatrix against OpenBLAS.
 void MeasureProjections(const EngineSizes& sizes, const TimingOptions& timing,
                         const ResultSink& sink);
-// Whole plans, the engine against OpenBLAS. Ends the program if their features differ.
+// Measures whole plans: the engine against OpenBLAS. Ends the program if their features differ.
 void MeasureMappings(const EngineSizes& sizes, const TimingOptions& timing, const ResultSink& sink);
 
-// Gigabytes per second that one thread reads from memory that no cache holds.
+// Returns the gigabytes per second that one thread reads from memory that is too large for any
+// cache.
 double MemoryBandwidth(const TimingOptions& timing);
 
 }  // namespace phimap::bench

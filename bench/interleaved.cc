@@ -15,7 +15,7 @@ double SecondsOf(const std::function<void()>& run, int64_t repeats) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Number of runs that make the round last long enough.
+// Returns how many runs make a round last at least `round_seconds`.
 int64_t Repeats(const Contender& contender, double round_seconds) {
   contender.run();
   int64_t repeats = 1;

@@ -1,4 +1,4 @@
-// Timing several ways to do one thing, in turns.
+// Times several ways of doing the same thing, in turns.
 #ifndef PHIMAP_BENCH_INTERLEAVED_H_
 #define PHIMAP_BENCH_INTERLEAVED_H_
 
@@ -11,7 +11,7 @@ namespace phimap::bench {
 struct Contender {
   std::string name;
   std::function<void()> run;
-  // Filled in: microseconds of one run, the median of the rounds.
+  // Result: microseconds of one run, as the median of the rounds.
   double median_us = 0;
 };
 
@@ -21,12 +21,12 @@ struct TimingOptions {
   double round_seconds = 0.02;
 };
 
-// The middle number, or the mean of the two in the middle. REQUIRES: not empty.
+// Returns the middle number, or the mean of the two in the middle. REQUIRES: `values` is not empty.
 double Median(std::vector<double> values);
 
-// Times all contenders. In each round every one runs, each round beginning with another, so that
-// what disturbs the machine for a while disturbs all; and once untimed before, because the one
-// before it had the caches.
+// Times all contenders. Every contender runs in each round, and each round begins with another
+// contender, so that a temporary disturbance of the machine affects all. Before it is timed, each
+// contender runs once untimed, because its predecessor filled the caches.
 void TimeInterleaved(const TimingOptions& options, std::vector<Contender>& contenders);
 
 }  // namespace phimap::bench

@@ -1,6 +1,6 @@
-// Measures the cost of composing kernels: F1 of an expression beside its distinct products (x·a, ‖x
-// − a‖₁, x·Aa), each computed alone, on one thread. Fails when an expression takes over --limit
-// times their sum.
+// Measures the cost of composing kernels: F1 of an expression compared with its distinct products
+// (x·a, ‖x − a‖₁, x·Aa), each computed alone, on one thread. Fails if an expression takes more than
+// --limit times the sum of its products.
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -27,13 +27,13 @@ struct Arguments {
   double limit = 1.2;
 };
 
-// An expression, and what its products are alone.
+// An expression, and kernels that compute each of its products alone.
 struct Composition {
   std::string kernel;
   std::vector<std::string> products;
 };
 
-// {A} stands for a bilinear form of the rows' width.
+// {A} is replaced by a bilinear form of the rows' width.
 const Composition kCompositions[] = {
     {"rbf(gamma=0.001) + 0.1*poly(degree=2, coef0=1)", {"linear()"}},
     {"normalize(poly(degree=2, coef0=1))*rbf(gamma=0.001)", {"linear()"}},
@@ -49,14 +49,14 @@ std::string FormOf(int64_t columns) {
   return absl::StrCat("bilinear(diagonal=[", absl::StrJoin(ones, ","), "])");
 }
 
-// The expression with {A} filled in.
+// Returns the expression with {A} filled in.
 std::string Filled(std::string text, int64_t columns) {
   const size_t at = text.find("{A}");
   if (at != std::string::npos) text.replace(at, 3, FormOf(columns));
   return text;
 }
 
-// F1 of one kernel, and room for its features.
+// F1 of one kernel, with memory for its features.
 class KernelRun {
  public:
   KernelRun(const std::string& text, const Matrix<float>& landmarks, const Matrix<float>& x)
@@ -91,7 +91,7 @@ class KernelRun {
   EngineScratch scratch_;
 };
 
-// Time of the expression over that of its products.
+// Returns the time of the expression divided by the total time of its products.
 double Measure(const Composition& composition, const Arguments& arguments) {
   std::mt19937_64 random(1);
   const Matrix<float> landmarks =

@@ -1,9 +1,9 @@
 // Measures how much sparsifying the Gram matrix saves kernel PCA, Gram matrix included, and how
-// much accuracy it costs: ‖K̂ − K‖₂ beside both bounds on it, and the components' angle to those of
-// K beside Theorem 2 of Achlioptas, McSherry, Schölkopf 2001.
+// much accuracy it costs: ‖K̂ − K‖₂ with both bounds on it, and the angle between the components
+// and those of K with Theorem 2 of Achlioptas, McSherry, Schölkopf 2001.
 //
-// Not part of bench/run: it is a part of a build, not of serving. Fails when a bound does not hold,
-// and with --check when it is not --limit times faster.
+// Not part of bench/run: this is part of a build, not of serving. Fails if a bound does not hold
+// and, with --check, if sparsifying is not --limit times faster.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -32,11 +32,11 @@ struct Arguments {
   double limit = 2;
 };
 
-// Components of K beyond those that are compared, so that the angle has a gap to be measured at.
+// Components of K beyond those that are compared: the angle is measured across this gap.
 constexpr int64_t kMore = 40;
 
-// Rows about 64 centres, 3 % fewer about each than about the one before: a spectrum that falls as
-// slowly from component to component as real ones do.
+// Returns rows around 64 centres, where each centre has 3 % fewer rows than the one before. So the
+// spectrum falls as slowly from component to component as that of real data.
 Matrix<double> Rows(const Arguments& arguments) {
   constexpr int kCentres = 64;
   std::mt19937_64 random(1);
@@ -64,7 +64,7 @@ KernelPca MustBuild(const LandmarkTask& task, const KernelPcaTask& pca, int thre
   return *std::move(built);
 }
 
-// The unit expansions α_n, row after row.
+// Returns the unit expansions α_n, one per row.
 Matrix<double> Expansions(const KernelPca& pca) {
   const auto& stages = std::get<ServingStages<double>>(pca.served.stages);
   const Matrix<double>& w = std::get<DenseProjection<double>>(stages.projection).matrix;
@@ -75,7 +75,7 @@ Matrix<double> Expansions(const KernelPca& pca) {
   return alpha;
 }
 
-// The sine of the largest angle between the span of `found` and that of the first rows of `exact`.
+// Returns the sine of the largest angle between the span of `found` and that of `exact`.
 double SineBetween(const Matrix<double>& found, ConstMatrixView<double> exact) {
   Matrix<double> cosines(found.rows(), exact.rows());
   MultiplyTransposed(1, found.view(), exact, 0, cosines.view());
@@ -85,7 +85,7 @@ double SineBetween(const Matrix<double>& found, ConstMatrixView<double> exact) {
   return std::sqrt(std::max(0.0, 1 - SymmetricEigenvalues(gram.view())->front()));
 }
 
-// Whether a number keeps its bound, which is printed.
+// Prints a number with its bound. Returns true if the number is within the bound.
 bool Keeps(const char* what, double number, double bound) {
   absl::PrintF("  %-46s %10.4g   bound %10.4g%s\n", what, number, bound,
                number <= bound ? "" : "   NOT KEPT");
@@ -109,7 +109,7 @@ bool CheckAccuracy(const LandmarkTask& task, const KernelPcaTask& exact_task,
   bool kept = Keeps("‖K̂ − K‖₂, and 4σ√m", loss.error.norm, AmsNormBound(loss.law));
   kept &= Keeps("‖K̂ − K‖₂, and matrix Bernstein at 0.95", loss.error.norm,
                 BernsteinNormBound(loss.law, 0.05, loss.error.largest_row));
-  // F̂(t) with t = λ̂_ℓ, against eigenvectors of K whose values are at most t − b.
+  // Compares F̂(t), t = λ̂_ℓ, with the eigenvectors of K whose values are at most t − b.
   const double t = sparse.eigenvalues.back();
   const double b = t - exact.eigenvalues.back();
   const Matrix<double> all = Expansions(exact);

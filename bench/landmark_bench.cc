@@ -1,7 +1,8 @@
-// Measures choosing landmarks by randomly pivoted Cholesky, beside the work that it cannot avoid:
-// the N×d kernel block of the chosen rows, and N·d²/2 multiplications as one product of OpenBLAS.
+// Measures the choice of landmarks by randomly pivoted Cholesky, compared with the work that it
+// cannot avoid: the N×d kernel block of the chosen rows, and N·d²/2 multiplications as one product
+// of OpenBLAS.
 //
-// Not part of bench/run: it is a part of a build, not of serving.
+// Not part of bench/run: this is part of a build, not of serving.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -30,7 +31,7 @@ struct Sizes {
   int rounds = 5;
 };
 
-// K(pool, landmarks) in tiles, as a build computes blocks.
+// Computes K(pool, landmarks) in tiles, as a build computes blocks.
 void BlockOfKernel(const KernelProgram& kernel, const Matrix<double>& pool, Matrix<double>& out) {
   const ConstMatrixView<double> landmarks = pool.view().Rows(0, out.cols());
   const std::vector<double> landmark_norms = SquaredNorms(landmarks);

@@ -1,4 +1,4 @@
-// Rows to measure with.
+// Random rows for measurements.
 #ifndef PHIMAP_BENCH_NORMAL_MATRIX_H_
 #define PHIMAP_BENCH_NORMAL_MATRIX_H_
 
@@ -9,7 +9,7 @@
 
 namespace phimap::bench {
 
-// Independent normal numbers of deviation `scale`.
+// Returns independent normal numbers with mean 0 and standard deviation `scale`.
 template <typename T>
 Matrix<T> NormalMatrix(int64_t rows, int64_t cols, double scale, std::mt19937_64& random) {
   std::normal_distribution<T> normal(0, static_cast<T>(scale));
@@ -17,7 +17,7 @@ Matrix<T> NormalMatrix(int64_t rows, int64_t cols, double scale, std::mt19937_64
   for (int64_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = normal(random);
   return matrix;
 }
-// A fixed matrix of standard normal entries, equal at every call.
+// Returns a fixed matrix of standard normal entries, the same in every call.
 inline Matrix<double> NormalMatrix(int64_t rows, int64_t cols) {
   std::mt19937_64 random(1);
   return NormalMatrix<double>(rows, cols, 1, random);

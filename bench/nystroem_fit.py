@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 
-# Before numpy loads OpenBLAS.
+# Must be set before numpy loads OpenBLAS.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[name] = "1"
 

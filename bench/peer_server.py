@@ -1,7 +1,9 @@
-"""The peer: what an ML engineer has today, scikit-learn's Nystroem behind grpcio with one BLAS thread.
+"""The peer: what an ML engineer would use without phimap, scikit-learn's Nystroem behind grpcio
+with one BLAS thread.
 
-It answers the same TransformRequest and TransformResponse. The mapping is F2 of an RBF kernel on 64 inputs, as
-sklearn.kernel_approximation.Nystroem computes it, so that the comparison is of serving, not of mathematics.
+It answers the same TransformRequest and TransformResponse. The mapping is F2 of an RBF kernel on 64
+inputs, as sklearn.kernel_approximation.Nystroem computes it, so that the comparison measures
+serving, not mathematics.
 
     peer_server.py --generated=FOLDER [--features=512] [--listen=127.0.0.1:0] [--threads=N]
 
@@ -13,7 +15,7 @@ import signal
 import sys
 from concurrent import futures
 
-# Before numpy loads OpenBLAS: threads of the BLAS would fight with those of gRPC.
+# Must be set before numpy loads OpenBLAS: BLAS threads would compete with gRPC's threads.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[name] = "1"
 
@@ -26,7 +28,7 @@ MAX_MESSAGE_SIZE_BYTES = 64 << 20
 
 
 def fitted(features):
-    """A Nystroem map of `features` landmarks, fitted to standard normal rows."""
+    """Returns a Nystroem map of `features` landmarks, fitted to standard normal rows."""
     rows = numpy.random.default_rng(1).standard_normal((2 * features, INPUTS)).astype(numpy.float32)
     mapping = Nystroem(kernel="rbf", gamma=1 / INPUTS, n_components=features, random_state=1).fit(rows)
     mapping.normalization_ = mapping.normalization_.astype(numpy.float32)
@@ -54,7 +56,7 @@ def main():
     parser.add_argument("--generated", required=True)
     parser.add_argument("--features", type=int, default=512)
     parser.add_argument("--listen", default="127.0.0.1:0")
-    # More than the processors only fight over the interpreter's lock.
+    # More threads than processors would only compete for the interpreter's lock.
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
     sys.path.insert(0, arguments.generated)

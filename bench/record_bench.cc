@@ -1,7 +1,7 @@
 // Measures the cost of recording one Transform: all counts and timings of a request of one row,
 // from its head to the end of its answer.
 //
-// Not part of bench/run: it stands beside a limit, 0.3 µs, and no other system.
+// Not part of bench/run: this compares with a limit of 0.3 µs, not with another system.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -30,15 +30,15 @@ namespace phimap::bench {
 namespace {
 
 constexpr double kLimitUs = 0.3;
-// Readings of the clock that only metrics need: at the begin and the end of the call (Call), of the
-// answer (PlannedAnswer), and when the pool is free again. The scheduler's own three decide about
-// deadlines, inline runs and retry delays.
+// Clock readings that only metrics need: at the beginning and end of the call (Call), at the
+// beginning and end of the answer (PlannedAnswer), and when the pool is free again. The scheduler's
+// three readings are not counted: they decide about deadlines, inline runs and retry delays.
 constexpr int kClockReadings = 5;
-// Charge for a message of one row of 64 numbers: its bytes and its parsed size.
+// Memory charged for a message of one row of 64 numbers: its bytes and its parsed size.
 constexpr int64_t kRequestBytes = 1024;
 constexpr int64_t kAnswerBytes = 2048;
 
-// Everything that counts a request, in the order in which the server does it.
+// Does everything that records a request, in the server's order.
 class Recorder {
  public:
   Recorder()
@@ -78,11 +78,11 @@ class Recorder {
   const MethodMetrics method_;
   const std::unique_ptr<const VersionSeries::Lease> version_;
   const std::vector<float> features_ = std::vector<float>(2048, 0.02f);
-  // Written so that the readings are not left out.
+  // Written so that the compiler cannot remove the clock readings.
   std::atomic<absl::Time> last_{absl::InfinitePast()};
 };
 
-// Other threads that record all the time, as the server's do at their busiest.
+// Other threads that record all the time, like the server's threads under full load.
 class Company {
  public:
   Company(Recorder& recorder, int threads) {
@@ -111,7 +111,7 @@ double TimeAmong(Recorder& recorder, int others) {
 
 constexpr char kKernel[] = "rbf(gamma=0.01)";
 
-// F2 of as many landmarks as there are features, of rows of 64 numbers.
+// Builds F2 with these landmarks, and as many features.
 BuiltMapping F2(ConstMatrixView<double> landmarks) {
   absl::StatusOr<BuiltMapping> built =
       BuildF2({.kernel = *KernelExpression::Parse(kKernel),
@@ -122,7 +122,7 @@ BuiltMapping F2(ConstMatrixView<double> landmarks) {
   return *std::move(built);
 }
 
-// Times the monitoring of input drift, which sees all requests and measures one in kEvery.
+// Times the monitoring of input drift, which sees every request and measures one in kEvery.
 void TimeDrift(int64_t features) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;

@@ -1,5 +1,4 @@
-// Puts the results of bench/run together: tables of medians and, beside each bar, what was
-// measured.
+// Summarizes the results of bench/run: tables of medians, and each bar with its measurement.
 //
 //   run_report FOLDER [--quick]      writes FOLDER/summary.json too; --quick gives no verdicts
 #include <cstdio>
@@ -66,7 +65,8 @@ void PrintLoads(const RunResults& results) {
   std::printf("p99.9 only where ten calls of a round lie above it.\n");
 }
 
-// Servers without /metrics, which have no phases, still tell how idle the machine was.
+// Prints the metered figures. A server without /metrics has no phases, but its row still shows how
+// idle the machine was.
 void PrintMeters(const RunResults& results) {
   std::printf("\n%-28s", "metered meanwhile (medians)");
   for (const Column& column : kMeters) std::printf("%11s", column.head);
@@ -82,7 +82,7 @@ void PrintMeters(const RunResults& results) {
   }
 }
 
-// Prints bench/compare's results: the columns and, beside them, the metered figures.
+// Prints bench/compare's results: the columns, and beside them the metered figures.
 void PrintCompared(const RunResults& results, const std::string& prefix, const char* head,
                    const std::vector<Column>& columns) {
   if (results.Scenarios(prefix).empty()) return;

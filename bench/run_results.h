@@ -23,22 +23,22 @@ class RunResults {
  public:
   static absl::StatusOr<RunResults> Load(const std::string& folder);
 
-  // Median over the rounds of the number at `path`, as in "latency_us.p50". nullopt if no round has
-  // it.
+  // Returns the median over the rounds of the number at `path`, such as "latency_us.p50"; nullopt
+  // if no round has it.
   std::optional<double> Median(const std::string& scenario, absl::string_view path) const;
-  // Median over the rounds of the ratio of two scenarios' numbers at `path`, each over the one of
-  // the same round: for scenarios that ran in pairs. nullopt if no round has both.
+  // Returns the median over the rounds of the ratio of two scenarios' numbers at `path`, taken
+  // within each round, for scenarios that ran in pairs; nullopt if no round has both.
   std::optional<double> MedianRatio(const std::string& over, const std::string& under,
                                     absl::string_view path) const;
-  // The names of all scenarios that begin with `prefix`.
+  // Returns the names of all scenarios that begin with `prefix`.
   std::vector<std::string> Scenarios(absl::string_view prefix) const;
-  // Rounds of a scenario.
+  // Returns the number of rounds of a scenario.
   int64_t Rounds(const std::string& scenario) const;
 
-  // Entries of engine.json and onnx.json; empty without the file.
+  // Return the entries of engine.json and onnx.json; empty if the file is missing.
   std::vector<google::protobuf::Struct> Engine() const;
   std::vector<google::protobuf::Struct> Onnx() const;
-  // A text of engine.json's head ("cpu", "blas_core", "target"); empty without it.
+  // Returns a text of engine.json's head ("cpu", "blas_core", "target"); empty if it is missing.
   std::string EngineText(const std::string& key) const;
 
  private:
@@ -50,7 +50,7 @@ class RunResults {
   google::protobuf::Struct onnx_;
 };
 
-// The number or text at `path` in an entry; nullopt and empty if there is none.
+// Return the number or the text at `path` or `key` in an entry; nullopt or empty if it is missing.
 std::optional<double> NumberAt(const google::protobuf::Struct& entry, absl::string_view path);
 std::string TextAt(const google::protobuf::Struct& entry, const std::string& key);
 

@@ -1,12 +1,13 @@
-// Sparse rows beside the same rows dense, through F2 of an rbf kernel: the same bits, and what
-// share of the time. One call of some rows on one thread, without any server.
+// Compares sparse rows with the same rows in dense form, through F2 of an rbf kernel: checks that
+// the bits are the same, and measures the share of the time. One call of some rows on one thread,
+// without a server.
 //
-// Sparse rows pay for what they read of A', 9.4 MB at the shape that is the default, and for what
-// dense rows pay too: exponentials and W. docs/benchmarks.md has the figures. Rows that name more
-// than a quarter of their numbers are made dense, so a density above 0.25 shows what that costs.
+// The cost of sparse rows is reading parts of A', 9.4 MB at the default shape, plus what dense rows
+// cost too: exponentials and W. docs/benchmarks.md has the figures. Rows that store more than a
+// quarter of their numbers are made dense, so a density above 0.25 shows the cost of that.
 //
-// Not part of bench/run. With --check it fails when sparse rows take more than --limit of the time;
-// whether the bits are the same is always checked.
+// Not part of bench/run. With --check, fails if sparse rows take more than --limit of the time. The
+// bits are always checked.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -33,7 +34,7 @@ struct Arguments {
   TimingOptions timing;
 };
 
-// Rows in both forms.
+// Rows in dense and in sparse form.
 struct Rows {
   Matrix<float> dense;
   std::vector<int64_t> offsets = {0};
@@ -70,8 +71,7 @@ Rows MakeRows(const Arguments& arguments, std::mt19937_64& random) {
   return rows;
 }
 
-// Calls with other rows each time, so that what of A' one of them names is not what the one before
-// did.
+// Calls with other rows each time, so that each call reads other parts of A' than the one before.
 class Calls {
  public:
   Calls(const Arguments& arguments, const Engine& engine)
@@ -88,7 +88,7 @@ class Calls {
     engine_.Transform(absl::MakeSpan(&part, 1), scratch_);
     PHIMAP_CHECK(part.status.ok());
   }
-  // Fast with other bits would be nothing.
+  // Checks that both forms give the same bits.
   void CheckBits() {
     for (size_t i = 0; i < rows_.size(); ++i) {
       next_ = i;

@@ -17,11 +17,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
 
-// Latency 4, two a cycle: 8 chains suffice. 12 leave room in the 16 registers of AVX2.
+// With a latency of 4 cycles and two operations per cycle, 8 chains suffice. 12 chains fit into the
+// 16 registers of AVX2 and leave some free.
 constexpr int kChains = 12;
 
-// The factors come from memory so that no compiler can know them; the sums approach a fixed point,
-// so that they neither overflow nor become denormal.
+// The factors are read from memory, so no compiler can know them. The sums approach a fixed point,
+// so they neither overflow nor become denormal.
 volatile float g_factor = 0.5f;
 volatile float g_start = 0;
 volatile float g_sink = 0;
@@ -30,7 +31,7 @@ int64_t MultiplyAdds(int64_t rounds) {
   const D d;
   const auto factor = hn::Set(d, g_factor);
   const auto term = hn::Set(d, g_factor);
-  // Each from a read of its own: chains that begin alike are one chain to a compiler.
+  // Each chain starts from its own read: a compiler could merge chains with the same start.
   auto s0 = hn::Set(d, g_start), s1 = hn::Set(d, g_start), s2 = hn::Set(d, g_start);
   auto s3 = hn::Set(d, g_start), s4 = hn::Set(d, g_start), s5 = hn::Set(d, g_start);
   auto s6 = hn::Set(d, g_start), s7 = hn::Set(d, g_start), s8 = hn::Set(d, g_start);

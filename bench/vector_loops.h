@@ -1,5 +1,5 @@
-// Measures the machine's limits, by loops that do nothing else, and the elementwise part of the
-// BLAS mappings. All on the vector unit that the engine uses at the moment.
+// Loops that measure the machine's limits, and the elementwise part of the BLAS mappings. All run
+// on the vector unit that the engine currently uses.
 #ifndef PHIMAP_BENCH_VECTOR_LOOPS_H_
 #define PHIMAP_BENCH_VECTOR_LOOPS_H_
 
@@ -14,10 +14,11 @@ int64_t RunMultiplyAdds(int64_t rounds);
 // Reads `count` floats and returns a number that depends on them.
 float ReadAll(const float* values, int64_t count);
 
-// One row of rbf values in place: products_j ← exp(−gamma · max(0, norm + norms_j − 2 products_j)).
+// Computes one row of rbf values in place: products_j ← exp(−gamma · max(0, norm + norms_j − 2
+// products_j)).
 void RbfRow(float gamma, float norm, const float* norms, int64_t count, float* products);
 
-// products_j ← cos(2π·products_j): the products are in turns, as the engine has them.
+// Computes products_j ← cos(2π·products_j). The products are in turns, as in the engine.
 void CosRow(int64_t count, float* products);
 
 // Squared norm of a row.

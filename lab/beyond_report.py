@@ -28,7 +28,7 @@ def add_tables(experiment, results):
 
 
 def add_shown(experiment, results, data):
-    """A small table for docs/lab.md: a few sizes of one data set."""
+    """Adds a small table for docs/lab.md: a few sizes of one data set."""
     sizes = [d for d in data.dimensions if d in (64, 256, 1024)][:3]
     timed = {(one["mapping"], one["d"]): one["us"] for one in experiment.times} if data.name == experiment.timed_data else {}
     columns = ["mapping", *(f"{name}, d = {d}" for d in sizes for name in ("kernel error", "test error %"))]
@@ -57,7 +57,8 @@ def at(place):
 
 
 def judge_same(experiment, results, ours, theirs, name, claim, unit, scale):
-    """Means of two mappings that draw alike differ by no more than draws do."""
+    """Judges whether the means of two mappings with the same distribution differ by no more than
+    chance explains."""
     places = experiment.places(ours, theirs)
     differences = {place: [a - b for a, b in zip(experiment.values(place[0], ours, place[1], name),
                                                  experiment.values(place[0], theirs, place[1], name))]
@@ -65,7 +66,7 @@ def judge_same(experiment, results, ours, theirs, name, claim, unit, scale):
     worst, worst_errors = None, 0.0
     for data in {place[0] for place in places}:
         here = {place: values for place, values in differences.items() if place[0] == data}
-        # Splits are few, so a data set's deviation is pooled over its sizes.
+        # There are few splits, so the deviation of a data set is pooled over its sizes.
         relative = {place: [value / norm(experiment, theirs, place, name) for value in values]
                     for place, values in here.items()}
         pooled = statistics.mean(statistics.variance(values) for values in relative.values()) ** 0.5
@@ -82,18 +83,19 @@ def judge_same(experiment, results, ours, theirs, name, claim, unit, scale):
 
 
 def norm(experiment, mapping, place, name):
-    """Kernel errors fall by orders of magnitude over d, and are compared as shares; test errors as they are."""
+    """Returns the unit of a comparison. Kernel errors fall by orders of magnitude over d, so they
+    are compared as shares; test errors are compared directly."""
     return experiment.mean(place[0], mapping, place[1], name) if name == "kernel error" else 1.0
 
 
 def ratios_of(experiment, better, worse, name, where):
-    """{place: how many times the error of `worse` that of `better` is, by the means of the splits}"""
+    """Returns {place: mean error of `better` divided by mean error of `worse`}, over the splits."""
     return {place: experiment.mean(place[0], better, place[1], name) / experiment.mean(place[0], worse, place[1], name)
             for place in experiment.places(better, worse) if where(*place)}
 
 
 def judge_less(experiment, results, better, worse, claim, where, rule):
-    """Whether the kernel error of `better` is lower at all places that `where` says."""
+    """Judges whether the kernel error of `better` is lower at all places that `where` selects."""
     ratios = ratios_of(experiment, better, worse, "kernel error", where)
     worst = max(ratios, key=ratios.get)
     results.judge(claim=claim,
@@ -102,7 +104,8 @@ def judge_less(experiment, results, better, worse, claim, where, rule):
 
 
 def judge_rpcholesky(experiment, results):
-    """By the root mean square, where large errors count; and, in a full run, by the mean."""
+    """Judges rpcholesky by the root mean square error, where large errors count more, and in a full
+    run also by the mean error."""
     both = "F2, rpcholesky", "F2, uniform"
     where = lambda data, d: data in ("letter", "spam") and d >= 256  # noqa: E731
     rms = ratios_of(experiment, *both, "RMS kernel error", where)
@@ -120,7 +123,8 @@ def judge_rpcholesky(experiment, results):
 
 
 def judge_sines(experiment, results):
-    """Not at each size: where K is near 0 for most pairs, as on letter.csv, both forms have nearly the same variance."""
+    """Judges sines and cosines against phases by the mean over all sizes, not at each size: where K
+    is near 0 for most pairs, as on letter.csv, both forms have nearly the same variance."""
     better, worse = "Fourier, sine and cosine", "Fourier, phase"
     ratios = [experiment.mean(place[0], better, place[1], "kernel error")
               / experiment.mean(place[0], worse, place[1], "kernel error") for place in experiment.places(better, worse)]

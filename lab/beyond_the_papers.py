@@ -22,7 +22,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Callable
 
-# An idle connection looks for news so often, and a server that ends waits for that: 5 s by default.
+# An idle connection checks for changes at this interval, 5 s by default, and a server that ends
+# waits for the check.
 os.environ.setdefault("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200")
 
 import numpy as np  # noqa: E402
@@ -46,7 +47,7 @@ PAIR_ROWS = 600
 
 @dataclass(frozen=True)
 class Task:
-    """What is given to each mapping."""
+    """The data and settings that each mapping gets."""
 
     train: Any
     test: Any
@@ -62,7 +63,8 @@ class Task:
 
     @property
     def most_landmarks(self):
-        """A tenth of the rows is held out of a build, to measure the certificate on."""
+        """Returns the maximum number of landmarks: a build holds out a tenth of the rows, to
+        measure the certificate on."""
         return int(0.9 * len(self.train)) - 1
 
 
@@ -73,17 +75,18 @@ class Mapping:
     is_phimap: bool = True
     # Whether F(x)·F(y) stands for K(x, y).
     approximates: bool = True
-    # Largest d: what is dear is not built larger.
+    # Largest d to build; expensive mappings have a limit.
     most: int = 1 << 30
 
 
 def of_phimap(estimator, **changes):
-    """A factory of an estimator with d landmarks."""
+    """Returns a factory of estimators with d landmarks."""
     return lambda d, task: estimator(d, kernel=task.kernel, seed=task.seed, server=task.server, **changes)
 
 
 def of_twice_the_landmarks(estimator, **changes):
-    """A factory of an estimator with d features of 2d landmarks, or as many as there are."""
+    """Returns a factory of estimators with d features of 2d landmarks, or of fewer if there are not
+    as many."""
     return lambda d, task: estimator(min(2 * d, task.most_landmarks), d, kernel=task.kernel, seed=task.seed,
                                      server=task.server, **changes)
 
@@ -119,13 +122,13 @@ FULL = [DataSet("letter", [16, 32, 64, 128, 256, 512, 1024], 3, 2500, 3000),
         DataSet("ionosphere", [16, 32, 64, 128], 5, 1000, 1000)]
 QUICK = [DataSet("letter", [64, 256], 2, 700, 700),
          DataSet("ionosphere", [16, 64], 3, 1000, 1000)]
-# Sizes whose rows are timed, on this data set.
+# The data set on which mappings are timed.
 TIMED_DATA = "letter"
 
 
 @contextlib.contextmanager
 def server_of(phimapd):
-    """A server that is started here, with one thread; its address."""
+    """Starts a server with one thread, and yields its address."""
     with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
             [phimapd, f"--data_dir={folder}/store", "--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--log_level=error",
              "--compute_threads=1"], stdout=subprocess.PIPE, text=True) as server:
@@ -139,7 +142,8 @@ def server_of(phimapd):
 
 
 def tasks_of(data, arguments, server):
-    """One for each seed: split 70:30, standardised by the training rows, cut to as many rows as the data set says."""
+    """Yields a task for each seed: rows split 70:30, standardised by the training rows, and cut to
+    the data set's number of rows."""
     table = pd.read_csv(arguments.data / f"{data.name}.csv")
     labels = table.pop("label").to_numpy()
     rows = table.to_numpy(float)
@@ -152,7 +156,8 @@ def tasks_of(data, arguments, server):
 
 
 def kernel_errors(task, features):
-    """Mean and root mean square of K(x, y) − F(x)·F(y) over all pairs x ≠ y of held-out rows, of at most PAIR_ROWS."""
+    """Returns the mean and the root mean square of |K(x, y) − F(x)·F(y)| over all pairs x ≠ y of up
+    to PAIR_ROWS held-out rows."""
     rows, mapped = task.test[:PAIR_ROWS], features[:PAIR_ROWS].astype(float)
     off = np.abs(rbf_kernel(rows, gamma=task.gamma) - mapped @ mapped.T)[~np.eye(len(rows), dtype=bool)]
     return float(off.mean()), float(np.sqrt((off**2).mean()))
@@ -160,27 +165,28 @@ def kernel_errors(task, features):
 
 def test_error(task, train, test):
     with warnings.catch_warnings():
-        # On F1, whose columns are nearly parallel, it does not converge in 1,000 iterations either; else 20 to 40 do.
+        # On F1, whose columns are nearly parallel, even 1,000 iterations do not converge; on other
+        # features, 20 to 40 suffice.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LinearSVC(C=1, tol=0.01, max_iter=100, random_state=task.seed).fit(train.astype(float), task.train_labels)
     return 1 - model.score(test.astype(float), task.test_labels)
 
 
 class Clock:
-    """Microseconds that one row takes, one caller, one row after the other."""
+    """Measures the microseconds per row for one caller that maps one row after the other."""
 
     def __init__(self, phimap, server, seconds):
         self.phimap, self.server, self.seconds = phimap, server, seconds
 
     def through_server(self, reference):
-        """p50 of Transform calls by `phimap bench`."""
+        """Returns the p50 of Transform calls by `phimap bench`."""
         done = subprocess.run(
             [self.phimap, f"--server={self.server}", "bench", reference, "--callers=1", "--rows=1",
              f"--seconds={self.seconds}", "--warmup=0.03", "--json"], capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["latency_us"]["p50"]
 
     def in_process(self, transform, rows):
-        """p50 of transform(one row)."""
+        """Returns the p50 of transform(one row)."""
         took = []
         end = time.perf_counter() + self.seconds
         while len(took) < 5 or time.perf_counter() < end:
@@ -191,18 +197,18 @@ class Clock:
         return 1e6 * statistics.median(took)
 
     def of(self, mapping, fitted, task):
-        """Through the server for phimap's, in this process for scikit-learn's."""
+        """Times phimap's mappings through the server, and scikit-learn's in this process."""
         return self.through_server(fitted.reference_) if mapping.is_phimap else self.in_process(
             fitted.transform, task.test)
 
     def by_python(self, fitted, task):
-        """Through the server by the Python client."""
+        """Times calls of the Python client through the server."""
         with Client(self.server) as client:
             return self.in_process(lambda row: client.transform(fitted.reference_, row), task.test)
 
 
 class Experiment:
-    """All runs, and what beyond_report.py asks of them."""
+    """All runs, and the queries on them that beyond_report.py needs."""
 
     mappings = MAPPINGS
     timed_data = TIMED_DATA
@@ -227,7 +233,8 @@ class Experiment:
                 print(f"  {data.name}, split {number + 1} of {data.seeds}: {time.perf_counter() - start:.0f} s", flush=True)
 
     def run_one(self, data, task, d, mapping, keep):
-        """The fitted mapping; unless it is to be kept, the server has it no longer."""
+        """Fits a mapping, measures it, and returns it. Unless `keep`, deletes it from the
+        server."""
         fitted = mapping.make(d, task).fit(task.train)
         train, test = fitted.transform(task.train), fitted.transform(task.test)
         mean, rms = kernel_errors(task, test) if mapping.approximates else (None, None)
@@ -239,7 +246,8 @@ class Experiment:
         return fitted
 
     def time_all(self, kept, task):
-        """The best of some rounds of all: what disturbs the machine for a while spoils a round and no mapping."""
+        """Takes the best of several rounds over all mappings, so that a temporary disturbance of
+        the machine spoils a round, not a mapping."""
         rounds = [[self.clock.of(mapping, fitted, task) for mapping, _, fitted in kept]
                   for _ in range(2 if self.arguments.quick else 4)]
         for (mapping, d, fitted), turns in zip(kept, zip(*rounds)):
@@ -251,14 +259,14 @@ class Experiment:
     # Results of the run.
 
     def values(self, data, mapping, d, name):
-        """One for each seed."""
+        """Returns one value per seed."""
         return [run[name] for run in self.runs if (run["data"], run["mapping"], run["d"]) == (data, mapping, d)]
 
     def mean(self, data, mapping, d, name):
         return statistics.mean(self.values(data, mapping, d, name))
 
     def places(self, *mappings):
-        """(data, d) of which all these mappings were run."""
+        """Returns the (data, d) for which all these mappings were run."""
         return [(data.name, d) for data in self.sets for d in data.dimensions
                 if all(self.values(data.name, mapping, d, "d") for mapping in mappings)]
 

@@ -29,7 +29,7 @@ absl::StatusOr<BuildSpec> SpecOf(const MapText& text, uint64_t seed) {
   return spec;
 }
 
-// The rows in a piece.
+// Copies the rows into a contiguous matrix.
 Matrix<double> Whole(ConstMatrixView<double> rows) {
   Matrix<double> whole = Matrix<double>::Uninit(rows.rows(), rows.cols());
   for (int64_t i = 0; i < rows.rows(); ++i) std::copy_n(rows.row(i), rows.cols(), whole.row(i));

@@ -1,4 +1,4 @@
-// A mapping that was built as a server builds it, and maps rows as a server does.
+// A mapping that is built, and maps rows, as a server would do it.
 #ifndef PHIMAP_LAB_BUILT_MAP_H_
 #define PHIMAP_LAB_BUILT_MAP_H_
 
@@ -26,12 +26,13 @@ struct MapText {
 class BuiltMap {
  public:
   // Streams the rows, builds the version with its certificate, and loads the artifact's bytes into
-  // an engine. Errors: those of the build. Under policy `given` the first rows are the landmarks;
-  // else they are drawn from the stream, and a tenth of the stream is held out for the certificate.
+  // an engine. Errors: those of the build. With policy `given`, the first rows are the landmarks.
+  // Otherwise the landmarks are drawn from the stream, and a tenth of the stream is held out for
+  // the certificate.
   static absl::StatusOr<BuiltMap> Build(const MapText& text, ConstMatrixView<double> stream,
                                         uint64_t seed);
 
-  // Features as they are served, widened to float64. Shapes: rows n×p; n×output_columns.
+  // Returns the features as they are served, as float64: for rows of n×p, n×output_columns.
   absl::StatusOr<Matrix<double>> Map(ConstMatrixView<double> rows) const;
   int64_t output_columns() const { return engine_->output_columns(); }
   const Certificate& certificate() const { return certificate_; }

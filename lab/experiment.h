@@ -1,4 +1,4 @@
-// An experiment of a paper, as the laboratory repeats it.
+// An experiment of a paper, which the laboratory repeats.
 #ifndef PHIMAP_LAB_EXPERIMENT_H_
 #define PHIMAP_LAB_EXPERIMENT_H_
 
@@ -11,36 +11,36 @@
 namespace phimap::lab {
 
 struct Options {
-  // Fewer repetitions, so that all experiments take under 90 seconds together; every verdict is
-  // still passed, at its own tolerance.
+  // Makes fewer repetitions, so that all experiments together take under 90 seconds. Every verdict
+  // is still given, with its own tolerance.
   bool quick = false;
-  // Seed of every random choice. Run i of an experiment draws with Seed(i).
+  // Seed of all random choices. Run i of an experiment draws with Seed(i).
   uint64_t seed = 1;
   // Folder of letter.csv and the other data sets.
   std::string data_dir = "lab/data";
 
   uint64_t Seed(int64_t run) const { return seed * 1'000'000 + static_cast<uint64_t>(run); }
-  // Repetitions: so many of a full run, so many of a quick one.
+  // Returns the number of repetitions: `full` in a full run, `few` in a quick run.
   int64_t Runs(int64_t full, int64_t few) const { return quick ? few : full; }
 };
 
-// An experiment computes by the core's public functions or by a server: none has a formula of its
-// own for anything that phimap computes.
+// An experiment computes with the core's public functions or with a server. It has no formula of
+// its own for anything that phimap computes.
 struct Experiment {
-  // Name of its folder of results, and on the command line: "bbv_table1".
+  // Name of the results' folder, and on the command line: "bbv_table1".
   const char* name;
   // "BBV", "BS", "AMS", "SH", "CO" or "phimap", as docs/maths.md names them.
   const char* paper;
   // "Table 1", "figure 2 a–d", …
   const char* item;
-  // A few words: what it is about.
+  // The topic, in a few words.
   const char* title;
   // Claim of the paper.
   const char* claim;
-  // Procedure of this run, and how it fills the gaps that the paper leaves.
+  // Procedure of this experiment, and how it fills the gaps that the paper leaves.
   const char* protocol;
-  // Leaves tables and verdicts in `results`. An error is a bug or a file that is missing, and ends
-  // the run; a paper that does not agree is a verdict.
+  // Adds tables and verdicts to `results`. An error means a bug or a missing file, and ends the
+  // run. Disagreement with the paper is a verdict, not an error.
   absl::Status (*run)(const Options& options, Results& results);
 };
 

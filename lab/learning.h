@@ -1,4 +1,4 @@
-// Learners on examples, in the product's own text forms.
+// Learners on examples, given in the product's own text forms.
 #ifndef PHIMAP_LAB_LEARNING_H_
 #define PHIMAP_LAB_LEARNING_H_
 
@@ -13,18 +13,18 @@
 
 namespace phimap::lab {
 
-// Trains "linear_svm(C=10)" and the like; `kernel` is for learners that have one
-// ("poly(degree=2, gamma=1, coef0=1)").
+// Trains a learner such as "linear_svm(C=10)". `kernel`, such as "poly(degree=2, gamma=1,
+// coef0=1)", is for learners that take one.
 absl::StatusOr<std::unique_ptr<const Model>> Trained(const std::string& learner,
                                                      const Examples& examples, uint64_t seed,
                                                      const std::string& kernel = "");
-// The share of the examples that the model puts into another class.
+// Returns the share of the examples that the model classifies wrongly.
 absl::StatusOr<double> ErrorOn(const Model& model, const Examples& examples);
-// The error on `test` of what is learnt from `train`.
+// Trains on `train` and returns the error on `test`.
 absl::StatusOr<double> TestError(const std::string& learner, const Examples& train,
                                  const Examples& test, uint64_t seed,
                                  const std::string& kernel = "");
-// The examples as features.
+// Returns the examples with their features in place of their rows.
 absl::StatusOr<Examples> Mapped(const BuiltMap& map, const Examples& examples);
 
 }  // namespace phimap::lab

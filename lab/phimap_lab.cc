@@ -1,5 +1,5 @@
-// Runs experiments of the papers and writes what came of them; `lab/run` calls it, draws, and
-// writes docs/lab.md.
+// Runs experiments of the papers and writes their results. `lab/run` calls this program, draws the
+// figures, and writes docs/lab.md.
 //
 // Exits with 0 if every verdict came out as expected, 1 if not, else as the command `phimap` does.
 #include <cstdio>
@@ -28,7 +28,7 @@ struct Arguments {
   bool list = false;
 };
 
-// The report's table about the experiment itself.
+// Returns the report's table about the experiment itself.
 Table About(const Experiment& experiment, const Options& options, absl::Duration took) {
   Table about("about", {"key", "value"}, "");
   about.Add({"name", experiment.name});
@@ -43,7 +43,7 @@ Table About(const Experiment& experiment, const Options& options, absl::Duration
   return about;
 }
 
-// Runs one; whether all of its verdicts came out as expected.
+// Runs one experiment. Returns true if all of its verdicts came out as expected.
 absl::StatusOr<bool> Run(const Experiment& experiment, const Arguments& arguments) {
   const std::string folder = absl::StrCat(arguments.out, "/", experiment.name);
   std::error_code error;

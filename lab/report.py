@@ -80,7 +80,7 @@ def section(results, path):
 
 
 def agreement(results):
-    """ "24 of 24", and how many of the others are explained."""
+    """ Returns text such as "24 of 24", with how many of the others are explained."""
     agree = sum(verdict["agrees"] == "yes" for verdict in results.verdicts)
     explained = sum(verdict["agrees"] == "no" and bool(verdict["why_not"]) for verdict in results.verdicts)
     text = f"{agree} of {len(results.verdicts)}"
@@ -88,7 +88,8 @@ def agreement(results):
 
 
 def order(folder):
-    """The experiments in the order of the papers, and within a paper in that of the programs."""
+    """Returns the experiments in the order of the papers and, within a paper, in the order of the
+    program."""
     names = (folder / "order.txt").read_text(encoding="utf-8").split()
     return [Results(folder / name) for name in names]
 

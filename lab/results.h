@@ -13,7 +13,7 @@
 
 namespace phimap::lab {
 
-// A cell of a table: a text, or a number with six digits.
+// A cell of a table: a text, or a number with six significant digits.
 class Cell {
  public:
   Cell(std::string text) : text_(std::move(text)) {}  // NOLINT: implicit, for rows in braces
@@ -34,7 +34,7 @@ class Table {
   Table(std::string name, std::vector<std::string> columns, std::string caption)
       : name_(std::move(name)), caption_(std::move(caption)), columns_(std::move(columns)) {}
 
-  // REQUIRES: one cell a column.
+  // REQUIRES: one cell per column.
   void Add(std::vector<Cell> row);
 
   const std::string& name() const { return name_; }
@@ -48,18 +48,18 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Whether what was measured agrees with a claim.
+// Whether a measurement agrees with a claim.
 struct Verdict {
   // Claim of the paper, or a condition that must hold; one sentence.
   std::string claim;
-  // The paper's number; empty where it prints none.
+  // The paper's number; empty if it prints none.
   std::string printed;
   std::string measured;
   // The rule by which it was judged, with its numbers.
   std::string rule;
   bool agrees = false;
-  // Not empty: the claim is known not to hold as it stands, and why. `lab/run` fails where a
-  // verdict disagrees without a reason, and where one agrees that has a reason not to.
+  // If not empty, the claim is known not to hold as printed, and this is the reason. `lab/run`
+  // fails if a verdict disagrees without a reason, or agrees although it has a reason.
   std::string why_not = "";
 
   bool is_expected() const { return agrees == why_not.empty(); }
@@ -67,15 +67,15 @@ struct Verdict {
 
 class Results {
  public:
-  // A new table, which stands until the end. It is written to NAME.csv; one with a caption is also
-  // shown in docs/lab.md.
+  // Adds a table, which lives as long as this object. It is written to NAME.csv; a table with a
+  // caption is also shown in docs/lab.md.
   Table& AddTable(std::string name, std::vector<std::string> columns, std::string caption = "");
   void Judge(Verdict verdict);
 
   const std::deque<Table>& tables() const { return tables_; }
   const std::vector<Verdict>& verdicts() const { return verdicts_; }
-  // Writes each table, verdicts.csv and tables.csv, which lists names and captions, into a folder
-  // that is there.
+  // Writes each table, verdicts.csv and tables.csv, which lists names and captions, into an
+  // existing folder.
   absl::Status Write(const std::string& folder) const;
 
  private:

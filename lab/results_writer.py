@@ -1,4 +1,5 @@
-"""Writes what an experiment in Python leaves behind, in the files that phimap_lab writes: lab/results.h, in Python."""
+"""Writes the results of an experiment in Python, in the same files as phimap_lab: lab/results.h in
+Python."""
 
 import csv
 import pathlib
@@ -27,7 +28,7 @@ class Table:
 
 @dataclass
 class Verdict:
-    """Whether what was measured agrees with a claim; see Verdict of lab/results.h."""
+    """Whether a measurement agrees with a claim; see Verdict in lab/results.h."""
 
     claim: str
     measured: str
@@ -56,7 +57,8 @@ class ResultsWriter:
         self.verdicts.append(Verdict(**verdict))
 
     def write(self, folder, about):
-        """Into a folder, which is made if it is not there. about: {key: value}, with the keys of phimap_lab."""
+        """Writes all files into a folder, which is created if it does not exist. `about` is {key:
+        value}, with the keys of phimap_lab."""
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         listed = Table("tables", ["name", "caption"])
@@ -73,7 +75,7 @@ class ResultsWriter:
                 csv.writer(file, lineterminator="\n").writerows([table.columns, *table.rows])
 
     def print_verdicts(self):
-        """As phimap_lab does; whether all came out as expected."""
+        """Prints the verdicts as phimap_lab does. Returns True if all came out as expected."""
         for v in self.verdicts:
             printed = f" [printed {v.printed}]" if v.printed else ""
             print(f"  {'agrees   ' if v.agrees else 'disagrees'} {v.claim}{printed}: measured {v.measured} ({v.rule})"

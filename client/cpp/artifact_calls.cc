@@ -15,7 +15,7 @@ namespace {
 
 using ChunkReader = grpc::ClientReaderInterface<v1::ArtifactChunk>;
 
-// Receives chunks until the stream ends, or this function or the sink rejects one.
+// Reads chunks until the stream ends, or CheckChunk or the sink returns an error.
 absl::Status Receive(ChunkReader& reader, const ArtifactSink& sink, ExportResult& result,
                      Sha256& hash, int64_t& received) {
   v1::ArtifactChunk chunk;
@@ -59,7 +59,7 @@ absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
   const absl::Status taken = Receive(*reader, sink, result, hash, received);
   if (!taken.ok()) {
     context.TryCancel();
-    reader->Finish();  // What was wrong here is what is told.
+    reader->Finish();  // Its status is ignored: `taken` has the cause.
     return taken;
   }
   const absl::Status status = FromGrpc(reader->Finish());
@@ -74,7 +74,7 @@ absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
                                        const ArtifactSource& source, CancelToken& cancel) {
   grpc::ClientContext context;
   const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
-  // An import depends on no earlier change, so it names no revision.
+  // An import depends on no earlier change, so it asks for no revision.
   v1::Version version;
   const std::unique_ptr<grpc::ClientWriterInterface<v1::ImportRequest>> writer =
       stub.Import(&context, &version);

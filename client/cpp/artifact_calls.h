@@ -1,4 +1,4 @@
-// One Export, one Import. Includes gRPC: for .cc files only.
+// Export and Import calls. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_ARTIFACT_CALLS_H_
 #define PHIMAP_CLIENT_CPP_ARTIFACT_CALLS_H_
 
@@ -12,7 +12,7 @@
 
 namespace phimap::client {
 
-// The calls behind Client::Export and Client::Import. Blocking; one chunk is in memory at a time.
+// Implement Client::Export and Client::Import. Both block and hold one chunk in memory at a time.
 absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
                                         RevisionMemory& revisions, const std::string& reference,
                                         const ArtifactSink& sink, CancelToken& cancel);

@@ -56,7 +56,7 @@ BuildCall::BuildCall(v1::MappingService::StubInterface& stub, RevisionMemory& re
 absl::StatusOr<v1::Version> BuildCall::Run() {
   for (int attempt = 1;; ++attempt) {
     const Outcome outcome = RunAttempt();
-    // A version that the server has sent is stored, however the stream ended afterwards.
+    // A version that has arrived is stored permanently, even if the stream broke afterwards.
     if (version_.has_value()) return *std::move(version_);
     if (cancel_.cancelled()) return absl::CancelledError("the build was cancelled");
     const std::optional<absl::Duration> wait = WaitAfter(outcome, attempt);
@@ -75,11 +75,12 @@ std::optional<absl::Duration> BuildCall::WaitAfter(const Outcome& outcome, int a
   if (absl::Now() + wait >= deadline_) return std::nullopt;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!ever_sent_ && source_used_ && !source_.CanRewind()) return std::nullopt;
-  // A server that never accepted the build may be the wrong one, unless it reports that it is
-  // restarting.
+  // A server that reports that it did not begin the call is worth another attempt. Any other server
+  // that never accepted may be the wrong one.
   if (WasNotBegun(outcome.status)) return wait;
   if (!ever_accepted_) return std::nullopt;
-  // The server may notice a broken stream later than the client, and hold the id until then.
+  // The server may notice a broken stream later than this client does, and holds the build id until
+  // then.
   const bool still_held = attempt > 1 && absl::IsAborted(outcome.status);
   return IsBrokenConnection(outcome.status) || still_held ? std::optional(wait) : std::nullopt;
 }
@@ -130,7 +131,7 @@ absl::Status BuildCall::SendRows(Stream& stream) {
   int64_t rows_sent = 0;
   while (!WantsNoRows()) {
     absl::StatusOr<ExampleBlock> block = source_.Next({});
-    if (WantsNoRows()) break;  // The source may have been interrupted for this: not its error.
+    if (WantsNoRows()) break;  // ReadEvents may have interrupted the source.
     PHIMAP_RETURN_IF_ERROR(block.status());
     v1::BuildRequest request;
     const int32_t rows = block->rows();
@@ -161,8 +162,8 @@ void BuildCall::ReadEvents(Stream& stream) {
     in_use = accepted_;
   }
   changed_.notify_all();
-  // Interrupts only a source that is in use: a source that cannot rewind stays interrupted, and
-  // another attempt may need it.
+  // Before acceptance the source is unused and stays uninterrupted: a source that cannot rewind
+  // would stay interrupted, and the next attempt may need all its rows.
   if (in_use) source_.Interrupt();
 }
 

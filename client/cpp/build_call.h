@@ -1,4 +1,4 @@
-// One Build with its retries. Includes gRPC: for .cc files only.
+// A Build call with its retries. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_BUILD_CALL_H_
 #define PHIMAP_CLIENT_CPP_BUILD_CALL_H_
 
@@ -20,17 +20,18 @@ namespace phimap::client {
 // REQUIRES: `duration` is finite.
 void ToProto(absl::Duration duration, google::protobuf::Duration& out);
 
-// The options as the API has them.
+// Fills `spec` from `options`.
 void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
 
-// Rows are sent from the caller's thread while a second thread reads events. An error of the server
-// is thus noticed while rows are being sent: it ends the stream, which makes a blocked Write fail,
-// and interrupts the source.
+// Implements Client::Build. The caller's thread sends the rows while a second thread reads events,
+// so that a server error is noticed while rows are still being sent: the error ends the stream,
+// which makes a blocked Write fail, and the second thread interrupts the source.
 //
-// Each attempt sends the spec and waits for `accepted`, so that a server that refuses the build
-// costs no row of an input that can be read only once. If the server reports `attached`, it has the
-// build with all its rows, and the call follows it. Otherwise the call sends all rows, after a
-// rewind if an earlier attempt took some, or gives up.
+// Each attempt sends the spec and waits for `accepted` before it reads rows, because the input may
+// be readable only once and the server may refuse the build:
+//   attached      the server has the build with all its rows; follow it
+//   not attached  the server does not know the build; send all rows. If an earlier attempt read
+//                 some, rewind the source first, or give up if it cannot rewind
 //
 // Used once, by one thread.
 class BuildCall {
@@ -45,25 +46,25 @@ class BuildCall {
  private:
   using Stream = grpc::ClientReaderWriterInterface<v1::BuildRequest, v1::BuildResponse>;
 
-  // End of one attempt.
+  // How one attempt ended.
   struct Outcome {
     absl::Status status;
-    // The error is the input's or the client's own, so another attempt cannot help.
+    // True if another attempt cannot help: the input failed, or the server sent no version.
     bool final = false;
   };
 
   Outcome RunAttempt();
-  // Sends the rows and the finish, unless the server needs no more.
+  // Sends the spec, then the rows and `finish` unless the server does not need them.
   absl::Status Send(Stream& stream);
   absl::Status SendRows(Stream& stream);
   void ReadEvents(Stream& stream);
   void HandleEvent(v1::BuildResponse event);
-  // Waits until the server accepted this attempt or ended it; true if it accepted.
+  // Blocks until the server accepts this attempt or ends it. Returns true if the server accepted.
   bool WaitUntilAccepted();
-  // Whether the server wants no more rows: the stream is over, or follows a build that has all
-  // rows.
+  // Returns true if the server needs no more rows: the stream has ended, or this attempt is
+  // attached to a build that has all rows.
   bool WantsNoRows();
-  // Time to wait before the next attempt; nullopt if there is none.
+  // Returns the wait before the next attempt; nullopt if there must be no further attempt.
   std::optional<absl::Duration> WaitAfter(const Outcome& outcome, int attempt);
   void Report();
 
@@ -78,17 +79,19 @@ class BuildCall {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // State of this attempt; under mutex_.
+  // State of the current attempt; under mutex_.
   bool accepted_ = false;
   bool attached_ = false;
   bool ended_ = false;
   // State of the whole call; under mutex_.
   bool ever_accepted_ = false;
   bool ever_sent_ = false;
-  // Rows may have been taken from the source, or it was interrupted. This member and the following
-  // ones belong to the caller's thread.
+  // True once an attempt was accepted: rows may have been read from the source, or the source may
+  // have been interrupted. Used only by the caller's thread.
   bool source_used_ = false;
+  // Under mutex_.
   BuildProgress progress_;
+  // Under mutex_ until the reading thread has ended.
   std::optional<v1::Version> version_;
 };
 

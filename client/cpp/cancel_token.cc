@@ -25,7 +25,7 @@ bool CancelToken::cancelled() const {
 
 bool CancelToken::WaitFor(absl::Duration duration) const {
   std::unique_lock<std::mutex> lock(mutex_);
-  // The library adds the duration to the present time, which would overflow if it were infinite.
+  // wait_for adds the duration to the current time, so an infinite duration would overflow.
   const absl::Duration finite = std::min(duration, absl::Hours(24 * 365));
   return changed_.wait_for(lock, absl::ToChronoNanoseconds(finite), [this] { return cancelled_; });
 }

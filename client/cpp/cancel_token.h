@@ -1,4 +1,4 @@
-// Cancels a call from another thread.
+// Cancels calls from another thread.
 #ifndef PHIMAP_CLIENT_CPP_CANCEL_TOKEN_H_
 #define PHIMAP_CLIENT_CPP_CANCEL_TOKEN_H_
 
@@ -12,8 +12,8 @@
 
 namespace phimap::client {
 
-// A switch from "running" to "cancelled", which is final. Calls that were given the token end soon
-// after.
+// A flag that changes once, from "running" to "cancelled". Calls that were given the token then
+// stop soon.
 //
 // Thread-safe. Cancel takes a lock, so it must not be called from a signal handler.
 class CancelToken {
@@ -34,10 +34,10 @@ class CancelToken {
 
   void Cancel();
   bool cancelled() const;
-  // Waits for Cancel, at most for `duration`. True if cancelled.
+  // Blocks until Cancel is called, for at most `duration`. Returns true if the token is cancelled.
   bool WaitFor(absl::Duration duration) const;
-  // Runs `callback` once when Cancel is called, or at once if it already was. The callback runs
-  // under the token's lock: it must not wait and must not use the token.
+  // Runs `callback` once: when Cancel is called, or immediately if the token is already cancelled.
+  // The callback runs under the token's lock: it must not block and must not use the token.
   [[nodiscard]] Registration OnCancel(std::function<void()> callback);
 
  private:

@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kMaxMessageSizeBytes = 64 << 20;
 constexpr absl::string_view kUnix = "unix:";
-// Targets that may name several servers, in gRPC's own form.
+// Prefixes of targets that may name several servers, in gRPC's syntax.
 constexpr absl::string_view kIpv4 = "ipv4:";
 constexpr absl::string_view kIpv6 = "ipv6:";
 constexpr absl::string_view kDns = "dns:///";
@@ -42,7 +42,7 @@ bool IsHostAndPort(absl::string_view address) {
          absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 && port <= 65'535;
 }
 
-// Returns the addresses of a target, which follow the scheme if the target names several servers.
+// Returns the addresses in `target`. Only ipv4: and ipv6: targets can list several.
 std::vector<absl::string_view> AddressesOf(absl::string_view target) {
   if (absl::ConsumePrefix(&target, kIpv4) || absl::ConsumePrefix(&target, kIpv6)) {
     return absl::StrSplit(target, ',');
@@ -79,8 +79,8 @@ absl::Status CheckTarget(absl::string_view target) {
                                 target, "'"));
 }
 
-// Checks that a header may carry the token (RFC 6750, section 2.1); gRPC would abort otherwise. The
-// error does not quote the token.
+// Checks that a header may carry the token (RFC 6750, section 2.1); gRPC aborts on anything else.
+// The error does not quote the token.
 absl::Status CheckToken(absl::string_view token) {
   const auto allowed = [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("-._~+/=", c);
@@ -135,8 +135,8 @@ grpc::ChannelArguments Arguments() {
   // minutes.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 360'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  // Build's own backoff reconnects to a server that restarts, so gRPC's must not be slower. The
-  // second value limits one attempt to connect.
+  // Build reconnects to a restarted server by its own backoff, so gRPC's backoff must not be
+  // slower. MIN_RECONNECT_BACKOFF_MS also limits how long one attempt to connect may take.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);

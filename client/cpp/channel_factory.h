@@ -1,5 +1,4 @@
-// Makes connections to a server, or to several equivalent ones, with their encryption and
-// credentials.
+// Creates channels to one server, or to several equivalent servers, with TLS and credentials.
 #ifndef PHIMAP_CLIENT_CPP_CHANNEL_FACTORY_H_
 #define PHIMAP_CLIENT_CPP_CHANNEL_FACTORY_H_
 
@@ -17,16 +16,16 @@ class ChannelCredentials;
 
 namespace phimap::client {
 
-// Thread-safe. The channels must not outlive the factory.
+// Thread-safe. Channels may outlive the factory.
 class ChannelFactory {
  public:
-  // Reads the files of options.tls. INVALID_ARGUMENT for a target or a token that is malformed, for
-  // a key without certificate and for a token that would travel in the clear; NOT_FOUND for a file
-  // that cannot be read.
+  // Reads the files of options.tls. Returns INVALID_ARGUMENT if the target or the token is
+  // malformed, a file cannot be read, a client certificate comes without its key or without
+  // `ca_file`, or the token would be sent unencrypted to another machine.
   static absl::StatusOr<ChannelFactory> Create(absl::string_view target,
                                                const ConnectOptions& options);
 
-  // Returns a channel with a connection of its own, made when it is first needed.
+  // Returns a channel with its own connection, which is opened on first use.
   std::shared_ptr<grpc::Channel> Make() const;
 
  private:
@@ -39,8 +38,8 @@ class ChannelFactory {
   std::shared_ptr<grpc::ChannelCredentials> credentials_;
 };
 
-// Whether calls to `target` stay on this machine: a unix: path, localhost or loopback addresses,
-// all of them if there are several.
+// Returns true if calls to `target` stay on this machine: it is a unix: path, or all its addresses
+// are localhost or loopback addresses.
 bool StaysOnThisMachine(absl::string_view target);
 
 }  // namespace phimap::client

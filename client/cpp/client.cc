@@ -35,7 +35,7 @@ namespace {
 
 constexpr int kPageSize = 1000;  // The API's limit.
 constexpr int kMaxChannels = 64;
-// Time limit for cancelling the server's build, which the user waits for.
+// Time limit for telling the server that a build was cancelled: the user is waiting.
 constexpr absl::Duration kCancelTimeout = absl::Seconds(5);
 
 absl::Status NeverMoved(absl::string_view mapping, const v1::Alias& alias) {
@@ -246,7 +246,7 @@ class GrpcClient final : public Client {
     CallWithRetries(options_.retry, CallEffect::kNone, absl::InfiniteFuture(), [&] {
       result = CallExport(*mappings_, revisions_, std::string(reference), first_noted,
                           cancel ? *cancel : never);
-      // Output written to the sink cannot be taken back.
+      // The sink's bytes cannot be taken back, so an export that has begun is not retried.
       return begun ? absl::OkStatus() : result.status();
     }).IgnoreError();
     return result;
@@ -297,8 +297,9 @@ class GrpcClient final : public Client {
   template <typename Response, typename Request>
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
 
-  // Adds both lists of names to an error in which the server could report only their number.
-  // Returns other errors unchanged, and this one too if the version's names cannot be fetched.
+  // Returns a COLUMN_NAMES_MISMATCH status with both lists of names in its message. The server
+  // cannot list them: the request has only a hash of the names. Returns `status` unchanged if it is
+  // any other status, or if the version's names cannot be fetched.
   absl::Status WithBothLists(const absl::Status& status, absl::string_view reference,
                              const std::vector<std::string>& came) {
     const std::optional<ErrorDetail> detail = DetailOf(status);
@@ -307,12 +308,12 @@ class GrpcClient final : public Client {
     if (!version.ok()) return status;
     const std::vector<std::string> expected(version->column_names().begin(),
                                             version->column_names().end());
-    // An alias may have moved since the call.
+    // The alias may have moved in the meantime.
     if (expected == came) return status;
     return ColumnsDiffer(reference, expected, came, "");
   }
 
-  // Makes a unary call of the mapping service that may be repeated without effect.
+  // Makes a unary call of the mapping service that changes nothing, so it can be retried freely.
   template <typename Response, typename Request>
   absl::StatusOr<Response> Call(Method<Response, Request> method, const Request& request) {
     return CallWithin<Response>(options_.call_timeout, CallEffect::kNone, method, request);
@@ -336,7 +337,7 @@ class GrpcClient final : public Client {
     return response;
   }
 
-  // One attempt of a unary call.
+  // Makes one attempt at a unary call.
   absl::Status Attempt(absl::Time deadline,
                        absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
     grpc::ClientContext context;
@@ -355,8 +356,8 @@ class GrpcClient final : public Client {
     return CallWithin<v1::BuildJob>(timeout, CallEffect::kNone, &Stub::CancelBuild, request);
   }
 
-  // Cancels the server's build and reports the result. NOT_FOUND is normal before `finish`: the
-  // server has dropped the build with the stream.
+  // Cancels the build on the server and returns the error for the caller. NOT_FOUND is normal
+  // before `finish`: a broken stream leaves no build.
   absl::Status AfterCancel(const BuildOptions& options, const absl::Status& status) {
     absl::StatusOr<v1::BuildJob> job =
         CancelWithin(kCancelTimeout, options.mapping, options.build_id);
@@ -378,7 +379,7 @@ class GrpcClient final : public Client {
   std::shared_ptr<grpc::Channel> first_;
   std::unique_ptr<v1::MappingService::StubInterface> mappings_;
   std::unique_ptr<v1::EvaluationService::StubInterface> evaluations_;
-  // One for each channel.
+  // One per channel.
   std::vector<std::unique_ptr<v1::TransformService::StubInterface>> transforms_;
   std::atomic<uint64_t> next_{0};
   RevisionMemory revisions_;

@@ -31,30 +31,30 @@
 
 namespace phimap::client {
 
-// Paths of PEM files.
+// TLS settings. Files are given by their paths and are in PEM format.
 struct TlsOptions {
-  // Authorities that may sign the server's TLS certificate; if empty, the connection is not
+  // Authorities that may sign the server's TLS certificate. If empty, the connection is not
   // encrypted. Debian's are in /etc/ssl/certs/ca-certificates.crt.
   std::string ca_file = {};
   // The client's own TLS certificate and key, for a server that requires one.
   std::string certificate_file = {};
   std::string key_file = {};
-  // Name that the server's TLS certificate must have, if it is not the host of the target.
+  // The host name that the server's TLS certificate must match. Defaults to the host of the target.
   std::string server_name = {};
 };
 
 struct ConnectOptions {
-  // Number of connections, 1..64. One connection takes about a core at either end, enough for any
-  // one stream or caller. More connections let concurrent Transform calls use more cores.
+  // Number of connections, 1..64. One connection keeps about one core busy at each end, which is
+  // enough for one stream or one caller. With more, concurrent Transform calls can use more cores.
   int channels = 1;
-  // Policy for retries, within the rules of each call (see Client). max_attempts = 1 turns off all
-  // retries except gRPC's own, of calls that reached no server.
+  // Retry policy, within the limits that Client documents for each call. max_attempts = 1 turns off
+  // all retries except gRPC's own, of calls that left no trace on any server.
   RetryPolicy retry;
-  // Limit for a call other than a stream, with all its attempts.
+  // Time limit of a unary call that has no timeout of its own, including all attempts.
   absl::Duration call_timeout = absl::InfiniteDuration();
   TlsOptions tls;
-  // Token that is sent with every call; empty: none. Sent only over TLS or within this machine:
-  // Connect refuses a token that others could read in transit.
+  // Token that authenticates the client, sent with every call; empty if there is none. Connect
+  // rejects a token unless the connection uses TLS or stays on this machine.
   std::string token = {};
 };
 
@@ -67,18 +67,20 @@ struct BuildOptions {
   std::string kernel_text = {};
   bool standardize = false;
   uint64_t seed = 0;
-  // Time for which the version lives after its last use, at least a minute; infinite: for ever.
+  // Time for which the version lives after its last use, at least a minute. Infinite means for
+  // ever.
   absl::Duration ttl = absl::InfiniteDuration();
-  // A UUID; empty draws one. A known id attaches to its build.
+  // A UUID; if empty, the client draws one. If the server has a build with this id, the call
+  // attaches to that build.
   std::string build_id = {};
-  // Limit for the whole build with all its attempts.
+  // Time limit for the whole build, including all attempts.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
 struct BuildProgress {
-  // Rows that this client has sent. Restarts at 0 if the rows are sent again.
+  // Rows that this client has sent. Counts from 0 again if an attempt sends the rows again.
   int64_t rows_sent = 0;
-  // True once all rows and the finish are sent, or if this client follows an existing build.
+  // True once all rows and `finish` are sent, or the call has attached to a build that has them.
   bool sent = false;
   // Last report of the server; empty at first.
   v1::BuildJob job;
@@ -92,12 +94,12 @@ struct EvaluateOptions {
   std::string reference = {};
   // For example "perceptron(epochs=20)"; empty: a linear SVM.
   std::string learner = {};
-  // Share of the rows that is tested if `folds` is 0; 0 means 0.3.
+  // Share of the rows that are held out for testing if `folds` is 0; 0 means 0.3.
   double held_out = 0;
-  // 0: one split.
+  // Number of cross-validation folds; 0 means one split.
   int folds = 0;
   uint64_t seed = 0;
-  // Confidence of the certified margins for future rows; 0: 0.95.
+  // Confidence of the certified margins for future rows; 0 means 0.95.
   double confidence = 0;
   // If set, another digest is FAILED_PRECONDITION.
   std::string expected_digest = {};
@@ -136,18 +138,18 @@ struct TransformStreamOptions {
   bool residual = false;
   // Maximum number of unanswered requests, >= 1.
   int window = 8;
-  // Rows per request, 1..65536. 0 sends few rows first and then chooses requests whose size, with
-  // their answer, is about 512 KiB.
+  // Rows per request, 1..65536. With 0, the first request has a few rows, and later ones are sized
+  // so that a request and its answer are about 512 KiB each.
   int32_t rows_per_request = 0;
-  // Limit for all rows with all attempts, including the time that the source takes.
+  // Time limit for all rows, including all attempts and the time that the source takes.
   absl::Duration timeout = absl::InfiniteDuration();
-  // Called before the stream is retried, with the error and the time until then, on the thread that
-  // calls the sink.
+  // Called with the error before the stream is reopened, on the thread that calls the sink. `wait`
+  // is the time until then.
   std::function<void(const absl::Status& error, absl::Duration wait)> on_retry = {};
 };
 
 struct TransformStreamResult {
-  // The version that answered, one for the whole stream.
+  // The version that mapped all rows.
   v1::VersionRef version;
   int64_t rows = 0;
 };
@@ -157,9 +159,9 @@ struct TransformStreamResult {
 using FeatureSink = std::function<absl::Status(RowBlock features)>;
 
 // Takes the next bytes of an artifact, in order. An error ends the export and is returned from it.
-// The bytes are verified only when Export returns OK.
+// The bytes are verified only once Export has returned OK.
 using ArtifactSink = std::function<absl::Status(absl::string_view bytes)>;
-// Returns the next bytes of an artifact, 1..max_bytes; an empty text at its end.
+// Returns the next 1..max_bytes bytes of an artifact; empty at its end.
 using ArtifactSource = std::function<absl::StatusOr<std::string>(size_t max_bytes)>;
 
 struct ExportResult {
@@ -168,35 +170,38 @@ struct ExportResult {
   int64_t size_bytes = 0;
 };
 
-// Connections to a server, each made when first needed and again after it broke. Transform calls
-// rotate through them, a TransformStream stays on the next one, and everything else uses the first.
-// Proxies of the environment are ignored; messages may have 64 MiB each way.
+// A client of one server, or of several equivalent servers. Connections are opened on first use and
+// reopened when they break. Transform calls use them round-robin, each TransformStream stays on
+// one, and everything else uses the first. Proxy settings in the environment are ignored. A message
+// has at most 64 MiB in each direction.
 //
-// A call that fails with kUnavailable, or with a retry delay, is retried: reads and Transform up to
-// 5 times, which takes about 3 seconds unless the server asks for more, and never beyond the call's
-// deadline; Build and TransformStream as described there. A call that changes something (SetAlias,
-// DeleteAlias, DeleteVersion, DeleteMapping) is retried only if the server reports that it did not
-// begin it (reason SERVER_SHUTTING_DOWN): between two attempts another client may have changed the
-// alias or version. Export is retried as long as no bytes have arrived. Import, Evaluate and
-// CheckHealth are not retried.
+// A call that fails with kUnavailable, or whose error has a retry delay, is retried. Reads and
+// Transform make up to 5 attempts within the call's deadline, which takes about 3 seconds unless
+// the server asks for more. For Build and TransformStream, see there. A call that changes something
+// (SetAlias, DeleteAlias, KeepVersion, DeleteVersion, DeleteMapping) is retried only if the server
+// reports that it did not begin it (reason SERVER_SHUTTING_DOWN or REVISION_NOT_REACHED): between
+// two attempts another client may have changed the alias or version. Export is retried until its
+// first bytes arrive. Import, Evaluate and CheckHealth are not retried.
 //
-// Rows whose columns have names (RowSource::column_names, TransformOptions) are mapped only by a
-// version whose columns have no names, or the same names in the same order. Otherwise the call is
+// Rows with column names (RowSource::column_names, TransformOptions) are mapped only by a version
+// without column names or with the same names in the same order. Otherwise the call returns
 // kInvalidArgument (reason COLUMN_NAMES_MISMATCH), with both lists in the message.
 //
-// Errors are the server's: its code, message and details (DetailOf). A server that cannot be
-// reached is kUnavailable. A cancelled token makes a call return kCancelled.
+// Errors have the server's code, message and details (DetailOf). If the server cannot be reached,
+// the error is kUnavailable. A cancelled token makes a call return kCancelled.
 //
 // Thread-safe.
 class Client {
  public:
-  // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; or names several servers:
-  // "ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450" or "dns:///host:port", whose
-  // addresses take the calls in turn (gRPC's round_robin). Unreachable addresses are left out until
-  // they can be reached. If they share a store, any of them may answer any call, and this client
-  // sees its own changes on each. If each has its own store, they must have the same versions, and
-  // builds and changes should name one server. Anything else is kInvalidArgument, as are options
-  // that contradict each other and files that cannot be read. Does not wait.
+  // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket". Targets for several servers
+  // are "ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450" and "dns:///host:port";
+  // calls go to their addresses in turn (gRPC's round_robin), and an unreachable address is skipped
+  // until it can be reached. Servers that share a store can each answer any call, and this client
+  // sees its own changes on each of them. Servers with separate stores must have the same versions,
+  // and builds and changes should go to one of them by its own address.
+  //
+  // Returns kInvalidArgument for any other target, for options that contradict each other and for
+  // files that cannot be read. Does not block.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ConnectOptions& options);
   virtual ~Client() = default;
@@ -204,12 +209,13 @@ class Client {
   // Builds a version from all rows of `source`, in bounded memory. A build that the server refuses
   // while rows are still being sent returns that error at once.
   //
-  // A connection that breaks after the server accepted the build is retried with the same build_id
-  // (ConnectOptions::retry), and a build that has all its rows continues. If the server has lost
-  // the build, the rows are sent again if the source can rewind; otherwise the error is kAborted.
+  // If the connection breaks after the server has accepted the build, the call reconnects with the
+  // same build_id (ConnectOptions::retry). A build that has all its rows continues. If the server
+  // has lost the build, the rows are sent again if the source can rewind; otherwise the call
+  // returns kAborted.
   //
-  // On cancellation the server's build is cancelled too. If it was already published the error
-  // names the version.
+  // Cancelling the call also cancels the build on the server. If the version was already published,
+  // the error names it.
   virtual absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
                                             const BuildObserver& observer = nullptr,
                                             CancelToken* cancel = nullptr) = 0;
@@ -217,31 +223,31 @@ class Client {
   // Maps the examples of one block in one call.
   virtual absl::StatusOr<TransformResult> Transform(absl::string_view reference, ExampleBlock rows,
                                                     const TransformOptions& options = {}) = 0;
-  // Maps all rows of `source` over one stream, with `window` requests in flight. The reference is
-  // resolved once: one version maps all rows. A source without rows is kInvalidArgument.
+  // Maps all rows of `source` over one stream, with up to `window` requests in flight. The
+  // reference is resolved once, so one version maps all rows. Returns kInvalidArgument if the
+  // source has no rows.
   //
-  // If the connection breaks or cannot be made, it is retried until a number of consecutive
-  // attempts (ConnectOptions::retry) has brought no answer; before the first answer at most 5,
-  // about 3 seconds. Only unanswered requests are sent again, to the same version: by its number
-  // or, if that was deleted or has another digest now, by its digest. A reference by number with an
-  // expected_digest falls back in the same way. If no version has the digest, the error is
-  // kNotFound or kFailedPrecondition.
+  // If the connection breaks or cannot be made, the call reconnects. It gives up after
+  // ConnectOptions::retry.max_attempts attempts in a row without an answer; before the first
+  // answer, after at most 5, which takes about 3 seconds. Only unanswered requests are sent again,
+  // to the same version: by its number or, if that number is gone or now has another digest, by its
+  // digest. A reference by number with an expected_digest falls back the same way. If no version
+  // has the digest either, the error is kNotFound or kFailedPrecondition.
   virtual absl::StatusOr<TransformStreamResult> TransformStream(
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
       const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
 
-  // Trains and tests a learner on all rows of `source`, mapped by one version. Nothing is stored.
-  // If the connection breaks the call fails with kUnavailable, and must be repeated from the first
-  // row.
+  // Trains and tests a learner on all rows of `source`, mapped by one version. Nothing is stored:
+  // if the connection breaks, the call returns kUnavailable, and the rows must be sent again.
   virtual absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options,
                                                   LabeledRowSource& source,
                                                   const EvaluateObserver& observer = nullptr,
                                                   CancelToken* cancel = nullptr) = 0;
 
-  // All mappings by name, all pages.
+  // Returns all mappings, ordered by name.
   virtual absl::StatusOr<std::vector<v1::Mapping>> ListMappings() = 0;
   virtual absl::StatusOr<v1::Mapping> GetMapping(absl::string_view mapping) = 0;
-  // All versions of a mapping, newest first, all pages, without certificates.
+  // Returns all versions of a mapping, newest first, without certificates.
   virtual absl::StatusOr<std::vector<v1::Version>> ListVersions(absl::string_view mapping) = 0;
   // `reference` is "name", "name@7", "name@alias" or "name@sha256:" with at least 7 digits of the
   // digest.
@@ -251,9 +257,9 @@ class Client {
   virtual absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
                                                    absl::string_view build_id) = 0;
 
-  // Points an alias at a version. `etag`: empty is unconditional, "*" requires that the alias
-  // exists, "none" that it does not, and any other text that it has this etag. Otherwise kAborted,
-  // with the current etag in DetailOf(status)->metadata["etag"].
+  // Points an alias at a version. An empty `etag` is unconditional, "*" requires that the alias
+  // exists, "none" that it does not exist, and any other value that it has this etag. Otherwise
+  // returns kAborted, with the current etag in DetailOf(status)->metadata["etag"].
   virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
                                              int64_t version, absl::string_view etag = "") = 0;
   // Points an alias at the version whose digest begins with `digest`, which has at least 7 digits.
@@ -261,46 +267,47 @@ class Client {
                                                      absl::string_view alias,
                                                      absl::string_view digest,
                                                      absl::string_view etag = "") = 0;
-  // Points an alias back at its previous version, unless another client moves it meanwhile
-  // (kAborted). A second call undoes the first. kFailedPrecondition if it has never moved, or if
+  // Points an alias back at its previous version. A second call undoes the first. Returns kAborted
+  // if another client moves the alias meanwhile, and kFailedPrecondition if it has never moved or
   // the previous version was deleted.
   virtual absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
                                                   absl::string_view alias) = 0;
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                    absl::string_view etag = "") = 0;
-  // kFailedPrecondition while an alias points at the version, or would be rolled back to it, unless
-  // that rollback is given up.
+  // Deletes a version. Returns kFailedPrecondition while an alias points at it or, unless
+  // `give_up_rollback` is set, while an alias could be rolled back to it.
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t version,
                                      bool give_up_rollback = false) = 0;
-  // With `only_if_empty` a mapping that has versions is kFailedPrecondition.
+  // Deletes a mapping. With `only_if_empty`, returns kFailedPrecondition if the mapping has
+  // versions.
   virtual absl::Status DeleteMapping(absl::string_view mapping, bool only_if_empty = false) = 0;
-  // Lets a version live for ever (infinite), or for `ttl` after its last use, starting now;
-  // kFailedPrecondition if that would shorten its life. Returns the version without its
-  // certificate.
+  // Lets a version live for `ttl` after its last use, starting now, or for ever if `ttl` is
+  // infinite. Returns kFailedPrecondition if the version would expire sooner than before. The
+  // returned version has no certificate.
   virtual absl::StatusOr<v1::Version> KeepVersion(absl::string_view reference,
                                                   absl::Duration ttl) = 0;
 
-  // Reads a version's artifact into `sink`, checked chunk by chunk and, at the end, as a whole.
+  // Writes a version's artifact to `sink`. Checks each chunk and, at the end, the whole artifact.
   virtual absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
                                               CancelToken* cancel = nullptr) = 0;
   // Stores the artifact that `source` yields as a version of `mapping`. Safe to repeat: if a
-  // version has the same artifact already, returns that version.
+  // version already has this artifact, returns that version.
   virtual absl::StatusOr<v1::Version> Import(absl::string_view mapping,
                                              const ArtifactSource& source,
                                              CancelToken* cancel = nullptr) = 0;
 
-  // Returns everything that the server can build and learn, with parameters and a line of text
-  // each.
+  // Returns everything that the server can build and learn, each with its parameters and a line of
+  // text.
   virtual absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() = 0;
-  // Dimensions that suffice for a margin, an error and a confidence.
+  // Returns the dimensions that suffice for a margin, an error and a confidence.
   virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;
-  // Estimates the cost of a Build with these options for `rows` rows of `columns` columns.
+  // Estimates the cost of a Build with `options` on `rows` rows of `columns` columns.
   virtual absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options,
                                                                   int64_t rows,
                                                                   int32_t columns) = 0;
-  // Asks the standard health protocol whether the server serves `service`
-  // ("phimap.v1.TransformService"; empty: the server as a whole). False while it drains. NOT_FOUND
-  // for an unknown service.
+  // Returns true if the server reports by the standard health protocol that it serves `service`,
+  // such as "phimap.v1.TransformService" (empty: the server as a whole). Returns false while the
+  // server drains, and kNotFound if it has no such service.
   virtual absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) = 0;
 
  protected:

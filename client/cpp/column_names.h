@@ -10,13 +10,13 @@
 
 namespace phimap::client {
 
-// Builds the error kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"): how the given
-// columns differ from those of `reference`, both lists, and the remedy `then` at the end. REQUIRES:
-// they differ.
+// Returns kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"). The message says how
+// `came`, the columns of the rows, differ from `expected`, those of `reference`, shows both lists,
+// and ends with the remedy `then` unless it is empty. REQUIRES: the lists differ.
 absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,
                            const std::vector<std::string>& came, absl::string_view then);
 
-// Names of `names` that are not among `others`, in their order.
+// Returns the elements of `names` that are not in `others`, in the order of `names`.
 std::vector<std::string> NamesNotAmong(const std::vector<std::string>& names,
                                        const std::vector<std::string>& others);
 

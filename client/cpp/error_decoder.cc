@@ -12,8 +12,8 @@
 namespace phimap::client {
 namespace {
 
-// Parses `any` if it holds the canonical type of that name, to which our own messages are equal on
-// the wire. False otherwise.
+// If `any` holds the canonical type `name`, parses it into `message` and returns true. Our messages
+// have the same wire format as the canonical types.
 template <typename Message>
 bool Unpack(const google::protobuf::Any& any, absl::string_view name, Message& message) {
   const absl::string_view url = any.type_url();
@@ -22,7 +22,7 @@ bool Unpack(const google::protobuf::Any& any, absl::string_view name, Message& m
   return message.ParseFromString(any.value());
 }
 
-// True if anything in `packed` was understood and put into `detail`.
+// Reads `packed` into `detail`. Returns false if `packed` is not understood.
 bool ReadDetail(const google::protobuf::Any& packed, ErrorDetail& detail) {
   rpc::BadRequest bad_request;
   if (Unpack(packed, "google.rpc.BadRequest", bad_request)) {
@@ -41,7 +41,7 @@ bool ReadDetail(const google::protobuf::Any& packed, ErrorDetail& detail) {
   rpc::RetryInfo retry;
   if (Unpack(packed, "google.rpc.RetryInfo", retry)) {
     const google::protobuf::Duration& delay = retry.retry_delay();
-    // Rounds up, so that a caller does not retry too early. Ignores delays over a day.
+    // Rounded up, so that a caller does not retry too early. Longer delays than a day are capped.
     const int64_t seconds = std::clamp<int64_t>(delay.seconds(), 0, 86'400);
     detail.retry_delay_ms = seconds * 1000 + (std::max(delay.nanos(), 0) + 999'999) / 1'000'000;
     return true;
@@ -62,7 +62,7 @@ absl::Status DecodeError(int code, absl::string_view message, absl::string_view 
     for (const google::protobuf::Any& packed : status.details()) any |= ReadDetail(packed, detail);
   }
   if (!any) return absl::Status(canonical, message);
-  // Removes the field from the front of the message, since MakeError puts it there again.
+  // MakeError prefixes the message with the field, which the server has already done.
   absl::string_view text = message;
   if (!detail.field.empty()) absl::ConsumePrefix(&text, absl::StrCat(detail.field, ": "));
   return MakeError(canonical, detail.reason, detail.field, text, std::move(detail.metadata),

@@ -19,7 +19,7 @@
 namespace phimap::client {
 namespace {
 
-// Used once.
+// One attempt at an Evaluate call. Used once.
 class EvaluateCall {
  public:
   using Stream = grpc::ClientReaderWriterInterface<v1::EvaluateRequest, v1::EvaluateResponse>;
@@ -60,7 +60,7 @@ class EvaluateCall {
     int64_t rows_sent = 0;
     while (true) {
       absl::StatusOr<ExampleBlock> block = source_.Next({});
-      if (ended_) return absl::OkStatus();  // The source may have been interrupted for this.
+      if (ended_) return absl::OkStatus();  // ReadEvents may have interrupted the source.
       PHIMAP_RETURN_IF_ERROR(block.status());
       const int32_t rows = block->rows();
       if (rows == 0) break;
@@ -77,8 +77,9 @@ class EvaluateCall {
     return absl::OkStatus();
   }
 
-  // Waits for the server to accept the call. A refusal because of a revision arrives before any
-  // rows are sent, so a retry can send them all, even from a source that can be read only once.
+  // Blocks until the server accepts the call or ends it. Returns true if the server accepted. A
+  // server that refuses the call because of its revision does so before any rows are sent, so
+  // another call can send them all, even from a source that can be read only once.
   bool WaitUntilAccepted() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return accepted_ || ended_; });
@@ -127,7 +128,8 @@ class EvaluateCall {
       in_use = accepted_;
     }
     changed_.notify_all();
-    // Interrupts only a source that is in use: one that cannot rewind stays interrupted.
+    // An unused source stays uninterrupted: a source that cannot rewind would stay interrupted for
+    // ever.
     if (in_use) source_.Interrupt();
   }
 

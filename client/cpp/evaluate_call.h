@@ -1,4 +1,4 @@
-// One Evaluate. Includes gRPC: for .cc files only.
+// An Evaluate call. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_EVALUATE_CALL_H_
 #define PHIMAP_CLIENT_CPP_EVALUATE_CALL_H_
 
@@ -10,8 +10,8 @@
 
 namespace phimap::client {
 
-// The call behind Client::Evaluate. Blocking: rows are sent from the caller's thread while a second
-// one reads events, so that an error of the server is noticed while rows are still being sent.
+// Implements Client::Evaluate. Blocks: the caller's thread sends the rows while a second thread
+// reads events, so that a server error is noticed while rows are still being sent.
 absl::StatusOr<v1::Evaluation> CallEvaluate(v1::EvaluationService::StubInterface& stub,
                                             RevisionMemory& revisions,
                                             const EvaluateOptions& options,

@@ -8,7 +8,7 @@
 namespace phimap::client {
 namespace {
 
-// Blocks are copied from and to memory without conversion.
+// Numbers are copied to and from blocks without a change of byte order.
 static_assert(std::endian::native == std::endian::little);
 
 template <typename T>

@@ -1,5 +1,5 @@
-// Examples on their way to the server and features on their way back, in wire format, so that they
-// move into a message without a copy.
+// Blocks of examples to send and of received features. They are in wire format, so they move into
+// and out of a message without a copy.
 #ifndef PHIMAP_CLIENT_CPP_EXAMPLE_BLOCK_H_
 #define PHIMAP_CLIENT_CPP_EXAMPLE_BLOCK_H_
 
@@ -27,22 +27,22 @@ struct RowBlock {
   std::string values_le = {};
 
   bool empty() const { return rows == 0; }
-  // One value, widened. REQUIRES: 0 <= row < rows, 0 <= column < columns.
+  // Returns one value as a double. REQUIRES: 0 <= row < rows, 0 <= column < columns.
   double At(int32_t row, int32_t column) const;
 };
 
-// Makes a block of copies of `values`, row after row. REQUIRES: columns > 0, and values.size() is a
-// multiple of columns.
+// Copies `values`, row after row, into a block. REQUIRES: columns > 0 and values.size() is a
+// multiple of it.
 RowBlock MakeRowBlock(absl::Span<const float> values, int32_t columns);
 RowBlock MakeRowBlock(absl::Span<const double> values, int32_t columns);
 
-// Rows in compressed sparse row form: absent entries are 0. Little-endian.
+// Rows in compressed sparse row (CSR) form, little-endian. Numbers that are not stored are 0.
 struct SparseBlock {
   FloatType type = FloatType::kFloat64;
   int32_t columns = 0;
-  // rows + 1 int64 offsets into the entries, from 0 on.
+  // rows() + 1 int64 offsets into the entries; the first is 0.
   std::string row_offsets_le = {};
-  // int32, counted from 0, rising within a row.
+  // int32, counted from 0, increasing within a row.
   std::string column_indices_le = {};
   // Values of type `type`.
   std::string values_le = {};
@@ -52,8 +52,8 @@ struct SparseBlock {
   }
 };
 
-// A block of copies. `row_offsets` has a number for each row and one more. REQUIRES: column_indices
-// and values have row_offsets.back() entries.
+// Copies the arguments into a block. `row_offsets` has one offset per row and one more. REQUIRES:
+// column_indices and values have row_offsets.back() entries.
 SparseBlock MakeSparseBlock(absl::Span<const int64_t> row_offsets,
                             absl::Span<const int32_t> column_indices,
                             absl::Span<const float> values, int32_t columns);
@@ -61,13 +61,13 @@ SparseBlock MakeSparseBlock(absl::Span<const int64_t> row_offsets,
                             absl::Span<const int32_t> column_indices,
                             absl::Span<const double> values, int32_t columns);
 
-// Texts in UTF-8, or bytes of any meaning, for kernels of strings.
+// UTF-8 texts or arbitrary byte strings, for kernels of strings.
 struct StringBlock {
   bool is_text = true;
   std::vector<std::string> values = {};
 };
 
-// A block of one kind. Each example counts as a row.
+// A block of examples of one kind. Each example counts as a row.
 class ExampleBlock {
  public:
   ExampleBlock() = default;
@@ -77,9 +77,9 @@ class ExampleBlock {
 
   int32_t rows() const;
   bool empty() const { return rows() == 0; }
-  // Columns of a row; 0 for strings.
+  // Number of columns; 0 for strings.
   int32_t columns() const;
-  // Size of all examples on the wire.
+  // Size in bytes of all examples as they are sent.
   int64_t bytes() const;
   // Null unless the block is of that kind.
   const RowBlock* dense() const { return std::get_if<RowBlock>(&block_); }
@@ -88,7 +88,7 @@ class ExampleBlock {
   RowBlock* dense() { return std::get_if<RowBlock>(&block_); }
   SparseBlock* sparse() { return std::get_if<SparseBlock>(&block_); }
   StringBlock* strings() { return std::get_if<StringBlock>(&block_); }
-  // Copies rows first .. first + count - 1. REQUIRES: they exist.
+  // Copies rows first .. first + count - 1. REQUIRES: the block has these rows.
   ExampleBlock Slice(int32_t first, int32_t count) const;
 
  private:

@@ -15,11 +15,12 @@ absl::Status FromGrpc(const grpc::Status& status) {
 
 bool IsBrokenConnection(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kUnavailable) {
-    // The server itself reports a failure of a service behind it, which it has already retried.
+    // With these reasons the server reports a kernel service that fails, although the server has
+    // already retried.
     const std::optional<ErrorDetail> detail = DetailOf(status);
     return !detail.has_value() || !absl::StartsWith(detail->reason, "KERNEL_SERVICE_");
   }
-  // Error of gRPC 1.51 when the transport goes away between two operations of a stream.
+  // gRPC 1.51 returns this error when the transport closes between two operations of a stream.
   return status.code() == absl::StatusCode::kUnknown &&
          absl::StrContains(status.message(), "Stream removed");
 }

@@ -1,4 +1,4 @@
-// Turns the outcome of a gRPC call into absl::Status. Includes gRPC: for .cc files only.
+// Converts the outcome of a gRPC call to absl::Status. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_GRPC_STATUS_H_
 #define PHIMAP_CLIENT_CPP_GRPC_STATUS_H_
 
@@ -10,11 +10,11 @@
 
 namespace phimap::client {
 
-// With the server's typed details attached (error_decoder.h).
+// Returns `status` with the server's typed details attached (error_decoder.h).
 absl::Status FromGrpc(const grpc::Status& status);
 
-// True if the connection broke or could not be made, as opposed to an answer of the server's
-// handler.
+// Returns true if the connection broke or could not be made, or the server itself is unavailable.
+// Returns false if only a kernel service behind the server failed.
 bool IsBrokenConnection(const absl::Status& status);
 
 // Sets `deadline` on the call unless it is infinite.

@@ -14,9 +14,9 @@
 namespace phimap::client {
 namespace {
 
-// The health service's own messages are registered by the gRPC library where a server is linked
-// in, so they are not compiled here. On the wire a HealthCheckRequest, one string with number 1, is
-// a StringValue, and a HealthCheckResponse, one enum with number 1, is an Int32Value.
+// In a program that contains a gRPC server, the gRPC library registers the health service's
+// messages, so they are not compiled here. On the wire, a HealthCheckRequest (one string, field 1)
+// equals a StringValue, and a HealthCheckResponse (one enum, field 1) equals an Int32Value.
 using Request = google::protobuf::StringValue;
 using Response = google::protobuf::Int32Value;
 

@@ -1,4 +1,4 @@
-// One Check of the standard health service, grpc.health.v1. Includes gRPC: for .cc files only.
+// The Check call of the standard health service, grpc.health.v1. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_HEALTH_CALL_H_
 #define PHIMAP_CLIENT_CPP_HEALTH_CALL_H_
 
@@ -12,8 +12,9 @@
 
 namespace phimap::client {
 
-// Whether the server reports that it serves `service`, such as "phimap.v1.TransformService"; empty
-// asks for the server as a whole. NOT_FOUND: it has no such service.
+// Returns true if the server reports that it serves `service`, such as
+// "phimap.v1.TransformService"; an empty name asks for the server as a whole. Returns NOT_FOUND if
+// the server has no such service.
 absl::StatusOr<bool> CallHealth(const std::shared_ptr<grpc::ChannelInterface>& channel,
                                 absl::string_view service, absl::Time deadline);
 

@@ -22,7 +22,7 @@ namespace {
 
 using Code = grpc::StatusCode;
 
-// A batch, and the memory behind it if the message has another layout.
+// A batch, and the memory that it views if the message has the examples in another form.
 struct OwnedBatch {
   std::optional<Batch> batch;
   std::string widened;
@@ -127,7 +127,8 @@ grpc::Status BatchOf(const v1::Examples& examples, OwnedBatch& out) {
   return Refused("expected dense rows, sparse rows, bytes or text");
 }
 
-// Columns that were sent before, by digest. The least recently used are dropped.
+// The right examples that were sent, by digest. The least recently used are evicted first.
+// Thread-safe.
 class RememberedExamples {
  public:
   using Examples = std::shared_ptr<const v1::Examples>;
@@ -179,7 +180,7 @@ class RememberedExamples {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  // NOT_FOUND would make the client send the columns again.
+  // To phimapd, NOT_FOUND means that it must send the right examples again.
   const auto code =
       absl::IsNotFound(status) ? Code::FAILED_PRECONDITION : static_cast<Code>(status.code());
   return {code, std::string(status.message())};
@@ -310,7 +311,7 @@ absl::StatusOr<std::unique_ptr<KernelServer>> KernelServer::Start(Options option
   builder.AddListeningPort(options.listen, credentials, &port);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
   builder.SetMaxSendMessageSize(options.max_message_bytes);
-  // Prevents another process from taking calls on the same port.
+  // Without this, another process could listen on the same port and receive calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   grpc::ResourceQuota quota;
   quota.SetMaxThreads(options.max_threads);

@@ -1,5 +1,5 @@
-// A kernel of your own, served to phimapd: functions of two batches of examples become a kernel
-// service.
+// Serves your own kernels to phimapd: makes a kernel service of functions of two batches of
+// examples.
 //
 // Example:
 //   absl::StatusOr<std::unique_ptr<KernelServer>> server = KernelServer::Start(
@@ -11,7 +11,7 @@
 //        }}}});
 //   (*server)->Wait();
 //
-// with phimapd --kernel_service=words=127.0.0.1:9000, and then the kernel
+// Start phimapd with --kernel_service=words=127.0.0.1:9000, then use the kernel
 // service(endpoint=words, kernel=overlap).
 #ifndef PHIMAP_CLIENT_CPP_KERNEL_SERVER_H_
 #define PHIMAP_CLIENT_CPP_KERNEL_SERVER_H_
@@ -30,12 +30,12 @@
 
 namespace phimap::client {
 
-// Examples of one kind, as they were streamed to Build. A view of a message that is valid only
-// during the call.
+// Examples of one kind, in the form in which they were streamed to Build. A batch is a view of a
+// message and is valid only during the call.
 class Batch {
  public:
   enum class Kind { kDense, kSparse, kBytes, kText };
-  // A number of a sparse row. Entries of a row are in the order of their columns.
+  // A number of a sparse row. The entries of a row are in the order of their columns.
   struct Entry {
     int32_t column = 0;
     double value = 0;
@@ -43,21 +43,22 @@ class Batch {
 
   Batch(Kind kind, int64_t columns, std::vector<absl::string_view> examples)
       : kind_(kind), columns_(columns), examples_(std::move(examples)) {}
-  // A batch of sparse rows, whose entries outlive it.
+  // Creates a batch of sparse rows. The entries must outlive the batch.
   Batch(int64_t columns, std::vector<absl::Span<const Entry>> rows)
       : kind_(Kind::kSparse), columns_(columns), rows_(std::move(rows)) {}
 
   Kind kind() const { return kind_; }
   size_t size() const { return kind_ == Kind::kSparse ? rows_.size() : examples_.size(); }
-  // Numbers of a row, dense or sparse; 0 for strings.
+  // Number of columns of dense or sparse rows; 0 for strings.
   int64_t columns() const { return columns_; }
-  // Bytes or text; for a dense row its columns() float64 numbers, at any alignment.
+  // Example i: its bytes or text, or a dense row's columns() float64 numbers, at any alignment.
+  // REQUIRES: the batch is not sparse.
   absl::string_view operator[](size_t i) const { return examples_[i]; }
-  // Entries of sparse row i that are not 0.
+  // The entries of sparse row i; its other numbers are 0.
   absl::Span<const Entry> entries(size_t i) const { return rows_[i]; }
-  // Number j of row i, dense or sparse (by a binary search).
+  // Number j of row i, dense or sparse. In a sparse row it is found by binary search.
   double number(size_t i, int64_t j) const;
-  // Example i alone.
+  // Returns a batch of example i alone.
   Batch Only(size_t i) const;
 
  private:
@@ -68,8 +69,9 @@ class Batch {
 };
 
 // Writes K(left_i, right_j) to block[i · right.size() + j]. Must be a pure function of its
-// arguments; called by several threads at a time. An error ends the call, for instance
-// INVALID_ARGUMENT for unsupported examples. phimapd refuses values that are not finite.
+// arguments; several threads call it at the same time. An error becomes the error of the call;
+// INVALID_ARGUMENT, for example, means that the kernel cannot compare these examples. phimapd
+// rejects values that are not finite.
 using KernelFunction =
     std::function<absl::Status(const Batch& left, const Batch& right, double* block)>;
 
@@ -77,19 +79,19 @@ using KernelFunction =
 class KernelServer {
  public:
   struct Options {
-    // "HOST:PORT" or "unix:PATH"; port 0 picks a free port. There is no token: every client that
-    // can connect may call.
+    // "HOST:PORT" or "unix:PATH"; port 0 picks a free port. Calls are not authenticated by a token:
+    // every client that can connect can call.
     std::string listen = "127.0.0.1:0";
-    // PEM; both empty: not encrypted.
+    // TLS certificate and its key, as PEM text. If both are empty, connections are not encrypted.
     std::string certificate;
     std::string key;
     std::map<std::string, KernelFunction> kernels;
-    // By kernel: a function for K(x, x) of each example, if that is cheaper than the kernel on x
-    // and x.
+    // By name of a kernel, a function that writes K(x, x) of each example. Optional: useful where
+    // this is cheaper than calling the kernel with x and x.
     std::map<std::string, std::function<absl::Status(const Batch& examples, double* values)>>
         diagonals;
-    // Memory for columns of earlier blocks, to which later calls may refer. The least recently used
-    // are dropped.
+    // Memory for right examples that are kept, so that later calls can name them by digest. The
+    // least recently used are evicted first.
     int64_t remembered_bytes = int64_t{256} << 20;
     int max_threads = 16;
     int max_message_bytes = 64 << 20;
@@ -98,19 +100,20 @@ class KernelServer {
   // Listens and serves. Errors: INVALID_ARGUMENT (no kernels), UNAVAILABLE (the address cannot be
   // bound).
   static absl::StatusOr<std::unique_ptr<KernelServer>> Start(Options options);
-  // Stops at once.
+  // Stops the server at once.
   ~KernelServer();
   KernelServer(const KernelServer&) = delete;
   KernelServer& operator=(const KernelServer&) = delete;
 
-  // The address with the actual port.
+  // The address of the server, with the actual port if Options::listen has port 0.
   const std::string& address() const { return address_; }
   // Number of answered calls, errors included.
   int64_t calls() const;
-  // Waits until Stop is called on another thread.
+  // Blocks until Stop is called on another thread.
   void Wait();
   void Stop();
-  // Drops all remembered columns: the next call that refers to them gets NOT_FOUND.
+  // Forgets the right examples that were kept: the next call that names them by digest gets
+  // NOT_FOUND.
   void Forget();
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::string_view kNotBegun[] = {"SERVER_SHUTTING_DOWN", "REVISION_NOT_REACHED"};
 
-// A factor of 0.8 to 1.2.
+// Returns a random factor of 0.8 to 1.2.
 double Spread() {
   thread_local std::minstd_rand generator{std::random_device()()};
   return std::uniform_real_distribution<double>(0.8, 1.2)(generator);

@@ -44,7 +44,7 @@ void RevisionMemory::Note(const grpc::ClientContext& context, const absl::Status
   }
   if (!IsOfAnotherHistory(status)) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  // Another thread may have replaced the epoch already.
+  // Another thread may already have learned of the new history.
   if (asked != epoch_) return;
   epoch_.clear();
   known_.store(false, std::memory_order_release);

@@ -1,6 +1,6 @@
-// Remembers revisions of names, which servers of a shared store report and later calls ask for.
-// After a change this client sees it on every server, and never an older state. Includes gRPC: for
-// .cc files only.
+// Remembers the newest revision that a client has seen. Servers that share a store report their
+// revision, and each call asks for at least the remembered one. So after a change, no server shows
+// this client an older state. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 #define PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 
@@ -16,16 +16,16 @@
 
 namespace phimap::client {
 
-// Thread-safe. Costs nothing before the client's first change.
+// Thread-safe. Adds no cost to calls before the first change.
 class RevisionMemory {
  public:
-  // Makes the call that `context` belongs to ask for the newest known revision. Returns the epoch
-  // of that revision, for Note; "" if no revision is known.
+  // Makes the call of `context`, which has not started, ask for the newest known revision. Returns
+  // the epoch of that revision, to be passed to Note; "" if no revision is known.
   std::string AddTo(grpc::ClientContext& context) const;
-  // To be called after a call that asked for a revision of the epoch `asked`: learns the revision
-  // in the trailing metadata. Within an epoch the larger number wins. Another epoch replaces the
-  // present one, unless it is `asked`, which was dropped or replaced during the call. A revision
-  // that the server reports to be of another history is dropped.
+  // Learns the revision in the trailing metadata of a finished call. `asked` is what AddTo returned
+  // for the call. Within an epoch the larger number wins. Another epoch replaces the known one,
+  // unless it is `asked`: that epoch was forgotten or replaced while the call was under way. If the
+  // server refused the call because its revision is of another history, Note forgets that revision.
   void Note(const grpc::ClientContext& context, const absl::Status& status,
             absl::string_view asked);
 
@@ -38,9 +38,9 @@ class RevisionMemory {
   int64_t number_ = 0;
 };
 
-// Whether the server refused the call because its revision is from before a failover or a restored
-// backup. The server did not begin such a call and Note has dropped the revision, so the call can
-// be retried.
+// Returns true if the server refused the call because its revision is from before a failover or a
+// restored backup. The server did not begin the call, and Note has forgotten the revision, so the
+// call can be retried.
 bool IsOfAnotherHistory(const absl::Status& status);
 
 }  // namespace phimap::client

@@ -12,11 +12,11 @@ namespace phimap::client {
 // REQUIRES: the block is not empty.
 void ToExamples(ExampleBlock block, v1::Examples& examples);
 
-// kInternal if the server's answer is not `expected_rows` well-formed rows of bytes.
+// Returns kInternal if the server's answer is not `expected_rows` well-formed rows.
 absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows);
 
-// Appends a column to the block. In float32 its values are rounded up, because residuals are
-// bounds. kInternal unless there is one value for each row.
+// Returns `block` with `column` appended. In float32 the column's values are rounded up, because
+// residuals are bounds. Returns kInternal if there is not one value per row.
 absl::StatusOr<RowBlock> WithLastColumn(RowBlock block,
                                         const google::protobuf::RepeatedField<double>& column);
 

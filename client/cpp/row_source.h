@@ -19,17 +19,17 @@ namespace phimap::client {
 struct BlockLimits {
   // > 0.
   int32_t rows = 65'536;  // The API's limit.
-  // Approximate limit; a block always has at least one example.
+  // Approximate: a block has at least one example, however large.
   int64_t bytes = 1 << 20;
 
-  // Number of rows of `row_bytes` bytes that fit, at least one.
+  // Returns the number of rows of `row_bytes` bytes that fit, at least one.
   int32_t RowsOf(int64_t row_bytes) const {
     return static_cast<int32_t>(std::clamp<int64_t>(bytes / row_bytes, 1, rows));
   }
 };
 
-// A stream of examples of one kind; rows all have the same width and type. Read once, in order, in
-// blocks. Each example counts as a row.
+// A stream of examples of one kind, which is read once, in order, in blocks. All rows have the same
+// width and type. Each example counts as a row.
 //
 // Thread-safety: all functions are called from one thread, except Interrupt and share_read, which
 // any thread may call.
@@ -37,33 +37,32 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
 
-  // Columns of each row, > 0; 0 for strings.
+  // Number of columns, > 0; 0 for strings.
   virtual int32_t columns() const = 0;
-  // Names of all columns; empty if they have none. A build stores them with the version, and the
-  // server compares them with the names of later rows.
+  // Names of the columns, one per column; empty if the columns have none. A build stores them with
+  // the version, and the server compares them in every call that maps rows.
   virtual std::vector<std::string> column_names() const { return {}; }
-  // Returns the next rows, as many as the limits allow; at the end an empty block, also from every
-  // later call. Errors: faults of the input; kCancelled after Interrupt.
+  // Returns the next rows, as many as the limits allow. At the end, returns an empty block, also
+  // when called again. Errors: faults of the input; kCancelled after Interrupt.
   virtual absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) = 0;
   // Number of rows, if it is known before they are read.
   virtual std::optional<int64_t> row_count() const { return std::nullopt; }
-  // Returns the share of the input that was read, 0..1, if it is known. May be called from any
-  // thread.
+  // Share of the input that was read so far, 0..1, if known. Any thread may call.
   virtual std::optional<double> share_read() const { return std::nullopt; }
 
   // Whether Rewind can succeed.
   virtual bool CanRewind() const { return false; }
   // Restarts at the first row and clears an Interrupt.
   virtual absl::Status Rewind() { return absl::UnimplementedError("this input is read only once"); }
-  // Makes the current Next, if it waits for input, and all later ones return kCancelled soon.
-  // Optional for a source that never waits.
+  // Makes a Next that waits for input, and every later Next, return kCancelled soon. May be a no-op
+  // in a source that never waits.
   virtual void Interrupt() {}
 };
 
-// Rows that have a label each.
+// A stream of labeled rows.
 class LabeledRowSource : public RowSource {
  public:
-  // The labels of the rows that Next returned since the last call, in order.
+  // Returns the labels of the rows that Next returned since the last TakeLabels, in order.
   virtual std::vector<std::string> TakeLabels() = 0;
 };
 

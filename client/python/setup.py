@@ -1,4 +1,5 @@
-"""Builds the package: writes the code of the protos, with protoc and grpc_python_plugin, into what is installed.
+"""Builds the package: generates the code of the protos, with protoc and grpc_python_plugin, into
+the installed package.
 
 No generated file is kept in the source tree, and nothing is written there: pip builds in place, so the folders that
 setuptools would leave behind are put elsewhere.
@@ -29,7 +30,7 @@ def tool(name: str, package: str) -> str:
 
 
 def version() -> str:
-    """That of the whole project, which CMakeLists.txt states."""
+    """Returns the version of the whole project, which CMakeLists.txt states."""
     path = SOURCE / "CMakeLists.txt"
     stated = re.search(r"^project\(phimap VERSION ([0-9.]+) ", path.read_text(), re.MULTILINE) if path.is_file() else None
     if stated is None:

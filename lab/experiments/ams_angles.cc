@@ -25,12 +25,12 @@ constexpr GramRandomization kWays[] = {{.sparsify = 1.2},
                                        {.sparsify = 5},
                                        {.quantise = true},
                                        {.sparsify = 2, .quantise = true}};
-// Features on the larger side of the threshold.
+// Numbers of features on the larger side of the threshold.
 constexpr int64_t kFeatures[] = {1, 2, 4, 8};
 constexpr int kSteps = 19;
-// Theorems 3 and 4 are looked at for so many leading features.
+// Number of leading features for which Theorems 3 and 4 are checked.
 constexpr int64_t kLeading = 12;
-// Entries in float32 and LAPACK's rounding leave about this much of a norm that is 0.
+// Entries in float32 and LAPACK's rounding make a norm of 0 about this large.
 constexpr double kRounding = 1e-5;
 
 // A product of two bases that Theorem 2 bounds.
@@ -40,16 +40,17 @@ struct Sine {
   double s = 0;
   int inequality = 0;
   int64_t features = 0;
-  // b over the eigenvalue at the threshold's upper side; ‖E‖ over b, and the norm of the product.
+  // share: b over the eigenvalue at the upper side of the threshold. bound: ‖E‖ over b. norm: the
+  // norm of the product.
   double share = 0;
   double bound = 0;
   double norm = 0;
 
-  // Under 1: the theorem says something.
+  // Only a bound under 1 says anything.
   bool bites() const { return bound < 1; }
 };
 
-// A feature (Theorem 4), or all leading features (Theorem 3).
+// How well one feature (Theorem 4), or all leading features (Theorem 3), are kept.
 struct Kept {
   std::string data;
   std::string way;
@@ -57,8 +58,9 @@ struct Kept {
   int theorem = 0;
   int64_t features = 0;
   double c = 0;
-  // The largest change of a feature, or of the vector of them after the best rotation, over ‖v‖:
-  // over all v there are; and, of Theorem 4, over rows of the data that are not in K.
+  // The largest change, divided by ‖v‖, of a feature or of the vector of features after the best
+  // rotation. worst: over all possible v. on_rows: for Theorem 4, over rows of the data that are
+  // not in K.
   double worst = 0;
   double on_rows = 0;
 };
@@ -68,7 +70,7 @@ struct Found {
   std::vector<Kept> kept;
 };
 
-// ‖F̂ᵀ(t)·F_⊥(t − b)‖ at t = λ̂_ℓ, and ‖Fᵀ(t + b)·F̂_⊥(t)‖ at t + b = λ_ℓ.
+// Appends ‖F̂ᵀ(t)·F_⊥(t − b)‖ at t = λ̂_ℓ, and ‖Fᵀ(t + b)·F̂_⊥(t)‖ at t + b = λ_ℓ.
 absl::Status AddSines(const GramComparison& both, Sine labels, std::vector<Sine>& sines) {
   for (const int64_t features : kFeatures) {
     labels.features = features;
@@ -91,7 +93,8 @@ absl::Status AddSines(const GramComparison& both, Sine labels, std::vector<Sine>
   return absl::OkStatus();
 }
 
-// The largest |f_n(x) − f̂_n(x)|/‖v‖ over rows x, signs matched; v is a row of `values`.
+// Returns the largest |f_n(x) − f̂_n(x)|/‖v‖ over rows x, with matched signs. v is a row of
+// `values`.
 double ChangeOnRows(const GramComparison& both, int64_t n, const Matrix<double>& values) {
   const double sign = both.overlap(n, n) < 0 ? -1 : 1;
   double largest = 0;
@@ -107,8 +110,9 @@ double ChangeOnRows(const GramComparison& both, int64_t n, const Matrix<double>&
   return largest;
 }
 
-// Theorem 3: of ℓ features after the best rotation the largest change over all unit v is
-// 2·sin(θ/2), θ the largest angle between the spans. Theorem 4: of one it is ‖α − α̂‖.
+// Appends the largest changes over all unit v. For ℓ features after the best rotation (Theorem 3)
+// it is 2·sin(θ/2), where θ is the largest angle between the spans. For a single feature (Theorem
+// 4) it is ‖α − α̂‖.
 absl::Status AddKept(const GramComparison& both, const Matrix<double>& values, Kept labels,
                      std::vector<Kept>& kept) {
   double gap_above = 1e300;
@@ -168,7 +172,7 @@ absl::Status MeasureData(const Options& options, const KernelData& data, Found& 
   return absl::OkStatus();
 }
 
-// One row a case, with the mean and the largest over its draws.
+// Adds a table with one row per case: the mean and the maximum over its draws.
 void AddSineTable(const std::vector<Sine>& sines, Results& results) {
   Table& table = results.AddTable("sines", {"data", "way", "s", "inequality", "features", "b share",
                                             "draws", "bound", "norm", "norm largest"});

@@ -22,7 +22,7 @@ absl::StatusOr<PcaComponents> PcaComponentsOf(const KernelData& data,
   const absl::StatusOr<KernelPca> pca = BuildKernelPca(
       task, {.components = count, .centred = false, .seed = seed, .rounding = scale}, NeverStop);
   if (scale > 0 && absl::IsFailedPrecondition(pca.status())) {
-    // No weight is left: f̂ is 0.
+    // All weights were rounded to 0, so f̂ is 0.
     return PcaComponents{.f = Matrix<double>(rows.rows(), count),
                          .weights = std::vector<int64_t>(static_cast<size_t>(count))};
   }

@@ -1,5 +1,5 @@
-// Shared parts of the experiments on Achlioptas, McSherry and Schölkopf: real rows with a kernel,
-// and ways of randomizing their Gram matrix.
+// Parts that the experiments on Achlioptas, McSherry and Schölkopf share: real rows with a kernel,
+// and ways to randomize their Gram matrix.
 #ifndef PHIMAP_LAB_EXPERIMENTS_AMS_DATA_H_
 #define PHIMAP_LAB_EXPERIMENTS_AMS_DATA_H_
 
@@ -16,8 +16,8 @@
 
 namespace phimap::lab {
 
-// Rows of a data set, each column with mean 0 and variance 1, and rbf(gamma=width/columns). At
-// width 1 that is gamma=scale.
+// Rows of a data set, each column with mean 0 and variance 1, and rbf(gamma=width/columns). Width 1
+// is gamma=scale.
 struct KernelData {
   std::string name;
   Matrix<double> rows;
@@ -27,13 +27,13 @@ struct KernelData {
   int64_t columns() const { return rows.cols(); }
 };
 
-// letter.csv and spam.csv, in this order.
+// Reads letter.csv and spam.csv, in this order.
 absl::StatusOr<std::vector<KernelData>> ReadKernelData(const Options& options, double width = 1);
 
-// Rows first … first + count − 1 of a random order of all rows, which the seed tells.
+// Returns rows first … first + count − 1 of a random order of all rows, drawn with `seed`.
 Matrix<double> DrawnRows(const KernelData& data, int64_t first, int64_t count, uint64_t seed);
 
-// "sparsified", "quantised" or "both".
+// Returns "sparsified", "quantised" or "both".
 std::string NameOf(const GramRandomization& randomization);
 
 }  // namespace phimap::lab

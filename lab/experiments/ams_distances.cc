@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kDimensions[] = {8, 16, 32, 64, 128, 256, 512, 1024};
 
-// ⟨x_i, y_j⟩ and the squared lengths.
+// Inner products ⟨x_i, y_j⟩, and the squared lengths of x_i and y_j.
 struct Products {
   Matrix<double> inner;
   std::vector<double> x_norms;
@@ -43,7 +43,7 @@ DistanceChange ChangeOf(const Products& before, const Products& after, double e)
       const double lengths = before.lengths(i, j);
       change.inner =
           std::max(change.inner, std::abs(after.inner(i, j) - before.inner(i, j)) / lengths);
-      // Equal rows stay equal; what is left of their distance is rounding.
+      // Equal rows stay equal: their distance is only rounding.
       if (before.distance(i, j) < 1e-9 * lengths) continue;
       ratios.push_back(after.distance(i, j) / before.distance(i, j));
     }
@@ -63,7 +63,8 @@ DistanceChange ChangeOf(const Products& before, const Products& after, double e)
   return change;
 }
 
-// The smallest e for which Theorem 6 asks for at most s sums; nullopt if none under 1 is.
+// Returns the smallest e for which Theorem 6 requires at most s sums; nullopt if no e < 1 is
+// enough.
 std::optional<double> DistortionOf(int64_t s, double points) {
   const auto enough = [&](double e) {
     const std::optional<int64_t> needed = ProjectedKernelDimensions(e, points, kDistanceDoubt);

@@ -1,4 +1,5 @@
-// Distances after a projection of rows, by sums of coins or to some of the columns.
+// Distances after a projection of rows, either by random signed sums ("coins") or to some of the
+// columns.
 #ifndef PHIMAP_LAB_EXPERIMENTS_AMS_DISTANCES_H_
 #define PHIMAP_LAB_EXPERIMENTS_AMS_DISTANCES_H_
 
@@ -15,7 +16,7 @@ namespace phimap::lab {
 
 inline constexpr double kDistanceDoubt = 0.05;
 
-// Rows x_i and landmarks y_j.
+// Rows x_i and landmarks y_j, whose distances are measured.
 struct DistancePoints {
   std::string data;
   Matrix<double> x;
@@ -25,8 +26,8 @@ struct DistancePoints {
   double count() const { return static_cast<double>(x.rows() + y.rows()); }
 };
 
-// Effect of a projection on all pairs: ratios ‖x̂ − ŷ‖²/‖x − y‖², and their errors above or below
-// 1.
+// Effect of a projection on all pairs: the ratios ‖x̂ − ŷ‖²/‖x − y‖², and their distances from 1,
+// the errors.
 struct DistanceChange {
   double mean_ratio = 0;
   double lowest_ratio = 0;
@@ -36,18 +37,19 @@ struct DistanceChange {
   double largest_error = 0;
   // Share of pairs whose error is larger than a given e.
   double share_over = 0;
-  // The largest change of an inner product over ‖x‖² + ‖y‖².
+  // The largest change of an inner product, divided by ‖x‖² + ‖y‖².
   double inner = 0;
 };
 
-// The draws of one s on one data set.
+// All draws with one s on one data set.
 struct DistanceCase {
   std::string data;
-  // "coins", or "columns" that were sampled.
+  // "coins" (sums of coins) or "columns" (sampled columns).
   std::string way;
   int64_t columns = 0;
   int64_t s = 0;
-  // The e for all pairs and their inner products at once, and for one distance alone, at doubt .05.
+  // The e that holds with probability .95 for all pairs and their inner products at once, and the e
+  // for a single distance.
   std::optional<double> all_e;
   std::optional<double> pair_e;
   std::vector<DistanceChange> draws;
@@ -60,13 +62,13 @@ struct DistanceCase {
   double MeanOf(double DistanceChange::*member) const { return Mean(Each(member)); }
 };
 
-// Appends the cases of s = 8, 16 … 1,024; columns are sampled while there are more of them.
+// Appends the cases of s = 8, 16 … 1,024. Columns are sampled only if there are more than s.
 void MeasureDistances(const Options& options, const DistancePoints& points,
                       std::vector<DistanceCase>& all);
 
-// Rows after phimap's input projection to s sums of coins.
+// Returns the rows after phimap's input projection to s sums of coins.
 Matrix<double> ProjectedRows(const Matrix<double>& rows, int64_t s, uint64_t seed);
-// s of the columns, times √(d/s).
+// Returns s of the d columns, multiplied by √(d/s).
 Matrix<double> SampledColumns(const Matrix<double>& rows, int64_t s, uint64_t seed);
 
 }  // namespace phimap::lab

@@ -1,4 +1,4 @@
-// Eigenvectors of a Gram matrix beside those of what stands for it.
+// Compares the eigenvectors of a Gram matrix with those of its approximation.
 #ifndef PHIMAP_LAB_EXPERIMENTS_AMS_EIGEN_H_
 #define PHIMAP_LAB_EXPERIMENTS_AMS_EIGEN_H_
 
@@ -11,7 +11,7 @@
 
 namespace phimap::lab {
 
-// All eigenpairs by falling value; unit vectors are rows.
+// All eigenpairs, by falling value. The rows of `vectors` are unit vectors.
 struct GramEigen {
   std::vector<double> values;
   Matrix<double> vectors;
@@ -19,27 +19,28 @@ struct GramEigen {
 
 absl::StatusOr<GramEigen> GramEigenOf(const Matrix<float>& k);
 
-// All entries.
+// Returns all entries of `gram`.
 absl::StatusOr<Matrix<float>> DenseGram(const RandomizedGram& gram);
 
-// K and K̂, which must outlive this.
+// Compares K with K̂. Both must outlive this object.
 struct GramComparison {
   const GramEigen& exact;
   const GramEigen& found;
-  // ⟨α̂_i, α_j⟩, and transposed.
+  // The inner products ⟨α̂_i, α_j⟩, and their transpose.
   Matrix<double> overlap;
   Matrix<double> transposed;
-  // ‖K̂ − K‖₂ from above.
+  // An upper bound on ‖K̂ − K‖₂.
   double norm = 0;
 
   GramComparison(const GramEigen& of_k, const GramEigen& of_hat, double error);
 };
 
-// The place of the first of falling values that is under `bound`.
+// Returns the index of the first value under `bound`. REQUIRES: the values fall.
 int64_t FirstUnder(const std::vector<double>& falling, double bound);
 
-// The spectral norm of what the first rows have in the columns from `first` on: the sine of the
-// largest angle between a span and one whose complement these columns are.
+// Returns the spectral norm of the first `rows` rows in the columns from `first` on. This is the
+// sine of the largest angle between the span of these rows and the span whose complement these
+// columns are.
 absl::StatusOr<double> CornerNorm(const Matrix<double>& overlap, int64_t rows, int64_t first);
 
 }  // namespace phimap::lab

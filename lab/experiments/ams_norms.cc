@@ -20,12 +20,12 @@ namespace phimap::lab {
 namespace {
 
 constexpr double kDoubt = 0.05;
-// The semicircle is a law of large matrices: it is compared from here on.
+// Number of rows from which on the semicircle law, a law of large matrices, is compared.
 constexpr int64_t kLargeRows = 1000;
 constexpr double kLawTolerance = 0.05;
 constexpr double kSlopeTolerance = 0.06;
 
-// Number of draws of a matrix of so many rows.
+// Number of draws of a matrix with `rows` rows.
 struct Size {
   int64_t rows;
   int64_t full_runs;
@@ -43,14 +43,14 @@ constexpr GramRandomization kWays[] = {{.sparsify = 2},
                                        {.sparsify = 10, .quantise = true},
                                        {.sparsify = 20, .quantise = true}};
 
-// One randomized matrix: its error and what there is to compare it with.
+// One randomized matrix: its error, and the numbers to compare the error with.
 struct Draw {
   double below = 0;
   double above = 0;
   double ams = 0;
   double bernstein = 0;
-  // σ′√m, σ′ the root mean square of the deviations that the entries have; and the same of the row
-  // where it is largest.
+  // typical: σ′√m, where σ′ is the root mean square of the entries' deviations. heaviest: the same
+  // for the row where it is largest.
   double typical = 0;
   double heaviest = 0;
 };
@@ -67,16 +67,16 @@ struct Point {
   double MeanOf(double Draw::*member) const { return Mean(Each(member)); }
 };
 
-// All sizes of one way on one data set.
+// All sizes for one randomization on one data set.
 struct Series {
   std::string data;
   GramRandomization way;
   std::vector<Point> points;
 };
 
-// The root of the mean variance of entries off the diagonal. A sparsified entry deviates by
-// |K_ij|·√(s − 1), which is EntryDeviation at b = |K_ij|. One that is ±b or ±s·b has E K̂_ij² = σ²,
-// and hence the variance σ² − K_ij².
+// Returns the root of the mean variance of entries off the diagonal. A sparsified entry has the
+// deviation |K_ij|·√(s − 1), which is EntryDeviation at b = |K_ij|. An entry of ±b or ±s·b has E
+// K̂_ij² = σ², and so the variance σ² − K_ij².
 double DeviationOf(GramLaw law, double mean_square) {
   if (law.sampling != GramSampling::kSparsify) {
     return std::sqrt(std::pow(EntryDeviation(law), 2) - mean_square);
@@ -104,7 +104,7 @@ absl::StatusOr<Draw> DrawOnce(const KernelData& data, const Matrix<double>& rows
   const GramLaw& law = gram.law();
   const double root = std::sqrt(static_cast<double>(law.m));
   const double row_square = error.largest_row / static_cast<double>(law.m - 1);
-  // Coins deviate most where K_ij is 0.
+  // The deviation of a random sign is largest where K_ij is 0.
   const double heaviest =
       law.sampling == GramSampling::kSparsify ? DeviationOf(law, row_square) : EntryDeviation(law);
   return Draw{.below = error.norm_from_below,
@@ -166,8 +166,8 @@ void AddTables(const std::vector<Series>& all, Results& results) {
   for (const Series& series : all) largest.Add(RowOf(series, series.points.back()));
 }
 
-// The least m over e⁶ at which no entry of K̂ − K is larger than σ√m/ln³m, which the proof of
-// Theorem 1 takes for granted: entries change by at most b·max(1, s − 1), 2b or (s + 1)b.
+// Returns the least m > e⁶ at which no entry of K̂ − K exceeds σ√m/ln³m, which the proof of Theorem
+// 1 assumes. Entries change by at most b·max(1, s − 1), 2b or (s + 1)b.
 double RowsOfPremise(const GramRandomization& way) {
   const double s = way.sparsify;
   const bool sparse = s > 1;
@@ -207,7 +207,7 @@ void AddPremise(const std::vector<Series>& all, Results& results) {
                      least, RowsOfPremise({.quantise = true}))});
 }
 
-// The smallest and the largest of ratio(draw) over draws that `which` takes.
+// The smallest and the largest ratio(draw) over the draws that `which` selects.
 struct Range {
   double low = 1e300;
   double high = 0;

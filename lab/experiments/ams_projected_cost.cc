@@ -18,24 +18,24 @@
 namespace phimap::lab {
 namespace {
 
-// The least s tried at which Theorem 6 promises 500 to 5,000 points an e under 1.
+// The smallest s tried at which Theorem 6 promises an e under 1 for 500 to 5,000 points.
 constexpr int64_t kPromisedDimensions = 256;
 constexpr int64_t kFewDimensions = 32;
 constexpr int64_t kLandmarks = 400;
-// AMS take m to be far larger than d.
+// The paper assumes that m is far larger than d.
 constexpr int64_t kManyLandmarks = 4000;
 
 struct Cost {
   std::string mapping;
   int64_t landmarks = 0;
-  // 0: the kernel of the rows themselves.
+  // Dimensions of the projection; 0 is the kernel of the rows themselves.
   int64_t s = 0;
   int64_t multiplications = 0;
   double microseconds = 0;
   std::optional<double> kernel_error;
 };
 
-// CPU time of a row; the least of the repetitions.
+// Returns the CPU time per row, as the least of the repetitions.
 double MicrosecondsOf(const Engine& engine, const Matrix<float>& rows, int64_t repetitions) {
   const ExamplesView examples(RowsView{.data = reinterpret_cast<const char*>(rows.data()),
                                        .type = FloatType::kFloat32,
@@ -51,7 +51,7 @@ double MicrosecondsOf(const Engine& engine, const Matrix<float>& rows, int64_t r
     engine.Transform(absl::MakeSpan(parts), scratch);
     const auto ticks = static_cast<double>(std::clock() - start);
     PHIMAP_CHECK(parts[0].status.ok());
-    // The first fills the caches.
+    // The first repetition fills the caches and does not count.
     if (i > 0) least = std::min(least, 1e6 * ticks / CLOCKS_PER_SEC);
   }
   return least / static_cast<double>(rows.rows());

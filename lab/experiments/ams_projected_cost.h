@@ -1,4 +1,4 @@
-// Cost of mapping rows by kernels of projected rows.
+// The cost of mapping rows by kernels of projected rows.
 #ifndef PHIMAP_LAB_EXPERIMENTS_AMS_PROJECTED_COST_H_
 #define PHIMAP_LAB_EXPERIMENTS_AMS_PROJECTED_COST_H_
 
@@ -13,10 +13,11 @@ namespace phimap::lab {
 
 inline constexpr int64_t kWideColumns = 1024;
 
-// Rows of independent normal numbers, column k (from 1) of deviation 1/√k.
+// Returns rows of independent normal numbers. Column k, counted from 1, has the deviation 1/√k.
 Matrix<double> WideRows(int64_t count, uint64_t seed);
 
-// Builds F1 and F2 on wide rows with input_dimensions and without: table "costs" and its verdicts.
+// Builds F1 and F2 on wide rows with and without input_dimensions. Adds the table "costs" and its
+// verdicts.
 absl::Status MeasureProjectedCost(const Options& options, Results& results);
 
 }  // namespace phimap::lab

@@ -1,5 +1,5 @@
-// Kernels of projected rows: Achlioptas, McSherry, Schölkopf 2001, section 5, Theorem 6: distances.
-// ams_projected_cost.cc measures the cost.
+// Distances of projected rows: Achlioptas, McSherry, Schölkopf 2001, section 5, Theorem 6, on
+// kernels of projected rows. ams_projected_cost.cc measures the cost.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -20,7 +20,7 @@
 namespace phimap::lab {
 namespace {
 
-// Sums, and columns sampled, in the control with rows that differ in one column.
+// Number of sums and of sampled columns in the control, whose rows differ in one column.
 constexpr int64_t kControlDimensions = 256;
 
 Cell CellOf(const std::optional<double>& e) { return e.has_value() ? Cell(*e) : Cell(""); }
@@ -55,14 +55,14 @@ void AddTable(const std::vector<DistanceCase>& all, Results& results) {
   }
 }
 
-// Draws in which a pair leaves 1 ± e, or an inner product e(‖x‖² + ‖y‖²), of all in which an e is
-// promised.
+// Counts of draws for which an e is promised, and of those in which the ratio of a pair leaves 1 ±
+// e, or an inner product changes by more than e(‖x‖² + ‖y‖²).
 struct Broken {
   int64_t draws = 0;
   int64_t distances = 0;
   int64_t inner = 0;
   int64_t as_printed = 0;
-  // Largest share of e.
+  // Largest error as a share of e.
   double distance_share = 0;
   double inner_share = 0;
 };
@@ -149,7 +149,7 @@ void JudgeLaw(const std::vector<DistanceCase>& all, Results& results) {
                  .agrees = share <= kDistanceDoubt && tightest <= 2});
 }
 
-// d rows e_k beside 0: what each scheme makes of a difference in one column.
+// Judges what each scheme does to a difference in one column, by the rows e_k against 0.
 void JudgeOneColumn(const Options& options, int64_t columns, Results& results) {
   Matrix<double> axes(columns, columns);
   for (int64_t k = 0; k < columns; ++k) axes(k, k) = 1;

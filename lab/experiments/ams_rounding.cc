@@ -21,22 +21,23 @@ namespace {
 
 constexpr int64_t kComponents = 4;
 constexpr int64_t kFreshRows = 50;
-// Scales s over √m.
+// Scales s, as multiples of √m.
 constexpr double kScales[] = {0.125, 0.25, 0.5, 1, 2, 4, 8};
-// Changes t at which Hoeffding's bound is looked at: equal steps up to where it is .01.
+// Number of changes t at which Hoeffding's bound is checked, in equal steps up to the t at which
+// the bound is .01.
 constexpr int kSteps = 25;
 constexpr double kLastLevel = 0.01;
 
-// Result of rounding at one scale on one data set, draw by draw.
+// Results of rounding at one scale on one data set, for all draws.
 struct Rounded {
   std::string data;
   int64_t m = 0;
   double scale = 0;
   int64_t draws = 0;
-  // Weights of a component in a draw; and f̂_n(x) − f_n(x), one after the other for each draw.
+  // weights: number of weights of a component in a draw. off: f̂_n(x) − f_n(x) of each draw.
   std::vector<double> weights;
   std::vector<std::vector<double>> off;
-  // f_n(x) in the same order.
+  // f_n(x), in the same order as the entries of a draw in `off`.
   std::vector<double> exact;
 
   double root() const { return std::sqrt(static_cast<double>(m)); }
@@ -56,7 +57,7 @@ double RootMeanSquare(const std::vector<double>& numbers) {
   return std::sqrt(sum / static_cast<double>(numbers.size()));
 }
 
-// The t that eq. 1 allows a component to change by with this probability.
+// Returns the change t that eq. 1 allows with `probability`.
 double ChangeAt(int64_t m, double range, double scale, double probability) {
   double low = 0;
   double high = 1e6;
@@ -137,8 +138,8 @@ void JudgeWeights(const std::vector<Rounded>& all, Results& results) {
        .agrees = largest < 2 && mean <= 1.05});
 }
 
-// Frequency of changes of t or more, beside eq. 1 with `range`. A draw moves all rows together, so
-// that only draws count as independent.
+// Compares the frequency of changes of at least t with eq. 1 for `range`. A draw changes all rows
+// together, so only draws count as independent.
 struct Tail {
   bool holds = true;
   double largest_ratio = 0;
@@ -183,7 +184,8 @@ void JudgeTails(const std::vector<Rounded>& all, Results& results) {
        .agrees = !eighth.holds});
 }
 
-// By how much f̂ is longer than f along f, in each draw: Σ (f̂ − f)·f/Σ f² over the rows.
+// Returns, for each draw, by how much f̂ is longer than f in the direction of f: Σ (f̂ − f)·f/Σ f²
+// over the rows.
 std::vector<double> Stretches(const Rounded& one, size_t component) {
   std::vector<double> stretches;
   for (const std::vector<double>& draw : one.off) {

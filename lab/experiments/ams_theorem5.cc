@@ -19,7 +19,7 @@ namespace {
 constexpr double kEpsilon = 0.6;
 constexpr int64_t kFreshRows = 200;
 
-// Theorem 5 at its own scale, or at a part of it.
+// Theorem 5 at its own scale, or at a fraction of that scale.
 struct Promise {
   std::string data;
   int64_t m = 0;
@@ -29,7 +29,8 @@ struct Promise {
   int64_t draws = 0;
   std::vector<double> weights;
   double limit = 0;
-  // Counts over all (draw, row): f is not trivial; f̂ is neither near f nor are both trivial.
+  // Counts over all pairs (draw, row). `nontrivial`: f is not trivial. `broken`: f̂ is not near f,
+  // and f and f̂ are not both trivial.
   int64_t pairs = 0;
   int64_t nontrivial = 0;
   int64_t broken = 0;

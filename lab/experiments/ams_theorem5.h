@@ -1,4 +1,4 @@
-// Theorem 5 of Achlioptas, McSherry and Schölkopf at the scale that it names.
+// Theorem 5 of Achlioptas, McSherry and Schölkopf at the scale that the theorem gives.
 #ifndef PHIMAP_LAB_EXPERIMENTS_AMS_THEOREM5_H_
 #define PHIMAP_LAB_EXPERIMENTS_AMS_THEOREM5_H_
 
@@ -8,7 +8,7 @@
 
 namespace phimap::lab {
 
-// Table "theorem5" and its verdicts.
+// Adds the table "theorem5" and its verdicts.
 absl::Status MeasureTheorem5(const Options& options, Results& results);
 
 }  // namespace phimap::lab

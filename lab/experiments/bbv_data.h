@@ -17,7 +17,7 @@ namespace phimap::lab {
 enum BbvMethod { kBbvF1Winnow, kBbvF1Svm, kBbvF2Winnow, kBbvF2Svm, kBbvSvm };
 inline constexpr std::array<const char*, 5> kBbvMethods = {"F1 + Winnow", "F1 + SVM", "F2 + Winnow",
                                                            "F2 + SVM", "SVM"};
-// Printed errors, one a method.
+// Printed errors, one per method.
 using BbvPrinted = std::array<double, 5>;
 
 // The kernel of Table 1.
@@ -26,7 +26,8 @@ inline constexpr int64_t kBbvSurfaceLandmarks = 10;
 inline constexpr int64_t kBbvSurfaceTrainRows = 40;
 inline constexpr int64_t kBbvSurfaceTestRows = 100;
 
-// A row of Table 1: points of the plane with l·(x₁²/a² ± x₂²/b² − 1) >= c and |x_i| <= M.
+// A row of Table 1: points of the plane with l·(x₁²/a² ± x₂²/b² − 1) >= c and |x_i| <= M, where l
+// is the label.
 struct BbvSurface {
   const char* name;
   double b;  // a is 1 in every row
@@ -37,28 +38,29 @@ struct BbvSurface {
   bool gauss;
   BbvPrinted printed;
 
-  // x₁² ± x₂²/b² − 1.
+  // Returns x₁² ± x₂²/b² − 1.
   double Side(double x1, double x2) const { return x1 * x1 + sign * x2 * x2 / (b * b) - 1; }
-  // γ_l of section 6.1, c/((1 + 2M²)√(1 + 1/a⁴ + 1/b⁴)).
+  // Returns γ_l of section 6.1, c/((1 + 2M²)√(1 + 1/a⁴ + 1/b⁴)).
   double LeastMargin() const;
 };
 
 const std::array<BbvSurface, 8>& BbvSurfaces();
 
-// Footnote 5: a fair coin for the class, then points uniform in the square |x_i| <= M, or of a
-// Gaussian with this deviation in each coordinate, until one is in the region of the class. Class
-// 1 is l = 1.
+// Draws examples as in footnote 5: the class by a fair coin, then points until one is in the region
+// of the class. Points are uniform in the square |x_i| <= M, or Gaussian with `deviation` in each
+// coordinate. Class 1 is l = 1.
 Examples DrawSurface(const BbvSurface& surface, double deviation, int64_t count, uint64_t seed);
 
-// w with w·φ(x) = x₁² ± x₂²/b² − 1, put together of the features of five points of the axes:
-// (x·e + 1)² + (1 − x·e)² is 2(x·e)² + 2, and φ(0)·φ(x) is 1. `map` is the exact one of
+// Returns w with w·φ(x) = x₁² ± x₂²/b² − 1, as a sum over the features of five points on the axes:
+// (x·e + 1)² + (1 − x·e)² is 2(x·e)² + 2, and φ(0)·φ(x) is 1. REQUIRES: `map` is the exact map of
 // kBbvPolynomial.
 absl::StatusOr<std::vector<double>> BoundaryVector(const BuiltMap& map, const BbvSurface& surface);
 
-// K(x, x) of each row.
+// Returns K(x, x) of each row.
 absl::StatusOr<std::vector<double>> SelfKernel(const std::string& kernel,
                                                ConstMatrixView<double> rows);
-// y·w·F(x)/(‖w‖·√K(x, x)) of each example, rising. REQUIRES: two classes, one self_kernel a row.
+// Returns y·w·F(x)/(‖w‖·√K(x, x)) of all examples, in ascending order. REQUIRES: two classes, and
+// one self_kernel per row.
 std::vector<double> RisingMargins(const std::vector<double>& w, const Examples& features,
                                   const std::vector<double>& self_kernel);
 
@@ -67,13 +69,14 @@ struct BbvDataSet {
   const char* name;
   // File in lab/data.
   const char* file;
-  // The class that is told from the others; −1 where there are two.
+  // The class that is separated from all others; −1 if there are only two classes.
   int32_t positive;
   const char* kernel;
   int64_t landmarks;  // d1
   int64_t train_rows;
   int64_t printed_test_rows;
-  // Number of runs whose means are printed, as the numbers themselves show; the text says 10.
+  // Number of runs behind the printed means, as the numbers themselves show. The paper's text says
+  // 10.
   int64_t printed_runs;
   BbvPrinted printed;
 };

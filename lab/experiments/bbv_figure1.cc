@@ -1,5 +1,5 @@
-// Figure 1 of Balcan, Blum, Vempala 2006, which is Figure 2 of Blum 2005, and the Theorem 4 that it
-// is drawn for.
+// Figure 1 of Balcan, Blum, Vempala 2006, which is Figure 2 of Blum 2005, and Theorem 4, which it
+// illustrates.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -43,8 +43,8 @@ struct Point {
   double y = 0;
 };
 
-// The first two features, turned so that the first row lies on the positive x-axis and mirrored so
-// that the second is above it. REQUIRES: two columns, or one.
+// Returns the first two features, rotated so that the first row is on the positive x-axis, and
+// mirrored so that the second row is above it. REQUIRES: one or two columns.
 std::vector<Point> Turned(const Matrix<double>& three) {
   const auto at = [&](int64_t i, int64_t k) { return k < three.cols() ? three(i, k) : 0; };
   const double length = std::hypot(at(0, 0), at(0, 1));
@@ -76,7 +76,8 @@ void AddPointTable(const SourceGeometry& geometry, Results& results) {
   }
 }
 
-// The largest difference between the Gram matrix of the three words' features and K_c.
+// Returns the largest difference between K_c and the Gram matrix of the features of the three
+// words.
 double GramError(const Matrix<double>& three) {
   double largest = 0;
   for (int64_t i = 0; i < 3; ++i) {

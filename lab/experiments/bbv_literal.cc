@@ -20,11 +20,11 @@ namespace {
 
 constexpr double kDeviation = 0.2;
 constexpr int64_t kSeedsOfRow = 10'000;
-// C of the separators whose margins are measured: large ones err little, small ones have long
-// margins.
+// Values of C for the separators whose margins are measured. A large C gives few errors, a small C
+// large margins.
 constexpr std::array<const char*, 5> kWeights = {"0.01", "0.1", "1", "10", "1000"};
 
-// Features over √K(x, x).
+// Returns F(x)/√K(x, x).
 absl::StatusOr<Examples> UnitFeatures(const BuiltMap& map, const Examples& examples,
                                       const std::string& kernel) {
   PHIMAP_ASSIGN_OR_RETURN(Examples features, Mapped(map, examples));
@@ -46,7 +46,7 @@ BbvLiteral LiteralAt(const std::vector<std::vector<double>>& separators, double 
   return literal;
 }
 
-// Margins on drawn points: of separators that were learnt, and of the true one.
+// Returns margins on drawn points: of learnt separators, and of the true one.
 absl::StatusOr<std::vector<std::vector<double>>> MarginsOfSurface(const BbvSource& source,
                                                                   uint64_t seed) {
   const Examples drawn = source.Population(seed);
@@ -64,7 +64,8 @@ absl::StatusOr<std::vector<std::vector<double>>> MarginsOfSurface(const BbvSourc
   return separators;
 }
 
-// Margins on real data: F2 with every row a landmark is as long as φ(x) on all of them.
+// Returns margins on real data. Every row is a landmark of F2, so F2(x) is as long as φ(x) on all
+// rows.
 absl::StatusOr<std::vector<std::vector<double>>> MarginsOfRows(const BbvSource& source,
                                                                uint64_t seed) {
   const ConstMatrixView<double> rows = source.examples.rows.view();

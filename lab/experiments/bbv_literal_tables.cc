@@ -1,5 +1,5 @@
-// Tables 1 and 2 of Balcan, Blum, Vempala 2006 at as many landmarks as Lemma 1 asks for, and with
-// landmarks chosen by randomly pivoted Cholesky: no printed values.
+// Tables 1 and 2 of Balcan, Blum, Vempala 2006 with as many landmarks as Lemma 1 requires, and with
+// landmarks chosen by randomly pivoted Cholesky. The paper prints no values for these.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,7 +27,7 @@ constexpr const char* kWinnow = "winnow(rate=0.1, epochs=10)";
 struct Choice {
   const char* name;
   int64_t landmarks = 0;
-  // A number a run, by method.
+  // One number per run, by method.
   std::array<std::vector<double>, 5> errors;
   std::vector<double> rank;
 };
@@ -92,7 +92,8 @@ class Runs {
                                                           : absl::OkStatus();
   }
 
-  // Whether F2 has a separator of error α + ε at margin γ/2, on all rows or on points drawn anew.
+  // Checks whether F2 has a separator of error α + ε at margin γ/2, on all rows or on newly drawn
+  // points.
   absl::Status CheckTheorem(const BuiltMap& f2, uint64_t seed) {
     PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> margins,
                             LearntMargins(f2, source_.Population(seed + 2000), source_.kernel));
@@ -159,7 +160,7 @@ class Report {
     }
   }
 
-  // The error of F2 + SVM over that of the SVM, run by run.
+  // Returns, for each run, the error of F2 + SVM minus that of the SVM.
   static std::vector<double> Excess(const Choice& choice) {
     std::vector<double> excess;
     for (size_t i = 0; i < choice.rank.size(); ++i) {
@@ -168,9 +169,9 @@ class Report {
     return excess;
   }
 
-  // Landmarks that span what the SVM's separator lies in leave the SVM as it is: in Table 1 all of
-  // them, as φ-space has six dimensions, of real data those of the literal d, as nearly every row
-  // is among them.
+  // Compares F2 + SVM with the SVM for landmarks whose span contains the SVM's separator, so that
+  // both are the same problem. In Table 1 these are all choices, since φ-space has six dimensions.
+  // For real data these are the choices of the literal d, since nearly every row is a landmark.
   void AddSameProblem(const BbvSource& source, const Runs& runs) {
     for (size_t c = source.is_drawn() ? 0 : 2; c < runs.choices().size(); ++c) {
       const Choice& choice = runs.choices()[c];

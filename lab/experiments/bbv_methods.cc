@@ -11,8 +11,8 @@
 namespace phimap::lab {
 namespace {
 
-// Each column of both sets shifted and scaled alike, so that over the rows to learn from it goes
-// from −1 to 1; a constant one becomes 0.
+// Shifts and scales each column the same way in both sets, so that it ranges from −1 to 1 over the
+// training rows. A constant column becomes 0.
 void ScaleColumns(Matrix<double>& train, Matrix<double>& test) {
   for (int64_t k = 0; k < train.cols(); ++k) {
     double low = train(0, k);
@@ -30,7 +30,7 @@ void ScaleColumns(Matrix<double>& train, Matrix<double>& test) {
   }
 }
 
-// With every (x, y) also (−x, −y).
+// Returns the examples and, for each (x, y), also (−x, −y).
 Examples Mirrored(const Examples& examples) {
   const int64_t n = examples.rows.rows();
   Examples both{.rows = Matrix<double>(2 * n, examples.rows.cols()), .classes = examples.classes};
@@ -163,7 +163,7 @@ BbvJudged Judged(const BbvMeans& means, uint64_t seed) {
   BbvJudged judged{.mean = Mean(means.runs),
                    .standard_error = StandardError(means.runs),
                    .central = CentralMeans(means.runs, means.printed_runs, seed)};
-  // Some rounding for bounds that are decimal fractions themselves.
+  // Allows for rounding, as the bounds may themselves be decimal fractions.
   const double room = means.half_digit + 1e-9;
   judged.agrees =
       judged.central.low - room <= means.printed && means.printed <= judged.central.high + room;

@@ -18,7 +18,7 @@ namespace phimap::lab {
 namespace {
 
 constexpr double kDeviation = 0.2;
-// √.2: the variance that footnote 5 prints.
+// √.2, from the variance of .2 that footnote 5 prints.
 constexpr double kDeviationOfFootnote = 0.44721359549995793;
 constexpr int64_t kPrintedRuns = 10;
 constexpr double kHalfDigit = 0.0005;
@@ -27,12 +27,12 @@ constexpr int64_t kMarginRows = 20'000;
 // The methods whose numbers are judged.
 constexpr std::array<BbvMethod, 3> kJudged = {kBbvF1Svm, kBbvF2Svm, kBbvSvm};
 
-// F2's features, turned: six kernel principal components of the landmarks.
+// F2's features, rotated: six kernel principal components of the landmarks.
 constexpr const char* kTurned =
     "kpca(landmarks=10, dimensions=6, centred=false, serving_type=float64)";
 
 struct SurfaceRuns : BbvRuns {
-  // F2 + Winnow on those axes, by setting of the grid.
+  // Errors of F2 + Winnow on the axes of kTurned, by setting of the grid.
   std::vector<std::vector<double>> turned_winnow =
       std::vector<std::vector<double>>(WinnowGrid().size());
 
@@ -47,7 +47,7 @@ struct SurfacePlan {
   const BbvSurface& surface;
   double deviation = kDeviation;
   int64_t runs = 0;
-  // Number of runs in which Winnow and the SVM without offset learn too.
+  // Number of runs that include Winnow and the SVM without an offset.
   int64_t winnow_runs = 0;
   // Seed of the first run.
   int64_t first_seed = 0;
@@ -151,7 +151,7 @@ class Report {
   Results& results_;
 };
 
-// Means by row of one map at one setting.
+// Returns the mean errors of one map at one setting, by row.
 std::vector<double> MeansOfRows(const std::vector<SurfaceRuns>& rows,
                                 std::vector<std::vector<double>> BbvRuns::*map, size_t setting) {
   std::vector<double> means;
@@ -159,7 +159,7 @@ std::vector<double> MeansOfRows(const std::vector<SurfaceRuns>& rows,
   return means;
 }
 
-// F1 + Winnow beside F2 + Winnow: the order of means.
+// Judges the order of the mean errors of F1 + Winnow and F2 + Winnow.
 void JudgeWinnow(const std::vector<SurfaceRuns>& rows, Results& results) {
   Table& table = results.AddTable(
       "winnow",
@@ -202,7 +202,7 @@ void JudgeWinnow(const std::vector<SurfaceRuns>& rows, Results& results) {
            "as little as F1."});
 }
 
-// The margin of the boundary itself over drawn points, beside γ_l.
+// Judges the margin of the boundary itself over drawn points against γ_l.
 absl::Status JudgeMargins(const Options& options, Results& results) {
   Table& table = results.AddTable(
       "margins", {"row", "surface", "γ_l of the paper", "measured margin", "points"},
@@ -235,7 +235,8 @@ absl::Status JudgeMargins(const Options& options, Results& results) {
   return absl::OkStatus();
 }
 
-// The probability that in ten runs none of the three SVMs errs at all, as rows 4 and 8 print it.
+// Returns the probability that none of the three SVMs makes an error in ten runs, which is what
+// rows 4 and 8 print.
 double ChanceOfNoError(const SurfaceRuns& runs) {
   int64_t without = 0;
   for (size_t i = 0; i < runs.svm.size(); ++i) {
@@ -245,7 +246,8 @@ double ChanceOfNoError(const SurfaceRuns& runs) {
                   kPrintedRuns);
 }
 
-// That the data can be told from others: Gaussian points of the variance that the footnote prints.
+// Checks that the rule can reject other data: Gaussian points with the variance that the footnote
+// prints.
 absl::Status JudgeControl(const std::vector<SurfaceRuns>& rows, const Options& options,
                           Results& results) {
   Table& table = results.AddTable(

@@ -1,4 +1,4 @@
-// Table 2 of Balcan, Blum, Vempala 2006, and what its numbers say of their own making.
+// Table 2 of Balcan, Blum, Vempala 2006, and what its numbers reveal about how they were made.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -23,7 +23,7 @@ struct DataSetPlan {
   const BbvDataSet& data;
   const Examples& examples;
   int64_t runs = 0;
-  // Number of runs in which Winnow and the SVM without offset learn too.
+  // Number of runs that include Winnow and the SVM without an offset.
   int64_t winnow_runs = 0;
   // Seed of the first run.
   int64_t first_seed = 0;
@@ -129,13 +129,13 @@ class Report {
   int64_t pairs_ordered_ = 0;
 };
 
-// Whether some count of errors among `tests` rounds to the printed number.
+// Returns true if some number of errors out of `tests` rounds to the printed share.
 bool IsShareOf(int64_t tests, double printed) {
   const double count = std::round(printed * static_cast<double>(tests));
   return std::abs(count / static_cast<double>(tests) - printed) <= kHalfDigit + 1e-9;
 }
 
-// Number of a row's five printed errors that are shares of so many tested rows.
+// Returns how many of a row's five printed errors can be shares of `tests` tested rows.
 int64_t SharesOf(int64_t tests, const BbvDataSet& data) {
   return std::count_if(data.printed.begin(), data.printed.end(),
                        [&](double printed) { return IsShareOf(tests, printed); });

@@ -17,17 +17,17 @@
 namespace phimap::lab {
 namespace {
 
-// F3 is looked at on fractions of the exact law's dimensions.
+// Dimensions at which F3 is measured, as fractions of those of the exact law.
 constexpr double kProjectionFractions[] = {0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 1};
 constexpr double kControlFraction = 0.05;
-// Shares of lost examples that a draw is likely to have some of.
+// Least expected share of lost examples for which a draw is likely to lose some.
 constexpr double kFrequent = 0.05;
 
 double Share(int64_t part, int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// T draws of F3.
+// Results of all draws of F3 at one number of dimensions.
 struct ProjectionPoint {
   int64_t dimensions = 0;
   std::vector<double> by_w;
@@ -49,7 +49,7 @@ absl::StatusOr<ProjectionStudy> RunProjections(const MarginDistribution& sphere,
   ProjectionStudy study;
   study.landmarks = LiteralLandmarks(sphere.margin, sphere.error / 2, sphere.delta / 2).value();
   study.exact = F3Dimensions(Tier::kExact, sphere.margin, sphere.error, sphere.delta).value();
-  // Behind all runs of F2.
+  // After the seeds of all runs of F2.
   int64_t run = 500'000;
   for (const double fraction : kProjectionFractions) {
     if (options.quick && fraction != kControlFraction && fraction != 1) continue;
@@ -69,7 +69,7 @@ absl::StatusOr<ProjectionStudy> RunProjections(const MarginDistribution& sphere,
   return study;
 }
 
-// The share of the points whose margin by w' is γ/2.
+// Returns the share of the points whose margin by w' is γ/2.
 double HalfMarginShare(const MarginDistribution& sphere) {
   double share = 0;
   for (int64_t i = 0; i < sphere.points.rows(); ++i) {
@@ -145,8 +145,8 @@ void JudgeEachExample(const MarginDistribution& sphere, const ProjectionPoint& f
                  .agrees = mean <= each + 5 * sigma});
 }
 
-// With fewer dimensions, where a draw's share is no rare event and its standard error means
-// something.
+// Judges the law at fewer dimensions, where losses are not rare, so that the standard error of
+// their share is meaningful.
 void JudgeCosineLaw(const MarginDistribution& sphere, const ProjectionStudy& study,
                     Results& results) {
   double worst = 0;
@@ -170,7 +170,7 @@ void JudgeCosineLaw(const MarginDistribution& sphere, const ProjectionStudy& stu
        .agrees = judged > 0 && worst <= 5});
 }
 
-// A twentieth of the dimensions.
+// Checks that the verdict can fail: with a twentieth of the dimensions, it does.
 void JudgeControl(const MarginDistribution& sphere, const ProjectionStudy& study,
                   Results& results) {
   const ProjectionPoint* control = nullptr;

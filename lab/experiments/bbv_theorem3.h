@@ -1,4 +1,4 @@
-// The part of the experiment bbv_theorems that is about F3.
+// The part of the experiment bbv_theorems on F3.
 #ifndef PHIMAP_LAB_EXPERIMENTS_BBV_THEOREM3_H_
 #define PHIMAP_LAB_EXPERIMENTS_BBV_THEOREM3_H_
 
@@ -8,8 +8,8 @@
 
 namespace phimap::lab {
 
-// Leaves the table "projections" and the verdicts on Theorem 3. REQUIRES: `sphere` is Sphere().
-// Seeds: Seed(500,000) and up.
+// Adds the table "projections" and the verdicts on Theorem 3. REQUIRES: `sphere` is Sphere(). Uses
+// Seed(500,000) and up.
 absl::Status RunTheorem3(const MarginDistribution& sphere, const Options& options,
                          Results& results);
 

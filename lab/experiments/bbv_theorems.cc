@@ -21,7 +21,7 @@
 namespace phimap::lab {
 namespace {
 
-// The seed of the sphere's points; draws have Seed(1) and up.
+// Run whose seed draws the points of the sphere. The draws of F2 have Seed(1) and up.
 constexpr int64_t kPointsRun = 0;
 // Five sigma, one-sided.
 constexpr double kFiveSigma = 2.9e-7;
@@ -32,7 +32,7 @@ struct Asked {
   int64_t derived = 0;
 };
 
-// T draws of F2 on d landmarks.
+// Results of all draws of F2 with one number of landmarks.
 struct SpanPoint {
   const Asked* asked = nullptr;
   // "literal", "derived", or empty.
@@ -51,7 +51,7 @@ struct SpanPoint {
 absl::StatusOr<SpanPoint> DrawSpans(const Asked& asked, int64_t landmarks, const std::string& tier,
                                     int64_t draws, uint64_t seed) {
   SpanPoint point{.asked = &asked, .tier = tier, .landmarks = landmarks, .draws = draws};
-  // The theorem's own d is drawn from a longer stream, as a user's landmarks are.
+  // For the theorem's own d, the landmarks are drawn from a longer stream, as a user's are.
   const std::string policy = tier.empty() ? "given" : "uniform";
   for (int64_t t = 0; t < draws; ++t) {
     PHIMAP_ASSIGN_OR_RETURN(const SpanOutcome outcome,
@@ -62,7 +62,7 @@ absl::StatusOr<SpanPoint> DrawSpans(const Asked& asked, int64_t landmarks, const
   return point;
 }
 
-// Dimensions to look at beside the literal and the derived d.
+// Returns the dimensions to measure besides the literal and the derived d.
 std::vector<int64_t> Grid(int64_t literal, bool quick) {
   std::vector<double> fractions = {0.02, 0.05, 0.1, 0.15, 0.2};
   if (!quick) {
@@ -113,7 +113,7 @@ void AddSpanTable(const std::vector<SpanPoint>& points, Results& results) {
   }
 }
 
-// The laws, on a finer grid than the draws.
+// Adds a table of the laws, on a finer grid than that of the draws.
 void AddLawTable(const std::vector<Asked>& all, Results& results) {
   Table& table =
       results.AddTable("laws", {"distribution", "landmarks", "of_literal", "law_low", "law_high"});
@@ -126,7 +126,7 @@ void AddLawTable(const std::vector<Asked>& all, Results& results) {
   }
 }
 
-// The smallest d from which on the law keeps delta.
+// Returns the smallest d from which on the failure law is at most delta.
 std::optional<int64_t> LawLandmarks(const Asked& asked) {
   if (!asked.of.FailureLaw(1).has_value()) return std::nullopt;
   int64_t d = asked.literal;
@@ -134,7 +134,7 @@ std::optional<int64_t> LawLandmarks(const Asked& asked) {
   return d;
 }
 
-// The largest d that failed more often than delta; 0 if none did.
+// Returns the largest d that failed more often than delta; 0 if no d did.
 int64_t LastFailing(const Asked& asked, const std::vector<SpanPoint>& points) {
   int64_t last = 0;
   for (const SpanPoint& point : points) {
@@ -188,7 +188,7 @@ void JudgeLaw(const std::vector<SpanPoint>& points, Results& results) {
     ++counts;
     const double low = std::clamp(law->low, 1e-300, 1 - 1e-15);
     const double high = std::clamp(law->high, 1e-300, 1 - 1e-15);
-    // P[at most so many] and P[at least so many].
+    // The probabilities of at most and of at least `large` failures.
     least = std::min({least, BinomialBelow(point.large + 1, point.draws, low),
                       1 - BinomialBelow(point.large, point.draws, high)});
   }
@@ -225,7 +225,7 @@ void JudgeTheorem(const char* claim, const std::string& tier, bool lemma,
                  .agrees = agrees && !counts.empty()});
 }
 
-// The verdicts on F2 could have been others: a fiftieth of d fails.
+// Checks that the verdicts on F2 can fail: with a fiftieth of d, they do.
 void JudgeSpanControl(const std::vector<SpanPoint>& points, Results& results) {
   bool agrees = true;
   std::vector<std::string> counts;

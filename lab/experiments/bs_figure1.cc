@@ -21,10 +21,11 @@ namespace phimap::lab {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-// Models have Seed(100,000) and up.
+// First run whose seed is used for models: they have Seed(100,000) and up.
 constexpr int64_t kModelRuns = 100'000;
 
-// Distance of a frequency from a probability, in standard deviations; 0 where there is none.
+// Returns the distance of a frequency from a probability in standard deviations; 0 if they are
+// equal.
 double Sigmas(double frequency, double probability, int64_t draws) {
   const double variance = probability * (1 - probability) / static_cast<double>(draws);
   if (variance < 1e-30) return frequency == probability ? 0 : 1e9;
@@ -43,7 +44,7 @@ void JudgeAngles(const SeparatorDraws& drawn, Results& results) {
     const double frequency = static_cast<double>(drawn.wrong[j]) / n;
     table.Add(
         {kSeparatorDegrees[j], frequency, std::sqrt(law * (1 - law) / n), law, drawn.separators});
-    // At 0 and 180 degrees h·x is h·w or −h·w, and nothing is random.
+    // At 0 and 180 degrees, h·x is h·w or −h·w, so nothing is random.
     if (kSeparatorDegrees[j] % 180 == 0) continue;
     worst = std::max(worst, Sigmas(frequency, law, drawn.separators));
     if (kSeparatorDegrees[j] == 45) {
@@ -106,8 +107,8 @@ void JudgeErrors(const SeparatorDraws& drawn, Results& results) {
                  .agrees = doubled > 5});
 }
 
-// Number of draws of Algorithm 1 that have an error of at most 1/2 − γ/4: models of one round and
-// one draw, each of another seed, which have a separator or none.
+// Returns how many draws of Algorithm 1 have an error of at most 1/2 − γ/4. Each draw is a model of
+// one round and one draw with its own seed, which has a separator or none.
 absl::StatusOr<int64_t> Successes(const Examples& examples, double margin, int64_t draws,
                                   uint64_t seed) {
   const std::string learner = absl::StrCat("weak_learner(rounds=1, draws=1, margin=", margin, ")");
@@ -130,7 +131,7 @@ struct SuccessPoint {
 
   double FourShare() const { return static_cast<double>(four) / static_cast<double>(draws); }
   double SphereShare() const { return static_cast<double>(sphere) / static_cast<double>(draws); }
-  // On the four points.
+  // The probability of success on the four points.
   double Law() const { return std::asin(margin) / kPi; }
   double Bound() const { return WeakLearnerSuccess(margin, 0); }
 };

@@ -19,7 +19,7 @@
 namespace phimap::lab {
 namespace {
 
-// T is epochs·n. The monomials of d columns are (d + 1)(d + 2)/2, whatever D says.
+// Sizes of a problem. T is epochs·n. d columns have (d + 1)(d + 2)/2 monomials, whatever D is.
 struct Shape {
   double n = 0;
   double d = 0;
@@ -27,18 +27,18 @@ struct Shape {
   double epochs = 0;
 };
 
-// A variable that grows from `first` by `factor` for each of `points` sizes but the first.
+// A variable that takes `points` values: `first`, and then `factor` times the previous value.
 struct Sweep {
   int approach;
   const char* variable;
-  // Term of the cost that is measured, and the choice of the rest.
+  // The term of the cost that is measured, and how the other variables are chosen.
   const char* term;
   Shape first;
   Shape factor;
   int points;
   double exponent;
-  // Each against the rest: with 16, what a step computes outweighs its overhead and the reading of
-  // a row of the Gram matrix.
+  // Each class is separated from the rest. With 16 classes, the computation of a step outweighs its
+  // overhead and the reading of a row of the Gram matrix.
   int32_t classes = 2;
 };
 
@@ -76,7 +76,7 @@ constexpr Sweep kSweeps[] = {
     {6, "n", "DT, the same T", {16, 16, 1024, 512}, kSameT, 4, 0},
 };
 
-// Numbers between −1 and 1, and classes by chance.
+// Returns rows of random numbers between −1 and 1, with random classes.
 Examples AnyRows(int64_t n, int64_t d, int32_t classes, uint64_t seed) {
   RandomCursor random(RandomStream(seed, StreamId::kLabRows));
   const RandomStream dice(seed, StreamId::kLabLabels);
@@ -121,7 +121,7 @@ absl::StatusOr<Subject> MakeSubject(const Sweep& sweep, int step, uint64_t seed)
   return Subject{.size = static_cast<double>(size), .training = std::move(training)};
 }
 
-// All sizes in turns, so that what disturbs the machine for a while disturbs all of them.
+// Measures all sizes in turns, so that a temporary disturbance of the machine affects all of them.
 absl::StatusOr<std::vector<Subject>> Measure(const Sweep& sweep, int64_t repetitions,
                                              uint64_t seed) {
   std::vector<Subject> subjects;
@@ -145,10 +145,10 @@ double SlopeOf(const std::vector<Subject>& subjects) {
     seconds.push_back(subject.training.seconds());
   }
   const double slope = LogLogSlope(sizes, seconds);
-  return std::abs(slope) < 0.005 ? 0 : slope;  // no −0.00 in tables
+  return std::abs(slope) < 0.005 ? 0 : slope;  // avoids −0.00 in tables
 }
 
-// One verdict an approach.
+// The verdict on one approach.
 struct Judged {
   std::vector<std::string> measured;
   bool agrees = true;

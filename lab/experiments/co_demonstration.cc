@@ -1,5 +1,5 @@
 // The Cornell lecture's demonstration: logistic regression with an RBF kernel on rows whose classes
-// draw a face.
+// form a face.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -25,11 +25,11 @@ constexpr int64_t kRows = 1024;
 constexpr char kKernel[] = "rbf(gamma=100)";
 constexpr char kGram[] = "kernel_sgd(strategy=gram, rate=0.1, epochs=20)";
 constexpr char kOnTheFly[] = "kernel_sgd(strategy=kernel, rate=0.1, epochs=20)";
-// Round-off of 20·1,024 steps on scores of some units.
+// Bound on the round-off of 20·1,024 steps, for scores of a few units.
 constexpr double kRoundOff = 1e-9;
 
-// Results of 40 seeds of an emulation of the lecture's program, and the tolerance of a mean around
-// them.
+// Results of an emulation of the lecture's program with 40 seeds, and the tolerance for a mean
+// around them.
 struct Emulated {
   const char* rows;
   double mean;
@@ -52,14 +52,14 @@ Faces Draw(uint64_t seed) {
   return faces;
 }
 
-// One entry a run.
+// The vectors have one entry per run.
 struct Outcomes {
   std::vector<double> training;
   std::vector<double> test;
   std::vector<double> gram_seconds;
   std::vector<double> kernel_seconds;
   // Differences of the two strategies over all runs: the largest difference of a row's score, and
-  // the number of rows that they put into different classes.
+  // the number of rows that they classify differently.
   double largest_difference = 0;
   int64_t other_classes = 0;
 };
@@ -101,7 +101,8 @@ absl::Status RunOnce(uint64_t seed, Outcomes& outcomes) {
   return Compare(*gram, *kernel, faces.test, outcomes);
 }
 
-// In a quick run means vary more: three standard errors are added.
+// Returns the tolerance for a mean. The means of a quick run vary more, so three standard errors
+// are added.
 double Allowance(const Emulated& emulated, const Options& options, size_t runs) {
   if (!options.quick) return emulated.tolerance;
   return emulated.tolerance + 3 * emulated.deviation / std::sqrt(static_cast<double>(runs));
@@ -153,7 +154,7 @@ void JudgeStrategies(const Outcomes& outcomes, Results& results) {
        .agrees = kernel > 2 * gram});
 }
 
-// The rules can reject: with another gamma they do.
+// Checks that the rules can reject: with another gamma, they do.
 absl::Status JudgeControl(const Options& options, size_t runs, Results& results) {
   std::vector<double> training;
   std::vector<double> test;
@@ -187,8 +188,8 @@ void AddRows(const char* name, const Examples& examples, const std::vector<int32
   }
 }
 
-// Scores and true labels in the middles of 100 × 100 squares: a line for each x2, a column for each
-// x1.
+// Adds tables of scores and true labels at the middles of 100 × 100 squares, with a row for each x2
+// and a column for each x1.
 absl::Status AddRegions(const Model& model, Results& results) {
   constexpr int64_t kCells = 100;
   std::vector<std::string> columns = {"x2"};
@@ -216,7 +217,7 @@ absl::Status AddRegions(const Model& model, Results& results) {
   return absl::OkStatus();
 }
 
-// Draws the first run.
+// Adds the tables for the picture of the first run.
 absl::Status AddPicture(const Options& options, Results& results) {
   const Faces faces = Draw(options.Seed(0));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Model> model,

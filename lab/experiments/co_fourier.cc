@@ -1,5 +1,5 @@
 // The Cornell lecture's random Fourier features: a kernel value from 10,000 samples, and the error
-// over D beside Hoeffding's bound.
+// over D compared with Hoeffding's bound.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -25,11 +25,11 @@ constexpr char kKernel[] = "rbf(gamma=0.1)";
 constexpr int64_t kSamples = 10000;
 constexpr double kDelta = 0.05;
 constexpr int64_t kPairs = 50;
-// The rows of a stream begin here in their random stream, far behind those of a pair.
+// Position in the random stream at which the rows of a build begin, far after those of the pairs.
 constexpr uint64_t kStreamRows = 1 << 20;
 constexpr int64_t kDimensions[] = {16, 64, 256, 1024, 4096, 16384};
 
-// x_i and y_i, and K(x_i, y_i).
+// Rows x_i and y_i, and the kernel values K(x_i, y_i).
 struct Pairs {
   Matrix<double> x;
   Matrix<double> y;
@@ -58,14 +58,14 @@ absl::StatusOr<Pairs> DrawPairs(int64_t count, RandomCursor& random) {
   return pairs;
 }
 
-// F(x_i)·F(y_i) − K(x_i, y_i) of one mapping.
+// Returns F(x_i)·F(y_i) − K(x_i, y_i) for one mapping.
 absl::StatusOr<std::vector<double>> Errors(const std::string& parameters, int64_t dimensions,
                                            const Pairs& pairs, uint64_t seed) {
   const MapText text = {.mapping = absl::StrCat("fourier(dimensions=", dimensions, parameters,
                                                 ", serving_type=float64)"),
                         .kernel = kKernel};
-  // The frequencies are drawn; rows only say where their mean is, and are what a certificate is
-  // measured on.
+  // The frequencies are drawn at random. The rows only determine the mean, and the certificate is
+  // measured on them.
   RandomCursor random(RandomStream(seed, StreamId::kLabRows), kStreamRows);
   const Matrix<double> stream = UniformRows(40, random);
   PHIMAP_ASSIGN_OR_RETURN(const BuiltMap map, BuiltMap::Build(text, stream.view(), seed));
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<double>> Errors(const std::string& parameters, int64_
   return errors;
 }
 
-// The variance of F(x)·F(y), by the law of docs/maths.md.
+// Returns the variance of F(x)·F(y), by the law in docs/maths.md.
 double Variance(FourierForm form, int64_t dimensions, double kernel) {
   const double cosine = (1 + std::pow(kernel, 4)) / 2 - kernel * kernel;
   const auto d = static_cast<double>(dimensions);
@@ -124,7 +124,7 @@ void JudgeSamples(const std::vector<double>& phase, const std::vector<double>& c
                  .agrees = std::abs(RootMeanSquare(control) - 1) > width});
 }
 
-// The lecture's comparison, run by run: x and y uniform in [0, 1]^10.
+// Repeats the lecture's comparison in each run, with x and y uniform in [0, 1]^10.
 absl::Status RunSamples(const Options& options, Results& results) {
   Table& table = results.AddTable("samples", {"seed", "K(x,y)", "estimate", "deviations off"});
   std::vector<double> phase;
@@ -149,7 +149,7 @@ struct Line {
   const char* name;
   const char* parameters;
   FourierForm form;
-  // Whether Hoeffding's inequality and the law speak of it: frequencies are independent.
+  // Whether frequencies are independent, so that Hoeffding's inequality and the law apply.
   bool independent;
 };
 constexpr Line kLines[] = {
@@ -160,7 +160,7 @@ constexpr size_t kPhase = 0;
 constexpr size_t kSinCos = 1;
 constexpr size_t kOrthogonal = 2;
 
-// Over all draws and pairs, one entry for each D.
+// Statistics over all draws and pairs, with one entry per D.
 struct Curve {
   std::vector<double> rms;
   std::vector<double> share_beyond;

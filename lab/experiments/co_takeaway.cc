@@ -1,5 +1,5 @@
 // The Cornell lecture's takeaways: which way of kernel learning is the cheapest depends on the
-// problem, and features that approximate the kernel often are, but not always.
+// problem. Often, but not always, it is learning on features that approximate the kernel.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -25,16 +25,16 @@ namespace {
 constexpr int64_t kSteps = 20480;
 constexpr int64_t kTestRows = 2000;
 
-// SGD on w, with features mapped on the fly and stored, beside SGD on u, with kernel values on the
-// fly and stored.
+// Compares SGD on w, with features mapped on the fly and stored, with SGD on u, with kernel values
+// on the fly and stored.
 struct Case {
   const char* name;
   const char* claim;
-  // Monomials of rows of two cubes, or Fourier features of the lecture's face.
+  // Monomials of rows from two cubes, or Fourier features of the lecture's face.
   SgdFeatures features;
   int64_t rows;
   int64_t columns;
-  // Whether the weights are expected to take less time.
+  // Whether SGD on the weights w is expected to take less time.
   bool weights_are_faster;
 };
 
@@ -52,7 +52,7 @@ constexpr Case kCases[] = {
      "But not always: with few rows, the Gram matrix is more efficient than approximate features.",
      SgdFeatures::kFourier, 64, 2, false}};
 
-// Two classes, each uniform on a cube; the cubes overlap.
+// Draws rows of two classes, each uniform on a cube. The cubes overlap.
 Examples DrawCubes(int64_t rows, int64_t columns, RandomCursor& random) {
   constexpr double kShift = 0.25;
   Examples cubes{.rows = Matrix<double>::Uninit(rows, columns)};
@@ -71,7 +71,8 @@ Examples Draw(const Case& one, int64_t rows, RandomCursor& random) {
                                                : DrawCubes(rows, one.columns, random);
 }
 
-// D by Hoeffding's inequality: a kernel value is kept within .15 with probability .99.
+// Returns D by Hoeffding's inequality: the error of a kernel value is at most .15 with probability
+// .99.
 int64_t FourierDimensions() { return FourierFeatures(FourierForm::kSinCos, 0.15, 0.01).value(); }
 
 struct Contender {
@@ -80,7 +81,7 @@ struct Contender {
   double accuracy = 0;
 };
 
-// Contenders on w, followed by those on u.
+// Returns the contenders on w, followed by those on u.
 absl::StatusOr<std::vector<Contender>> Contenders(const Case& one, uint64_t seed) {
   RandomCursor random(RandomStream(seed, StreamId::kLabRows));
   const Examples training = Draw(one, one.rows, random);

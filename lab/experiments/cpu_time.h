@@ -1,5 +1,4 @@
-// Time that the calling thread spent on a processor, which other processes lengthen less than they
-// lengthen time on the wall.
+// CPU time of the calling thread. Other processes distort it less than wall time.
 #ifndef PHIMAP_LAB_EXPERIMENTS_CPU_TIME_H_
 #define PHIMAP_LAB_EXPERIMENTS_CPU_TIME_H_
 
@@ -7,7 +6,7 @@
 
 namespace phimap::lab {
 
-// Seconds since the thread began, user and system.
+// Returns the user and system time, in seconds, since the thread began.
 inline double ThreadCpuSeconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -10,8 +10,8 @@
 
 namespace phimap::lab {
 
-// Maps by the engine, into the learner's own memory. The scratch is kept between calls, so a row
-// costs what it costs a server. For one thread at a time, unlike other row maps.
+// Maps rows by the engine, directly into the learner's memory. Scratch memory is reused between
+// calls, so a row costs as much as on a server. Not thread-safe, unlike other row maps.
 class EngineRowMap final : public RowMap {
  public:
   // REQUIRES: the mapping is served in float64.
@@ -19,7 +19,7 @@ class EngineRowMap final : public RowMap {
 
   int64_t input_columns() const override { return map_.engine().input_columns(); }
   int64_t output_columns() const override { return map_.output_columns(); }
-  // REQUIRES: rows and features without gaps between them.
+  // REQUIRES: `rows` and `out` are contiguous.
   absl::Status Map(ConstMatrixView<double> rows, MatrixView<double> out) const override;
 
  private:

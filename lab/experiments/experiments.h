@@ -1,4 +1,4 @@
-// All experiments, in the order of docs/lab.md: by paper, then as the paper has them.
+// All experiments, in the order of docs/lab.md: by paper, then in the order of the paper.
 #ifndef PHIMAP_LAB_EXPERIMENTS_EXPERIMENTS_H_
 #define PHIMAP_LAB_EXPERIMENTS_EXPERIMENTS_H_
 
@@ -10,7 +10,7 @@ namespace phimap::lab {
 
 std::vector<Experiment> AllExperiments();
 
-// One a file: experiments/NAME.cc.
+// Each experiment has its own file, experiments/NAME.cc.
 Experiment BbvTheorems();
 Experiment BbvFigure1();
 Experiment BbvTable1();

@@ -1,5 +1,5 @@
-// The rows of the Cornell lecture's demonstration: points of the unit square in two classes; the
-// second class draws a face.
+// The rows of the Cornell lecture's demonstration: points of the unit square in two classes, which
+// form a face.
 #ifndef PHIMAP_LAB_EXPERIMENTS_FACE_H_
 #define PHIMAP_LAB_EXPERIMENTS_FACE_H_
 
@@ -10,9 +10,10 @@
 
 namespace phimap::lab {
 
-// The lecture's gen_y: 0 in the eyes and the mouth (its label −1), 1 elsewhere (its label 1).
+// Returns the class by the lecture's gen_y: 0 in the eyes and the mouth (label −1 there), 1
+// elsewhere (label 1).
 int32_t FaceClass(double x1, double x2);
-// Rows uniform on the unit square, two numbers of the cursor each.
+// Draws rows that are uniform on the unit square, each from two numbers of the cursor.
 Examples DrawFace(int64_t rows, RandomCursor& random);
 
 }  // namespace phimap::lab

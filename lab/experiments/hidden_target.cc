@@ -24,7 +24,7 @@ HiddenTarget::HiddenTarget(uint64_t seed, double alpha) : alpha_(alpha) {
     classes_.emplace(WordOf(random.Bits64()), static_cast<int32_t>(coins.Bits64() & 1));
   }
   for (const auto& [bits, label] : classes_) words_.push_back({bits, label});
-  // The order of a hash table is nobody's promise.
+  // The order of a hash table is not deterministic.
   std::sort(words_.begin(), words_.end(),
             [](const Word& a, const Word& b) { return a.bits < b.bits; });
 }

@@ -1,4 +1,4 @@
-// The construction of BBV's Theorem 4: a kernel with its target function hidden in it.
+// The construction of BBV's Theorem 4: a kernel in which the target function is hidden.
 #ifndef PHIMAP_LAB_EXPERIMENTS_HIDDEN_TARGET_H_
 #define PHIMAP_LAB_EXPERIMENTS_HIDDEN_TARGET_H_
 
@@ -26,19 +26,20 @@ struct Word {
 //
 //   φ(x) = (1, 0) outside of X', (−1/2, √3/2) on X' where c(x) = 1, (−1/2, −√3/2) where it is −1
 //
-// K is 1 between words outside of X' and within a class, else −1/2. With α > 0 both are multiplied
-// by 1 − α, and K(x, x) = 1 gives every word a dimension of its own: K is positive definite.
+// K is 1 between two words outside of X' and between two words of a class, else −1/2. With α > 0,
+// both values are multiplied by 1 − α but K(x, x) stays 1. This gives every word a dimension of its
+// own, so K is positive definite.
 class HiddenTarget {
  public:
   HiddenTarget(uint64_t seed, double alpha);
 
-  // The black box.
+  // Returns K(x, y), the black box of the theorem.
   double Kernel(const Word& x, const Word& y) const;
-  // So many independent words of D.
+  // Returns `count` independent words drawn from D.
   std::vector<Word> Draw(int64_t count, uint64_t seed) const;
-  // Independent words, uniform on X: drawn without knowing anything of X' or D.
+  // Returns independent words, uniform on X, drawn without any knowledge of X' or D.
   std::vector<Word> DrawElsewhere(int64_t count, uint64_t seed) const;
-  // The kernel's values of x with z.
+  // Returns the kernel values of all x with all z.
   Matrix<double> Block(const std::vector<Word>& x, const std::vector<Word>& z) const;
 
  private:
@@ -47,19 +48,20 @@ class HiddenTarget {
   std::vector<Word> words_;
 };
 
-// A map that was built from the Gram matrix of a stream of words: all that the build sees of them.
+// A map that was built from the Gram matrix of a stream of words. The build sees nothing else of
+// the words.
 class MapOfWords {
  public:
-  // `name` is f1 or f2. A part of the stream, which must be longer, is held out.
+  // `name` is f1 or f2. The stream must be longer than `landmarks`, because part of it is held out.
   static absl::StatusOr<MapOfWords> Build(const HiddenTarget& target, const std::string& name,
                                           int64_t landmarks, std::vector<Word> stream,
                                           uint64_t seed);
 
-  // Features of the words, from the kernel's values with the landmarks. Words outside of X' get
-  // the class 0.
+  // Returns the features of the words, computed from the kernel values with the landmarks. Words
+  // outside of X' get class 0.
   absl::StatusOr<Examples> Features(const HiddenTarget& target,
                                     const std::vector<Word>& words) const;
-  // Landmarks that are words of X'.
+  // Returns the number of landmarks that are words of X'.
   int64_t landmarks_inside() const;
 
  private:

@@ -17,12 +17,13 @@ namespace {
 constexpr const char* kLearners[] = {"linear_svm()", "perceptron(average=true)", "winnow()",
                                      "weak_learner(rounds=5, draws=50, bias=1)"};
 constexpr const char* kMappings[] = {"f1", "f2"};
-// Rows of a stream that are not landmarks.
+// Number of rows of a stream beyond the landmarks.
 constexpr int64_t kSpareWords = 60;
-// Seeds of a run: the target, the landmarks, training and test words.
+// Number of seeds reserved per run, for the target, the landmarks, and the training and test words.
 constexpr int64_t kSeedsOfRun = 8;
 
-// The least margin in φ-space, K(x, x) being 1, by the difference of the training classes' means.
+// Returns the least margin in φ-space, where K(x, x) = 1, of the separator that is the difference
+// of the means of the training classes.
 double LeastMargin(const Examples& train, const Examples& test) {
   const auto columns = static_cast<size_t>(train.rows.cols());
   const auto in_class_1 =
@@ -56,7 +57,7 @@ double Spread(const Examples& examples) {
   return spread;
 }
 
-// A word outside of X', one of class 1, one of class −1.
+// Returns a word outside of X', a word of class 1 and a word of class −1.
 std::vector<Word> Representatives(const HiddenTarget& target, uint64_t seed) {
   std::vector<Word> three(3);
   for (const Word& word : target.DrawElsewhere(20, seed)) {
@@ -66,7 +67,7 @@ std::vector<Word> Representatives(const HiddenTarget& target, uint64_t seed) {
   return three;
 }
 
-// Adds each learner's error on these features.
+// Trains each learner on these features and adds its error.
 absl::Status AddErrors(const SourceErrors& which, const Examples& train, const Examples& test,
                        uint64_t seed, LandmarkSources& study) {
   for (SourceErrors& of : study.errors) {
@@ -79,7 +80,7 @@ absl::Status AddErrors(const SourceErrors& which, const Examples& train, const E
   return absl::OkStatus();
 }
 
-// One build, its learners, and what else is read off it.
+// Builds one map, runs its learners, and records the geometry of the map.
 absl::Status RunMap(const HiddenTarget& target, size_t alpha, bool from_d, const char* mapping,
                     uint64_t seed, LandmarkSources& study) {
   const int64_t landmarks = from_d ? LandmarksFromD(kAlphas[alpha]) : kLandmarksElsewhere;

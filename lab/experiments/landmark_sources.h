@@ -1,4 +1,5 @@
-// Learners on features by landmarks from D, and by landmarks that know nothing of it.
+// Compares learners on features with landmarks drawn from D, and with landmarks drawn without
+// knowledge of D.
 #ifndef PHIMAP_LAB_EXPERIMENTS_LANDMARK_SOURCES_H_
 #define PHIMAP_LAB_EXPERIMENTS_LANDMARK_SOURCES_H_
 
@@ -13,14 +14,14 @@
 
 namespace phimap::lab {
 
-// Theorem 1 is asked for this error and confidence.
+// The error and confidence for which Theorem 1 is applied.
 inline constexpr double kHiddenError = 0.05;
 inline constexpr double kHiddenDelta = 0.001;
 // HiddenTarget's α.
 inline constexpr double kAlphas[] = {0, 0.1};
 inline constexpr int64_t kLandmarksElsewhere = 200;
 
-// Number of landmarks by the binomial form of Lemma 1 at the margin √3/2·√(1 − α).
+// Returns the number of landmarks by the binomial form of Lemma 1 at the margin √3/2·√(1 − α).
 int64_t LandmarksFromD(double alpha);
 
 // Runs of a learner on the features of a mapping.
@@ -32,13 +33,15 @@ struct SourceErrors {
   std::vector<double> errors;
 };
 
-// Measurements beside the errors; from the last run where they are sets of rows.
+// Measurements besides the errors. Sets of rows are from the last run.
 struct SourceGeometry {
-  // The least margin of test words by the separator between the classes' means, over runs; by α.
+  // The least margin, over all runs, of test words by the separator between the means of the
+  // classes; by α.
   double least_margin[std::size(kAlphas)] = {1, 1};
-  // The largest difference between two words of X' in one coordinate, landmarks from elsewhere.
+  // With landmarks from elsewhere, the largest difference between two words of X' in one
+  // coordinate.
   double largest_spread = 0;
-  // F2 at α = 0 of a word outside of X', one of class 1, one of class −1.
+  // F2 at α = 0 of a word outside of X', a word of class 1 and a word of class −1.
   Matrix<double> from_d;
   Matrix<double> from_elsewhere;
   int64_t landmarks_inside = 0;
@@ -51,7 +54,8 @@ struct LandmarkSources {
   SourceGeometry geometry;
 };
 
-// 2 α, 2 sources of landmarks, F1 and F2, 4 learners. Seeds: Seed(8i) and the five after it.
+// Runs all combinations of 2 α, 2 sources of landmarks, F1 and F2, and 4 learners. Run i uses
+// Seed(8i) and the five seeds after it.
 absl::StatusOr<LandmarkSources> StudyLandmarkSources(const Options& options);
 
 }  // namespace phimap::lab

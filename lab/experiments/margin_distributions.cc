@@ -16,7 +16,7 @@ constexpr int64_t kSpherePoints = 1000;
 constexpr double kSphereMargin = 0.5;
 constexpr double kAlongTheLastColumn = 0.01;
 
-// Rows of the sphere, each of label 1.
+// Draws rows of the sphere, all with label 1.
 Matrix<double> DrawSphere(int64_t count, uint64_t seed) {
   const double rest = std::sqrt(1 - kSphereMargin * kSphereMargin);
   RandomCursor normals(RandomStream(seed, StreamId::kLabRows));
@@ -38,7 +38,7 @@ Matrix<double> DrawSphere(int64_t count, uint64_t seed) {
   return rows;
 }
 
-// Rows of finitely many points, each of label 1.
+// Draws rows from finitely many points, all with label 1.
 Matrix<double> DrawPoints(const Matrix<double>& points, const std::vector<double>& masses,
                           int64_t count, uint64_t seed) {
   RandomCursor random(RandomStream(seed, StreamId::kLabRows));
@@ -52,8 +52,8 @@ Matrix<double> DrawPoints(const Matrix<double>& points, const std::vector<double
   return rows;
 }
 
-// The probability that more than `allowed` of `boxes` are empty after `throws`; each throw fills
-// one box with probability `each`, or none.
+// Returns the probability that more than `allowed` of `boxes` boxes are empty after `throws`
+// throws. A throw hits each box with probability `each`, or none.
 double ManyBoxesAreEmpty(int64_t boxes, double each, int64_t throws, int64_t allowed) {
   // filled[k]: the probability of k full boxes.
   std::vector<double> filled(static_cast<size_t>(boxes) + 1, 0.0);
@@ -113,8 +113,8 @@ MarginDistribution OneRareDirection() {
 }
 
 MarginDistribution RareDirections(int64_t count, double margin, double error) {
-  // w = α·c + β·(e_1 + … + e_N) and points a·c + b·e_i with a·α = b·β = h, the margin being 2h: of
-  // all α the one with α² = h has the largest N for its margin, ((1 − h)/h)².
+  // w = α·c + β·(e_1 + … + e_N), and the points are a·c + b·e_i with a·α = b·β = h, so the margin
+  // is 2h. Of all α, the one with α² = h has the largest N for its margin, ((1 − h)/h)².
   const double half = 1 / (std::sqrt(static_cast<double>(count)) + 1);
   const double alpha = std::sqrt(half);
   const double beta = std::sqrt((1 - half) / static_cast<double>(count));

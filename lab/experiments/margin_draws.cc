@@ -11,9 +11,9 @@
 namespace phimap::lab {
 namespace {
 
-// Rows that a build needs beside its given landmarks.
+// Number of rows that a build needs besides its given landmarks.
 constexpr int64_t kSpareRows = 2;
-// Rounding of sums of masses.
+// Tolerance for the rounding of sums of masses.
 constexpr double kRounding = 1e-12;
 
 double Dot(const double* a, const double* b, int64_t count) {
@@ -39,8 +39,8 @@ absl::StatusOr<Mapped> Build(const MarginDistribution& of, const std::string& ma
   return mapped;
 }
 
-// The mass of the points whose margin by a separator's features is under this; a point's length is
-// that of its features, or else 1, its length in φ-space.
+// Returns the mass of the points whose margin by a separator's features is under `margin`. The
+// length of a point is that of its features if `by_features`, else 1, its length in φ-space.
 double ErrorAtMargin(const MarginDistribution& of, const Mapped& mapped, int64_t separator,
                      double margin, bool by_features) {
   const int64_t columns = mapped.points.cols();

@@ -1,4 +1,4 @@
-// One draw of a map from a distribution, and what becomes of the margin.
+// Draws a map from a distribution, and measures what is left of the margin.
 #ifndef PHIMAP_LAB_EXPERIMENTS_MARGIN_DRAWS_H_
 #define PHIMAP_LAB_EXPERIMENTS_MARGIN_DRAWS_H_
 
@@ -14,23 +14,25 @@ struct SpanOutcome {
   // The proof's w_out is large: w and its part in the span differ by more than γ/2 on a mass of
   // more than ε.
   bool is_large = false;
-  // The part of w in the span has an error over ε at margin γ/2, lengths ‖φ(x)‖ as in the proof.
+  // The part of w in the span has an error over ε at margin γ/2, with the lengths ‖φ(x)‖ as in the
+  // proof.
   bool loses_margin = false;
 };
 
-// F2 on `landmarks` independent examples: the first of the stream under policy "given", drawn from
-// it under "uniform".
+// Draws F2 with `landmarks` independent examples as landmarks: the first of the stream with policy
+// "given", drawn from the stream with "uniform".
 absl::StatusOr<SpanOutcome> DrawF2(const MarginDistribution& of, int64_t landmarks,
                                    const std::string& policy, uint64_t seed);
 
 // Errors at margin γ/4 in the features of F3.
 struct ProjectionOutcome {
-  // By w, and by w', which has half of its margin: all that the proof lets the first step keep.
+  // By w, and by w', which has half of the margin of w: the proof guarantees no more after its
+  // first step.
   double by_w = 0;
   double by_half = 0;
 };
 
-// F3 on so many landmarks. REQUIRES: `of` has a w'.
+// Draws F3 with `landmarks` landmarks. REQUIRES: `of` has a w'.
 absl::StatusOr<ProjectionOutcome> DrawF3(const MarginDistribution& of, int64_t landmarks,
                                          int64_t dimensions, uint64_t seed);
 

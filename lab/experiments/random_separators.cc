@@ -16,8 +16,8 @@ constexpr int64_t kColumns = 10;
 constexpr int64_t kExamples = 300;
 constexpr int64_t kSeparatorsOfBuild = 2048;
 
-// Row 0 is w = e_0; row 1 + j has the angle kSeparatorDegrees[j] with it, each in a plane of its
-// own.
+// Returns rows where row 0 is w = e_0, and row 1 + j has the angle kSeparatorDegrees[j] with w,
+// each in a plane of its own.
 Matrix<double> RowsAtAngles() {
   Matrix<double> rows(1 + std::ssize(kSeparatorDegrees), kColumns);
   rows(0, 0) = 1;
@@ -29,7 +29,7 @@ Matrix<double> RowsAtAngles() {
   return rows;
 }
 
-// The error of each separator of the map whose value for w is not negative.
+// Appends the error of each separator of the map whose value for w is not negative.
 absl::Status AddErrors(const BuiltMap& map, const Examples& examples, const Matrix<double>& of_w,
                        std::vector<double>& errors) {
   PHIMAP_ASSIGN_OR_RETURN(const Examples values, Mapped(map, examples));

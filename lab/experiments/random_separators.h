@@ -1,4 +1,4 @@
-// Random separators, and how they err on data of a known margin.
+// Random separators, and their errors on data with a known margin.
 #ifndef PHIMAP_LAB_EXPERIMENTS_RANDOM_SEPARATORS_H_
 #define PHIMAP_LAB_EXPERIMENTS_RANDOM_SEPARATORS_H_
 
@@ -16,24 +16,24 @@ inline constexpr int kSeparatorDegrees[] = {0,   15,  30,  45,  60,  75, 90,
                                             105, 120, 135, 150, 165, 180};
 inline constexpr double kSeparatorMargins[] = {0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9};
 
-// 300 examples y·x, y a coin, that have the margin γ by w = e_0, each exactly, and are otherwise
-// uniform on a sphere.
+// Returns 300 examples y·x, where y is a coin. Each has exactly the margin γ by w = e_0; otherwise
+// they are uniform on a sphere.
 Examples SphereExamples(double margin, uint64_t seed);
-// ±(γ, ±√(1 − γ²)), labeled by the first coordinate.
+// Returns ±(γ, ±√(1 − γ²)), labeled by the first coordinate.
 Examples FourPointExamples(double margin);
 
 // Draws of separators h with h·w >= 0.
 struct SeparatorDraws {
   int64_t separators = 0;
-  // By angle between w and an x: how many have h·x <= 0.
+  // By the angle between w and x: the number of separators with h·x <= 0.
   int64_t wrong[std::size(kSeparatorDegrees)] = {};
-  // By margin: their errors on the sphere and on the four points.
+  // By margin: the errors of the separators on the sphere and on the four points.
   std::vector<double> sphere[std::size(kSeparatorMargins)];
   std::vector<double> four[std::size(kSeparatorMargins)];
 };
 
-// The rows of random projections, which are separators drawn uniformly, up to their length. Seeds:
-// Seed(1) and up, one a build of 2,048 separators.
+// Draws separators as the rows of random projections: their directions are uniform. Uses Seed(1)
+// and up, one seed per build of 2,048 separators.
 absl::StatusOr<SeparatorDraws> DrawSeparators(const Options& options);
 
 }  // namespace phimap::lab

@@ -17,11 +17,11 @@
 namespace phimap::lab {
 namespace {
 
-// A frequency of T draws has the deviation √(p(1 − p)/T).
+// Tolerance in standard deviations. The frequency of T draws has the deviation √(p(1 − p)/T).
 constexpr double kSigmas = 5;
 // Dimensions of the projections for the leads of several classes.
 constexpr int64_t kDimensions = 50;
-// Projections that one map of several classes holds, of at most 65,536 features.
+// Number of projections in one map of several classes, which has at most 65,536 features.
 constexpr int64_t kBlocks = 1000;
 
 double Dot(const double* a, const double* b, int64_t count) {
@@ -30,7 +30,7 @@ double Dot(const double* a, const double* b, int64_t count) {
 
 double StandardErrorOf(double p, double draws) { return std::sqrt(p * (1 - p) / draws); }
 
-// (±s, 1) of class 1 before (±s, −1) of class 0.
+// Returns (±s, 1) of class 1, then (±s, −1) of class 0.
 Matrix<double> FourPoints(double s) {
   Matrix<double> points(4, 2);
   for (int64_t i = 0; i < 4; ++i) {
@@ -40,7 +40,7 @@ Matrix<double> FourPoints(double s) {
   return points;
 }
 
-// The least margin of the four about the horizontal axis, w = (0, 1).
+// The least margins of the four points for w = (0, 1), whose separator is the horizontal axis.
 struct Margins {
   double unnormalised = 2;
   double normalised = 2;
@@ -60,7 +60,7 @@ Margins MarginsOf(const Matrix<double>& points) {
   return least;
 }
 
-// On how many of the lines, one a feature, the two classes lie apart.
+// Returns on how many of the lines, one per feature, the two classes are separated.
 int64_t LinesThatSeparate(const Matrix<double>& features) {
   int64_t apart = 0;
   for (int64_t k = 0; k < features.cols(); ++k) {
@@ -71,13 +71,14 @@ int64_t LinesThatSeparate(const Matrix<double>& features) {
   return apart;
 }
 
-// Over all s.
+// Results over all s.
 struct TwoClasses {
-  // The largest distance of a frequency from the law, in deviations, and the least from half the
-  // law, where the law is 0.05 or more.
+  // In deviations, the largest distance of a frequency from the law, and the least distance from
+  // half the law where the law is 0.05 or more.
   double farthest = 0;
   double nearest_to_half = 1e9;
-  // The largest differences of the law from 2·atan(1/s)/π, and of the unnormalised margin from 1.
+  // The largest difference between the law and 2·atan(1/s)/π, and between the unnormalised margin
+  // and 1.
   double off_the_angle = 0;
   double off_one = 0;
   // At the last s.
@@ -101,8 +102,8 @@ absl::Status MeasureAt(double s, int64_t lines, uint64_t seed, Table& table, Two
   const Matrix<double> points = FourPoints(s);
   PHIMAP_ASSIGN_OR_RETURN(const double frequency, FrequencyApart(points, lines, seed));
   const auto draws = static_cast<double>(lines);
-  // The classes are each other's mirror images: they are apart where both points of one fall on the
-  // same side of 0, as their cosine in one dimension is 1.
+  // The classes mirror each other. They are separated if both points of one class fall on the same
+  // side of 0, which means that their cosine in one dimension is 1.
   all.law = CosineWithin(1, (1 - s * s) / (1 + s * s), 0, 2);
   const double sigma = StandardErrorOf(all.law, draws);
   all.margins = MarginsOf(points);
@@ -168,7 +169,8 @@ absl::Status RunTwoClasses(const Options& options, Results& results) {
   return absl::OkStatus();
 }
 
-// Separators' difference u_1 − u_2, and the row l·(e_1 + s·e_4), which leads by l.
+// Returns the difference u_1 − u_2 of the separators, and the row l·(e_1 + s·e_4), which leads by
+// l.
 Matrix<double> LeadingRow(double s, double lead) {
   Matrix<double> rows(2, 4);
   rows(0, 0) = 1;
@@ -178,7 +180,7 @@ Matrix<double> LeadingRow(double s, double lead) {
   return rows;
 }
 
-// In how many of the map's blocks, each a projection, the row still leads.
+// Returns in how many of the map's blocks, each a projection, the row still leads.
 int64_t BlocksThatLead(const Matrix<double>& features) {
   int64_t leads = 0;
   for (int64_t begin = 0; begin < features.cols(); begin += kDimensions) {
@@ -239,7 +241,7 @@ absl::Status RunSeveralClasses(const Options& options, Results& results) {
     const double length = std::sqrt(Dot(rows.row(1), rows.row(1), 4));
     law = CosineWithin(kDimensions, lead / (std::sqrt(2.0) * length), 0, 2);
     const double sigma = StandardErrorOf(law, draws);
-    // If losing is all but impossible, one loss is not many deviations.
+    // Limits the distance if a loss is nearly impossible: a single loss would be many deviations.
     farthest = std::max(farthest, std::abs(frequency - law) / std::max(sigma, 1 / draws));
     table.Add({s, lead, lead / length, law, frequency, sigma, maps * kBlocks});
   }

@@ -26,7 +26,8 @@ constexpr std::array<double, 5> kCosines = {0.827, 0.527, -0.062, -0.0165, -0.82
 constexpr std::array<double, 2> kEpsilons = {0.1, 0.3};
 constexpr std::array<int64_t, 10> kDimensions = {30, 60, 90, 120, 150, 180, 210, 240, 270, 300};
 constexpr double kSigmas = 5;
-// Frequency that counts as "kept", and the number of dimensions up to which it is looked for.
+// The rejection probability that counts as "kept", and the maximum number of dimensions that is
+// searched.
 constexpr double kKept = 0.05;
 constexpr int64_t kMostDimensions = int64_t{1} << 26;
 
@@ -36,7 +37,7 @@ struct Probabilities {
   double p2 = 0;
 };
 
-// One of the paper's curves at one n.
+// A point of one of the paper's curves, at one n.
 struct Point {
   double cosine = 0;
   double epsilon = 0;
@@ -45,7 +46,8 @@ struct Point {
   Probabilities drawn;
 };
 
-// By the laws: one minus the probability to be within 1 ± epsilon times the cosine.
+// Returns the rejection probabilities by the laws: one minus the probability of being within 1 ±
+// epsilon times the cosine.
 Probabilities LawOf(int64_t n, double cosine, double epsilon) {
   const auto [low, high] = std::minmax({(1 - epsilon) * cosine, (1 + epsilon) * cosine});
   return {.p1 = 1 - CosineWithin(n, cosine, low, high),
@@ -61,8 +63,8 @@ void Normalise(double* row) {
   for (int64_t k = 0; k < kColumns; ++k) row[k] /= length;
 }
 
-// For each cosine a pair of unit vectors that has it: w is uniform on the sphere, x is
-// cosine·w + sine·v for a v that is uniform on the unit vectors across w.
+// Returns, for each cosine, a pair of unit vectors with this cosine. w is uniform on the sphere,
+// and x is cosine·w + sine·v, where v is uniform on the unit vectors orthogonal to w.
 Matrix<double> Pairs(uint64_t seed) {
   RandomCursor normals(RandomStream(seed, StreamId::kLabRows));
   Matrix<double> rows(2 * static_cast<int64_t>(kCosines.size()), kColumns);
@@ -81,7 +83,7 @@ Matrix<double> Pairs(uint64_t seed) {
   return rows;
 }
 
-// Counts what this projection of the pairs rejects; `points` are those of its n.
+// Counts the rejections of this projection of the pairs. `points` are the points of its n.
 void CountRejections(const Matrix<double>& features, std::vector<Point*>& points) {
   const int64_t n = features.cols();
   for (size_t pair = 0; pair < kCosines.size(); ++pair) {
@@ -99,7 +101,7 @@ void CountRejections(const Matrix<double>& features, std::vector<Point*>& points
   }
 }
 
-// Every point of the figure, with its law.
+// Returns every point of the figure, with its law.
 std::vector<Point> Points() {
   std::vector<Point> points;
   for (const double cosine : kCosines) {
@@ -143,8 +145,8 @@ absl::Status Draw(const Options& options, int64_t draws, std::vector<Point>& poi
 
 double StandardErrorOf(double p, double draws) { return std::sqrt(p * (1 - p) / draws); }
 
-// Deviation of a frequency, in standard deviations, three draws forgiven: where p is next to 0, one
-// draw is many deviations.
+// Returns the deviation of a frequency in standard deviations. Three draws are forgiven: if p is
+// nearly 0, one draw is many deviations.
 double Sigmas(double frequency, double p, double draws) {
   const double off = std::max(0.0, std::abs(frequency - p) - 3 / draws);
   return off == 0 ? 0 : off / StandardErrorOf(p, draws);
@@ -169,7 +171,7 @@ const Probabilities& LawAt(const std::vector<Point>& points, double cosine, doub
   PHIMAP_CHECK(false);
 }
 
-// The fewest dimensions at which the law of the cosine rejects at most kKept.
+// Returns the fewest dimensions at which the law of the cosine rejects at most kKept.
 std::optional<int64_t> DimensionsThatKeep(double cosine, double epsilon) {
   // A cosine has about the deviation (1 − c²)/√n.
   const double ratio = 1.96 * (1 - cosine * cosine) / (epsilon * cosine);
@@ -225,19 +227,19 @@ void JudgeDraws(const std::vector<Point>& points, double draws, Results& results
                  .agrees = of_others > kSigmas});
 }
 
-// Whether both probabilities are smaller, as far as the laws' accuracy of 1e-10 lets it be seen.
+// Returns true if both probabilities are smaller, as far as the laws' accuracy of 1e-10 can show.
 bool AreUnder(const Probabilities& a, const Probabilities& b) {
   const auto is_under = [](double x, double y) { return x < y || (x < 1e-9 && y < 1e-9); };
   return is_under(a.p1, b.p1) && is_under(a.p2, b.p2);
 }
 
-// Number of comparisons of the acute angles that come out as the paper says.
+// Number of comparisons of acute angles that agree with the paper.
 struct AcuteCounts {
   int cosine_wins = 0;
   int sharper_wins = 0;
   int wider_wins = 0;
   int falls = 0;
-  // Points of acute angles: each of the four is looked at from each.
+  // Number of points with acute angles: each of the four comparisons is made at each of them.
   int all = 0;
 };
 
@@ -262,7 +264,7 @@ AcuteCounts CountAcute(const std::vector<Point>& points) {
   return counts;
 }
 
-// Panels a and b: the acute angles.
+// Judges panels a and b, the acute angles.
 void JudgeAcute(const std::vector<Point>& points, Results& results) {
   const AcuteCounts counts = CountAcute(points);
   const auto judge = [&](std::string claim, int count, std::string rule) {
@@ -285,7 +287,7 @@ void JudgeAcute(const std::vector<Point>& points, Results& results) {
         "P1 and P2 by the laws at epsilon .3 under those at .1, for .827 and .527 and every n");
 }
 
-// Panels c and d: the angles that are obtuse.
+// Judges panels c and d, the obtuse angles.
 void JudgeObtuse(const std::vector<Point>& points, Results& results) {
   double least = 1;
   double mirrored = 0;

@@ -24,8 +24,8 @@ constexpr std::array<int64_t, 13> kDimensions = {10,  20,  30,  40,  50,  60,  8
                                                  100, 150, 200, 300, 500, 1000};
 constexpr size_t kHundred = 7;
 constexpr size_t kThreeHundred = 10;
-// Dimensions at which the theorems are compared with the margins, and the probability with which
-// they may fail.
+// Dimensions at which the theorems are compared with measured margins, and the probability with
+// which a theorem may fail.
 constexpr std::array<int64_t, 5> kPromised = {100, 300, 1000, 3000, 6000};
 constexpr double kDelta = 0.05;
 
@@ -33,7 +33,7 @@ constexpr double kDelta = 0.05;
 struct Curve {
   std::string margin;
   double epsilon = 0;
-  std::vector<double> rejected;  // one an n
+  std::vector<double> rejected;  // one per n
 };
 
 double StandardErrorOf(double p, double draws) { return std::sqrt(p * (1 - p) / draws); }
@@ -95,7 +95,7 @@ void JudgeCurve(const Curve& curve, double draws, Results& results) {
   for (size_t k = 1; k < curve.rejected.size(); ++k) {
     rise = std::max(rise, curve.rejected[k] - curve.rejected[k - 1]);
   }
-  // A difference of two shares has at most this deviation.
+  // The difference of two shares has at most this standard deviation.
   const double sigma = std::sqrt(0.5 / draws);
   results.Judge(
       {.claim = absl::StrFormat("The rejection probability of the %s margin falls with n, epsilon "
@@ -113,33 +113,34 @@ void JudgeCurve(const Curve& curve, double draws, Results& results) {
        .agrees = fall > 3 * error && rise <= 4 * sigma});
 }
 
-// Promise of a theorem about the measured margins.
+// A theorem, and what it promises about the measured margins.
 struct Theorem {
   std::string name;
   const Planes* planes = nullptr;
   double margin = 0;
-  // That are kept at once: m, L·m, m(L − 1).
+  // Number of angles that must be kept at once: m, L·m or m(L − 1).
   double angles = 0;
-  // Whether its margin is that of one vector for all classes.
+  // Whether the theorem's margin is that of one vector for all classes.
   bool one_vector = false;
-  // From a distortion e that all angles are kept to.
+  // Returns the promised margin if all angles are kept to a distortion of e.
   std::function<double(double)> promised;
 };
 
-// The distortion e at which n is AngleDimensions(e, angles, delta); none where n is too small for
-// any e < 1. The bound on 6·angles tails is that of LengthDistortion on 2.
+// Returns the distortion e at which n is AngleDimensions(e, angles, delta); nullopt if n is too
+// small for any e < 1. AngleDimensions bounds 6·angles tails, LengthDistortion 2, so delta is
+// divided by 3·angles.
 std::optional<double> DistortionAt(const Theorem& theorem, int64_t n) {
   return LengthDistortion(Tier::kDerived, n, kDelta / (3 * theorem.angles));
 }
 
-// The promise at n dimensions if it is more than 0.
+// Returns the promise at n dimensions; nullopt unless it is more than 0.
 std::optional<double> PromiseAt(const Theorem& theorem, int64_t n) {
   const std::optional<double> e = DistortionAt(theorem, n);
   if (!e.has_value() || theorem.promised(*e) <= 0) return std::nullopt;
   return theorem.promised(*e);
 }
 
-// The margins that the theorem speaks of after each of `draws` projections; rising.
+// Returns the theorem's margins after each of `draws` projections, in ascending order.
 absl::StatusOr<std::vector<double>> DrawTheorems(const Theorem& theorem, int64_t n, int64_t draws,
                                                  uint64_t seed) {
   std::vector<double> margins;
@@ -204,7 +205,8 @@ absl::Status RunTheorem(const Theorem& theorem, const Options& options, Table& t
   return absl::OkStatus();
 }
 
-// Compares a promise for many dimensions with projections to few.
+// Checks that the verdict can fail: compares the promise for many dimensions with projections to
+// few.
 absl::Status RunControl(const Theorem& theorem, const Options& options, Results& results) {
   constexpr int64_t kFew = 20;
   constexpr int64_t kMany = 3000;

@@ -24,17 +24,18 @@ namespace {
 
 constexpr int64_t kClasses = 26;
 constexpr int64_t kColumns = 16;
-// Rows that are mapped at a time: 512 dimensions for each of 26 classes are 13,312 features.
+// Number of rows that are mapped at a time: 512 dimensions for each of 26 classes are 13,312
+// features.
 constexpr int64_t kRowsAtATime = 500;
-// Dimensions that verdicts speak of: few enough for Crammer–Singer to have about as many weights,
-// 130, as the one-parameter method has at the next, which is far from all 442 weights of 26 linear
-// classifiers with an intercept; and enough for those.
+// Dimensions of the verdicts. At kPoor, Crammer–Singer has 130 weights, about as many as the
+// one-parameter method has at kFew. Both are far fewer than the 442 weights of 26 linear
+// classifiers with an intercept. kEnough exceeds those.
 constexpr int64_t kPoor = 4;
 constexpr int64_t kFew = 128;
 constexpr int64_t kEnough = 512;
 
-// Rows as liblinear reads them: index from 1 and value, then an end mark; a constant feature of 1
-// behind the others.
+// Rows in liblinear's format: pairs of an index, counted from 1, and a value, then an end mark. A
+// constant feature of 1 follows the others.
 class Nodes {
  public:
   explicit Nodes(const Matrix<double>& rows) : columns_(static_cast<int>(rows.cols()) + 1) {
@@ -62,10 +63,11 @@ struct ModelDeleter {
   void operator()(model* trained) const { free_and_destroy_model(&trained); }
 };
 
-// The test error of liblinear's Crammer–Singer machine at C = 1 and its own tolerance for it.
+// Returns the test error of liblinear's Crammer–Singer machine at C = 1, with liblinear's default
+// tolerance.
 double CrammerSingerError(const Examples& train_on, const Examples& test) {
-  // One function for the process, which core's LinearSvm sets too, to count its steps: no
-  // experiment asks for those.
+  // The print function is global to the process. core's LinearSvm sets it too, to count its steps,
+  // which no experiment uses.
   set_print_string_function([](const char*) {});
   Nodes nodes(train_on.rows);
   std::vector<double> labels(train_on.labels.begin(), train_on.labels.end());
@@ -79,7 +81,7 @@ double CrammerSingerError(const Examples& train_on, const Examples& test) {
   parameters.C = 1;
   parameters.eps = 0.1;
   PHIMAP_CHECK(check_parameter(&input, &parameters) == nullptr);
-  // Its order of rows is the C library's rand().
+  // liblinear orders rows by the C library's rand().
   std::srand(1);
   const std::unique_ptr<model, ModelDeleter> trained(train(&input, &parameters));
   Nodes others(test.rows);
@@ -90,7 +92,7 @@ double CrammerSingerError(const Examples& train_on, const Examples& test) {
   return static_cast<double>(wrong) / static_cast<double>(test.labels.size());
 }
 
-// Errors at n dimensions, one number a split.
+// Errors at n dimensions, one number per split.
 struct Errors {
   int64_t n = 0;
   std::vector<double> one_parameter;
@@ -102,7 +104,7 @@ struct Split {
   Examples test;
 };
 
-// `count` rows to learn from and as many others to test on.
+// Draws `count` rows to train on, and as many others to test on.
 Split DrawSplit(const Examples& all, int64_t count, uint64_t seed) {
   const std::vector<int64_t> order = ShuffledNumbers(all.rows.rows(), seed);
   const auto middle = order.begin() + count;
@@ -110,7 +112,7 @@ Split DrawSplit(const Examples& all, int64_t count, uint64_t seed) {
           .test = Subset(all, {middle, middle + count})};
 }
 
-// A last column of 1, which the scores of one_parameter have no intercept without.
+// Appends a column of 1: without it, the scores of the one-parameter method have no intercept.
 Examples WithConstant(const Examples& from) {
   Examples to{.rows = Matrix<double>(from.rows.rows(), from.rows.cols() + 1),
               .labels = from.labels,
@@ -158,7 +160,7 @@ absl::StatusOr<double> ProjectedCrammerSingerError(const Split& split, int64_t n
 
 struct Sweep {
   std::vector<Errors> of_n;
-  // On the rows as they are, one a split.
+  // Errors on the raw rows, one per split.
   std::vector<double> raw;
 
   const Errors& At(int64_t n) const {
@@ -236,7 +238,8 @@ void JudgeClaim(const Sweep& sweep, Results& results) {
            "counts the worst one's."});
 }
 
-// Why: the error is that of a restriction, which ends where n reaches all weights there are.
+// Judges the explanation: the error comes from restricting the weights, and the restriction ends
+// when n reaches the number of all weights.
 void JudgeReason(const Sweep& sweep, Results& results) {
   const double raw = Mean(sweep.raw);
   const double few = Mean(sweep.At(kFew).one_parameter);

@@ -12,7 +12,7 @@
 namespace phimap::lab {
 namespace {
 
-// Rows that a mapping without landmarks is built from: they say where the mean is.
+// Number of rows from which a mapping without landmarks is built. They only determine the mean.
 constexpr int64_t kStreamRows = 40;
 
 absl::StatusOr<std::shared_ptr<const EngineRowMap>> MapOf(SgdFeatures features,

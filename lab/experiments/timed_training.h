@@ -1,4 +1,4 @@
-// Kernel SGD in the Cornell lecture's ways, and the CPU time that it takes.
+// Kernel SGD by the approaches of the Cornell lecture, with its CPU time.
 #ifndef PHIMAP_LAB_EXPERIMENTS_TIMED_TRAINING_H_
 #define PHIMAP_LAB_EXPERIMENTS_TIMED_TRAINING_H_
 
@@ -20,14 +20,14 @@ enum class SgdFeatures { kNone, kMonomials, kFourier };
 
 struct SgdApproach {
   const char* name;
-  // By the lecture's table.
+  // The cost, from the lecture's table.
   const char* cost;
   const char* strategy;
   SgdFeatures features;
 };
 
-// Approaches with the lecture's numbers; it gives the last two no number and no cost, which follows
-// from the first two.
+// Approaches with the lecture's numbers. The lecture gives the last two no number and no cost;
+// their cost follows from the first two.
 inline constexpr SgdApproach kSgdApproaches[] = {
     {"1. exact features on the fly", "dDT", "features", SgdFeatures::kMonomials},
     {"2. exact features, stored", "ndD + DT", "stored_features", SgdFeatures::kMonomials},
@@ -37,17 +37,18 @@ inline constexpr SgdApproach kSgdApproaches[] = {
     {"6. Fourier features, stored", "ndD + DT", "stored_features", SgdFeatures::kFourier}};
 
 struct SgdSetting {
-  // Number of Fourier features; a polynomial kernel has its own.
+  // Number of Fourier features; not used for a polynomial kernel, whose number of features is
+  // fixed.
   int64_t dimensions = 0;
   std::string kernel;
   double rate = 0.1;
   int64_t epochs = 1;
 };
 
-// Training that can be repeated, and the least CPU time that it took.
+// Repeatable training, and the least CPU time that it took.
 class TimedTraining {
  public:
-  // The frequencies are drawn by `seed`, before any time is taken.
+  // Prepares the training. The frequencies are drawn with `seed`, before timing starts.
   static absl::StatusOr<TimedTraining> Make(const SgdApproach& approach, const SgdSetting& setting,
                                             Examples examples, uint64_t seed);
 
@@ -55,7 +56,7 @@ class TimedTraining {
   absl::StatusOr<std::unique_ptr<const Model>> Train(uint64_t seed);
   double seconds() const { return seconds_; }
   const Examples& examples() const { return examples_; }
-  // D; 0 where there are no features.
+  // D; 0 if the approach has no features.
   int64_t dimensions() const { return map_ == nullptr ? 0 : map_->output_columns(); }
 
  private:

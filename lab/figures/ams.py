@@ -10,12 +10,12 @@ def way_name(way, s):
 
 
 def bound(number, **changes):
-    """A line that was computed and not measured: no markers."""
+    """Returns the style of a line that is computed, not measured: without markers."""
     return style.line(number, marker="", **changes)
 
 
 def norm_lines(axes, rows, x):
-    """Measured norms over a column, beside what bounds them."""
+    """Draws measured norms over a column, with their bounds."""
     at = rows.column(x)
     axes.errorbar(at, rows.column("norm"), yerr=rows.column("norm deviation"),
                   label="measured, mean ± deviation", **style.line(0, linestyle="none"))
@@ -28,7 +28,7 @@ def norm_lines(axes, rows, x):
 
 
 def legend_below(figure, axes, lines=2):
-    """One legend for all panels, of so many lines, under them."""
+    """Adds one legend of `lines` lines below all panels."""
     handles, labels = axes.get_legend_handles_labels()
     share = (0.1 + 0.17 * lines) / figure.get_figheight()
     figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
@@ -41,7 +41,7 @@ def plain_ticks(axis, ticks):
 
 
 def log_numbers(axes):
-    """A logarithmic y axis that has numbers within a decade too."""
+    """Makes the y axis logarithmic, with numbers also within a decade."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
@@ -80,7 +80,7 @@ def norms_over_s(results):
     return figure
 
 
-# Smallest threshold over ‖E‖; under 1 Theorem 2 says nothing.
+# Smallest threshold, as a multiple of ‖E‖, that is drawn. Below 1, Theorem 2 says nothing.
 LEAST_DISTANCE = 0.8
 
 

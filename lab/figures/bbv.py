@@ -8,17 +8,17 @@ METHODS = ["F1 + Winnow", "F1 + SVM", "F2 + Winnow", "F2 + SVM", "SVM"]
 
 
 def offsets(count, width=0.7):
-    """Where the marks of one group stand about its middle."""
+    """Returns the positions of the marks of a group, relative to its middle."""
     return [width * (i / (count - 1) - 0.5) for i in range(count)]
 
 
 def interval(row):
-    """The mean's distances to the ends of its interval, for errorbar()."""
+    """Returns the distances of the mean to the ends of its interval, for errorbar()."""
     return [[max(row["mean"] - row["low"], 0)], [max(row["high"] - row["mean"], 0)]]
 
 
 def two_errors(row):
-    """Two standard errors, as far as an error can be: not under 0."""
+    """Returns two standard errors, for errorbar(), cut so that the error is not below 0."""
     return [[min(2 * row["standard_error"], row["mean"])], [2 * row["standard_error"]]]
 
 
@@ -27,7 +27,8 @@ def measured_mark(number):
 
 
 def draw_group(axes, rows, middle, methods):
-    """One row of a paper's table: a mark a method with its interval, the printed number beside it."""
+    """Draws one row of a paper's table: for each method a mark with its interval, and beside it the
+    printed number."""
     for number, (method, shift) in enumerate(zip(methods, offsets(len(methods)))):
         row = rows.where(method=method)[0]
         axes.errorbar([middle + shift - 0.03], [row["mean"]], yerr=interval(row), **measured_mark(number))
@@ -37,7 +38,8 @@ def draw_group(axes, rows, middle, methods):
 
 
 def legend_above(axes, handles, columns, above=1.08):
-    """Beyond the title; a legend of the axes, because the layout makes room for those."""
+    """Adds a legend above the title. It belongs to the axes, because the layout leaves space for
+    legends of axes."""
     axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, above), ncol=columns)
 
 
@@ -59,7 +61,7 @@ def name_groups(axes, names):
 
 
 def near_zero(axes, top):
-    """Errors of 0 and of a tenth on one scale."""
+    """Scales the y axis so that errors of 0 and of a tenth fit on it."""
     axes.set_yscale("symlog", linthresh=0.01, linscale=0.6)
     ticks = [0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4]
     axes.set_yticks([tick for tick in ticks if tick <= top], [f"{tick:g}" for tick in ticks if tick <= top])

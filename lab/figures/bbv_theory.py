@@ -9,9 +9,9 @@ DELTA = 0.05
 
 
 def between(rows, share, low, high):
-    """Bars from the share down to the low end and up to the high end."""
+    """Returns error bars from the share down to `low` and up to `high`."""
     centre = np.array(rows.column(share))
-    # Rounding leaves −1e-17 at 0 and 1.
+    # At 0 and 1, rounding can give −1e-17.
     return np.maximum([centre - rows.column(low), np.array(rows.column(high)) - centre], 0)
 
 
@@ -23,7 +23,7 @@ def failures(axes, spans, laws):
         measured = {} if not of_law else {"linestyle": ""}
         axes.errorbar(rows.column("of_literal"), rows.column("failed"), between(rows, "failed", "failed_low", "failed_high"),
                       label=name, elinewidth=0.7, **{**look, **measured})
-        # With one rare direction the upper number is the law itself.
+        # With one rare direction, the upper end is the law itself.
         known = [row for row in of_law if name == NAMES[0] or row["law_high"] - row["law_low"] < 0.05]
         axes.plot([row["of_literal"] for row in known], [row["law_high"] for row in known],
                   color=look["color"], linestyle=look["linestyle"], linewidth=0.9)

@@ -12,7 +12,7 @@ LABEL_NAMES = {1: "label 1", -1: "label −1"}
 
 
 def grid(results, name):
-    """(middles of the squares, values)"""
+    """Returns (middles of the squares, values)."""
     header, rows = results.text_table(name)
     return np.array([float(cell) for cell in header[1:]]), np.array([[float(cell) for cell in row[1:]] for row in rows])
 
@@ -32,7 +32,7 @@ def regions(results):
     for label, marks in CLASSES:
         rows = results.table("training_rows").where(label=label)
         left.plot(rows.column("x1"), rows.column("x2"), label=f"training row, {LABEL_NAMES[label]}", linestyle="", **marks)
-    # Scores are smooth: every other one will do.
+    # Scores are smooth, so every other one suffices.
     smooth = middles[::2], middles[::2], scores[::2, ::2]
     right.contourf(*smooth, levels=[-1e9, 0], colors=["0.82"])
     right.contour(*smooth, levels=[0], colors="black", linewidths=1.2)
@@ -119,7 +119,7 @@ def error_over_d(results):
         d = np.array(rows.column("D"))
         rms, high = np.array(rows.column("RMS error")), np.array(rows.column("95 % of errors under"))
         look = style.line(i)
-        # Beside each other, so that no bar hides another.
+        # Slightly shifted, so that no bar hides another.
         axis.errorbar(d * (0.93, 1.0, 1.07)[i], rms, yerr=[np.zeros_like(rms), high - rms], label=form,
                       **{**look, "linestyle": ""})
         if isinstance(rows[0]["law"], float):

@@ -4,7 +4,8 @@ import numpy as np
 
 from . import style
 
-# Line and legend name of each mapping. scikit-learn's are grey, with filled markers and none of phimap's dashes.
+# Line style and legend name of each mapping. scikit-learn's lines are grey and dotted, with the
+# markers x and +.
 SKLEARN = {"color": "0.45", "linewidth": 1.0, "linestyle": (0, (1, 1)), "markerfacecolor": "0.45"}
 LINES = {
     "F1": (style.line(6, linestyle=(0, (8, 2))), "F1"),
@@ -27,7 +28,7 @@ def number_ticks(axis, ticks):
 
 
 def draw(axis, rows, mapping, quantity, scale=1.0, bars=True):
-    """A line over d; bars: with standard errors."""
+    """Draws a line over d; `bars` adds standard errors."""
     here = rows.where(mapping=mapping)
     if not here or not isinstance(here[0][quantity], float):
         return
@@ -40,7 +41,7 @@ def draw(axis, rows, mapping, quantity, scale=1.0, bars=True):
 
 
 def share_ticks(axis):
-    """Of a logarithmic axis of percentages."""
+    """Sets the ticks of a logarithmic axis of percentages."""
     low, high = axis.get_ylim()
     ticks = [tick for tick in (5, 7, 10, 15, 20, 30, 40, 60, 80) if low <= tick <= high]
     axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -52,7 +53,8 @@ def error_axes(axis, ticks):
 
 
 def legend_below(figure, axes, columns, inches):
-    """One legend for all, phimap's mappings first, in so many inches that are kept free below the axes."""
+    """Adds one legend for all axes, with phimap's mappings first, in `inches` of space below the
+    axes."""
     entries = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels()):
@@ -82,7 +84,8 @@ def error_over_d(results):
 
 
 def data_panels(results, rows):
-    """A column of axes for each data set: (figure, axes, [(axes of one, its rows of the table)])"""
+    """Returns (figure, axes, [(axes of a data set, its rows of the table)]), with a column of axes
+    per data set."""
     summary = results.table("summary")
     names = [name for name in ("letter", "spam", "cancer", "ionosphere") if name in summary.values("data")]
     figure, axes = style.panels(rows, len(names), width=2.6, height=2.5, sharex="col", squeeze=False)

@@ -5,7 +5,7 @@ import pathlib
 
 
 def number(text):
-    """A cell as a number if it is one."""
+    """Returns a cell as a number if it is one, else as text."""
     try:
         return float(text)
     except ValueError:
@@ -19,11 +19,11 @@ class Rows(list):
         return [row[name] for row in self]
 
     def where(self, **values):
-        """The rows that have these values."""
+        """Returns the rows that have these values."""
         return Rows(row for row in self if all(row[name] == value for name, value in values.items()))
 
     def values(self, name):
-        """The different values of a column, in their order."""
+        """Returns the distinct values of a column, in order."""
         return list(dict.fromkeys(self.column(name)))
 
 
@@ -44,7 +44,7 @@ class Results:
         return Rows({column: number(cell) for column, cell in row.items()} for row in self._read(name))
 
     def text_table(self, name):
-        """Header and rows, cells as they were written."""
+        """Returns the header and the rows, with cells as they were written."""
         with open(self.folder / f"{name}.csv", newline="", encoding="utf-8") as file:
             header, *rows = csv.reader(file)
         return header, rows

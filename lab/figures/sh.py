@@ -6,7 +6,8 @@ from figures import style
 
 
 def _points(axes, s, title):
-    """The four points of figure 1, two lines to project onto, and the sector of those that separate the classes."""
+    """Draws the four points of figure 1, two lines to project onto, and the sector of lines that
+    separate the classes."""
     for sign in (1, -1):  # lines within atan(1/s) of the vertical axis separate the classes
         slope = math.atan2(1, s)
         wedge = [(0, 0)] + [(1.9 * math.sin(angle), sign * 1.9 * math.cos(angle))

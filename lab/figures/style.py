@@ -1,4 +1,5 @@
-"""How all figures look: readable in black and white, the same bytes for the same numbers."""
+"""The style of all figures: readable in black and white, and with the same bytes for the same
+numbers."""
 
 import matplotlib
 
@@ -27,7 +28,7 @@ plt.rcParams.update({
     "savefig.facecolor": "white",
 })
 
-# A line is known by its marker and its dashes; the grey or colour only helps.
+# Lines are distinguished by markers and dashes; grey or colour only helps.
 COLOURS = ["#000000", "#0b5fa5", "#c0392b", "#2e7d32", "#7b3fa0", "#b8860b", "#5d5d5d", "#008b8b"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 DASHES = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)),
@@ -35,13 +36,13 @@ DASHES = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 
 
 
 def line(number, **changes):
-    """Keyword arguments of plot() and errorbar() for line `number` of a figure."""
+    """Returns keyword arguments of plot() and errorbar() for line `number` of a figure."""
     n = number % len(COLOURS)
     return {"color": COLOURS[n], "marker": MARKERS[n], "linestyle": DASHES[n], "markerfacecolor": "white", **changes}
 
 
 def panels(rows=1, columns=1, width=3.4, height=2.7, **options):
-    """A figure with a grid of axes, each so many inches wide and high: (figure, axes)."""
+    """Returns (figure, axes): a grid of axes, each `width` by `height` inches."""
     return plt.subplots(rows, columns, figsize=(width * columns, height * rows), **options)
 
 

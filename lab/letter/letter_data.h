@@ -13,16 +13,16 @@ namespace phimap::lab {
 
 struct LabeledRows {
   client::RowBlock rows;
-  // One for each row: classes 0, 1, … in the order in which their names first appear.
+  // One per row: classes are numbered 0, 1, … in the order in which their names first appear.
   std::vector<int32_t> classes;
   int32_t class_count = 0;
 };
 
-// All rows of a CSV file whose label is the column `label`.
+// Reads all rows of a CSV file. The column `label` is the label.
 absl::StatusOr<LabeledRows> LoadLabeledRows(const std::string& path, const std::string& label);
 
-// Each column shifted to mean 0 and scaled to population variance 1, a constant column only
-// shifted: what the server does for `standardize`.
+// Returns the rows with each column shifted to mean 0 and scaled to population variance 1, as the
+// server does for `standardize`. A constant column is only shifted.
 client::RowBlock Standardized(const client::RowBlock& rows);
 
 struct Split {
@@ -30,7 +30,8 @@ struct Split {
   std::vector<int32_t> test;
 };
 
-// 70 % of the rows to train on and the other 30 %, drawn with `seed`; the same on every platform.
+// Splits the rows into 70 % to train on and 30 % to test on, drawn with `seed`. The split is the
+// same on every platform.
 Split SplitRows(int32_t rows, uint64_t seed);
 
 }  // namespace phimap::lab

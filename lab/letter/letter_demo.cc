@@ -1,6 +1,6 @@
-// Shows phimap's purpose on real data: a linear SVM on the features of three mappings, beside one
-// on the raw rows. Builds F1, F2 and F3 of letter.csv without its labels, shows their certificates,
-// maps all rows, and prints a table.
+// Shows phimap's purpose on real data: compares a linear SVM on the features of three mappings with
+// one on the raw rows. Builds F1, F2 and F3 of letter.csv without its labels, shows their
+// certificates, maps all rows, and prints a table.
 //
 // Exits with 0 if F2 beats the raw rows by 18 points, 1 if not, else as the command `phimap` does.
 #include <algorithm>
@@ -50,7 +50,7 @@ struct Contender {
   std::string name;
   // Empty for the raw rows.
   std::string mapping;
-  // One for each seed.
+  // One per seed.
   std::vector<double> accuracies = {};
   double p50_us = 0;
 };
@@ -64,7 +64,7 @@ std::vector<Contender> Contenders() {
 constexpr int kRaw = 0;
 constexpr int kF2 = 2;
 
-// The last step: one SVM.
+// One SVM to train, the last step.
 struct Training {
   int contender = 0;
   uint64_t seed = 0;
@@ -77,14 +77,14 @@ class Demo {
   Demo(const Arguments& arguments, client::Client& client, client::CancelToken& cancel)
       : arguments_(arguments), client_(client), cancel_(cancel) {}
 
-  // Runs everything; whether F2's lead is large enough.
+  // Runs everything. Returns true if F2's lead is large enough.
   absl::StatusOr<bool> Run();
 
  private:
   absl::Status BuildAndMap(int contender, uint64_t seed);
   absl::StatusOr<v1::Version> Build(const Contender& contender, uint64_t seed);
   absl::StatusOr<client::RowBlock> MapAll(const std::string& reference);
-  // Median time of a Transform of one row, in microseconds.
+  // Returns the median time of a Transform of one row, in microseconds.
   absl::StatusOr<double> TimeOneRow(const std::string& reference);
   absl::Status TrainAll();
   bool PrintTable() const;
@@ -223,8 +223,8 @@ double Mean(const std::vector<double>& values) {
   return sum / values.size();
 }
 
-// Half the distance between the best and the worst: with three seeds a standard deviation says no
-// more.
+// Returns half the distance between the best and the worst value. With three seeds, a standard
+// deviation would say no more.
 double Spread(const std::vector<double>& values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   return (*high - *low) / 2;
@@ -241,7 +241,7 @@ bool Demo::PrintTable() const {
                                   "one row, p50");
   for (const Contender& contender : contenders_) {
     const double mean = Mean(contender.accuracies);
-    // "±" has two bytes, so widths are counted without it.
+    // "±" has two bytes, so it is not part of a field with a width.
     std::cout << absl::StreamFormat("%-28s %7.2f %% ± %4.2f  ", contender.title, 100 * mean,
                                     100 * Spread(contender.accuracies));
     if (contender.mapping.empty()) {

@@ -11,11 +11,11 @@
 namespace phimap::lab {
 
 // Trains one-against-rest L2-regularised squared-hinge SVMs on the rows of `split.train`, with a
-// constant feature of 1, C = 1 and liblinear's own tolerance for the solver, 0.01
-// (core/learn/linear_svm.h), and returns the share of `split.test` that is classified right. Equal
-// input gives an equal answer in any thread.
+// constant feature of 1, C = 1 and liblinear's default tolerance for the solver, 0.01
+// (core/learn/linear_svm.h). Returns the share of `split.test` that is classified correctly. The
+// same input gives the same result on any thread.
 //
-// Memory: 16 bytes a value of the training rows. Thread-safe.
+// Needs 16 bytes of memory per value of the training rows. Thread-safe.
 double TestAccuracy(const client::RowBlock& features, const std::vector<int32_t>& classes,
                     int32_t class_count, const Split& split);
 

@@ -1,11 +1,11 @@
-// A kernel service for words: K(a, b) = exp(-d(a, b)), d the edit distance (Levenshtein), the
-// insertions, deletions and substitutions that make b of a.
+// A kernel service for words: K(a, b) = exp(-d(a, b)), where d is the edit distance (Levenshtein),
+// the least number of insertions, deletions and substitutions that turn a into b.
 //
 //   edit_distance_kernel 127.0.0.1:9000 &
 //   phimapd --data_dir=/tmp/phimap --kernel_service=words=127.0.0.1:9000 &
 //
-// Then service(endpoint=words, kernel=edit) is a kernel of words, which are streamed and mapped as
-// text or bytes; a letter is a byte here.
+// Then service(endpoint=words, kernel=edit) is a kernel of words, which are sent as text or bytes.
+// The distance counts bytes.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,7 +23,7 @@ namespace {
 using phimap::client::Batch;
 using phimap::client::KernelServer;
 
-// Computes the table of prefixes row by row, keeping one row.
+// Computes the table of distances between prefixes row by row, and keeps only one row.
 int EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<int> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);

@@ -6,8 +6,9 @@
         version = client.build("letters", rows, spec="f2(landmarks=500)", kernel="rbf(gamma=scale)", standardize=True)
         features = client.transform("letters", rows)
 
-`phimap.aio` has the same for asyncio, `phimap.sklearn` estimators for scikit-learn, `phimap.v1` the generated
-messages, of which `phimap.results` makes what calls return.
+`phimap.aio` has the same client for asyncio, `phimap.sklearn` has estimators for scikit-learn, and
+`phimap.v1` has the generated messages. Calls return the results of `phimap.results`, which wrap
+these messages.
 """
 import importlib.metadata
 

@@ -1,4 +1,4 @@
-"""How a client says who calls, and whom it trusts."""
+"""Target, credentials and TLS settings of a client."""
 from __future__ import annotations
 
 import ipaddress
@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 
 _ADDRESS = re.compile(r"(?!https?:)[^,]+:(\d{1,5})")
-# Targets that may stand for several servers, in gRPC's syntax: a list of addresses, or a name that resolves to several.
+# Prefixes of targets for several servers, in gRPC's syntax: a list of addresses, or a DNS name.
 _LISTS = ("ipv4:", "ipv6:")
 _DNS = "dns:///"
 # Characters that a header may carry (RFC 6750, section 2.1).
@@ -22,13 +22,15 @@ DEFAULT_SERVER = "127.0.0.1:7450"
 
 @dataclass(frozen=True)
 class Tls:
-    """An encrypted connection, by paths of PEM files.
+    """TLS settings of a connection. Files are given by paths of PEM files.
 
     Attributes:
-        ca_file: authorities that the server's certificate is trusted by; Debian's are in
+        ca_file: authorities that may sign the server's TLS certificate; Debian's are in
             /etc/ssl/certs/ca-certificates.crt.
-        certificate_file, key_file: the client's own, for a server that asks for them.
-        server_name: what the server's certificate must hold for, when it is not the host of the address.
+        certificate_file, key_file: the client's own TLS certificate and key, for a server that
+            requires them.
+        server_name: host name that the server's TLS certificate must match; None is the host of the
+            address.
     """
 
     ca_file: str
@@ -38,8 +40,9 @@ class Tls:
 
     @staticmethod
     def of_environment() -> Tls | None:
-        """From PHIMAP_TLS_CA, PHIMAP_TLS_CERTIFICATE, PHIMAP_TLS_KEY and PHIMAP_TLS_SERVER_NAME, as the command line
-        has it; None without the first."""
+        """Returns the settings in PHIMAP_TLS_CA, PHIMAP_TLS_CERTIFICATE, PHIMAP_TLS_KEY and
+        PHIMAP_TLS_SERVER_NAME, which the command line uses too; None if PHIMAP_TLS_CA is not
+        set."""
         authorities = os.environ.get("PHIMAP_TLS_CA")
         if not authorities:
             return None
@@ -59,7 +62,9 @@ class Access:
 
 
 def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
-    """Whatever is None is looked for in the environment. ValueError for what gRPC could not read, or should not do."""
+    """Returns the access for these arguments. An argument that is None is read from the
+    environment. ValueError if an argument is malformed, or if the token would be sent unencrypted
+    to another machine."""
     target = server_or_default(server)
     tls = tls if tls is not None else Tls.of_environment()
     token = token if token is not None else os.environ.get("PHIMAP_TOKEN", "")
@@ -77,7 +82,8 @@ def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
 
 
 def access_key(server: str | None) -> tuple[Any, ...]:
-    """Equal as long as the environment, and the files it names, say that calls are made with the same."""
+    """Returns a key that changes when the environment, or a TLS file that it names, changes how
+    calls are made."""
     tls = Tls.of_environment()
     files = () if tls is None else (tls.ca_file, tls.certificate_file, tls.key_file)
     return (server_or_default(server), os.environ.get("PHIMAP_TOKEN", ""), tls,
@@ -94,7 +100,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def server_or_default(server: str | None) -> str:
-    """`server`, or PHIMAP_SERVER of the environment, or the local one."""
+    """Returns `server`, or else PHIMAP_SERVER of the environment, or else the local server."""
     target = server or os.environ.get("PHIMAP_SERVER") or DEFAULT_SERVER
     if not isinstance(target, str) or not all(map(_has_port, _addresses(target))):
         raise ValueError(f"server: expected HOST:PORT, unix:PATH, or for several servers ipv4:ADDRESS:PORT,ADDRESS:PORT or "
@@ -107,7 +113,8 @@ def names_several_servers(target: str) -> bool:
 
 
 def _addresses(target: str) -> list[str]:
-    """The addresses that a target names; none of a path that is not empty."""
+    """Returns the addresses in `target`. A unix: path has none; an empty path gives an invalid
+    address."""
     if target.startswith("unix:"):
         return [] if target != "unix:" else [""]
     for scheme in _LISTS:
@@ -122,7 +129,7 @@ def _has_port(address: str) -> bool:
 
 
 def stays_on_this_machine(target: str) -> bool:
-    """Of several servers, whether all are on it."""
+    """Returns True if all addresses in `target` are on this machine."""
     return all(map(_is_loopback, _addresses(target)))
 
 

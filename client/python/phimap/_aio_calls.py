@@ -1,4 +1,5 @@
-"""Builds and transforms over an asynchronous connection: the input and output of the sessions that decide. See _calls."""
+"""Builds, evaluations and transforms over an asynchronous connection. This is the input and output;
+the sessions make the decisions. See _calls."""
 from __future__ import annotations
 
 import asyncio
@@ -28,8 +29,9 @@ from phimap.v1 import mapping_service_pb2 as service_pb
 
 
 class _Writer:
-    """The requests of a stream on their way, written by a task of their own: a full network does not keep the answers
-    from being read, without which it would stay full. At most `limit` messages wait, 0 for any number."""
+    """Writes the requests of a stream in a task of its own. So answers are read even while the
+    network is full; without reading, it would stay full. Up to `limit` messages are queued, any
+    number if 0."""
 
     def __init__(self, call: Any, limit: int = 0) -> None:
         self._call = call
@@ -38,23 +40,25 @@ class _Writer:
         self._task = asyncio.create_task(self._run())
 
     async def put(self, message: bytes) -> bool:
-        """False if the call is over: then reading its answers says why."""
+        """Queues `message`. Returns False if the call is over; reading its answers then raises the
+        reason."""
         await self._queue.put(message)
         return not self._over
 
     async def close(self) -> None:
-        """There are no more messages."""
+        """Ends the requests."""
         await self._queue.put(None)
 
     async def stop(self) -> None:
-        """REQUIRES: the call is over or cancelled. Not by cancelling the task: within `write` gRPC would swallow that."""
+        """Ends the task. REQUIRES: the call is over or cancelled. The task is not cancelled,
+        because gRPC would swallow the cancellation within `write`."""
         self._over = True
         while not self._queue.empty():
             self._queue.get_nowait()
         self._queue.put_nowait(None)
         await asyncio.wait([self._task])
-        if not self._task.cancelled():  # as gRPC does to whoever writes to a call that is cancelled
-            self._task.exception()  # is how the call ended, which its reader knows
+        if not self._task.cancelled():  # gRPC cancels a task that writes to a cancelled call
+            self._task.exception()  # marks it as retrieved; the reader of the call gets it too
 
     async def _run(self) -> None:
         while (message := await self._queue.get()) is not None:
@@ -67,7 +71,7 @@ class _Writer:
         try:
             await self._call.write(message)
         except (grpc.RpcError, asyncio.InvalidStateError):
-            self._over = True  # and what is put from now on goes nowhere
+            self._over = True  # later messages are dropped
 
 
 async def build(connection: AioConnection, session: BuildSession, source: AsyncRows,
@@ -83,7 +87,7 @@ async def build(connection: AioConnection, session: BuildSession, source: AsyncR
     except Error:
         raise
     except BaseException as interruption:
-        # In a task of its own: this one may have been cancelled.
+        # A separate task cancels the build, because the current one may have been cancelled.
         await asyncio.shield(asyncio.ensure_future(_cancel(connection, session, interruption)))
         raise
 
@@ -103,7 +107,7 @@ async def _build_once(connection: AioConnection, session: BuildSession, source: 
                     await _send_rows(session, source, writer)
             await connection.learn(call)
     except Error:
-        # A version that was sent is stored for good, however the stream ended after it.
+        # A version that has arrived is stored permanently, even if the stream broke afterwards.
         if session.version is None:
             raise
     finally:
@@ -260,7 +264,7 @@ async def _column_names(connection: AioConnection, reference: str) -> tuple[str,
 async def _stream_once(connection: AioConnection, session: TransformSession, source: AsyncRows,
                        deadline: Deadline) -> AsyncGenerator[tuple[Features, mapping_pb.VersionRef], None]:
     requests = session.again() + await _fill_window(session, source)
-    if session.finished():  # there are no rows, and no call
+    if session.finished():  # there are no rows, so there is no call
         return
     asked = connection.asked
     call = connection.open_transform_stream(deadline, asked)
@@ -283,7 +287,7 @@ async def _stream_once(connection: AioConnection, session: TransformSession, sou
 
 
 async def _fill_window(session: TransformSession, source: AsyncRows) -> list[bytes]:
-    """Returns the requests that fit into the window."""
+    """Returns new requests until the window is full or the rows end."""
     requests = []
     while (limits := session.limits()) is not None:
         block = await source.next(limits)
@@ -295,7 +299,7 @@ async def _fill_window(session: TransformSession, source: AsyncRows) -> list[byt
 
 
 async def _drain(connection: AioConnection, call: Any, asked: Any) -> None:
-    """Lets the server end the stream. All answers are here, so how it ends does not matter any more."""
+    """Lets the server end the stream. All answers have arrived, so its status no longer matters."""
     try:
         if await call.read() is grpc.aio.EOF:
             await connection.learn(call, asked)

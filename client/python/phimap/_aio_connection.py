@@ -26,7 +26,8 @@ from phimap.v1 import mapping_service_pb2_grpc as service_grpc
 
 
 class AioConnection:
-    """Channels to one server and what a client knows of it. For the event loop that made it."""
+    """Channels to one server, and what the client knows about it. Only for the event loop that
+    created it."""
 
     def __init__(self, server: str | None, channels: int, service_config: str | dict[str, Any] | None,
                  tls: Tls | None, token: str | None, options: Sequence[tuple[str, Any]]) -> None:
@@ -152,7 +153,8 @@ class AioConnection:
 
 
 def raise_if_cancelled() -> None:
-    """A task that is cancelled just when its call breaks gets the call's error from gRPC, and must not try again."""
+    """Raises CancelledError if the current task was cancelled. If a call breaks at the same moment,
+    gRPC raises the call's error instead, and the task must not retry."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

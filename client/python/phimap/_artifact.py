@@ -1,4 +1,5 @@
-"""Artifacts on their way out of a server and into one: chunks with a checksum each, and a digest over all."""
+"""Export and import of artifacts: chunks with a checksum each, and a digest of the whole
+artifact."""
 from __future__ import annotations
 
 import hashlib
@@ -14,7 +15,7 @@ CHUNK_BYTES = 1 << 20
 
 
 class Receiver:
-    """Writes chunks to a file and checks each, and at the end all of them."""
+    """Writes chunks to a file. Checks each chunk and, at the end, the whole artifact."""
 
     def __init__(self, file: BinaryIO, digest: str) -> None:
         self._file = file
@@ -33,7 +34,8 @@ class Receiver:
         self._bytes += len(chunk.data)
 
     def finish(self) -> int:
-        """How many bytes came; DataLoss if they are not those of the version."""
+        """Returns the number of bytes received. DataLoss if they do not have the version's
+        digest."""
         if self._hash.hexdigest() != self._digest:
             raise DataLoss(f"the artifact that came, {self._bytes} bytes, has the SHA-256 {self._hash.hexdigest()}, "
                            f"expected {self._digest}")
@@ -41,11 +43,11 @@ class Receiver:
 
 
 class ImportRequests:
-    """The messages of an Import: where to, the chunks, and the digest of what was read.
+    """The messages of an Import: the mapping, the chunks, and the digest of what was read.
 
-    gRPC takes them on a thread of its own and would not tell what reading the file raised there. So that ends the messages,
-    before the digest without which nothing is stored, and is raised at the end of the `with` block in place of what the
-    server says of it.
+    gRPC reads the messages on a thread of its own and would hide an exception of reading the file.
+    So the exception ends the messages before the digest, without which the server stores nothing.
+    The end of the `with` block raises it instead of the server's error.
     """
 
     def __init__(self, mapping: str, file: BinaryIO) -> None:

@@ -1,9 +1,10 @@
-"""Blocks of rows: whatever holds rows, as something that writes its parts into messages.
+"""Blocks of rows: wrappers of anything that holds rows, which write parts of it into messages.
 
-Accepted: numpy arrays and whatever numpy makes one of, pandas DataFrames, tables and record batches of Arrow, and
-scipy.sparse matrices. For kernels of strings a block is a list of str, or of bytes, or a one-dimensional array or pandas
-Series of these. float32 stays float32 and float64 stays float64; float16 becomes float32, every other number float64.
-Nothing is converted or copied here: a block is a view that is written once, into its message.
+Accepted: numpy arrays and whatever numpy can convert to one, pandas DataFrames, tables and record
+batches of Arrow, and scipy.sparse matrices. For kernels of strings a block is a list of str, or of
+bytes, or a one-dimensional array or pandas Series of these. float32 stays float32 and float64 stays
+float64; float16 becomes float32, every other number float64. Nothing is converted or copied here: a
+block is a view that is written once, into its message.
 """
 from __future__ import annotations
 
@@ -31,10 +32,11 @@ class Block(Protocol):
     names: tuple[str, ...] | None
 
     def fitting(self, start: int, max_bytes: int) -> int:
-        """How many rows, from row `start` on, take at most `max_bytes` on the wire; at least 1."""
+        """Returns how many rows from row `start` on fit into `max_bytes` on the wire, at least
+        1."""
 
     def part(self, start: int, stop: int) -> Block:
-        """Its rows start..stop-1."""
+        """Returns rows start..stop-1."""
 
     def write_to(self, out: np.ndarray[Any, Any]) -> None:
         """Writes the values into `out`, rows × columns."""
@@ -44,7 +46,7 @@ class Block(Protocol):
 
 
 def block_of(values: Any) -> Block:
-    """The block that `values` are. InvalidArgument says what is expected and what came."""
+    """Returns `values` as a block. InvalidArgument if they are not rows."""
     if (strings := strings_of(values)) is not None:
         return StringsBlock(strings)
     if is_sparse(values):
@@ -91,7 +93,8 @@ class _ArrayBlock(_DenseBlock):
 
 
 class _FrameBlock(_DenseBlock):
-    """A pandas DataFrame. It is converted part by part: as a whole it may be many times a message."""
+    """A pandas DataFrame. It is converted part by part, since the whole may be much larger than a
+    message."""
 
     def __init__(self, frame: Any, dtype: np.dtype[Any] | None = None) -> None:
         super().__init__(frame, dtype if dtype is not None else _common_type(frame))
@@ -104,7 +107,8 @@ class _FrameBlock(_DenseBlock):
         return _FrameBlock(self._values.iloc[start:stop], self.dtype)
 
     def write_to(self, out: np.ndarray[Any, Any]) -> None:
-        # A missing value of a nullable column becomes NaN, which the server refuses by row and column.
+        # A missing value of a nullable column becomes NaN, which the server rejects with its row
+        # and column.
         out[...] = self._values.to_numpy(dtype=self.dtype, na_value=np.nan)
 
 
@@ -123,7 +127,7 @@ class _ArrowBlock(_DenseBlock):
 
     def write_to(self, out: np.ndarray[Any, Any]) -> None:
         for i, column in enumerate(self._values.columns):
-            # A null becomes NaN, which the server refuses by row and column.
+            # A null becomes NaN, which the server rejects with its row and column.
             values = np.asarray(column)
             out[:, i] = values if values.dtype != object else [np.nan if v is None else v for v in values]
 
@@ -135,7 +139,8 @@ class SparseBlock(_Unnamed):
         csr = values.tocsr()
         self.dtype = _wire_type(csr.dtype, "the rows")
         if not csr.has_canonical_format:
-            # The wire requires columns that rise within a row, each once.
+            # The wire format requires column indices that increase within a row, without
+            # duplicates.
             csr = csr.copy()
             csr.sum_duplicates()
         self.csr = csr
@@ -147,7 +152,8 @@ class SparseBlock(_Unnamed):
 
     @functools.cached_property
     def _ends(self) -> np.ndarray[Any, Any]:
-        """Bytes of all rows before each row: of a row an offset, of a value its column and itself."""
+        """Bytes on the wire of the rows before each row: an offset per row, and a column and a
+        number per value."""
         return np.arange(self.rows + 1) * 8 + self.csr.indptr.astype(np.int64) * (4 + self.dtype.itemsize)
 
     def part(self, start: int, stop: int) -> Block:
@@ -165,7 +171,7 @@ class StringsBlock(_Unnamed):
     """Texts or bytes, each of which is an example."""
 
     columns = 0
-    dtype = FLOAT32  # nobody's: there are no numbers
+    dtype = FLOAT32  # unused: there are no numbers
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values  # all str, or all bytes
@@ -181,7 +187,7 @@ class StringsBlock(_Unnamed):
 
     @functools.cached_property
     def _ends(self) -> np.ndarray[Any, Any]:
-        """Bytes of all strings before each."""
+        """Bytes on the wire of all strings before each string."""
         sizes = [len(_encoded(value, i)) + _STRING_OVERHEAD_BYTES for i, value in enumerate(self.values)]
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
@@ -200,7 +206,8 @@ def _encoded(value: str | bytes, row: int) -> bytes:
 
 
 def strings_of(values: Any) -> list[Any] | None:
-    """The strings that `values` are a sequence of; None of anything else. InvalidArgument if only some are."""
+    """Returns `values` as a list if they are a sequence of strings, else None. InvalidArgument if
+    only some are strings."""
     if isinstance(values, (str, bytes)):
         return None
     if isinstance(values, np.ndarray):
@@ -218,7 +225,7 @@ def strings_of(values: Any) -> list[Any] | None:
         if not isinstance(value, kind):
             raise InvalidArgument(f"rows[{row}]: expected {kind.__name__} as the first, got {_shown(value)}",
                                   field=f"rows[{row}]")
-    # numpy's own kinds of str and bytes are as good; in a list no later change is seen.
+    # numpy's own types of str and bytes are accepted. The copy does not see later changes.
     return list(values)
 
 
@@ -243,7 +250,7 @@ def _array(values: Any) -> np.ndarray[Any, Any]:
 
 
 def _refuse_masked(values: Any) -> None:
-    """numpy would hand out what lies below the mask."""
+    """Rejects masked values: numpy would send the values under the mask."""
     mask: np.ndarray[Any, Any] = np.array(values.mask if isinstance(values, np.ma.MaskedArray) else False)
     if mask.ndim == 2 and mask.any():
         row, column = (int(i) for i in np.argwhere(mask)[0])
@@ -265,13 +272,14 @@ def _wire_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
 
 
 def _common_type(frame: Any) -> np.dtype[Any]:
-    """float32 if all columns are; the first that holds no numbers is named."""
+    """Returns float32 if all columns are float32 or narrower, else float64. InvalidArgument names
+    the first column that has no numbers."""
     types = {_wire_type(_numpy_type(dtype), f"column {name!r}") for name, dtype in frame.dtypes.items()}
     return FLOAT32 if types == {FLOAT32} else FLOAT64
 
 
 def _common_type_of_fields(schema: Any) -> np.dtype[Any]:
-    """The same of the columns of Arrow."""
+    """Does the same as _common_type for the columns of an Arrow schema."""
     types = {_wire_type(_numpy_type_of_arrow(field.type), f"column {field.name!r}") for field in schema}
     return FLOAT32 if types == {FLOAT32} else FLOAT64
 
@@ -291,20 +299,22 @@ def _shape(values: Any) -> tuple[int, int]:
 
 
 def _numpy_type(dtype: Any) -> np.dtype[Any]:
-    """A pandas column's type in numpy's words: its nullable types know theirs, all others are numpy's or no numbers."""
+    """Returns the numpy type of a pandas column. Nullable types know their numpy type; any other
+    type is numpy's own or has no numbers, and the latter becomes object."""
     known = getattr(dtype, "numpy_dtype", dtype)
     return known if isinstance(known, np.dtype) else np.dtype(object)
 
 
 def _names_of(columns: Any) -> tuple[str, ...] | None:
-    """As _checked_names, which looks at the same columns once, however many calls bring them."""
+    """Returns _checked_names of the columns, which caches its result."""
     return _checked_names(tuple(columns))
 
 
 @functools.lru_cache(maxsize=256)
 def _checked_names(names: tuple[Any, ...]) -> tuple[str, ...] | None:
-    """The names of columns, if they are such that a version can keep them: texts that can be shown. None of places (0, 1 …)
-    and other labels. InvalidArgument if it is not certain which column is which."""
+    """Returns the names if a version can store them: printable texts of up to 256 bytes. Returns
+    None for other labels, such as positions (0, 1 …). InvalidArgument if the names are ambiguous:
+    only some are texts, or two are equal."""
     texts = sum(isinstance(name, str) for name in names)
     if 0 < texts < len(names):
         other = next(name for name in names if not isinstance(name, str))
@@ -319,7 +329,8 @@ def _checked_names(names: tuple[Any, ...]) -> tuple[str, ...] | None:
     return names if names and usable else None
 
 
-# Whoever hands in a DataFrame, a table or a sparse matrix has imported its package: this client imports none.
+# A caller that passes a DataFrame, a table or a sparse matrix has imported its package, so this
+# client does not need to.
 def _is_frame(values: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(values, pandas.DataFrame)

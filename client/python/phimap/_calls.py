@@ -1,4 +1,5 @@
-"""Builds and transforms over a synchronous connection: the input and output of the sessions that decide."""
+"""Builds, evaluations and transforms over a synchronous connection. This is the input and output;
+the sessions make the decisions."""
 from __future__ import annotations
 
 import time
@@ -29,7 +30,8 @@ Features = np.ndarray[Any, np.dtype[Any]]
 
 
 def build(connection: Connection, session: BuildSession, source: RowSource, deadline: Deadline) -> mapping_pb.Version:
-    """All attempts of a build. Whatever interrupts it cancels it on the server."""
+    """Builds, with all attempts. An interruption such as Ctrl-C also cancels the build on the
+    server."""
     try:
         while True:
             try:
@@ -61,7 +63,7 @@ def _build_once(connection: Connection, session: BuildSession, source: RowSource
                     _send_rows(session, source, feed)
             connection.learn(call)
     except Error:
-        # A version that was sent is stored for good, however the stream ended after it.
+        # A version that has arrived is stored permanently, even if the stream broke afterwards.
         if session.version is None:
             raise
     finally:
@@ -81,7 +83,8 @@ def _send_rows(session: BuildSession, source: RowSource, feed: Feed) -> None:
 
 
 def _cancel(connection: Connection, session: BuildSession, interruption: BaseException) -> None:
-    """Before the finish the broken stream leaves no trace; after it the server must be told."""
+    """Cancels the build on the server. Before `finish` there is nothing to cancel: the broken
+    stream leaves no trace."""
     if not session.finished_sending:
         return
     spec = session.spec
@@ -99,9 +102,11 @@ def _cancel(connection: Connection, session: BuildSession, interruption: BaseExc
 
 def evaluate(connection: Connection, session: EvaluationSession, source: RowSource,
              deadline: Deadline) -> evaluation_pb.Evaluation:
-    """One attempt: nothing is stored, and a broken connection is an error. Only what the server says before it takes
-    anything has the call made again: a revision of another history is forgotten, and a pinned version whose number is gone
-    is looked for by its digest; or columns are put in order by their names."""
+    """Evaluates in one attempt: nothing is stored, and a broken connection is an error. The call is
+    repeated only if the server refuses it before taking rows: because of a revision of another
+    history, which is then forgotten; because the number of a pinned version is gone, and the
+    version is then requested by its digest; or because of the order of the columns, which are then
+    rearranged by name."""
     arranged = False
     while True:
         try:
@@ -150,7 +155,7 @@ def _send_labeled(session: EvaluationSession, source: RowSource, feed: Feed) -> 
 
 def transform(connection: Connection, reference: str, expected_digest: str, source: RowSource, deadline: Deadline,
               observer: Observer, residual: bool = False) -> tuple[Features, mapping_pb.VersionRef]:
-    """In one call if rows and features fit into a message, else over a stream."""
+    """Transforms in one call if rows and features fit into a message, else over a stream."""
     if source.row_count == 0:
         raise no_rows()
     while True:
@@ -174,7 +179,7 @@ def transform(connection: Connection, reference: str, expected_digest: str, sour
 
 def _transform_once(connection: Connection, target: Target, source: MemoryRows, deadline: Deadline,
                     observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
-    """One Transform call; None if a stream is to be tried."""
+    """Makes one Transform call. Returns None if a stream should be tried instead."""
     rows = source.block.rows
     request = _wire.transform_request(target.reference, target.expected_digest, source.block, target.residual)
     try:
@@ -194,7 +199,8 @@ def _transform_once(connection: Connection, target: Target, source: MemoryRows, 
 def stream(connection: Connection, target: Target, source: RowSource, deadline: Deadline, observer: Observer,
            window: int | None = None,
            rows_per_request: int | None = None) -> Generator[tuple[Features, mapping_pb.VersionRef], None, None]:
-    """All attempts of a TransformStream: blocks of features, in order, and the version of them all."""
+    """Transforms over a stream, with all attempts. Yields blocks of features in order, each with
+    the version, which is the same for all."""
     retries = connection.config.retries(TRANSFORM_STREAM, deadline)
     session = TransformSession(target, retries, connection.widths.row_bytes(target.reference), window, rows_per_request)
     done = 0
@@ -225,12 +231,13 @@ def _column_names(connection: Connection, reference: str) -> tuple[str, ...]:
 
 def _stream_once(connection: Connection, session: TransformSession, source: RowSource,
                  deadline: Deadline) -> Generator[tuple[Features, mapping_pb.VersionRef], None, None]:
-    """Opens a stream, sends what has no answer yet and what fits into the window, and yields what comes back."""
+    """Opens a stream, sends the unanswered requests and as many new ones as the window allows, and
+    yields the answers."""
     feed = Feed()
     for request in session.again():
         feed.put(request)
     _fill_window(session, source, feed)
-    if session.finished():  # there are no rows, and no call
+    if session.finished():  # there are no rows, so there is no call
         return
     asked = connection.asked
     call = connection.open_transform_stream(feed, deadline, asked)
@@ -258,7 +265,7 @@ def _fill_window(session: TransformSession, source: RowSource, feed: Feed) -> No
 
 
 def _drain(connection: Connection, call: Any, asked: Any) -> None:
-    """Lets the server end the stream. All answers are here, so how it ends does not matter any more."""
+    """Lets the server end the stream. All answers have arrived, so its status no longer matters."""
     try:
         if next(call, None) is None:
             connection.learn(call, asked)

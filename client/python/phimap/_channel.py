@@ -8,8 +8,9 @@ from typing import Any
 
 from phimap._retry import Method, ServiceConfig
 
-# While idle, gRPC checks this often whether a connection is back. With its default of 5 seconds a server that restarts
-# in a tenth of a second would be missed for 5 seconds. gRPC reads the setting at first use.
+# While no call is under way, gRPC checks only at this interval whether a connection is up again.
+# With its default of 5 seconds, a server that restarts in a tenth of a second would be missed for
+# that long. gRPC reads the variable on first use.
 os.environ.setdefault("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200")
 
 MAX_MESSAGE_BYTES = 64 << 20
@@ -30,19 +31,22 @@ def channel_options(config: ServiceConfig, extra: Sequence[tuple[str, Any]]) -> 
     return [
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
         ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-        # A proxy of the environment is for the web; one in front of a loopback address does not exist.
+        # Proxy settings of the environment are ignored: they are for the web and cannot reach a
+        # loopback address.
         ("grpc.enable_http_proxy", 0),
         ("grpc.primary_user_agent", "phimap-python"),
         ("grpc.service_config", config.for_grpc()),
         ("grpc.enable_retries", 1),
-        # gRPC does not retry a call that is larger than this. The largest that Client.transform makes fits.
+        # gRPC does not retry a call that is larger than this. It is enough for the largest call of
+        # Client.transform.
         ("grpc.per_rpc_retry_buffer_size", 8 << 20),
-        # Without it channels of equal arguments share one connection.
+        # Without this, channels with equal arguments share one connection.
         ("grpc.use_local_subchannel_pool", 1),
         # A server that keeps gRPC's defaults hangs up on clients that ping more often than every 5 minutes.
         ("grpc.keepalive_time_ms", 360_000),
         ("grpc.keepalive_timeout_ms", 20_000),
-        # A server that restarts is found again by the backoff of the calls, so that of the connection must be no slower.
+        # Calls reconnect to a restarted server by their own backoff, so the connection's backoff
+        # must not be slower.
         ("grpc.initial_reconnect_backoff_ms", 200),
         ("grpc.min_reconnect_backoff_ms", 5_000),
         ("grpc.max_reconnect_backoff_ms", 5_000),
@@ -51,7 +55,8 @@ def channel_options(config: ServiceConfig, extra: Sequence[tuple[str, Any]]) -> 
 
 
 class Turns:
-    """Hands out 0 … count-1 in turn. Thread-safe: `next` of a count is one step of the interpreter."""
+    """Hands out 0 … count-1 in turn. Thread-safe: `next` of itertools.count is atomic in the
+    interpreter."""
 
     def __init__(self, count: int) -> None:
         self._count = count

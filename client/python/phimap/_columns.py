@@ -1,4 +1,4 @@
-"""Columns by their names: what says that rows come with the columns that a version has, in its order."""
+"""Column names: checks that rows have the columns of a version, and puts them in its order."""
 from __future__ import annotations
 
 import functools
@@ -9,13 +9,14 @@ from phimap._blocks import Block
 from phimap.errors import Error, InvalidArgument
 
 COLUMN_NAMES_MISMATCH = "COLUMN_NAMES_MISMATCH"
-# Names that a message lists.
+# Maximum number of names that a message lists.
 _SHOWN = 40
 
 
 @functools.lru_cache(maxsize=256)
 def names_hash(names: tuple[str, ...] | None) -> int:
-    """The number that stands for the names on the wire (TransformRequest.column_names_hash); 0 for none."""
+    """Returns the hash that is sent in place of the names (TransformRequest.column_names_hash); 0
+    if there are none."""
     if not names:
         return 0
     digest = hashlib.sha256()
@@ -26,8 +27,8 @@ def names_hash(names: tuple[str, ...] | None) -> int:
 
 
 def in_order(block: Block, expected: Sequence[str], reference: str) -> Block:
-    """The block with its columns put in the order of `expected`, by name; as it is if it, or the version, has no names.
-    InvalidArgument, with both lists, if its columns are called otherwise."""
+    """Returns the block with its columns in the order of `expected`, or unchanged if the block or
+    the version has no names. InvalidArgument, with both lists, if the names are not the same."""
     names = block.names
     if names is None or not expected or names == tuple(expected):
         return block
@@ -37,14 +38,15 @@ def in_order(block: Block, expected: Sequence[str], reference: str) -> Block:
 
 
 def check_same(came: Sequence[str], expected: Sequence[str], reference: str) -> None:
-    """InvalidArgument, with both lists, if these are not the same names in the same order."""
+    """Raises InvalidArgument, with both lists, if the names or their order differ."""
     if tuple(came) != tuple(expected):
         raise _differ(came, expected, reference)
 
 
 class ColumnOrders:
-    """The names of the columns of versions that refused others, by reference: what comes in another order again is put in
-    order before it is sent. The server has the last word. Thread-safe: each step is one of the interpreter's."""
+    """The column names of versions that have refused rows with other names, by reference. Later
+    rows whose names are in another order are rearranged before they are sent; the server still
+    checks them. Thread-safe: each step is atomic in the interpreter."""
 
     def __init__(self) -> None:
         self._names: dict[str, tuple[str, ...]] = {}

@@ -27,9 +27,10 @@ PAGE_SIZE = 1000  # The API's limit.
 
 
 class Connection:
-    """Channels to one server and what a client knows of it. Thread-safe; for the process that made it."""
+    """Channels to one server, and what the client knows about it. Thread-safe; only for the process
+    that created it."""
 
-    # Whether this process, or one that it was forked from, has made one.
+    # True if this process, or one that it was forked from, has created a Connection.
     ever_made = False
 
     def __init__(self, server: str | None, channels: int, service_config: str | dict[str, Any] | None,
@@ -64,14 +65,15 @@ class Connection:
             channel.close()
 
     def transform(self, request: bytes, deadline: Deadline) -> bytes:
-        """One Transform with its retries, each on the channel whose turn it is."""
+        """Makes a Transform call with its retries, each on the next channel in turn."""
         self.check_usable()
         return self._repeated(TRANSFORM, deadline, lambda seconds: self._answer(
             self._transforms[self._turn()], request, seconds))
 
     @property
     def asked(self) -> Any:
-        """Metadata of a stream that is about to be opened; `learn` wants to know them."""
+        """Metadata for a stream that is about to be opened; to be passed to `learn` when it has
+        ended."""
         return self._revisions.metadata
 
     def open_transform_stream(self, requests: Iterator[bytes], deadline: Deadline, asked: Any) -> Any:
@@ -86,12 +88,14 @@ class Connection:
         return self._evaluate(requests, timeout=self._seconds(EVALUATE, deadline), metadata=asked)
 
     def learn(self, call: Any, asked: Any = None) -> None:
-        """The revision that a stream told at its end. REQUIRES: it ended well."""
+        """Learns the revision that the server reported at the end of a stream. REQUIRES: the stream
+        ended without an error."""
         self._revisions.learn(call.trailing_metadata(), asked)
 
     def receive(self, name: str, request: Any, take: Callable[[Any], None], timeout: float | None = None) -> None:
-        """Gives `take` the answers of a method of the mapping service, one by one. It is made again as long as none has
-        come: what was taken cannot be given back."""
+        """Passes the answers of a method of the mapping service to `take`, one by one. The call is
+        retried only until the first answer, because answers that `take` has received cannot be
+        taken back."""
         self.check_usable()
         method = getattr(self._mappings, name)
         begun = False
@@ -108,7 +112,7 @@ class Connection:
         self._repeated((BUILD[0], name), Deadline(timeout), call, lambda: not begun)
 
     def call(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        """The answer of a method of the mapping service, with its retries."""
+        """Calls a method of the mapping service, with its retries, and returns the answer."""
         self.check_usable()
         method = getattr(self._mappings, name)
         # An Import depends on no earlier change, and its requests cannot be sent again.
@@ -117,8 +121,8 @@ class Connection:
             method, request, seconds, tells=True, free=free))
 
     def _answer(self, method: Any, request: Any, seconds: float | None, *, tells: bool = False, free: bool = False) -> Any:
-        """One attempt. Asks for the newest revision, unless the call is `free` of it. Learns what the answer tells: always
-        if it asked, or else if it `tells`."""
+        """Makes one attempt. Asks for the newest known revision unless `free`. Learns the revision
+        of the answer if it asked for one, or if `tells`."""
         metadata = self._revisions.without if free else self._revisions.metadata
         if not tells and metadata is self._revisions.without:
             return method(request, timeout=seconds, metadata=metadata)
@@ -128,7 +132,8 @@ class Connection:
 
     def _repeated(self, method: Method, deadline: Deadline, call: Callable[[float | None], Any],
                   may_repeat: Callable[[], bool] = lambda: True) -> Any:
-        """The answer of `call`, which gets the seconds that are left and is made as often as the service config says."""
+        """Returns the answer of `call`, which is given the remaining seconds and is retried as the
+        service config says."""
         deadline = deadline.or_else(self.config.timeout(method))
         retries = self.config.retries(method, deadline)
         while True:
@@ -142,7 +147,8 @@ class Connection:
             time.sleep(wait)
 
     def pages(self, name: str, request: Any, field: str) -> list[Any]:
-        """All items of a list: `request` has a page_token, `field` is the answer's."""
+        """Returns the items of all pages of a list. `field` is the field of the answer that has
+        them."""
         items: list[Any] = []
         request.page_size = PAGE_SIZE
         while True:
@@ -153,13 +159,14 @@ class Connection:
                 return items
 
     def _seconds(self, method: Method, deadline: Deadline) -> float | None:
-        """For one call: what is left of the caller's time, or else what the service config gives."""
+        """Returns the timeout of one call: the rest of the caller's time, or else the service
+        config's timeout."""
         remaining = deadline.remaining()
         return remaining if remaining is not None else self.config.timeout(method)
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
-        """gRPC's errors become ours."""
+        """Converts gRPC's errors to phimap.Error."""
         try:
             yield
         except grpc.RpcError as error:
@@ -170,7 +177,7 @@ class Connection:
 
 
 def check_usable(process: int, closed: bool) -> None:
-    """RuntimeError in another process than the client's own, and when it was closed."""
+    """Raises RuntimeError if the client belongs to another process or is closed."""
     if os.getpid() != process:
         raise RuntimeError(f"this client belongs to process {process} and its connections do not survive a fork: make one "
                            "in each process, or start processes by spawn or forkserver")

@@ -1,8 +1,8 @@
-"""CRC-32C (Castagnoli), which Python's library lacks, at numpy's speed.
+"""CRC-32C (Castagnoli), which Python's standard library lacks, vectorized with numpy.
 
-A CRC is linear: of the halves of a string it is that of the first, moved on by as many zero bytes as the second has, XOR
-that of the second. So the data is cut into lanes of equal length whose CRCs advance together, a byte of each at a step,
-and the lanes are then joined pairwise.
+A CRC is linear: the CRC of a string is the CRC of its first half, advanced by as many zero bytes as
+the second half has, XOR the CRC of the second half. So the data is cut into lanes of equal length.
+Their CRCs advance together, one byte of each lane per step, and the lanes are then joined pairwise.
 """
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def _byte_table() -> _Words:
 
 
 _TABLE = _byte_table()
-# The identity, by columns, and the matrix that moves a CRC on by one zero byte: what becomes of each single bit.
+# Two matrices of bits, by columns: the identity, and the one that advances a CRC by one zero byte.
+# A column is the image of a single bit.
 _BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
 _ONE_BYTE: _Words = _TABLE[_BITS & 0xFF] ^ _BITS >> 8
 
 
 def _apply(matrix: _Words, vectors: _Words) -> _Words:
-    """Each of `vectors` times a matrix of 32 columns over the field of two elements."""
+    """Returns the products of `matrix`, which has 32 columns over GF(2), and each of `vectors`."""
     out = np.zeros_like(vectors)
     for bit in range(32):
         out ^= np.where(vectors >> bit & 1, matrix[bit], np.uint32(0))
@@ -48,10 +49,11 @@ def _power(matrix: _Words, exponent: int) -> _Words:
 
 
 def crc32c(data: bytes) -> int:
-    """The CRC-32C of `data`, as in RFC 3720: of b"123456789" it is 0xE3069283."""
+    """Returns the CRC-32C of `data`, as in RFC 3720. For b"123456789" it is 0xE3069283."""
     length = max(-(-len(data) // _LANES), 4)  # of a lane
-    # Leading zeros change nothing while the register is 0, so they fill the first lanes up; that it starts at all ones
-    # is as if the first four bytes were inverted, of which zeros after the end take part when there are fewer.
+    # Leading zeros change nothing while the register is 0, so they pad the first lanes. The CRC
+    # really starts with all ones, which has the same effect as inverting the first four bytes. If
+    # the data has fewer than four bytes, zeros after its end are inverted too.
     padded = np.zeros(length * _LANES + 4, np.uint8)
     start = length * _LANES - len(data)
     padded[start:start + len(data)] = np.frombuffer(data, np.uint8)
@@ -64,6 +66,7 @@ def crc32c(data: bytes) -> int:
     while len(crcs) > 1:
         crcs = _apply(move, crcs[0::2]) ^ crcs[1::2]
         move = _apply(move, move)
-    # The start's inversion beyond the end has not moved through the register and is added here.
+    # Bytes that were inverted after the end of the data have not passed through the register, so
+    # they are XORed in here.
     after_end = int.from_bytes(padded[length * _LANES:].tobytes(), "little")
     return int(crcs[0]) ^ after_end ^ 0xFFFFFFFF

@@ -1,4 +1,5 @@
-"""The engine in this process: libphimap_engine, by ctypes, which lets other threads run meanwhile."""
+"""The engine in this process: libphimap_engine, called through ctypes, which lets other threads run
+during a call."""
 from __future__ import annotations
 
 import ctypes
@@ -24,12 +25,13 @@ _FILE = "libphimap_engine.so"
 _INTERFACE = 1
 _ERROR_BYTES = 4096
 _FIELD = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*): ")
-# Engines that a process keeps: one for each version in use at a time.
+# Maximum number of engines that a process keeps, one for each version in use.
 _KEPT = 8
 
 
 class Engine:
-    """One version's artifact, packed. Gives the bits of the server's Transform. Thread-safe; survives a fork."""
+    """Maps rows by one version's artifact, with the same bits as the server's Transform.
+    Thread-safe; survives a fork."""
 
     def __init__(self, artifact: bytes, digest: str) -> None:
         found = hashlib.sha256(artifact).hexdigest()
@@ -44,8 +46,9 @@ class Engine:
         self.dtype = np.dtype(f"<f{self._library.phimap_engine_feature_bytes(handle)}")
 
     def transform(self, rows: Any, names: tuple[str, ...] = (), reference: str = "") -> np.ndarray[Any, Any]:
-        """The features of a block: an array, a DataFrame or a scipy.sparse matrix. `names` are those of the version's
-        columns, if it has any: columns that have names are put in this order, see Client.transform."""
+        """Returns the features of `rows`: an array, a DataFrame or a scipy.sparse matrix. `names`
+        are the version's column names, if it has any. Rows with column names are put in this order,
+        see Client.transform."""
         block = in_order(block_of(rows), names, reference)
         if isinstance(block, StringsBlock):
             raise InvalidArgument("rows: expected rows of numbers, got strings")
@@ -71,7 +74,8 @@ _engines: OrderedDict[str, Engine] = OrderedDict()
 
 
 def _forget_lock() -> None:
-    """The fork may have come while another thread held the lock, which would never be released in the child."""
+    """Replaces the lock in a forked child: another thread may have held it during the fork, and it
+    would never be released in the child."""
     global _lock
     _lock = threading.Lock()
 
@@ -80,7 +84,8 @@ os.register_at_fork(after_in_child=_forget_lock)
 
 
 def process_engine(artifact: bytes, digest: str) -> Engine:
-    """The engine of a version, loaded once in this process. DataLoss unless the artifact's SHA-256 is `digest`."""
+    """Returns the engine of a version, which is loaded once in this process. DataLoss unless the
+    artifact's SHA-256 is `digest`."""
     with _lock:
         engine = _engines.get(digest)
         if engine is None:

@@ -1,4 +1,5 @@
-"""One evaluation, as decisions: what to send, and what an event means. The clients do the input and output. See _build."""
+"""The decisions of one evaluation: what to send, and what an event means. The clients do the input
+and output. See _build."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +20,8 @@ EVALUATE = ("phimap.v1.EvaluationService", "Evaluate")
 
 
 def texts_of(labels: Iterable[Any]) -> list[str]:
-    """Labels as the server takes them: texts, and what `str` makes of anything else. A numpy number is the number."""
+    """Returns labels as the texts that the server takes: `str` of each label that is not a text. A
+    numpy number is converted as the plain number."""
     if isinstance(labels, (str, bytes)):
         raise TypeError("labels: expected one for each row, got a single text")
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
@@ -40,7 +42,7 @@ def spec_of(reference: str, learner: str, held_out: float | None, folds: int, se
 
 
 class EvaluationSession:
-    """The rows and labels of one evaluation on their way, and what comes back."""
+    """The state of one evaluation: the rows and labels to send, and the server's answers."""
 
     def __init__(self, spec: bytes, labels: list[str], observer: Observer, total_rows: int | None) -> None:
         self.spec = spec
@@ -48,18 +50,19 @@ class EvaluationSession:
         self._observer = observer
         self._total_rows = total_rows
         self._rows_sent = 0
-        # The order in which the version has the columns, if the rows come in another; see arrange.
+        # The version's column names in its order, if the rows come in another order; see arrange.
         self._names: tuple[str, ...] = ()
         self._evaluation: evaluation_pb.Evaluation | None = None
         self._forgot_history = False
-        # Why the version was asked for by its digest, if it was.
+        # The error because of which the version was requested by its digest, if it was.
         self._refused: Error | None = None
         if total_rows is not None and total_rows != len(labels):
             raise self._mismatch(total_rows)
 
     def may_repeat_after(self, error: Error) -> bool:
-        """Whether the call may be made again, with what is in `spec` by now. Raises why a number was refused if the digest
-        that was looked for in its place is not there either."""
+        """Returns True if the call may be repeated, with `spec` as it is now. If the version was
+        requested by its digest and does not exist either, raises the error with which its number
+        was refused."""
         if self._rows_sent:
             return False
         if error.reason == OF_ANOTHER_HISTORY:
@@ -77,11 +80,12 @@ class EvaluationSession:
 
     @property
     def reference(self) -> str:
-        """The version that `spec` asks for."""
+        """The reference that `spec` asks for."""
         return str(evaluation_pb.EvaluateRequest.FromString(self.spec).spec.reference)
 
     def arrange(self, names: tuple[str, ...]) -> None:
-        """The version refused the columns for their names: they are put in the order of `names`, which are its own."""
+        """Puts the columns of the rows in the order of `names`, the version's column names. Called
+        after the version refused the rows for their column names."""
         request = evaluation_pb.EvaluateRequest.FromString(self.spec)
         request.spec.column_names_hash = names_hash(names)
         self.spec, self._names = request.SerializeToString(), names
@@ -113,7 +117,7 @@ class EvaluationSession:
             self._observer(Progress(phase, self._rows_sent, self._total_rows, event.progress.fraction))
 
     def result(self) -> evaluation_pb.Evaluation:
-        """When the stream has ended."""
+        """Returns the evaluation. Called when the stream has ended."""
         if self._evaluation is None:
             raise Internal("the server ended the evaluation without a result")
         return self._evaluation

@@ -1,4 +1,4 @@
-"""The requests of a stream on their way from the caller's thread to gRPC's."""
+"""Passes the requests of a stream from the caller's thread to gRPC's."""
 from __future__ import annotations
 
 import collections
@@ -6,10 +6,11 @@ import threading
 
 
 class Feed:
-    """An iterator for gRPC, fed by the caller.
+    """An iterator for gRPC, filled by the caller.
 
-    So the rows are read, and observers called, on the caller's own thread, where an exception or an interrupt ends the
-    call as one would expect; gRPC's thread only takes what is ready. At most `limit` messages wait in between.
+    So rows are read and observers are called on the caller's own thread, where an exception or an
+    interrupt ends the call as expected. gRPC's thread only takes messages that are ready. Up to
+    `limit` messages are queued.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -20,7 +21,8 @@ class Feed:
         self._over = False
 
     def put(self, message: bytes) -> bool:
-        """Waits until a message fits into the queue. False if the call is over; reading its answers then says why."""
+        """Blocks until the queue has capacity and adds `message`. Returns False if the call is
+        over; reading its answers then raises the reason."""
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._limit is None or len(self._messages) < self._limit)
             self._messages.append(message)
@@ -28,7 +30,7 @@ class Feed:
             return not self._over
 
     def close(self) -> None:
-        """There are no more messages."""
+        """Ends the requests."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Files of artifacts: a path, or one that is open."""
+"""Files of artifacts, given by a path or as an open file."""
 from __future__ import annotations
 
 import contextlib
@@ -26,7 +26,8 @@ def read(file: File) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def written(file: File) -> Iterator[BinaryIO]:
-    """A file at a path appears when all was written without an error, in place of what was there."""
+    """Opens `file` for writing. A file at a path is created or replaced only after everything was
+    written without an error."""
     if not isinstance(file, (str, os.PathLike)):
         if not hasattr(file, "write"):
             raise _wrong("wb", f"{type(file).__name__} {file!r:.40}")

@@ -1,4 +1,4 @@
-"""How long versions live, and which version an alias is to name: arguments that become requests."""
+"""Converts arguments to requests: how long versions live, and which version an alias names."""
 from __future__ import annotations
 
 import datetime
@@ -14,7 +14,7 @@ Ttl = Union[datetime.timedelta, int, float]
 
 
 def ttl_message(ttl: Ttl | None) -> Duration | None:
-    """None stays None: for ever."""
+    """Returns `ttl` as a message. None, which means for ever, stays None."""
     if ttl is None:
         return None
     if isinstance(ttl, datetime.timedelta):

@@ -1,4 +1,4 @@
-"""Which version a name means: the one it meant first."""
+"""Pins: a name means the version that it meant first."""
 from __future__ import annotations
 
 import re
@@ -20,7 +20,8 @@ def reference_to(version: Any) -> str:
 
 
 def checked(reference: Any) -> str:
-    """TypeError if it is no text: protobuf's own would not say which argument is meant."""
+    """Returns `reference`. TypeError if it is not a text: protobuf's own error would not name the
+    argument."""
     if not isinstance(reference, str):
         found = type(reference).__name__
         raise TypeError(f'expected a reference as "letters", "letters@3" or "letters@prod", got {found}'
@@ -29,10 +30,11 @@ def checked(reference: Any) -> str:
 
 
 def by_digest(reference: str, digest: str) -> str | None:
-    """The version of that digest, of the mapping of a reference as "letters@3"; None of any other reference.
+    """Returns the reference by digest for a reference by number such as "letters@3"; None for any
+    other reference, or if there is no digest.
 
-    A number is a server's own: after an export and an import the same artifact has another one. Whoever pinned a number
-    pinned what the digest names.
+    A number is valid on one server only: after an export and an import the same artifact has
+    another number. The digest names the pinned version on any server.
     """
     found = _REFERENCE.fullmatch(reference)
     if found is None or found["number"] is None or not digest:
@@ -41,22 +43,24 @@ def by_digest(reference: str, digest: str) -> str | None:
 
 
 def elsewhere(reference: str, digest: str, error: Error) -> str | None:
-    """Where to look for a pinned version when the server has refused its number with this error; None: nowhere."""
+    """Returns the reference by digest for a pinned version whose number the server refused with
+    `error`; None if there is no other reference to try."""
     return by_digest(reference, digest) if error.reason in _GONE else None
 
 
 def nowhere(error: Error) -> bool:
-    """Whether a version that was looked for by its digest is not there, or the server knows no such references."""
+    """Returns True if the server has no version with the requested digest, or does not support
+    references by digest."""
     return error.reason in ("VERSION_NOT_FOUND", "REFERENCE_INVALID")
 
 
 class Pins:
     """Remembers what references resolved to, since features of different versions are not comparable.
 
-    A bare name is pinned to the version that it resolves to first, and a number to that version's digest, so that a
-    mapping that was deleted and made anew on another server is noticed. Where the number is gone, the digest is looked
-    for. An alias is followed. Malformed references go to
-    the server, whose errors teach. Thread-safe.
+    A bare name is pinned to the version that it resolves to first. A number is pinned to that
+    version's digest, so that a mapping that was deleted and created again on another server is
+    noticed; if the number is gone, the version is requested by its digest. An alias is not pinned.
+    Malformed references are sent to the server, whose errors explain them. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -65,31 +69,32 @@ class Pins:
         self._versions: dict[str, mapping_pb.VersionRef] = {}
 
     def resolve(self, reference: str) -> tuple[str, str]:
-        """The reference to ask the server for, and the expected digest, "" if any will do."""
+        """Returns the reference to send and the expected digest, "" if any digest will do."""
         with self._lock:
             known = self._versions.get(checked(reference))
         return (reference_to(known), known.digest) if known else (reference, "")
 
     def observe(self, reference: str, version: mapping_pb.VersionRef) -> bool:
-        """Takes note of what `reference` resolved to. False if another thread pinned it to another version."""
+        """Records what `reference` resolved to. Returns False if another thread pinned it to
+        another version."""
         if not self._pinnable(reference):
             return True
         with self._lock:
             pinned = self._versions.setdefault(reference, version)
             if pinned.digest != version.digest:
                 return False
-            self._versions[reference] = version  # by another number, where the first is gone
+            self._versions[reference] = version  # its number may have changed
         return True
 
     def forget(self, mapping: str, number: int | None = None) -> None:
-        """Of a mapping, or of one version of it."""
+        """Forgets the pins of a mapping, or of one version of it."""
         with self._lock:
             for key, version in list(self._versions.items()):
                 if version.mapping == mapping and number in (None, version.number):
                     del self._versions[key]
 
     def pinned(self) -> dict[str, mapping_pb.VersionRef]:
-        """The bare names and what they are pinned to."""
+        """Returns the bare names and what they are pinned to."""
         with self._lock:
             return {key: version for key, version in self._versions.items() if "@" not in key}
 

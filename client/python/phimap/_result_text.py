@@ -1,4 +1,4 @@
-"""Results in words: a line for each, and the facts that its text and its table show."""
+"""Text of results: a line for each, and the facts that its longer text and its table show."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from phimap.v1 import mapping_pb2 as mapping_pb
 
 Facts = list[tuple[str, str]]
 
-# More numbers or entries than these are counted, not shown.
+# Longer lists are counted, not shown.
 _MOST_SHOWN = 6
 
 
@@ -17,7 +17,8 @@ def title_of(result: Any) -> str:
 
 
 def facts_of(result: Any) -> Facts:
-    """What is worth knowing, by name; nothing of a result that has no words of its own."""
+    """Returns the facts worth knowing about a result, by name; empty for a kind of result without
+    such facts."""
     facts = _facts[_kind(result)](result) if _kind(result) in _facts else []
     return [(name, value) for name, value in facts if value]
 
@@ -35,7 +36,8 @@ def reference(ref: Any) -> str:
 
 
 def number(value: float | None) -> str:
-    """Three digits, or nothing."""
+    """Returns an integer in full, any other number with three digits, and an empty text for
+    None."""
     return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
@@ -83,7 +85,7 @@ def _time(stamp: Any) -> str:
 
 
 def _lifetime(version: Any) -> str:
-    """Nothing of one that lives for ever."""
+    """Returns how long a version lives; empty if it lives for ever."""
     if not version.message.HasField("ttl"):
         return ""
     until = f", so far until {_time(version.expire_time)}" if version.message.HasField("expire_time") else ""

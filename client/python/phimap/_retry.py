@@ -1,4 +1,5 @@
-"""How long calls may take and how often they are tried: the service config, and what gRPC leaves to its users."""
+"""Timeouts and retries of calls: the service config, and the retries that gRPC leaves to its
+users."""
 from __future__ import annotations
 
 import copy
@@ -21,15 +22,16 @@ Method = tuple[str, str]
 TRANSFORM: Method = ("phimap.v1.TransformService", "Transform")
 TRANSFORM_STREAM: Method = ("phimap.v1.TransformService", "TransformStream")
 BUILD: Method = ("phimap.v1.MappingService", "Build")
-# Between two attempts at these somebody else may have changed the same thing, and the second would undo that.
+# Between two attempts at these methods another client may have changed the same thing, and a retry
+# would undo that.
 _CHANGES = frozenset((BUILD[0], name) for name in ("KeepVersion", "SetAlias", "DeleteAlias", "DeleteVersion", "DeleteMapping"))
-# Made once: its chunks are read from a file while they are sent.
+# Never retried: its chunks are read from a file while they are sent.
 _ONCE = frozenset({(BUILD[0], "Import")})
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """A retryPolicy of a service config; the default never tries again."""
+    """A retryPolicy of a service config; the default never retries."""
 
     max_attempts: int = 1
     initial_backoff: float = 0.0
@@ -46,18 +48,19 @@ class RetryPolicy:
             float(fields["backoffMultiplier"]), frozenset(str(code) for code in fields["retryableStatusCodes"]))
 
     def backoff_before(self, attempt: int) -> float:
-        """Seconds to wait before attempt number `attempt` >= 2, counted from 1."""
+        """Returns the seconds to wait before attempt number `attempt` >= 2, counted from 1."""
         return min(self.max_backoff, self.initial_backoff * self.multiplier ** (attempt - 2))
 
 
-# Retries calls for which a service config has no retryPolicy, and all changes. Only a call that the server reports as
-# not begun is sent again; gRPC itself does the same for a call that reached no server.
+# The policy of all changes, and of calls for which a service config has no retryPolicy: only calls
+# that the server reports as not begun are retried. gRPC itself also retries calls that left no
+# trace on any server.
 _NOT_BEGUN = RetryPolicy(max_attempts=5, initial_backoff=0.2, max_backoff=5.0, multiplier=2.0)
 
 
 class ServiceConfig:
-    """A gRPC service config, as JSON text or a dictionary; None is the package's service_config.json. ValueError if it
-    is none."""
+    """A gRPC service config, as JSON text or a dictionary; None is the package's
+    service_config.json. ValueError if it is not a service config."""
 
     def __init__(self, config: str | dict[str, Any] | None) -> None:
         try:
@@ -78,14 +81,17 @@ class ServiceConfig:
         return Retries(self.retry_policy(method), deadline)
 
     def timeout(self, method: Method) -> float | None:
-        """Seconds for one call, None for no end."""
+        """Returns the timeout of one call in seconds; None if there is no limit."""
         timeout = self._entry(method).get("timeout")
         return None if timeout is None else _seconds(timeout)
 
     def for_grpc(self) -> str:
-        """As JSON, without what this client does itself: the retries, since gRPC knows neither of the server's delays nor
-        of what it did not begin, and never tries a stream again once anything has come back; and the timeouts, which gRPC
-        takes from a config up to a second too short. What left no trace on any server gRPC sends again by itself."""
+        """Returns the config as JSON, without the retries and timeouts, which this client handles
+        itself.
+
+        gRPC's retries do not know the server's delays or which calls it did not begin, and stop for
+        a stream once any answer has come. gRPC's timeouts from a config are up to a second too
+        short. gRPC still retries calls that left no trace on any server."""
         config = copy.deepcopy(self._config)
         for entry in config.get("methodConfig", []):
             entry.pop("timeout", None)
@@ -93,7 +99,8 @@ class ServiceConfig:
         return json.dumps(config)
 
     def _entry(self, method: Method) -> dict[str, Any]:
-        """The entry that gRPC would choose: one that names the method, else one for its service, else the one for all."""
+        """Returns the entry that gRPC would choose: one that names the method, else one for its
+        service, else the one for all."""
         for wanted in ({"service": method[0], "method": method[1]}, {"service": method[0]}, {}):
             for entry in self._config.get("methodConfig", []):
                 if wanted in entry.get("name", []):
@@ -102,8 +109,9 @@ class ServiceConfig:
 
 
 class Deadline:
-    """Of a call with all its attempts. None is none: then the service config's holds, for a call of one message each way
-    with all its attempts, for a stream each time that it is opened."""
+    """The deadline of a call with all its attempts. If the timeout is None there is no deadline,
+    and the service config's timeout applies: to a unary call with all its attempts, to a stream
+    each time it is opened."""
 
     def __init__(self, timeout: float | None) -> None:
         self._end: float | None = None
@@ -116,7 +124,7 @@ class Deadline:
         return None if self._end is None else max(self._end - time.monotonic(), 0.0)
 
     def or_else(self, timeout: float | None) -> Deadline:
-        """This one, or if it is none that of `timeout` seconds from now."""
+        """Returns this deadline or, if there is none, the one `timeout` seconds from now."""
         return self if self._end is not None else Deadline(timeout)
 
     def allows(self, seconds: float) -> bool:
@@ -125,26 +133,28 @@ class Deadline:
 
 
 class Retries:
-    """Whether a call that failed is made again."""
+    """Decides whether a failed call is retried."""
 
     def __init__(self, policy: RetryPolicy, deadline: Deadline) -> None:
         self._policy = policy
         self._deadline = deadline
         self.attempt = 1
-        # A revision of another history: without it no server can refuse again.
+        # True once a revision of another history was forgotten. A call without a revision cannot be
+        # refused for it again.
         self._forgot = False
 
     def progressed(self) -> None:
-        """Starts the count of attempts anew."""
+        """Resets the count of attempts."""
         self.attempt = 1
         self._forgot = False
 
     def wait_after(self, error: Error, *, also: bool = False, spread: bool = False) -> float | None:
-        """Seconds to wait before the next attempt, which this begins; None if there is none.
+        """Returns the seconds to wait before the next attempt, and counts that attempt; None if the
+        call is not retried.
 
-        Tried again is what the server did not begin; if the policy names any codes those, and what the server refused for
-        now and said for how long; `also` if the caller knows better. `spread` varies the backoff by a fifth, for calls of which many clients make one
-        at the same moment.
+        Retries calls that the server did not begin. If the policy has codes, also retries errors
+        with these codes and refusals with a retry delay. `also` retries any error. `spread` varies
+        the backoff by a fifth, for calls that many clients may make at the same moment.
         """
         if error.reason == OF_ANOTHER_HISTORY and not self._forgot:
             self._forgot = True

@@ -1,4 +1,5 @@
-"""A client's knowledge of the revisions of names: servers that share a store tell them, and calls ask for as much."""
+"""The newest revision that a client knows: servers that share a store report it, and calls ask for
+at least that."""
 from __future__ import annotations
 
 import threading
@@ -13,9 +14,11 @@ OF_ANOTHER_HISTORY = "REVISION_HISTORY_MISMATCH"
 
 
 class Revisions:
-    """The newest revision that an answer told: after a change every server shows it, and nothing older, to this client.
+    """Remembers the newest revision that a server has reported, so that after a change no server
+    shows this client an older state.
 
-    A server with a store of its own tells revisions too; asking it for them costs nothing. Thread-safe.
+    A server with a store of its own reports revisions too; asking it for them costs nothing.
+    Thread-safe.
     """
 
     def __init__(self, metadata: Any) -> None:
@@ -31,10 +34,11 @@ class Revisions:
         return self._access
 
     def learn(self, trailers: Iterable[tuple[str, Any]] | None, asked: Any = None) -> None:
-        """From the trailing metadata of a call that succeeded and was made with the metadata `asked`.
+        """Learns the revision in the trailing metadata of a successful call, which was made with
+        the metadata `asked`.
 
-        Numbers of one epoch grow. Another epoch is newer, except the one that the call asked for: while it was on its way,
-        that one was forgotten or replaced.
+        Within an epoch the larger number wins. Another epoch replaces the known one, unless the
+        call asked for that epoch: then it was forgotten or replaced while the call was under way.
         """
         for key, value in trailers or ():
             epoch, _, number = str(value).rpartition(":")
@@ -44,7 +48,8 @@ class Revisions:
                         self._set((epoch, int(number)))
 
     def noted(self, error: Error) -> Error:
-        """Returns the error; forgets a revision of another history, from before a failover or a restored backup."""
+        """Returns `error`. If the server refused the revision as one of another history, from
+        before a failover or a restored backup, forgets the revision."""
         if error.reason == OF_ANOTHER_HISTORY:
             with self._lock:
                 if self._known is not None and self._known[0] == error.metadata.get("actual"):

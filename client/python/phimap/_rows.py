@@ -1,4 +1,5 @@
-"""The rows of users as a stream of blocks: a block (_blocks.py), or an iterator of blocks, which a generator is."""
+"""The user's rows as a stream of blocks: one block (_blocks.py), or an iterator of blocks, such as
+a generator."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
@@ -33,7 +34,7 @@ class RowSource:
         raise NotImplementedError
 
     def rewind(self) -> bool:
-        """Starts again at the first row; False if `rewinds` is."""
+        """Starts again at the first row. Returns False if the source cannot rewind."""
         return False
 
 
@@ -52,7 +53,8 @@ class MemoryRows(RowSource):
         return self.block.names
 
     def replace(self, block: Block) -> None:
-        """Other values for the same rows, from the first on."""
+        """Replaces the values of the rows and starts again at the first row. No-op if `block` is
+        the current block."""
         if block is not self.block:
             self.block, self._cutter = block, _Cutter(block)
 
@@ -62,7 +64,8 @@ class MemoryRows(RowSource):
 
 
 class IteratorRows(RowSource):
-    """Blocks of an iterator. Those that are too large for a message are cut; small ones are sent as they come."""
+    """Blocks of an iterator. Blocks that are too large for a message are cut; small blocks are sent
+    unchanged."""
 
     def __init__(self, blocks: Iterator[Any]) -> None:
         self._blocks = blocks
@@ -78,7 +81,7 @@ class IteratorRows(RowSource):
         return self._gathered.names if self._gathered.begun or self._refill() else None
 
     def _refill(self) -> bool:
-        """False at the end."""
+        """Reads the next block. Returns False at the end."""
         try:
             values = next(self._blocks)
         except StopIteration:
@@ -112,7 +115,7 @@ class AsyncRows:
         return self._gathered.names if self._gathered.begun or await self._refill(self._source) else None
 
     async def _refill(self, blocks: AsyncIterator[Any]) -> bool:
-        """False at the end."""
+        """Reads the next block. Returns False at the end."""
         try:
             values = await anext(blocks)
         except StopAsyncIteration:
@@ -124,7 +127,7 @@ class AsyncRows:
         return isinstance(self._source, RowSource) and self._source.rewind()
 
     def replace(self, block: Block) -> None:
-        """As MemoryRows.replace. REQUIRES: `block` is not None."""
+        """See MemoryRows.replace. REQUIRES: `block` is not None."""
         if isinstance(self._source, MemoryRows):
             self._source.replace(block)
             self.block = block
@@ -186,7 +189,8 @@ class _Gathered:
 
 
 def source_of(rows: Any) -> RowSource:
-    """A source over what a user handed in. A list of numbers is rows; an iterator is a stream of blocks."""
+    """Returns a source of the user's rows. An iterator is a stream of blocks; anything else is one
+    block."""
     if isinstance(rows, Iterator):
         return IteratorRows(rows)
     return MemoryRows(block_of(rows))

@@ -18,13 +18,14 @@ from phimap.results import Version
 from phimap.v1 import mapping_pb2 as mapping_pb
 
 _lock = threading.Lock()
-# One client for each server and number of channels, of this process.
+# The clients of this process, by server and number of channels.
 _clients: dict[tuple[str | None, int], Client] = {}
 _forked_after_grpc = False
 
 
 def _begin_in_child() -> None:
-    """The fork may have come while another thread held the lock, which would never be released in the child."""
+    """Replaces the lock in a forked child: another thread may have held it during the fork, and it
+    would never be released in the child."""
     global _lock, _forked_after_grpc
     _lock = threading.Lock()
     _forked_after_grpc = Connection.ever_made
@@ -34,10 +35,10 @@ os.register_at_fork(after_in_child=_begin_in_child)
 
 
 def process_client(server: str | None, channels: int) -> Client:
-    """The client that all tasks of this process share.
+    """Returns the client that all tasks of this process share.
 
-    RuntimeError in a process that was forked from one with gRPC in use: its threads are not in the child, and a call there
-    may hang, also on a channel of its own.
+    RuntimeError in a process that was forked from one that had used gRPC: gRPC's threads do not
+    exist in the child, and a call may hang there, even on a new channel.
     """
     if _forked_after_grpc:
         raise RuntimeError("this process was forked from one that had a phimap.Client, and gRPC does not survive that: start "
@@ -51,11 +52,12 @@ def process_client(server: str | None, channels: int) -> Client:
 
 
 class RowsMapper:
-    """Features of one version for any rows: `mapper(rows)`. Made by `rows_mapper`.
+    """Maps rows by one version: `mapper(rows)` returns their features. Created by `rows_mapper`.
 
-    A DataFrame gives a DataFrame with its index and the columns `names`; other rows give an array. Pickles as a number,
-    a digest and the server's address; tokens and TLS come from the environment of the process that calls it. Thread-safe.
-    In a process forked from one that had a Client it raises RuntimeError; with on_workers it does not mind. Calling it
+    A DataFrame gives a DataFrame with its index and the columns `names`; other rows give an array.
+    Its pickle has the version's number and digest and the server's address; tokens and TLS settings
+    come from the environment of the process that calls it. Thread-safe. Raises RuntimeError in a
+    process forked from one that had a Client, unless it was created with on_workers. Calling it
     again with the same rows gives the same bits, so a task may be repeated.
     """
 
@@ -92,9 +94,10 @@ class RowsMapper:
 
 
 class EngineRowsMapper(RowsMapper):
-    """The same without the server: it carries the artifact, and each process that calls it loads that once.
+    """A RowsMapper that needs no server: it carries the artifact, which each process that calls it
+    loads once.
 
-    The features have the bits of the server's. Needs libphimap_engine where it is called.
+    The features have the same bits as the server's. Needs libphimap_engine where it is called.
     """
 
     def __init__(self, version: Version, server: str | None, artifact: bytes) -> None:
@@ -107,14 +110,14 @@ class EngineRowsMapper(RowsMapper):
 
 
 def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1, on_workers: bool = False) -> RowsMapper:
-    """A picklable function that maps rows by the version that `reference` names now.
+    """Returns a picklable function that maps rows by the version that `reference` names now.
 
-    An alias or a bare name becomes a number here, so that one pass is one version even when the alias moves. The
-    arguments are those of `Client`.
+    An alias or a bare name is resolved to a number here, so that all rows are mapped by one version
+    even if the alias moves. `server` and `channels` are those of `Client`.
 
-    on_workers: the artifact is exported here, once, and executed by the processes that call the function, which ask no
-    server. They need libphimap_engine (client/python/README.md). FailedPrecondition for mappings of a remote
-    kernel, Unimplemented for kernels of strings.
+    on_workers: the artifact is exported once, here. The processes that call the function map rows
+    by it themselves, without a server. They need libphimap_engine (client/python/README.md).
+    FailedPrecondition for mappings of a remote kernel, Unimplemented for kernels of strings.
     """
     with Client(server) as client:
         version = client.get_version(reference)
@@ -128,7 +131,7 @@ def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1,
 
 
 def _check_executable(version: Version) -> None:
-    """What the library would refuse, said before anything is exported."""
+    """Raises the errors that the library would raise, before anything is exported."""
     if re.search(r"\b(service|precomputed)\(", version.kernel_text):
         raise FailedPrecondition(
             f"{reference_to(version)} has the remote kernel {version.kernel_text}, whose values phimap does not compute, so its "

@@ -1,4 +1,5 @@
-"""Uniform samples of rows that lie in parts: one of each part, merged."""
+"""Uniform samples of rows that are stored in parts: each part is sampled, and the samples are
+merged."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,24 +15,27 @@ from phimap._blocks import is_sparse
 class Sample:
     """Rows drawn without replacement: min(total_rows, size) of them, every subset of that size equally likely.
 
-    Method: each row draws a random key, and the rows with the `size` smallest keys are kept. That is what a reservoir keeps
-    (Vitter, "Random sampling with a reservoir", ACM TOMS 11, 1985; Li's Algorithm L, ACM TOMS 20, 1994, draws only the keys
-    that matter). Keys merge where reservoirs alone do not: the `size` smallest of all are among the `size` smallest of each
-    part. So the number of rows that each part gives is multivariate hypergeometric without anybody drawing it, also
-    over 10^9 rows, and merging is associative.
+    Method: each row draws a random key, and the rows with the `size` smallest keys are kept. A
+    reservoir keeps the same rows (Vitter, "Random sampling with a reservoir", ACM TOMS 11, 1985;
+    Li's Algorithm L, ACM TOMS 20, 1994, draws only the keys that matter). Unlike reservoirs alone,
+    samples with keys can be merged: the `size` smallest keys of all are among the `size` smallest
+    of each part. So the number of rows from each part is multivariate hypergeometric without
+    drawing that number, even over 10^9 rows, and merging is associative.
 
-    The keys of a part are a function of the seed and its place, so the sample does not depend on who is done first. Equal
-    keys, of which a pair among n rows has probability n²/2^65, go by place and row.
+    The keys of a part depend only on the seed and its place, so the sample does not depend on which
+    part is finished first. Equal keys, of which n rows have a pair with probability n²/2^65, are
+    ordered by place and row.
     """
 
     rows: Any
-    # uint64, rising.
+    # uint64, in ascending order.
     keys: np.ndarray[Any, Any]
     total_rows: int
 
 
 def sample_part(rows: Any, place: int, size: int, seed: int) -> Sample:
-    """Sample of the part at `place`. Cost: n log n; 16 bytes a row beside the rows."""
+    """Returns a sample of the part at `place`. Costs O(n log n) time, and 16 bytes per row besides
+    the rows."""
     rows = _indexable(rows)
     total = row_count(rows)
     keys = np.random.Philox(np.random.SeedSequence(seed, spawn_key=(place,))).random_raw(total)
@@ -39,7 +43,8 @@ def sample_part(rows: Any, place: int, size: int, seed: int) -> Sample:
 
 
 def merge(samples: Sequence[Sample], size: int) -> Sample:
-    """The sample of all their parts. REQUIRES: each was made or merged with this size, and they are in order of place."""
+    """Returns the sample of all parts. REQUIRES: each sample was made or merged with this size, and
+    the samples are in order of place."""
     rows = _joined([sample.rows for sample in samples])
     keys = np.concatenate([sample.keys for sample in samples])
     return _smallest(rows, keys, size, sum(sample.total_rows for sample in samples))
@@ -55,7 +60,8 @@ def row_count(rows: Any) -> int:
 
 
 def _indexable(rows: Any) -> Any:
-    """A part of a bag becomes a list of strings, or an array of the rows of numbers."""
+    """Returns rows that can be indexed. A part of a bag becomes a list of strings, or an array of
+    numbers."""
     if is_sparse(rows):
         return rows.tocsr()
     if hasattr(rows, "shape"):
@@ -71,7 +77,7 @@ def _taken(rows: Any, order: np.ndarray[Any, Any]) -> Any:
 
 
 def _joined(parts: list[Any]) -> Any:
-    # A part without rows may have another type than the rest, which would become the type of all.
+    # A part without rows may have another type, which would become the type of all rows.
     parts = [part for part in parts if row_count(part)] or parts[:1]
     if hasattr(parts[0], "iloc"):
         import pandas

@@ -1,4 +1,5 @@
-"""A learner's error over mappings, measured point by point and kept in a file, so that a sweep that was stopped goes on."""
+"""A learner's error over mappings, measured point by point and stored in a file, so that an
+interrupted sweep can resume."""
 from __future__ import annotations
 
 import dataclasses
@@ -22,10 +23,11 @@ from phimap.progress import Observer, Progress, ProgressArgument
 
 FORMAT = "phimap-sweep-1"
 
-# A version is deleted when it is measured; one whose sweep was killed, after so many seconds.
+# Seconds after which a version expires if its sweep was killed. Otherwise it is deleted once it is
+# measured.
 _TTL = 86_400
 
-# A transform is timed on so many rows at most, so often.
+# Maximum number of rows of a timed transform, and how often it is timed.
 _TIMED_ROWS = 4096
 _TIMED_CALLS = 5
 
@@ -34,13 +36,17 @@ Specs = Union[str, Iterable[str], "Dictionary[str, Sequence[Any]]"]
 
 @dataclasses.dataclass(frozen=True)
 class SweepPoint:
-    """One mapping, and what a learner makes of it: a line of the file.
+    """The measurements of one mapping with a learner: a line of the file.
 
     Attributes:
-        spec, kernel, seed, learner: what was asked for, as it was written; with `data` they are what the point is known by.
-        mapping, landmarks, policy, output_columns: of the version that was built; landmarks and policy are None without.
-        error, error_standard_error, accuracy: of the learner on the `tested_rows` of all `rows`, which it did not learn from.
-        kernel_error_mean: of |K(x, y) − F(x)·F(y)| over held-out rows, None where it was not measured.
+        spec, kernel, seed, learner: the request, as it was written. With `data` and `standardize`
+            they identify the point.
+        mapping, landmarks, policy, output_columns: of the version that was built; landmarks and
+            policy are None if the mapping has no landmarks.
+        error, error_standard_error, accuracy: of the learner on `tested_rows` of the `rows`, from
+            which it did not learn.
+        kernel_error_mean: mean of |K(x, y) − F(x)·F(y)| over held-out rows; None if it was not
+            measured.
         microseconds_per_row: of Transform, as this client sees it: the fastest of 5 calls of up to 4,096 rows.
         digest: of the version's artifact.
         data: SHA-256 of the labels and rows.
@@ -75,7 +81,8 @@ class SweepPoint:
 
     @staticmethod
     def of_line(line: str) -> SweepPoint:
-        """ValueError if it is none of this format. Names that this release does not know are left out."""
+        """Returns the point of a line. ValueError if the line does not have this format. Ignores
+        fields that this release does not know."""
         fields = json.loads(line)
         if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             raise ValueError(f'expected a JSON object with "format": "{FORMAT}", got {line:.60}')
@@ -90,21 +97,23 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
           kernel: str | Sequence[str] = "rbf(gamma=scale)", seeds: Sequence[int] = (0,),
           learner: str | None = None, standardize: bool = False, path: str | os.PathLike[str] | None = None,
           progress: ProgressArgument = None) -> list[SweepPoint]:
-    """Builds each mapping from the rows, and measures the error of a learner on its features, their kernel error and what
-    mapping a row takes.
+    """Builds each mapping from the rows, and measures a learner's error on its features, their
+    kernel error, and the time to map a row.
 
-    The versions are deleted when they are measured. Each point that is done becomes a line of the file at `path` that
-    survives a crash; a point of which the file has a line, for the same rows and labels, is not measured again. Points of
-    other data and other mappings in the file stay there and are not returned.
+    Each version is deleted once it is measured. Each finished point becomes a line of the file at
+    `path`, which survives a crash. A point that is in the file, for the same rows and labels, is
+    not measured again. Points of other data and other mappings stay in the file and are not
+    returned.
 
     Args:
         rows, labels: see Client.evaluate; in memory. The mappings are built from all the rows, the learner learns from 70 %
             of them, drawn by the seed, and is tested on the rest.
         specs: texts as "f2(landmarks=300, policy=rpcholesky)", or a dictionary whose combinations are taken:
             {"mapping": ["f1", "f2"], "landmarks": [100, 300], "policy": ["uniform", "rpcholesky"]}.
-        kernel, seeds: each is taken with each spec.
+        kernel, seeds: each is combined with each spec.
         learner, standardize: see Client.evaluate and Client.build; a learner of None is the server's default.
-        path: of a file of JSON lines, which `SweepDisplay.from_file` and `phimap sweep` read too; None keeps none.
+        path: a file of JSON lines, which `SweepDisplay.from_file` and `phimap sweep` can read too;
+            None writes no file.
         progress: a function that takes `Progress`, or True for a bar on stderr.
     """
     texts = texts_of(labels)
@@ -128,8 +137,8 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
 
 
 def read_sweep(path: str | os.PathLike[str], *, missing_ok: bool = False) -> list[SweepPoint]:
-    """The points of a file, in its order. A last line without its end was being written when the power went, and is left
-    out. ValueError names a line that is no point."""
+    """Returns the points of a file, in its order. Ignores a last line without a line end, which a
+    crash left incomplete. ValueError names a line that is not a point."""
     if missing_ok and not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:
@@ -144,7 +153,7 @@ def read_sweep(path: str | os.PathLike[str], *, missing_ok: bool = False) -> lis
 
 
 def specs_of(specs: Specs) -> list[str]:
-    """Texts of mappings; of a dictionary, one for each combination of its values."""
+    """Returns texts of mappings; for a dictionary, one for each combination of its values."""
     if isinstance(specs, str):
         return [specs]
     if not isinstance(specs, Dictionary):
@@ -159,8 +168,9 @@ def specs_of(specs: Specs) -> list[str]:
 
 
 def digest_of(rows: Any, labels: Sequence[str]) -> str:
-    """SHA-256, in hexadecimal, of each label in UTF-8, a zero byte, and the row: its numbers as little-endian float64, or its
-    text in UTF-8 and another zero byte."""
+    """Returns the SHA-256, in hexadecimal, of all labels and rows: for each row its label in UTF-8,
+    a zero byte, and the row. A row is its numbers as little-endian float64, or its text in UTF-8
+    and another zero byte."""
     sha = hashlib.sha256()
     count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     if count != len(labels):
@@ -184,7 +194,8 @@ def _number_rows(rows: Any) -> Iterable[Any]:
 
 
 def _default_learner(client: Client) -> str:
-    """The text of the server's default, as `phimap sweep` writes it: points say which learner they are of."""
+    """Returns the text of the server's default learner, as `phimap sweep` writes it. Each point
+    names its learner."""
     return "".join(f"{one.name}()" for one in client.capabilities().learners if one.is_default)
 
 
@@ -218,7 +229,7 @@ def _microseconds(client: Client, reference: str, rows: Any) -> float:
 
 
 def _append(path: str | os.PathLike[str], point: SweepPoint) -> None:
-    """Returns when the line is on the disk."""
+    """Appends the point to the file. Returns when the line is on the disk."""
     with open(path, "ab+") as file:
         _cut_unfinished(file)
         file.write(point.line().encode() + b"\n")
@@ -227,7 +238,7 @@ def _append(path: str | os.PathLike[str], point: SweepPoint) -> None:
 
 
 def _cut_unfinished(file: Any) -> None:
-    """A line without its end would run into the next one."""
+    """Removes an incomplete last line, which would run into the next line."""
     file.seek(0)
     content = file.read()
     whole = content.rfind(b"\n") + 1

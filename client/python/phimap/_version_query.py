@@ -1,4 +1,5 @@
-"""Asking for a version that may be pinned, as decisions: by its number, then by its digest. The clients do the calls."""
+"""The decisions of asking for a version that may be pinned: by its number, then by its digest. The
+clients make the calls."""
 from __future__ import annotations
 
 from phimap._pins import Pins, by_digest, elsewhere, nowhere
@@ -9,7 +10,7 @@ from phimap.v1 import mapping_service_pb2 as service_pb
 
 
 class VersionQuery:
-    """One GetVersion, or two."""
+    """One or two GetVersion calls."""
 
     def __init__(self, pins: Pins, reference: str) -> None:
         self._target = Target.resolve(pins, reference, "")
@@ -18,18 +19,19 @@ class VersionQuery:
         self._version: Version | None = None
 
     def request(self) -> service_pb.GetVersionRequest | None:
-        """The next question for the server; None once the version is known."""
+        """Returns the next request; None once the version is known."""
         return None if self._next is None else service_pb.GetVersionRequest(reference=self._next)
 
     def take(self, version: Version) -> None:
         digest = self._target.expected_digest
         other = self._refused is None and digest not in ("", version.ref.digest)
-        # A number that was given to another version: the digest is what was pinned.
+        # If another version has the pinned number, ask for the pinned digest.
         self._next = by_digest(self._target.reference, digest) if other and self._version is None else None
         self._version = version
 
     def refuse(self, error: Error) -> None:
-        """Raises what is to be raised, unless the digest is to be asked for."""
+        """Handles the error of a request: raises it, unless the version can still be requested by
+        its digest."""
         if self._refused is not None and nowhere(error):
             raise self._refused
         self._next = elsewhere(self._next or "", self._target.expected_digest, error)

@@ -1,8 +1,9 @@
-"""Rows to messages and features from them, with the values copied as seldom as they can be.
+"""Converts rows to messages and messages to features, with as few copies of the values as possible.
 
-protobuf would copy a `bytes` field on assignment, again on serialization, and again when it is read. Here the few small
-fields go through the generated classes, and the values are written straight into the serialized message (one copy,
-which converts as well) or seen where they lie in it (none). On the wire there is no difference.
+protobuf would copy a `bytes` field on assignment, on serialization, and when it is read. Here only
+the few small fields go through the generated classes. Values are written directly into the
+serialized message (one copy, which also converts) or viewed in place in it (no copy). The wire
+format is the same.
 """
 from __future__ import annotations
 
@@ -73,14 +74,14 @@ def _with_examples(head: bytes, field: int, block: Block) -> bytes:
     dense = shape + _tag(_VALUES[block.dtype]) + _varint(value_bytes)
     examples = _tag(_DENSE) + _varint(len(dense) + value_bytes) + dense
     head += _tag(field) + _varint(len(examples) + value_bytes) + examples
-    # gRPC takes nothing but `bytes`, and this is how to make one without a second copy: BytesIO works in the zeroed
-    # pages it is given, and hands the same object out.
+    # gRPC accepts only `bytes`. This makes a `bytes` object without a second copy: BytesIO writes
+    # into the zeroed object that it is given, and returns that object.
     message = io.BytesIO(bytes(len(head) + value_bytes))
     message.write(head)
     with message.getbuffer() as view:
         values = np.frombuffer(view, block.dtype, offset=len(head)).reshape(block.rows, block.columns)
         block.write_to(values)
-        del values  # or the view could not be released
+        del values  # otherwise the view could not be released
     return message.getvalue()
 
 
@@ -105,11 +106,11 @@ def _string_examples(block: StringsBlock) -> bytes:
 
 def features_of(answer: bytes, rows: int,
                 residual: bool = False) -> tuple[mapping_pb.VersionRef | None, np.ndarray[Any, Any]]:
-    """The version (if the answer names one) and the features of a serialized TransformResponse or
-    TransformStreamResponse to `rows` rows.
+    """Returns the version (if the answer names one) and the features of a serialized
+    TransformResponse or TransformStreamResponse to `rows` rows.
 
-    The array sees the answer's own bytes and is read-only. Where the values do not lie aligned in them it is a copy:
-    numpy would do with less, but not the compiled code that users hand arrays on to.
+    The array is a read-only view of the answer's bytes. If the values are not aligned there, it is
+    a copy: numpy accepts unaligned arrays, but compiled code that users pass them to may not.
     """
     try:
         version, dense, values, residuals = _split(answer)
@@ -128,7 +129,8 @@ def features_of(answer: bytes, rows: int,
 
 
 def _with_residuals(features: np.ndarray[Any, Any], residuals: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The residuals as the last column, rounded up where they must be rounded: they are bounds."""
+    """Appends the residuals as the last column. Rounding, if needed, is upwards, because they are
+    bounds."""
     rows, columns = features.shape
     if len(residuals) != rows:
         raise Internal(f"the server answered {len(residuals)} residuals to a request of {rows} rows")
@@ -151,7 +153,8 @@ _Values = tuple[np.dtype[Any], int, int]
 
 def _split(answer: bytes) -> tuple[mapping_pb.VersionRef | None, examples_pb.DenseRows, _Values | None,
                                    np.ndarray[Any, Any]]:
-    """Everything but the values goes to the generated classes, in the order it came."""
+    """Splits a serialized answer. The generated classes parse every field but the values, in its
+    original order."""
     rest = small = b""
     values: _Values | None = None
     at = 0
@@ -175,7 +178,8 @@ def _split(answer: bytes) -> tuple[mapping_pb.VersionRef | None, examples_pb.Den
 
 
 def _next_field(data: bytes, at: int) -> tuple[int, int, int]:
-    """Number, start of the content and end of the field at `at`. IndexError at the end of the data."""
+    """Returns the number, the start of the content and the end of the field at `at`. IndexError at
+    the end of the data."""
     key, at = _read_varint(data, at)
     kind = key & 7
     if kind == _LENGTH_DELIMITED:

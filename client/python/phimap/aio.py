@@ -29,10 +29,10 @@ from phimap.v1 import mapping_service_pb2 as service_pb
 
 
 class AsyncClient:
-    """phimap.Client, with coroutines in place of methods: arguments, results and errors are described there.
+    """phimap.Client with coroutines as methods. See there for arguments, results and errors.
 
-    Rows may also be an asynchronous iterator of blocks. Made and used within one event loop; a task that is cancelled
-    cancels its call on the server too.
+    Rows may also be an asynchronous iterator of blocks. Create and use a client within one event
+    loop. Cancelling a task also cancels its call on the server.
     """
 
     def __init__(self, server: str | None = None, *, channels: int = 1,

@@ -31,36 +31,40 @@ Features = np.ndarray[Any, np.dtype[Any]]
 
 
 class Client:
-    """Connections to one phimapd.
+    """A client of one phimapd.
 
-    Rows are numpy arrays (or what numpy makes one of), pandas DataFrames, tables of Arrow, scipy.sparse matrices, or
-    iterators of blocks of these. float32 and float64 travel as they are; other numbers become float64. For kernels of strings they are lists
-    (or one-dimensional arrays, or Series) of str or of bytes, an example each. Features come back as numpy arrays
-    in the version's serving type.
+    Rows are numpy arrays (or whatever numpy can convert to one), pandas DataFrames, Arrow tables,
+    scipy.sparse matrices, or iterators of blocks of these. float32 and float64 are sent unchanged;
+    float16 becomes float32, and other numbers float64. For kernels of strings, rows are lists (or
+    one-dimensional arrays, or Series) of str or of bytes, one example each. Features are returned
+    as numpy arrays in the version's serving type.
 
-    A bare name ("letters") means, for as long as the client lives, the version that it meant first; "letters@3" is that
-    version, "letters@sha256:0123456…" the one whose artifact has this digest (at least 7 digits of it), and "letters@prod" is
-    whatever the alias points at when it is asked. What is pinned to a number is looked for by its digest once the number is
-    gone or another version's.
+    A bare name ("letters") is pinned: as long as the client lives, it means the version that it
+    meant first. "letters@3" is version 3, "letters@sha256:0123456…" is the version whose artifact
+    has this digest (at least 7 digits), and "letters@prod" is the version that the alias points at
+    when the call is made. If the number of a pinned version is gone or belongs to another version,
+    the version is requested by its digest.
 
     Errors are `phimap.Error`. A call that is interrupted (Ctrl-C) is cancelled on the server too.
 
-    Thread-safe. Not for use after a fork: make a client in each process, or send it one, since it pickles; one that is used in
-    another process than its own raises RuntimeError.
+    Thread-safe. Not for use after a fork: a client that is used in another process than its own
+    raises RuntimeError. Make a client in each process, or send one there: clients can be pickled.
 
     Args:
-        server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or 127.0.0.1:7450. Several servers
-            with the same versions take the calls in turn as "ipv4:ADDRESS:PORT,ADDRESS:PORT", "ipv6:…" or
-            "dns:///HOST:PORT". Proxies of the environment are ignored.
-        channels: connections, 1..64. One is a core's worth of work at either end; more let many threads that call
-            `transform` use more cores.
-        service_config: deadlines and retries of all calls, as a gRPC service config (JSON text or a dictionary). None
-            is service_config.json of this package. Whatever it says, a call that changes something is made again only if
-            the server says that it did not begin it.
-        tls: how the connection is encrypted; None is what PHIMAP_TLS_CA and its companions in the environment say, or
-            not at all.
-        token: sent with each call, to a server that asks who calls; None is PHIMAP_TOKEN of the environment. Only over
-            TLS or to this machine: one that others could read on its way is refused.
+        server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or
+            127.0.0.1:7450. Several servers with the same versions are named as
+            "ipv4:ADDRESS:PORT,ADDRESS:PORT", "ipv6:…" or "dns:///HOST:PORT", and take the calls in
+            turn. Proxy settings of the environment are ignored.
+        channels: number of connections, 1..64. One connection keeps about one core busy at each
+            end. With more, many threads that call `transform` can use more cores.
+        service_config: deadlines and retries of all calls, as a gRPC service config (JSON text or a
+            dictionary). None is service_config.json of this package. Whatever the config says, a
+            call that changes something is retried only if the server reports that it did not begin
+            the call.
+        tls: TLS settings; None reads PHIMAP_TLS_CA and related variables from the environment.
+            Without these, the connection is not encrypted.
+        token: authenticates the client, sent with each call; None is PHIMAP_TOKEN of the
+            environment. Refused unless the connection uses TLS or stays on this machine.
         options: further gRPC channel arguments.
     """
 
@@ -80,12 +84,13 @@ class Client:
         return f"phimap.Client({self.server!r})"
 
     def close(self) -> None:
-        """Ends all connections and the calls on them. A call after it raises RuntimeError."""
+        """Closes all connections and ends the calls on them. Later calls raise RuntimeError."""
         self._connection.close()
 
     def __reduce__(self) -> Any:
-        """As what it was made with: its copy connects anew, in whatever process it is. A token that a function gives is left
-        out, and the environment of that process asked. What names mean stays."""
+        """Pickles the constructor's arguments and the pins. The copy makes its own connections. A
+        token that a function gives is left out: the copy reads its token from the environment of
+        its process."""
         arguments = dict(self._arguments)
         if callable(arguments["token"]):
             arguments["token"] = None
@@ -104,21 +109,26 @@ class Client:
               timeout: float | None = None, progress: ProgressArgument = None) -> Version:
         """Builds a version of `mapping` from unlabeled rows and returns it with its certificate.
 
-        The rows are streamed, in bounded memory here and there. If the connection breaks, the build goes on where it
-        stands once the server has all rows; before that the rows are sent again, unless they come from an iterator.
+        The rows are streamed, in bounded memory on both sides. If the connection breaks once the
+        server has all rows, the build continues. Before that, the rows are sent again, unless they
+        come from an iterator.
 
         Args:
             mapping: its name, [a-z]([a-z0-9-]{0,61}[a-z0-9])?; it is created by its first version.
-            rows: see the class. The names of the columns of a DataFrame, or of an Arrow table, are kept with the version.
+            rows: see the class. The column names of a DataFrame or an Arrow table are stored with
+                the version.
             spec: as "f2(landmarks=500)".
-            kernel: as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)". None: rbf(gamma=scale), and linear() for
-                the mappings that are of no other (random_projection, multiclass, polynomial).
+            kernel: as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)". None is
+                rbf(gamma=scale), or linear() for the mappings that take no other kernel
+                (random_projection, multiclass, polynomial).
             standardize: shift and scale each column to mean 0 and variance 1, as measured over the rows.
             seed: the same rows, spec and seed give the same version, byte for byte.
-            build_id: a UUID; None draws one. That of a known build follows it instead of building again.
-            ttl: how long the version lives after its last use (a transform, an alias, `keep`), as a timedelta or seconds,
-                from a minute on; None: for ever.
-            timeout: seconds for the whole build. One that has all its rows goes on without its client.
+            build_id: a UUID; None draws one. The id of a known build follows that build instead of
+                building again.
+            ttl: how long the version lives after its last use (a transform, an alias, `keep`), as a
+                timedelta or seconds, at least a minute; None is for ever.
+            timeout: seconds for the whole build. A build that has all its rows continues on the
+                server.
             progress: a function that takes `Progress`, or True for a bar on stderr.
         """
         connection = self._connection
@@ -133,31 +143,33 @@ class Client:
             return Version(_calls.build(connection, session, source, deadline))
 
     def get_build(self, mapping: str, build_id: str | uuid.UUID) -> BuildJob:
-        """Where a build stands."""
+        """Returns the state of a build."""
         request = service_pb.GetBuildRequest(mapping=mapping, build_id=str(build_id))
         return self._call("GetBuild", request)
 
     def cancel_build(self, mapping: str, build_id: str | uuid.UUID) -> BuildJob:
-        """Cancels a build that is not finished. One that is finished is returned as it is."""
+        """Cancels a build and returns it. A build that has finished is returned unchanged."""
         request = service_pb.CancelBuildRequest(mapping=mapping, build_id=str(build_id))
         return self._call("CancelBuild", request)
 
     def list_builds(self, mapping: str = "") -> list[BuildJob]:
-        """The builds that the server process knows, newest first; of one mapping, or of all."""
+        """Returns the builds that the server process knows, newest first: of one mapping, or of
+        all."""
         return list(self._call("ListBuilds", service_pb.ListBuildsRequest(mapping=mapping)).builds)
 
     # Transforming.
 
     def transform(self, reference: str, rows: Any, *, expected_digest: str = "", timeout: float | None = None,
                   progress: ProgressArgument = None) -> Features:
-        """The features of `rows`, rows × features.
+        """Returns the features of `rows`, an array of rows × features.
 
-        What fits into one message is one call, and the array is a view of the message that was received: treat it as
-        read-only (`.copy()` makes one to write to). More is cut and goes over one stream, several requests at a time,
-        all of them mapped by one version.
+        Rows that fit into one message take one call, and the array is a view of the received
+        message: treat it as read-only (`.copy()` makes a writable one). More rows are sent over one
+        stream, several requests at a time, and are all mapped by one version.
 
-        Columns that have names, those of a DataFrame or of an Arrow table, are compared with the version's, if it has names:
-        they are put in its order; a missing, renamed or further one is InvalidArgument, with both lists.
+        Columns with names, as in a DataFrame or an Arrow table, are compared with the version's
+        column names, if it has any, and put in the version's order. A missing, renamed or
+        additional column is InvalidArgument, with both lists.
 
         Args:
             reference: "letters", "letters@3" or "letters@prod"; see the class.
@@ -171,7 +183,7 @@ class Client:
     def transform_with_version(self, reference: str, rows: Any, *, expected_digest: str = "",
                                timeout: float | None = None,
                                progress: ProgressArgument = None) -> tuple[Features, mapping_pb.VersionRef]:
-        """Like `transform`, and returns also which version answered."""
+        """Like `transform`, but also returns the version that answered."""
         connection = self._connection
         connection.check_usable()
         source = source_of(rows)
@@ -181,10 +193,12 @@ class Client:
     def transform_with_residuals(self, reference: str, rows: Any, *, expected_digest: str = "",
                                  timeout: float | None = None,
                                  progress: ProgressArgument = None) -> tuple[Features, Features]:
-        """Like `transform`, and returns a bound on ρ(x) = K(x, x) − ‖F(x)‖² for each row: what F2 leaves of K(x, x).
+        """Like `transform`, but also returns for each row a bound on its residual ρ(x) = K(x, x) −
+        ‖F(x)‖², the part of K(x, x) that F2 cannot express.
 
-        For any two rows |K(x, y) − F(x)·F(y)| ≤ √(ρ(x)·ρ(y)), the rounding of the features included. A ρ near K(x, x)
-        says that the row is unlike those that the version was built from. FailedPrecondition of other mappings.
+        For any two rows |K(x, y) − F(x)·F(y)| ≤ √(ρ(x)·ρ(y)), the rounding of the features
+        included. A ρ near K(x, x) says that the row is unlike those that the version was built
+        from. FailedPrecondition for other mappings than F2.
         """
         connection = self._connection
         connection.check_usable()
@@ -197,10 +211,12 @@ class Client:
     def transform_blocks(self, reference: str, rows: Any, *, expected_digest: str = "", timeout: float | None = None,
                          window: int = DEFAULT_WINDOW, rows_per_request: int | None = None,
                          progress: ProgressArgument = None) -> Generator[Features, None, None]:
-        """The features of `rows`, block by block and in order, for more rows than memory holds.
+        """Yields the features of `rows` block by block, in order, for more rows than fit into
+        memory.
 
-        The rows are read while the features are consumed, `window` requests ahead. All are mapped by one version. See
-        `transform`; rows_per_request None aims at messages of 1 MiB.
+        The rows are read while the features are consumed, up to `window` requests ahead. One
+        version maps all rows. With rows_per_request None, messages have about 1 MiB. See
+        `transform` for the rest.
         """
         connection = self._connection
         connection.check_usable()
@@ -223,19 +239,21 @@ class Client:
                  held_out: float | None = None, folds: int = 0, seed: int = 0, confidence: float = 0.95,
                  expected_digest: str = "", timeout: float | None = None,
                  progress: ProgressArgument = None) -> Evaluation:
-        """Trains a learner on labeled rows mapped by one version, tests it on others, and measures margins. Nothing is
-        stored. What the answer holds: proto/phimap/v1/evaluation_service.proto.
+        """Trains a learner on labeled rows mapped by one version, tests it on others, and measures
+        margins. Nothing is stored. The answer is described in
+        proto/phimap/v1/evaluation_service.proto.
 
         Args:
-            reference: see the class; a bare name is the version it is pinned to, or else the newest, which this does not
-                pin.
+            reference: see the class. A bare name means the version that it is pinned to, or else
+                the newest, which this call does not pin.
             rows: see the class.
-            labels: one for each row. Anything: what is no text becomes its `str`, and equal texts are a class.
+            labels: one per row, of any type. Labels that are not texts are converted by `str`, and
+                equal texts are one class.
             learner: as "linear_svm(C=1)", "perceptron(epochs=20)" or "kernel_svm()".
             held_out: share of the rows that is tested; None is 0.3, or none with folds.
-            folds: test every row, in so many folds; 0 is one split.
+            folds: number of cross-validation folds, which together test every row; 0 is one split.
             seed: of the split and the learner. The same rows, labels and arguments give the same answer.
-            confidence: of what is certified for rows to come.
+            confidence: of the margins that are certified for future rows.
             expected_digest: if set, a version of another digest is FailedPrecondition.
             timeout: seconds for the whole call.
             progress: a function that takes `Progress`, or True for a bar on stderr.
@@ -273,8 +291,8 @@ class Client:
             "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")))
 
     def get_version(self, reference: str) -> Version:
-        """One version with its certificate. A bare name is the version it is pinned to, or else the newest, which this
-        does not pin."""
+        """One version with its certificate. A bare name means the version that it is pinned to, or
+        else the newest, which this call does not pin."""
         query = VersionQuery(self._pins, reference)
         while (request := query.request()) is not None:
             try:
@@ -301,15 +319,18 @@ class Client:
         """Points an alias at a version, in one step.
 
         version: a number, or a digest: "sha256:" and at least 7 of its digits.
-        etag: "" always; "*" only if the alias exists; "none" only if it does not; else only if it has that etag. A
-        mismatch is Aborted, with the current one in `metadata["etag"]`.
+
+        etag: "" always; "*" only if the alias exists; "none" only if it does not; any other text
+        only if the alias has that etag. A mismatch is Aborted, with the current etag in
+        `metadata["etag"]`.
         """
         request = alias_request(mapping, alias, version, etag)
         return self._call("SetAlias", request)
 
     def keep(self, reference: str, *, ttl: Ttl | None = None) -> Version:
-        """Lets a version live for ever, or with a ttl longer: for so long after its last use, beginning now. See `build`.
-        FailedPrecondition if it would expire sooner than it does. Returns it without its certificate."""
+        """Lets a version live for ever or, with `ttl`, for that time after its last use, starting
+        now. See `build`. FailedPrecondition if the version would expire sooner than before. Returns
+        the version without its certificate."""
         lifetime = ttl_message(ttl)
         found = self.get_version(reference)
         request = service_pb.KeepVersionRequest(reference=reference_to(found), ttl=lifetime)
@@ -322,7 +343,8 @@ class Client:
     def delete_version(self, mapping: str, version: int, *, give_up_rollback: bool = False) -> None:
         """Deletes one version; its number is never used again.
 
-        FailedPrecondition while an alias points at it, and while one would be rolled back to it unless that is given up.
+        FailedPrecondition while an alias points at the version or, unless `give_up_rollback` is
+        set, while an alias could be rolled back to it.
         """
         self._call("DeleteVersion", service_pb.DeleteVersionRequest(
             mapping=mapping, version=version, give_up_rollback=give_up_rollback))
@@ -334,8 +356,9 @@ class Client:
         self._pins.forget(mapping)
 
     def export_(self, reference: str, file: File, *, timeout: float | None = None) -> mapping_pb.VersionRef:
-        """Writes a version's artifact to a file (a path, or one that is open) and returns which version it is. What came
-        is checked against the version's digest; a file at a path is complete or not there."""
+        """Writes a version's artifact to `file`, a path or an open file, and returns the version.
+        The bytes are checked against the version's digest. A file at a path appears only if it is
+        complete."""
         connection = self._connection
         ref: mapping_pb.VersionRef = self.get_version(reference).ref
         request = service_pb.ExportRequest(reference=reference_to(ref))
@@ -346,7 +369,8 @@ class Client:
         return ref
 
     def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> Version:
-        """Stores an exported artifact, of a file at a path or one that is open, as a new version of `mapping`."""
+        """Stores an exported artifact, read from a path or an open file, as a new version of
+        `mapping`."""
         with _files.read(file) as source, ImportRequests(mapping, source) as requests:
             return self._call("Import", requests, timeout)
 

@@ -25,27 +25,31 @@ from phimap.progress import ProgressArgument
 from phimap.results import Version
 from phimap.v1 import mapping_pb2 as mapping_pb
 
-# Rows of a sample, unless its caller says: the deviation of a normal column is then off by 0.22 % (one sigma).
+# Default number of rows of a sample. The measured standard deviation of a normal column is then off
+# by 0.22 % (one sigma).
 SAMPLE_ROWS = 100_000
-# Fewer if they took more than this, at 8 bytes a number, but no fewer than phimapd keeps of a stream by default.
+# The default sample has fewer rows if it would exceed this size, at 8 bytes per number, but no
+# fewer than phimapd keeps of a stream by default.
 _SAMPLE_BYTES = 256 << 20
 _LEAST_SAMPLE_ROWS = 22_000
-# Samples that are merged at once: a worker holds so many.
+# Number of samples that are merged at once, and the most that a worker holds.
 _MERGED_AT_ONCE = 8
 
 
 def transform(data: Any, reference: str, *, server: str | None = None, channels: int = 1,
               on_workers: bool = False) -> Any:
-    """The features of a dask array, dataframe or bag, as lazy as it is.
+    """Returns the features of a dask array, dataframe or bag, lazily.
 
-    The reference becomes a number and a digest here: one graph is one version, even when an alias moves. Each worker
-    process keeps one client for each server. A task that is repeated gives the same bits.
+    The reference is resolved to a number and a digest here, so one graph uses one version even if
+    an alias moves. Each worker process keeps one client per server. A repeated task gives the same
+    bits.
 
     An array gives an array in the version's serving type; a dataframe gives one with its index and divisions, and the
     columns "f0", "f1" and so on; a bag gives a bag of the rows' features.
 
-    on_workers: the artifact is exported once, here, and the workers map by it without asking the server, with the same
-    bits. It is one node of the graph, so that a worker gets it once. See `phimap.rows_mapper` for what it needs.
+    on_workers: the artifact is exported once, here, and the workers map rows by it without a
+    server, with the same bits. The artifact is one node of the graph, so each worker receives it
+    once. See `phimap.rows_mapper` for what workers need.
     """
     function = rows_mapper(reference, server=server, channels=channels, on_workers=on_workers)
     empty = np.empty((0, function.columns), function.dtype)
@@ -62,13 +66,16 @@ def transform(data: Any, reference: str, *, server: str | None = None, channels:
 
 
 def sample(data: Any, *, rows: int | None = None, seed: int = 0) -> Sample:
-    """A uniform sample without replacement of the rows of `data`, in this process: `rows` and `total_rows`.
+    """Draws a uniform sample of the rows of `data`, without replacement, into this process: `rows`
+    and `total_rows`.
 
-    Each partition is computed once and gives what it has of the sample; a worker holds at most 8 samples. The same seed and
-    the same partitions give the same rows in the same order, whichever task ends first. Needs the memory of the sample here.
+    Each partition is computed once and contributes its part of the sample; a worker holds at most 8
+    samples. The same seed and the same partitions give the same rows in the same order, whichever
+    task ends first. The sample must fit into this process's memory.
 
     Args:
-        rows: how many, all if there are fewer. None: 100,000, but at most 256 MiB of float64 or, if that is less, 22,000.
+        rows: number of rows of the sample; all rows if there are fewer. None is 100,000, or fewer
+            so that they take at most 256 MiB as float64, but at least 22,000.
         seed: 0..2**64-1.
     """
     if rows is not None and rows < 1:
@@ -93,12 +100,14 @@ def build(mapping: str, data: Any, *, spec: str | mapping_pb.MappingSpec, kernel
           progress: ProgressArgument = None) -> Version:
     """Builds a version of `mapping` from a uniform sample of the rows of `data`; see `sample`.
 
-    The server sees the sample and nothing else. Its certificate speaks of the sample: `stream_rows` is the number of rows
-    that were sent, the held-out rows are of these, and so are means, deviations and gamma=scale. As the sample is uniform, so
-    are the landmarks and the held-out rows among all rows. With no more rows than the sample holds, all are sent.
+    The server sees only the sample, and the certificate describes the sample: `stream_rows` is the
+    number of rows that were sent, and the held-out rows, means, deviations and gamma=scale come
+    from these rows. Since the sample is uniform, the landmarks and the held-out rows are uniform
+    among all rows. If the sample can hold all rows, all are sent.
 
-    The same seed, partitions and spec give the same version, byte for byte. The other arguments are those of
-    `Client.build`; sample_rows is `rows` of `sample`, and should be over the mapping's pool_rows by 2,000 held-out rows.
+    The same seed, partitions and spec give the same version, byte for byte. The other arguments are
+    those of `Client.build`; sample_rows is `rows` of `sample`, and should exceed the mapping's
+    pool_rows by 2,000 for the held-out rows.
     """
     _check_sampled(spec, kernel)
     drawn = sample(data, rows=sample_rows, seed=seed)
@@ -128,7 +137,8 @@ def _default_rows(data: Any, kind: str) -> int:
 
 
 def _check_sampled(spec: str | mapping_pb.MappingSpec, kernel: str | None) -> None:
-    """What depends on the order of the rows, or on all of them, cannot be built from a sample."""
+    """Raises ValueError for builds that depend on the order of the rows, or on all rows: they
+    cannot use a sample."""
     text = spec if isinstance(spec, str) else spec.text
     given = re.search(r"\bpolicy\s*=\s*given\b", text) or (
         not isinstance(spec, str) and spec.policy == mapping_pb.MappingSpec.GIVEN)
@@ -141,7 +151,8 @@ def _check_sampled(spec: str | mapping_pb.MappingSpec, kernel: str | None) -> No
 
 
 def _mapped(rows: Any, mapper: RowsMapper) -> Any:
-    """The features of a block, which may have no rows: the server takes none of those."""
+    """Returns the features of a block. A block without rows is not sent, because the server rejects
+    it."""
     if row_count(rows):
         return mapper(rows)
     empty = np.empty((0, mapper.columns), mapper.dtype)

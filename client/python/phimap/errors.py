@@ -28,7 +28,8 @@ class Error(Exception):
         row, column: of the input as it was given, from 0, or None. They count over all the rows of a call, however
             many messages carried them. Without a row, `column` is where in the text of `field` the error is, from 1.
         limit: the limit that was exceeded, or None.
-        reason: UPPER_SNAKE_CASE and stable: what programs switch on; "" if the server named none.
+        reason: a stable identifier in UPPER_SNAKE_CASE for programs to switch on; "" if the server
+            named none.
         metadata: the numbers of the message in machine-readable form, as text.
         retry_after: seconds after which the same call may succeed, or None if waiting does not help.
     """
@@ -57,7 +58,8 @@ class Error(Exception):
         return int(found[1]) if found else None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A worker process hands errors back by pickling, which would call __init__ with the message alone.
+        # A worker process returns errors by pickling, whose default would call __init__ with the
+        # message alone.
         return _revive, (type(self), self.message, self.__dict__)
 
 
@@ -130,7 +132,8 @@ _CLASSES: dict[grpc.StatusCode, type[Error]] = {
 
 
 def from_rpc_error(error: grpc.RpcError, target: str) -> Error:
-    """The exception of a call to `target` that failed. Details that are unknown or malformed are left out."""
+    """Returns the exception for a call to `target` that failed. Ignores details that are unknown or
+    malformed."""
     code = error.code()
     message = error.details() or ""
     trailers = {key: value for key, value in error.trailing_metadata() or ()}
@@ -145,26 +148,29 @@ def from_rpc_error(error: grpc.RpcError, target: str) -> Error:
 
 
 def of_code(number: int, message: str, field: str | None) -> Error:
-    """The exception of a canonical code by its number."""
+    """Returns the exception for the number of a canonical code."""
     code = next((code for code in grpc.StatusCode if code.value[0] == number), grpc.StatusCode.UNKNOWN)
     return _CLASSES.get(code, Error)(message, code=code, field=field)
 
 
 def connection_broke(error: Error) -> bool:
-    """Whether the connection broke or could not be made, as opposed to an answer of the server's handler."""
-    # The second is what gRPC 1.51 says when the transport goes away between two operations of a stream.
+    """Returns True if the connection broke or could not be made, or if the server is
+    unavailable."""
+    # gRPC 1.51 reports "Stream removed" when the transport closes between two operations of a
+    # stream.
     return isinstance(error, Unavailable) or (
         error.code is grpc.StatusCode.UNKNOWN and "Stream removed" in error.message)
 
 
 def was_not_begun(error: Error) -> bool:
-    """Whether the server says that the call left no trace, so that it may be made again whatever it does."""
+    """Returns True if the server reports that it did not begin the call, so that any call may be
+    retried."""
     return isinstance(error, Unavailable) and error.reason in ("SERVER_SHUTTING_DOWN", "REVISION_NOT_REACHED")
 
 
 def moved_by(error: Error, rows: int) -> Error:
-    """Renames the row: the server counts within a request of the stream, which `rows` rows of the input precede; users know
-    the rows of their input and no requests."""
+    """Returns `error` with its row counted in the input, which users know. The server counts rows
+    within a request of the stream; `rows` rows of the input precede that request."""
     metadata = dict(error.metadata)
     message = error.message.replace(f"request {metadata.pop('request', '')}: ", "", 1)
     row, field = error.row, error.field
@@ -181,8 +187,8 @@ def moved_by(error: Error, rows: int) -> Error:
 
 
 def of_stream(error: Error) -> Error:
-    """Renames the row: the server counts within a message (`row`) and adds the row of the stream (`stream_row`), which users
-    know."""
+    """Returns `error` with its row counted in the stream, which users know. The server counts rows
+    within a message (`row`) and adds the row of the stream (`stream_row`)."""
     metadata = dict(error.metadata)
     row = metadata.get("stream_row", "")
     if not row.isdecimal():
@@ -198,11 +204,11 @@ def of_stream(error: Error) -> Error:
 
 
 def _read_details(packed: bytes) -> dict[str, Any]:
-    """Arguments of Error from the trailing metadata; {} when there is nothing to read."""
+    """Returns arguments of Error from the trailing metadata; {} if there is nothing to read."""
     known: dict[str, Any] = {}
     try:
         for detail in details_pb.Status.FromString(packed).details:
-            # Ours are equal on the wire to the canonical messages that the URL names.
+            # Our messages have the same wire format as the canonical messages that the URL names.
             name = detail.type_url.rpartition("/")[2]
             if name == "google.rpc.BadRequest":
                 for violation in details_pb.BadRequest.FromString(detail.value).field_violations[:1]:
@@ -219,7 +225,7 @@ def _read_details(packed: bytes) -> dict[str, Any]:
 
 
 def _number(text: str | None) -> int | float | str | None:
-    """A limit as a number; one that is none ("5m") as the server wrote it."""
+    """Returns a limit as a number, or as the server wrote it if it is not a number ("5m")."""
     if text is None:
         return None
     try:

@@ -1,4 +1,5 @@
-"""A kernel of your own, served to phimapd: functions of two batches of examples become a kernel service.
+"""Serves your own kernels to phimapd: makes a kernel service of functions of two batches of
+examples.
 
     from phimap.kernel_server import KernelServer
 
@@ -10,11 +11,12 @@
 
 With `phimapd --kernel_service=words=127.0.0.1:9000` the kernel is then `service(endpoint=words, kernel=overlap)`.
 
-A batch is what was streamed to Build: a list of str, a list of bytes, a numpy array of float64 rows, or of sparse rows a
-`scipy.sparse.csr_matrix` (where scipy is not installed, the array). A kernel returns K(left_i, right_j) as anything that
-numpy makes an array of as many rows as `left` has examples and as many columns as `right` of, or a sparse matrix, which a
-product of two is; it is a pure function of its arguments, and is called by several threads at a time. A ValueError tells
-the caller that examples are at fault.
+A batch has the examples as they were streamed to Build: a list of str, a list of bytes, a numpy
+array of float64 rows, or for sparse rows a `scipy.sparse.csr_matrix` (without scipy, an array). A
+kernel returns K(left_i, right_j) with one row per example of `left` and one column per example of
+`right`, as anything that numpy can convert to an array, or as a sparse matrix, such as a product of
+two. It must be a pure function of its arguments; several threads call it at the same time. A
+ValueError tells the caller that the examples are at fault.
 """
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ import numpy.typing
 from phimap.v1 import examples_pb2, kernel_service_pb2, kernel_service_pb2_grpc
 
 Numbers = numpy.typing.NDArray[numpy.float64]
-# The last is a scipy.sparse.csr_matrix.
+# Any stands for a scipy.sparse.csr_matrix.
 Batch = Union[Numbers, Sequence[str], Sequence[bytes], Any]
 Kernel = Callable[[Any, Any], Any]
 Diagonal = Callable[[Any], Any]
@@ -43,9 +45,11 @@ _MAX_MESSAGE_BYTES = 64 << 20
 class KernelServer:
     """Serves kernels by name until it is closed.
 
-    `diagonals` gives K(x, x) of each example of a batch where that is cheaper than the kernel on x and x. Of the columns
-    of blocks, which phimapd sends once and names by their digest afterwards, the `remembered` last used sets are kept.
-    `certificate` and `key` (PEM) encrypt. There is no token: who can connect can call.
+    `diagonals` has, by name of a kernel, a function that returns K(x, x) of each example of a
+    batch, useful where this is cheaper than calling the kernel with x and x. phimapd sends the
+    right examples of a block once and then names them by their digest; the `remembered` most
+    recently used batches of them are kept. `certificate` and `key` (PEM) turn on TLS. Calls are not
+    authenticated: every client that can connect can call.
     """
 
     def __init__(self, kernels: Mapping[str, Kernel], listen: str = "127.0.0.1:0", *,
@@ -58,7 +62,7 @@ class KernelServer:
             futures.ThreadPoolExecutor(threads),
             options=[("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
                      ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)])
-        # The plugin writes no types.
+        # The gRPC plugin generates no types.
         add: Any = kernel_service_pb2_grpc.add_KernelServiceServicer_to_server
         add(self._servicer, self._server)
         if certificate is None:
@@ -67,7 +71,7 @@ class KernelServer:
             port = self._server.add_secure_port(listen, grpc.ssl_server_credentials([(key, certificate)]))
         if port == 0:
             raise OSError(f"cannot listen on {listen}")
-        #: Where it listens, with the port that port 0 became.
+        #: The address of the server, with the actual port if `listen` has port 0.
         self.address = listen if listen.startswith("unix:") else f"{listen.rpartition(':')[0]}:{port}"
         self._server.start()
 
@@ -129,7 +133,7 @@ class _Servicer(kernel_service_pb2_grpc.KernelServiceServicer):
 
 
 class _Remembered:
-    """The batches of columns that were sent, by digest; the longest unused go first."""
+    """The right batches that were sent, by digest. The least recently used are evicted first."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -175,7 +179,7 @@ def _batch(examples: examples_pb2.Examples) -> Batch:
 
 
 def _csr(sparse: examples_pb2.SparseRows) -> Any:
-    """Sparse rows as scipy has them; dense where there is no scipy."""
+    """Returns sparse rows as a scipy csr_matrix, or as a dense array if scipy is not installed."""
     offsets = numpy.frombuffer(sparse.row_offsets_le, "<i8")
     columns = numpy.frombuffer(sparse.column_indices_le, "<i4")
     values = numpy.frombuffer(sparse.float64_le, "<f8")
@@ -195,7 +199,7 @@ def _csr(sparse: examples_pb2.SparseRows) -> Any:
 
 
 def _count(batch: Batch) -> int:
-    """Examples of a batch; len() of a sparse matrix is an error."""
+    """Returns the number of examples of a batch. len() of a sparse matrix would raise an error."""
     return int(batch.shape[0]) if hasattr(batch, "shape") else len(batch)
 
 

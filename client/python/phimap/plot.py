@@ -4,9 +4,10 @@
 
     CertificateDisplay.from_version(client.get_version("letters@prod"))
 
-A `from_…` constructor draws at once and returns the display, whose `plot` draws it again elsewhere; `figure_` and `ax_` are
-what was drawn on. Text and axes have the colours of matplotlib's style, and lines have ones that can be seen on white and
-on black: `plt.style.use("dark_background")` is enough for a dark page.
+A `from_…` constructor draws at once and returns the display. `plot` draws the display again on
+other axes; `figure_` and `ax_` are the figure and axes of the last drawing. Text and axes have the
+colours of matplotlib's style. Lines have colours that are visible on white and on black:
+`plt.style.use("dark_background")` is enough for a dark page.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from phimap._sweep import SweepPoint, read_sweep
 
 __all__ = ["CertificateDisplay", "MarginDisplay", "SweepDisplay"]
 
-# Seen on white and on black, and told apart without red and green.
+# Visible on white and on black, and distinguishable without telling red from green.
 _COLOURS = ("#3b8bd0", "#cf7a1e", "#2aa57a", "#b56bb0", "#c9563c", "#8f8f3a")
 _PLAIN, _BOUND, _THIRD = _COLOURS[:3]
 
@@ -35,7 +36,8 @@ def _pyplot() -> Any:
 
 
 def _axes(ax: Any, count: int, width: float) -> Any:
-    """`count` axes side by side: those that are given, a single one divided, or those of a new figure."""
+    """Returns `count` axes side by side: the given ones, a given single one divided, or those of a
+    new figure."""
     if ax is None:
         _, axes = _pyplot().subplots(1, count, figsize=(width * count, 3.6), squeeze=False, layout="constrained")
         return axes[0]
@@ -59,14 +61,15 @@ def _finish(ax: Any, title: str, x: str, y: str) -> None:
 
 
 class CertificateDisplay:
-    """What the landmarks of a version keep of its kernel: the spectrum with the share that is captured, the pivots, and what
-    of new rows is left out. Of F2 and F3.
+    """Shows how much of its kernel the landmarks of a version capture: the spectrum with the
+    captured share, the pivots, and the residuals of held-out rows. For F2 and F3.
 
     Args:
-        eigenvalues: of K on rows of the sample, as shares of their sum, falling.
+        eigenvalues: eigenvalues of K on rows of the sample, as shares of their sum, in descending
+            order.
         captured: the share of that sum that lies in the landmarks' span.
         pivots: what share of its own K(x, x) each landmark had left when it was chosen.
-        tolerance: at and under this share a landmark is dropped.
+        tolerance: a landmark with at most this share left is dropped.
         residuals: shares of K(x, x) of held-out rows outside the landmarks' span, by name.
         name: of the version.
 
@@ -140,13 +143,14 @@ class CertificateDisplay:
 
 
 class MarginDisplay:
-    """How the margins of tested rows are distributed, and which margin is certified.
+    """Shows the distribution of the margins of tested rows, and the certified margins.
 
     Args:
         margins: 101 quantiles, at 0, 0.01 … 1.
-        certified: (share α, margin): at most a share α of the rows that came has a smaller margin under one separator.
-        certified_to_come: the same of rows still to come, with the evaluation's confidence.
-        confidence: of that.
+        certified: (share α, margin): at most a share α of these rows has a smaller margin under one
+            separator.
+        certified_to_come: the same for future rows, with the evaluation's confidence.
+        confidence: of `certified_to_come`.
         space: "kernel" or "features": where the margins are measured.
         name: of the learner and version.
 
@@ -207,10 +211,11 @@ _QUANTITIES = {"error": "error", "accuracy": "accuracy", "microseconds_per_row":
 
 
 class SweepDisplay:
-    """A learner's error, and what a row takes, over the landmarks, with a line for each mapping, policy and kernel.
+    """Shows a learner's error and the time per row over the number of landmarks, with a line for
+    each mapping, policy, kernel and learner.
 
     Args:
-        points: of `phimap.sweep`. Those that differ in their seed alone are averaged.
+        points: points of `phimap.sweep`. Points that differ only in their seed are averaged.
 
     Attributes:
         figure_, ax_: the figure, and an array of its axes.
@@ -234,7 +239,8 @@ class SweepDisplay:
         return cls(points=read_sweep(path)).plot(ax=ax, quantities=quantities)
 
     def plot(self, ax: Any = None, quantities: Sequence[str] = ("error", "microseconds_per_row")) -> SweepDisplay:
-        """One of the axes for each quantity: "error", "accuracy", "microseconds_per_row" or "kernel_error_mean"."""
+        """Draws each quantity on its own axes: "error", "accuracy", "microseconds_per_row" or
+        "kernel_error_mean"."""
         for quantity in quantities:
             if quantity not in _QUANTITIES:
                 raise ValueError(f"quantities: expected of {', '.join(_QUANTITIES)}, got {quantity!r}")
@@ -252,12 +258,12 @@ class SweepDisplay:
         return self
 
     def _series(self) -> dict[str, list[SweepPoint]]:
-        """The points of each line, named by what tells the lines apart."""
+        """Returns the points of each line, by a name that tells the lines apart."""
         found: dict[tuple[Any, ...], list[SweepPoint]] = {}
         for point in self.points:
             found.setdefault((point.mapping, point.policy, point.kernel, point.learner), []).append(point)
         differs = [len(set(column)) > 1 for column in zip(*found)]
-        differs[0] = True  # the mapping is always said
+        differs[0] = True  # always name the mapping
         return {", ".join(str(part) for part, shown in zip(key, differs) if shown and part is not None): points
                 for key, points in found.items()}
 

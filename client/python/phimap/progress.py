@@ -1,4 +1,4 @@
-"""How far a call has come."""
+"""Progress of calls."""
 from __future__ import annotations
 
 import contextlib
@@ -18,10 +18,12 @@ class Progress:
 
     Attributes:
         phase: "sending" or "transforming", and then what a build is doing on the server: "queued", "gram", "factor" …
-        rows: sent to a build, or transformed, so far. It starts again at 0 if rows are sent again.
-        total_rows: of the input, None if it is an iterator.
+        rows: number of rows sent to a build, or transformed, so far. Counts from 0 again if rows
+            are sent again.
+        total_rows: number of rows of the input; None if it is an iterator.
         fraction: of this phase, 0..1; None if it is not known.
-        job: what the server said last about a build; None before, and for a transform.
+        job: the server's latest report on a build; None before the first report, and for a
+            transform.
     """
 
     phase: str
@@ -31,14 +33,15 @@ class Progress:
     job: mapping_pb.BuildJob | None = None
 
 
-# Called from the thread that made the call. An exception of it ends the call.
+# Called on the thread that made the call. An exception that the observer raises ends the call.
 Observer = Callable[[Progress], None]
 # Progress argument of a call: an observer, True for a ProgressBar, None or False for nothing.
 ProgressArgument = Union[Observer, bool, None]
 
 
 class ProgressBar:
-    """Writes progress as one line that is overwritten, or as a line for each phase where that cannot be seen."""
+    """Writes progress to a terminal as one line that is overwritten, and to any other stream as one
+    line per phase."""
 
     WIDTH = 30
 

@@ -16,16 +16,17 @@ __all__ = ["Advice", "Alias", "BuildJob", "Capabilities", "Capability", "Certifi
 
 
 class Result:
-    """A message that cannot be changed. Its fields are attributes: a message in it is a Result, a repeated field a tuple, and
-    a number that was not measured is None. `HasField`, `SerializeToString` and the like are the message's, and `message` is
-    the message itself. `result == other` is whether the content is the same, of a Result or a message. Pickles. Thread-safe.
+    """An immutable message. Its fields are attributes: a nested message is a Result, a repeated
+    field a tuple, and a number that was not measured is None. Methods such as `HasField` and
+    `SerializeToString` are the message's, and `message` is the message itself. `result == other`
+    compares the content with that of a Result or a message. Can be pickled. Thread-safe.
     """
 
     __slots__ = ("message",)
-    # The message's class, and the results by their message's full name.
+    # The message's class, and the classes of results by the full name of their message.
     kind: ClassVar[Any] = None
     _kinds: ClassVar[dict[str, type[Result]]] = {}
-    # Results have content, and no identity.
+    # Results are compared by content and, like messages, are not hashable.
     __hash__ = None  # type: ignore[assignment]
 
     message: Any
@@ -41,7 +42,7 @@ class Result:
                 setattr(cls, value.name, value.number)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "message" or name.startswith("__"):  # one that is being copied has none yet, and copies itself
+        if name == "message" or name.startswith("__"):  # not set yet while it is copied
             raise AttributeError(name)
         field = self.message.DESCRIPTOR.fields_by_name.get(name)
         value = getattr(self.message, name)
@@ -84,7 +85,7 @@ class Result:
 
 
 class Version(Result):
-    """One version of a mapping, with its certificate where one was asked for."""
+    """One version of a mapping, with its certificate if the call returns one."""
 
     __slots__ = ()
     kind = mapping_pb.Version
@@ -98,14 +99,14 @@ class Certificate(Result):
 
 
 class Evaluation(Result):
-    """How well a learner does on a version's features, and by which margin."""
+    """A learner's error on a version's features, and its margins."""
 
     __slots__ = ()
     kind = evaluation_pb.Evaluation
 
 
 class Mapping(Result):
-    """A name and what it holds."""
+    """A mapping: its name, its aliases and how many versions it has."""
 
     __slots__ = ()
     kind = mapping_pb.Mapping
@@ -119,7 +120,7 @@ class Alias(Result):
 
 
 class BuildJob(Result):
-    """A build and where it stands."""
+    """A build and its state."""
 
     __slots__ = ()
     kind = mapping_pb.BuildJob
@@ -147,7 +148,8 @@ class Capability(Result):
 
 
 def result_of(value: Any) -> Any:
-    """The Result of a message of the API. Anything else, times and references to versions among it, is left as it is."""
+    """Returns the Result of a message of the API. Returns anything else unchanged, including times
+    and references to versions."""
     if not isinstance(value, Message) or isinstance(value, mapping_pb.VersionRef):
         return value
     if value.DESCRIPTOR.file.package != "phimap.v1":
@@ -156,7 +158,8 @@ def result_of(value: Any) -> Any:
 
 
 def _is_optional(field: Any) -> bool:
-    """A single value, not a message, of which the message knows whether it is there."""
+    """Returns True if the field is a single value, not a message, and the message knows whether it
+    is set."""
     return field.message_type is None and field.containing_oneof is not None
 
 

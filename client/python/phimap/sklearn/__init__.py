@@ -4,9 +4,10 @@
 
     model = make_pipeline(F2(n_components=500, standardize=True), LinearSVC()).fit(X, y)
 
-`fit` builds a version on the server and `transform` calls it. A fitted estimator holds the version's reference and digest
-and nothing of a connection, so it pickles; whoever loads it needs the server, with the version still there. A version that
-was built without a name is deleted when nobody has used it for a week: `mapping=` gives it a name, and `keep()` keeps it.
+`fit` builds a version on the server and `transform` calls it. A fitted estimator has the version's
+reference and digest but no connection, so it can be pickled; the process that loads it needs the
+server, which must still have the version. A version that was built without a name is deleted after
+a week without use: `mapping=` gives it a name, and `keep()` keeps it.
 """
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ __all__ = ["F1", "F2", "F3", "FourierFeatures", "KernelFeatures", "KernelPCA", "
 
 
 def from_version(reference: str, *, server: str | None = None) -> Mapping:
-    """The estimator that applies a stored version: of the mapping's own class, or KernelFeatures. See F2.from_version."""
+    """Returns the estimator that applies a stored version: of the mapping's own class if it has
+    one, else KernelFeatures. See F2.from_version."""
     version = client_of(server).get_version(reference)
     kind = Mapping.families.get(parsed(version.mapping_text)[0], KernelFeatures)
     return kind.from_version(reference, server=server)

@@ -10,19 +10,19 @@ from phimap.client import Client
 
 
 def client_of(server: str | None) -> Client:
-    """The one that the estimators of this process share for a server. Nobody closes it, so a fitted estimator outlives every
-    `with` block that its user wrote."""
+    """Returns the client that the estimators of this process share for a server. The client is
+    never closed, so a fitted estimator works after any `with` block."""
     target = server_or_default(server)
     return _client_of(os.getpid(), target, access_key(target))
 
 
-# One for each process, since channels do not survive a fork, and joblib may fork; and for what calls are made with, which
-# the environment may say anew: a token or a certificate that was replaced.
+# One client per process, since channels do not survive a fork and joblib may fork. One per
+# `access`, since the environment may change: a token or a TLS certificate may be replaced.
 @functools.lru_cache(maxsize=16)
 def _client_of(process: int, server: str, access: tuple[Any, ...]) -> Client:
     return Client(server)
 
 
 def forget_clients() -> None:
-    """The next call connects anew."""
+    """Forgets all clients: the next call makes a new connection."""
     _client_of.cache_clear()

@@ -17,18 +17,21 @@ _Self = TypeVar("_Self", bound="KernelFeatures")
 
 
 class KernelFeatures(Mapping):
-    """Features of any mapping that the server offers, also of one that came after this package: `Client.capabilities()`
-    lists the mappings and their parameters. Other parameters as of F2.
+    """Features of any mapping that the server offers, even one that is newer than this package.
+    `Client.capabilities()` lists the mappings and their parameters. See F2 for the other
+    parameters.
 
     Args:
         spec: name of the mapping, or its text with parameters: "fourier", "fourier(dimensions=512)".
-        n_components: number of features under scikit-learn's name: the mapping's `dimensions` or, if it has none,
-            its `landmarks`. It takes the place of the one in `spec`.
-        parameters: of the mapping, by the server's names, as dimensions=512; None leaves one to the server's default.
-            Grids search over them, and `set_params` may set those that were not given here. `fit` refuses a name that
-            the mapping has no parameter of.
+        n_components: scikit-learn's name for the number of features: the mapping's `dimensions` or,
+            if it has none, its `landmarks`. Replaces the number in `spec`.
+        parameters: parameters of the mapping, by the server's names, such as dimensions=512; None
+            is the server's default. Grids search over them, and `set_params` may set ones that were
+            not given here. `fit` raises ValueError for a name that is not a parameter of the
+            mapping.
 
-    Landmarks are cut to the rows of X, with a warning, and so are the dimensions of a mapping that has landmarks.
+    The number of landmarks, and the dimensions of a mapping with landmarks, are limited to the
+    number of rows of X, with a warning.
     """
 
     _value_types: ClassVar[tuple[type, ...]] = (*Mapping._value_types, list, tuple, np.ndarray)
@@ -44,11 +47,12 @@ class KernelFeatures(Mapping):
         self._set_own(parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters by name, those of the mapping that were set among them."""
+        """Returns all parameters by name, including those of the mapping that were set."""
         return dict(super().get_params(deep)) | self._own()
 
     def set_params(self: _Self, **params: Any) -> _Self:
-        """Sets parameters by name; a name that no estimator has is one of the mapping's."""
+        """Sets parameters by name; a name that is not a parameter of this class is one of the
+        mapping's."""
         known = self._get_param_names()
         super().set_params(**{name: value for name, value in params.items() if name in known})
         self._set_own({name: value for name, value in params.items() if name not in known})
@@ -61,8 +65,8 @@ class KernelFeatures(Mapping):
             setattr(self, name, value)
 
     def _own(self) -> dict[str, Any]:
-        """The mapping's parameters that were set, None among them. Fitted attributes end with an underscore, as of all
-        estimators of scikit-learn."""
+        """Returns the mapping's parameters that were set, even to None. Fitted attributes are not
+        parameters: they end with an underscore, as in all estimators of scikit-learn."""
         known = self._get_param_names()
         return {name: value for name, value in vars(self).items()
                 if name not in known and not name.startswith("_") and not name.endswith("_")}
@@ -91,7 +95,8 @@ class KernelFeatures(Mapping):
         return values | own
 
     def _parameter_names(self, mapping: str) -> list[str]:
-        """Names of the parameters of a mapping. ValueError if the server has no such mapping."""
+        """Returns the names of the parameters of a mapping. ValueError if the server has no such
+        mapping."""
         offered = {one.name: one for one in client_of(self.server).capabilities().mappings}
         if mapping not in offered:
             raise ValueError(f"spec: the server has no mapping {mapping!r}{_meant(mapping, list(offered))}; it has "

@@ -1,4 +1,5 @@
-"""A kernel that is a Python function: its values are computed here, and the server sees nothing else."""
+"""Kernels that are Python functions: their values are computed here, and the server sees only the
+values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -8,9 +9,10 @@ import numpy as np
 
 from phimap.sklearn._parameters import seed_of
 
-# Rows whose values are computed at once by a transform.
+# Number of rows whose values a transform computes at once.
 _ROWS_AT_ONCE = 4096
-# Rows whose Gram matrix is built from, unless pool_rows says: 512 of them may be held out.
+# Minimum number of rows whose Gram matrix is sent, unless pool_rows is set. Up to 512 of them may
+# be held out.
 _LEAST_POOL = 2048
 _POOL_PER_LANDMARK = 4
 
@@ -18,8 +20,9 @@ Function = Callable[[Any, Any], Any]
 
 
 def pool_of(rows: int, landmarks: int, pool_rows: int | None, seed: Any, first: bool) -> np.ndarray[Any, Any]:
-    """Which of the rows are built from, in their order: a uniform sample, since all would be a matrix of rows × rows. `first`:
-    those in front, for policy="given"."""
+    """Returns the indices of the rows to build from, in ascending order: a uniform sample, since
+    the Gram matrix of all rows could be too large. `first` takes the first rows instead, for
+    policy="given"."""
     size = min(rows, pool_rows or max(_LEAST_POOL, _POOL_PER_LANDMARK * landmarks))
     if size == rows or first:
         return np.arange(size)
@@ -27,13 +30,13 @@ def pool_of(rows: int, landmarks: int, pool_rows: int | None, seed: Any, first: 
 
 
 def taken(rows: Any, places: Any) -> Any:
-    """Some rows, of an array, a sparse matrix or a list."""
+    """Returns some rows of an array, a sparse matrix or a list."""
     return [rows[place] for place in places] if isinstance(rows, list) else rows[places]
 
 
 def values(function: Function, rows: Any, others: Any) -> np.ndarray[Any, Any]:
-    """K(x, z), rows × others, of a function of two matrices of rows (as those of sklearn.metrics.pairwise), or else of two
-    rows (as Nystroem takes it)."""
+    """Returns K(x, z), rows × others. The function takes two matrices of rows, like those of
+    sklearn.metrics.pairwise, or two rows, like those of Nystroem."""
     count, width = _count(rows), _count(others)
     takes_matrices, failure = _tried(function, rows, others)
     if takes_matrices:
@@ -49,7 +52,8 @@ def values(function: Function, rows: Any, others: Any) -> np.ndarray[Any, Any]:
 
 
 def blocks(function: Function, rows: Any, others: Any) -> Any:
-    """Values for rows of a transform: one matrix, or blocks of many rows one after the other."""
+    """Returns the kernel values for a transform: one matrix or, for many rows, an iterator of
+    blocks."""
     if _count(rows) <= _ROWS_AT_ONCE:
         return values(function, rows, others)
     return _blocks(function, rows, others)
@@ -61,8 +65,9 @@ def _blocks(function: Function, rows: Any, others: Any) -> Iterator[np.ndarray[A
 
 
 def _tried(function: Function, rows: Any, others: Any) -> tuple[bool, Exception | None]:
-    """Whether the function takes two matrices rather than two rows: tried on 2 rows and 3, where a function of two rows fails
-    or returns another shape."""
+    """Returns whether the function takes two matrices rather than two rows, and the exception if it
+    raised one. It is tried on matrices of 2 and 3 rows, for which a function of two rows fails or
+    returns another shape."""
     few, more = rows[:2], others[:3]
     try:
         answer = np.asarray(function(few, more))

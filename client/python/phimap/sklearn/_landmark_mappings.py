@@ -9,7 +9,8 @@ from phimap.sklearn._mapping import Mapping
 
 
 class F1(Mapping):
-    """Similarities to landmarks, F1(x) = (K(x, x_1) … K(x, x_d)): for any similarity K. Parameters as of F2."""
+    """Similarities to landmarks, F1(x) = (K(x, x_1) … K(x, x_d)): for any similarity K. See F2 for
+    the parameters."""
 
     _family = "f1"
 
@@ -28,45 +29,56 @@ class F2(Mapping):
     to a rotation, built and applied by a phimapd.
 
     Args:
-        landmarks: how many rows of X span the features, 100 if it is None; cut to the rows of X, with a warning. Landmarks that
-            depend on the others give no feature of their own.
+        landmarks: how many rows of X are landmarks, which span the features; None is 100. Limited
+            to the number of rows of X, with a warning. A landmark that depends on the others gives
+            no feature of its own.
         n_components: the same under scikit-learn's name.
-        kernel: "rbf", "laplacian", "poly", "polynomial", "sigmoid", "linear" or "cosine", with the meaning and the defaults
-            that they have in scikit-learn. Or the server's text, as "rbf(gamma=scale)", "laplacian() + 0.5*cosine()". Of text
-            "normalize(spectrum(n=3))", "jaccard(n=1, unit=word)" and the like: X is then a list of str, or of bytes for
-            kernels with unit=byte. Or a function of two matrices of rows, as those of sklearn.metrics.pairwise, or of two
-            rows: its values are computed here and sent; the landmarks, and what the certificate says, are of a sample of
-            `pool_rows` rows. Or "precomputed": X is the Gram matrix.
-        gamma, degree, coef0: of a kernel that is one of scikit-learn's names; None is what it is there, gamma=1/n_features,
-            degree=3, coef0=1. gamma may be "scale" (1/(n_features · variance)) or "median".
+        kernel: "rbf", "laplacian", "poly", "polynomial", "sigmoid", "linear" or "cosine", with
+            their meaning and defaults in scikit-learn. Or the server's text, such as
+            "rbf(gamma=scale)" or "laplacian() + 0.5*cosine()". For kernels of text, such as
+            "normalize(spectrum(n=3))" or "jaccard(n=1, unit=word)", X is a list of str, or of bytes
+            if unit=byte. Or a function of two matrices of rows, like those of
+            sklearn.metrics.pairwise, or of two rows: its values are computed here and sent, and the
+            landmarks and the certificate come from a sample of `pool_rows` rows. Or "precomputed":
+            X is the Gram matrix.
+        gamma, degree, coef0: parameters of a kernel that has one of scikit-learn's names; None is
+            scikit-learn's default: gamma=1/n_features, degree=3, coef0=1. gamma may be "scale"
+            (1/(n_features · variance)) or "median".
         standardize: shift and scale each column to mean 0 and variance 1, as measured over X.
-        seed: of all random choices, 0 if it is None; the same X, parameters and seed give the same features, bit for bit.
-        random_state: the same under scikit-learn's name: an integer, or a RandomState that one is drawn from.
-        input_dimensions: evaluate the kernel on so many random sums and differences of the columns; None is on the columns.
-        policy: how landmarks are chosen: "uniform" (None), "rpcholesky" by what the rows before leave of K(x, x), or
-            "given", the first `landmarks` rows of X, which are then landmarks and nothing else.
-        pool_rows: rows of the uniform sample that landmarks are drawn from; None is max(20·landmarks, 20,000), and for a
-            kernel that is a function max(4·landmarks, 2,048).
+        seed: seed of all random choices; None is 0. The same X, parameters and seed give the same
+            features, bit for bit.
+        random_state: scikit-learn's name for the seed: an integer, or a RandomState from which one
+            is drawn.
+        input_dimensions: evaluate the kernel on this many random sums and differences of the
+            columns; None evaluates it on the columns.
+        policy: how landmarks are chosen: "uniform" (the default), "rpcholesky" by the residual of
+            K(x, x) that earlier landmarks leave, or "given", the first `landmarks` rows of X, which
+            are then used only as landmarks.
+        pool_rows: number of rows of the uniform sample from which landmarks are drawn; None is
+            max(20·landmarks, 20,000), and for a kernel that is a function max(4·landmarks, 2,048).
         serving_type: "float32" or "float64", of the features; None is float32 unless that would be inaccurate.
-        mapping: its name on the server, to which each `fit` adds a version; None is a fresh name.
-        version: of a mapping that is stored, as "letters@prod": `fit` looks it up and builds nothing. The parameters
-            above then describe it.
-        ttl: how long after its last use the server deletes what `fit` built, in seconds or a timedelta; None is 7 days
-            without `mapping`, and never with it.
+        mapping: name of the mapping on the server, to which each `fit` adds a version; None is a
+            new name.
+        version: a stored version, such as "letters@prod": `fit` looks it up and builds nothing. The
+            parameters above then describe that version.
+        ttl: how long after its last use the server deletes the version that `fit` built, in seconds
+            or a timedelta; None is 7 days without `mapping`, and never with `mapping`.
         server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or the local server.
         timeout: seconds for each `fit` and each `transform`.
         progress: a function that takes phimap.Progress, or True for a bar on stderr.
 
     Attributes:
         reference_, digest_: the version, as "letters@3", and the SHA-256 of its artifact.
-        kernel_, mapping_text_: what was built, with all defaults written out.
-        component_indices_: which rows of X are landmarks, of a kernel that is a function or "precomputed"; components_ are
-            the rows themselves, of a function.
+        kernel_, mapping_text_: the kernel and the mapping that were built, with all defaults
+            written out.
+        component_indices_: which rows of X are landmarks, for a kernel that is a function or
+            "precomputed". components_ are these rows, for a function.
         n_features_in_, feature_names_in_: as of any estimator.
 
-    What `fit` made without `mapping` is deleted when nobody has used it for a while (`ttl`), so a grid search leaves nothing
-    behind; `keep()` keeps the version of the estimator that is called. `delete()`, or the end of the block if the estimator is
-    used as a context manager, deletes it at once.
+    A version that `fit` built without `mapping` is deleted after a time without use (`ttl`), so a
+    grid search leaves nothing behind. `keep()` keeps the version of this estimator. `delete()`
+    deletes it at once, and so does the end of the block if the estimator is used as a context
+    manager.
     """
 
     _family = "f2"
@@ -82,13 +94,15 @@ class F2(Mapping):
 
 
 class F3(Mapping):
-    """F2 followed by a random projection to `dimensions`, folded into one matrix. Other parameters as of F2.
+    """F2 followed by a random projection to `dimensions`, folded into one matrix. See F2 for the
+    other parameters.
 
     Args:
-        landmarks: 200 if it is None.
-        dimensions: of the features, at most `landmarks`, and 100 if it is None; cut with them.
+        landmarks: see F2; None is 200.
+        dimensions: number of features, at most `landmarks`; None is 100. Limited together with the
+            landmarks.
         n_components: the same under scikit-learn's name.
-        projection: "gaussian", which None is, or what else the server offers.
+        projection: "gaussian" (the default), or another one that the server offers.
     """
 
     _family = "f3"
@@ -112,18 +126,22 @@ class F3(Mapping):
 
 
 class KernelPCA(Mapping):
-    """Kernel principal components of landmarks: what scikit-learn's KernelPCA is on the landmarks, built and applied by
-    a phimapd. Other parameters as of F2.
+    """Kernel principal components of landmarks: scikit-learn's KernelPCA on the landmarks, built
+    and applied by a phimapd. See F2 for the other parameters.
 
     Args:
-        landmarks: how many rows of X the axes are found from, 500 if it is None; cut to the rows of X, with a warning.
-        dimensions: components, at most `landmarks`, and 10 if it is None; cut with them. Those without variance are dropped.
+        landmarks: number of rows of X from which the axes are found; None is 500. Limited to the
+            number of rows of X, with a warning.
+        dimensions: number of components, at most `landmarks`; None is 10. Limited together with the
+            landmarks. Components without variance are dropped.
         n_components: the same under scikit-learn's name.
         centred: whether the axes go through the landmarks' mean in φ-space, as scikit-learn's do, or the origin.
-        gram_sparsify, quantise: keep one entry in `gram_sparsify` of the Gram matrix, and of each only a sign; faster and smaller,
-            and off by what the certificate measures.
-        rounding: round weights of unit expansions at this scale; fewer landmarks are left. None is not.
-        input_dimensions: evaluate the kernel on so many random sums and differences of the columns. None is on the columns.
+        gram_sparsify, quantise: keep one in `gram_sparsify` entries of the Gram matrix; keep only a
+            sign of each entry. Faster and smaller, with an error that the certificate measures.
+        rounding: round weights of unit expansions at this scale, which leaves fewer landmarks; None
+            does not round.
+        input_dimensions: evaluate the kernel on this many random sums and differences of the
+            columns. None evaluates it on the columns.
     """
 
     _family = "kpca"

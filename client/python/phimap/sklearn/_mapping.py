@@ -24,11 +24,12 @@ from phimap.sklearn._clients import client_of
 from phimap.sklearn._kernel import is_precomputed, kernel_text
 from phimap.sklearn._parameters import given, parsed, seed_of, word
 
-# Parameters that the text names otherwise: scikit-learn takes what has a `sparsify` for a linear model.
+# Parameters that have another name in the text: scikit-learn takes an estimator with a `sparsify`
+# for a linear model.
 _TEXT_NAMES = {"gram_sparsify": "sparsify"}
 # Parameters of a kernel that has one of scikit-learn's names.
 _KERNEL_PARAMETERS = ("gamma", "degree", "coef0")
-# Seconds after its last use, of what is built without a name.
+# Seconds that a version which is built without a name lives after its last use.
 _DEFAULT_TTL = 7 * 86_400.0
 
 _Self = TypeVar("_Self", bound="Mapping")
@@ -37,19 +38,19 @@ _Self = TypeVar("_Self", bound="Mapping")
 class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The part that the estimators share; F2 describes it."""
 
-    # Names that `fit` saw, if X was a DataFrame; or the names that a version has.
+    # Column names that `fit` saw, if X was a DataFrame, or the column names of a version.
     feature_names_in_: np.ndarray[Any, Any]
-    # The estimators, by the name of their mapping.
+    # The classes of estimators, by the name of their mapping.
     families: ClassVar[dict[str, type[Mapping]]] = {}
 
     # The mapping's name in its text, and its parameters there.
     _family = ""
     _text_parameters: tuple[str, ...] = ("landmarks", "input_dimensions", "policy", "pool_rows", "serving_type")
-    # Parameter for which n_components is another name, and parameters that are None until `fit` and then have this
-    # value.
+    # The parameter for which n_components is another name, and the values that `fit` uses for
+    # parameters that are None.
     _components = "landmarks"
     _defaults: ClassVar[dict[str, Any]] = {"landmarks": 100}
-    # Types that the text has words for.
+    # Types of values that the text can express.
     _value_types: ClassVar[tuple[type, ...]] = (str, int, float, np.number, np.bool_)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -58,14 +59,15 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Mapping.families.setdefault(cls._family, cls)
 
     def _store(self, parameters: dict[str, Any]) -> None:
-        """Sets the parameters of __init__, as they were given: `locals()` of it."""
+        """Sets the parameters of __init__ as they were given: `parameters` is `locals()` of
+        __init__."""
         for name, value in parameters.items():
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
-        """Builds a version from the rows of X, or from the texts that X is a list of if the kernel is one of strings; with
-        the parameter `version`, looks that one up. y is ignored."""
+        """Builds a version from the rows of X, or from a list of strings for a kernel of strings.
+        If the parameter `version` is set, looks that version up instead. Ignores y."""
         X = self._validated(X, reset=True)
         rows, columns = (len(X), 0) if isinstance(X, list) else X.shape
         client = client_of(self.server)
@@ -90,9 +92,11 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
-        """The features of X, in the version's serving type: an array of its own, to write to.
+        """Returns the features of X in the version's serving type, as an array that the caller may
+        write to.
 
-        The columns of a DataFrame must be those that `fit` saw, in their order, as scikit-learn's own estimators want."""
+        The columns of a DataFrame must be those that `fit` saw, in their order, as in
+        scikit-learn's own estimators."""
         named = hasattr(X, "columns")
         check_is_fitted(self)
         X = self._validated(X, reset=False)
@@ -104,31 +108,32 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             X = self._named(X)
         features = client_of(self.server).transform(
             self.reference_, X, expected_digest=self.digest_, timeout=self.timeout, progress=self.progress)
-        # The client's are a read-only view of the message; a scaler with copy=False that follows writes to them.
+        # The client returns a read-only view of the message, but a scaler with copy=False may write
+        # to the features.
         return features if features.flags.writeable else features.copy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
-        """"f2_0", "f2_1" …; input_features is only checked against what `fit` saw."""
+        """Returns "f2_0", "f2_1" …; input_features is only checked against what `fit` saw."""
         count = len(super().get_feature_names_out(input_features))
         return np.asarray([f"{self._mapping_name()}_{i}" for i in range(count)], dtype=object)
 
     def certificate(self) -> Certificate:
-        """Measurements of the version, made when it was built."""
+        """Returns the certificate of the version: measurements that were made when it was built."""
         check_is_fitted(self)
         return self._version().certificate
 
     def keep(self: _Self) -> _Self:
-        """Keeps the version on the server, for ever: without this, one that was built without a name is deleted when it has
-        not been used for its time to live."""
+        """Keeps the version on the server for ever. Otherwise, a version that was built without a
+        name is deleted after its time to live without use."""
         check_is_fitted(self)
         client_of(self.server).keep(reference_to(self._version()))
         self.ttl_ = None
         return self
 
     def delete(self) -> None:
-        """Deletes from the server what `fit` made there, and forgets it: the mapping if its name was a fresh one, else
-        the version that was built last. A version that was only looked up stays. Copies of this estimator, pickled or
-        not, can transform no longer."""
+        """Deletes from the server what `fit` built, and forgets it: the mapping if `fit` made up
+        its name, else the version that was built last. A version that was only looked up is not
+        deleted. Copies of this estimator, pickled or not, can no longer transform."""
         made = getattr(self, "made_", None)
         if made is not None:
             server, mapping, number = made
@@ -138,8 +143,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 else:
                     client_of(server).delete_version(mapping, number)
             except NotFound:
-                pass  # which is what was asked for
-        # Attributes are cleared only now, so that a failed call can be retried.
+                pass  # it is already deleted
+        # Only after the calls, so that a failed delete can be retried.
         for attribute in _FITTED:
             self.__dict__.pop(attribute, None)
 
@@ -165,17 +170,19 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
-        # An estimator that an earlier release pickled lacks parameters that were added later.
+        # A pickle of an earlier release lacks the parameters that were added later.
         for name, parameter in inspect.signature(type(self)).parameters.items():
             if parameter.kind is not parameter.VAR_KEYWORD:
                 self.__dict__.setdefault(name, parameter.default)
 
     @classmethod
     def from_version(cls: type[_Self], reference: str, *, server: str | None = None) -> _Self:
-        """An estimator that is fitted already: with a stored version, as "letters@3", "letters@prod" or "letters".
+        """Returns an estimator that is already fitted, with a stored version such as "letters@3",
+        "letters@prod" or "letters".
 
-        It is the version that the reference means now; an alias that moves later does not change what a model was
-        trained on. `fit` (in a Pipeline, or of a clone) looks the reference up again and builds nothing.
+        The estimator uses the version that the reference means now: an alias that moves later does
+        not change what a model was trained on. `fit` (in a Pipeline, or of a clone) looks the
+        reference up again and builds nothing.
         """
         version = client_of(server).get_version(reference)
         estimator = cls(**cls._parameters_of(version), kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
@@ -188,7 +195,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def _parameters_of(cls, version: Version) -> dict[str, Any]:
-        """Parameters of __init__ that stand in the version's text. ValueError if it is another mapping's."""
+        """Returns the parameters of __init__ from the version's text. ValueError if the text is
+        another mapping's."""
         family, parameters = parsed(version.mapping_text)
         if family != cls._family:
             raise ValueError(f"{reference_to(version)} is {version.mapping_text}, not {cls._family}(…): use "
@@ -210,8 +218,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._use(version)
 
     def _version(self) -> Version:
-        """The one that was fitted. Where its number is gone, or another version's, since it was imported there, it is found by
-        its digest."""
+        """Returns the fitted version. If its number is gone or belongs to another version, as after
+        an import on another server, finds the version by its digest."""
         client = client_of(self.server)
         try:
             version = client.get_version(self.reference_)
@@ -222,7 +230,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return client.get_version(by_digest(self.reference_, self.digest_) or self.reference_)
 
     def _use(self: _Self, version: Version) -> _Self:
-        # Attributes of an earlier fit, with another kernel.
+        # Remove attributes of an earlier fit with another kernel.
         for attribute in ("components_", "component_indices_"):
             self.__dict__.pop(attribute, None)
         self.reference_ = reference_to(version)
@@ -233,7 +241,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _fresh_name(self) -> str:
-        """The mapping's name from the fit before, which built another version of the mapping, or a new name."""
+        """Returns the name that the previous fit made up, so that this fit adds a version to it, or
+        a new name."""
         server, mapping, number = getattr(self, "made_", (None, "", 0))
         if server == server_or_default(self.server) and number is None:
             return str(mapping)
@@ -253,7 +262,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return values
 
     def _text(self, rows: int) -> str:
-        """The mapping in its text form, within what the rows allow."""
+        """Returns the mapping in its text form, limited to what `rows` rows allow."""
         values = self._values()
         for name, limit in self._limits(rows):
             if isinstance(values.get(name), (int, np.integer)) and values[name] > limit:
@@ -269,25 +278,27 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return f"{self._mapping_name()}({words})"
 
     def _pool(self, rows: int, seed: Any) -> np.ndarray[Any, Any]:
-        """Rows whose Gram matrix is sent."""
+        """Returns the indices of the rows whose Gram matrix is sent."""
         values = self._values()
         return _kernel_function.pool_of(rows, min(values.get("landmarks", 1), rows), values.get("pool_rows"), seed,
                                         values.get("policy") == "given")
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
-        """Parameters that the rows bound, each with its bound."""
+        """Returns the parameters that the number of rows limits, each with its limit."""
         return [("landmarks", self._landmark_limit(rows))]
 
     def _landmark_limit(self, rows: int) -> int:
-        """Rows that are given as landmarks are nothing else, and the server wants one more."""
+        """Returns the maximum number of landmarks. Rows given as landmarks are not used for
+        anything else, and the server needs at least one more row."""
         return max(rows - 1, 1) if getattr(self, "policy", None) == "given" else rows
 
     def _least_rows(self) -> int:
-        """Rows that `fit` needs."""
+        """Returns the minimum number of rows that `fit` needs."""
         return 1
 
     def _named(self, X: Any) -> Any:
-        """Validated rows with the names that `fit` saw, for the server to keep and to compare; others as they are."""
+        """Returns validated rows with the column names that `fit` saw, for the server to store and
+        compare. Returns other rows unchanged."""
         names = getattr(self, "feature_names_in_", None)
         if names is None or not isinstance(X, np.ndarray):
             return X
@@ -297,7 +308,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _validated(self, X: Any, reset: bool) -> Any:
         if (texts := strings_of(X)) is not None:
-            # Like scikit-learn's own vectorizers: such an X has no features that were seen.
+            # As in scikit-learn's own vectorizers, a list of strings sets neither n_features_in_
+            # nor feature_names_in_.
             for attribute in ("n_features_in_", "feature_names_in_") if reset else ():
                 self.__dict__.pop(attribute, None)
             return texts
@@ -313,7 +325,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "reference_")
 
-    # The features are of the version's type, whatever the rows are of. A Gram matrix is split along both sides.
+    # The features have the version's type, whatever type the rows have. Cross-validation must split
+    # a Gram matrix along both axes.
     def _more_tags(self) -> dict[str, Any]:
         return {"preserves_dtype": [], "pairwise": is_precomputed(self.kernel)}
 

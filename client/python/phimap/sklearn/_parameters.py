@@ -1,4 +1,4 @@
-"""Parameters of estimators: aliases, seeds, and the words that the server's text forms have for values."""
+"""Parameters of estimators: aliases, seeds, and values as the server's text forms write them."""
 from __future__ import annotations
 
 import numbers
@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-# As "f2(landmarks=500, policy=uniform)".
+# Matches text such as "f2(landmarks=500, policy=uniform)".
 _MAPPING_TEXT = re.compile(r"(\w+)\((.*)\)")
 _PARAMETER = re.compile(r"(\w+)=([^,()]+(?:\([^()]*\))?)")
 
 
 def given(name: str, value: Any, alias: str, other: Any) -> Any:
-    """The value of a parameter that has two names; None if neither is set. ValueError if both are."""
+    """Returns the value of a parameter that has two names; None if neither is set. ValueError if
+    both are."""
     if value is not None and other is not None:
         raise ValueError(f"{name}={value!r} and {alias}={other!r} are the same parameter: set one of them")
     return other if value is None else value
 
 
 def seed_of(seed: Any, random_state: Any) -> Any:
-    """What the server draws with: 0 unless one of the two says otherwise. A RandomState is drawn from."""
+    """Returns the seed for the server: 0 if neither argument is set. Draws a seed from a
+    RandomState."""
     value = given("seed", seed, "random_state", random_state)
     if value is None:
         return 0
@@ -31,7 +33,7 @@ def seed_of(seed: Any, random_state: Any) -> Any:
 
 
 def word(value: Any) -> str:
-    """A value as the text forms have it, exactly."""
+    """Returns a value as the text forms write it, exactly."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return f"[{', '.join(map(word, value))}]"
     if isinstance(value, (bool, np.bool_)):
@@ -42,7 +44,7 @@ def word(value: Any) -> str:
 
 
 def parsed(mapping_text: str) -> tuple[str, dict[str, Any]]:
-    """Family and parameters of the canonical text of a mapping."""
+    """Returns the family and the parameters of the canonical text of a mapping."""
     found = _MAPPING_TEXT.fullmatch(mapping_text)
     if not found:
         return mapping_text, {}
@@ -56,7 +58,7 @@ def is_well_formed(mapping_text: str) -> bool:
 
 
 def _value(text: str) -> Any:
-    """The parameter of a word that `word` could have made."""
+    """Returns the value of a parameter that `word` wrote as `text`."""
     if text in ("false", "true"):
         return text == "true"
     if text.isdecimal():

@@ -10,19 +10,22 @@ from phimap.sklearn._mapping import Mapping
 
 
 class FourierFeatures(Mapping):
-    """Random Fourier features of an rbf kernel or a Laplacian: without landmarks, with inner products that are K(x, y) on average.
-    What RBFSampler is, built and applied by a phimapd. Other parameters as of F2.
+    """Random Fourier features of an rbf or a Laplacian kernel. They need no landmarks, and their
+    inner products are K(x, y) on average. Does what RBFSampler does, but is built and applied by a
+    phimapd. See F2 for the other parameters.
 
     Args:
-        dimensions: of the features, 100 if it is None; even with form="sincos".
+        dimensions: number of features; None is 100. Must be even with form="sincos".
         n_components: the same under scikit-learn's name.
-        form: "sincos": a cosine and a sine of each random frequency; or "phase", RBFSampler's: a cosine of each at a random
-            phase, which errs more. None is "sincos" of an even number of features, and "phase" of an odd one.
-        orthogonal: frequencies that are orthogonal to each other, as many at a time as X has columns; errs less. Of
-            an rbf kernel only.
+        form: "sincos", a cosine and a sine of each random frequency; or "phase", as in RBFSampler:
+            a cosine of each at a random phase, which has a larger error. None is "sincos" for an
+            even number of features, and "phase" for an odd one.
+        orthogonal: draw frequencies that are orthogonal to each other, in groups of as many as X
+            has columns, which reduces the error. Only for an rbf kernel.
         kernel: "rbf", "laplacian", or a text as "rbf(gamma=scale)", "2*laplacian(gamma=0.1)".
-        gamma: of a kernel that is a name alone; None is 1/n_features. RBFSampler's default is 1.
-        pool_rows: rows that pairs are drawn from for gamma="median".
+        gamma: parameter of a kernel that is only a name; None is 1/n_features. RBFSampler's default
+            is 1.
+        pool_rows: number of rows from which pairs are drawn for gamma="median".
     """
 
     _family = "fourier"
@@ -49,14 +52,15 @@ class FourierFeatures(Mapping):
 
 
 class RandomProjection(Mapping):
-    """A Johnson-Lindenstrauss projection of the rows themselves, which keeps inner products on average. What
-    GaussianRandomProjection and SparseRandomProjection are, built and applied by a phimapd. Other parameters as of F2.
+    """A Johnson-Lindenstrauss projection of the rows themselves, which keeps inner products on
+    average. Does what GaussianRandomProjection and SparseRandomProjection do, but is built and
+    applied by a phimapd. See F2 for the other parameters.
 
     Args:
-        dimensions: of the features, 100 if it is None.
+        dimensions: number of features; None is 100.
         n_components: the same under scikit-learn's name.
-        projection: "gaussian", which None is; "sign", fair coins; "sparse", a third of the entries not zero; or
-            "orthonormal" rows, at most as many as X has columns.
+        projection: "gaussian" (the default); "sign", random signs; "sparse", with a third of the
+            entries nonzero; or "orthonormal" rows, at most as many as X has columns.
         kernel: "linear", or a positive multiple of it as "2*linear()".
     """
 
