@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 #include <type_traits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/call_syntax.h"
@@ -175,7 +174,7 @@ std::vector<MappingParameter> BuildParameters() {
 
 std::vector<MappingParameter> MakeParameters() {
   std::vector<MappingParameter> parameters = FeatureParameters();
-  for (MappingParameter& parameter : BuildParameters()) parameters.push_back(std::move(parameter));
+  for (const MappingParameter& parameter : BuildParameters()) parameters.push_back(parameter);
   return parameters;
 }
 
