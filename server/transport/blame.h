@@ -1,4 +1,4 @@
-// Logs which connections were ended because of a client's fault.
+// Counts and logs connections that were ended because of a client's fault.
 #ifndef PHIMAP_SERVER_TRANSPORT_BLAME_H_
 #define PHIMAP_SERVER_TRANSPORT_BLAME_H_
 
@@ -11,13 +11,13 @@
 
 namespace phimap {
 
-// Counts each, and logs one every ten seconds. Not thread-safe.
+// Counts every such connection, and logs at most one every ten seconds. Not thread-safe.
 class Blame {
  public:
   Blame(const ConnectionMetrics& metrics, const Logger& logger)
       : metrics_(metrics), logger_(logger) {}
 
-  // Notes a fault of `peer`. `why` is the message that the client gets.
+  // `why`: the reason that the client was given.
   void Note(const Peer& peer, ClientFault fault, absl::string_view why);
 
  private:

@@ -1,6 +1,6 @@
-// The bytes of a connection, in the clear or by TLS.
+// The bytes of a connection, unencrypted or over TLS.
 //
-// Neither kind ever blocks. Not thread-safe: one thread at a time.
+// No function blocks. Not thread-safe, but different threads may use it one after the other.
 #ifndef PHIMAP_SERVER_TRANSPORT_CHANNEL_H_
 #define PHIMAP_SERVER_TRANSPORT_CHANNEL_H_
 
@@ -17,10 +17,10 @@ namespace phimap {
 class Channel {
  public:
   enum class State {
-    kDone,        // as much as there was
-    kWantsRead,   // later, when the socket is readable
-    kWantsWrite,  // later, when it is writable
-    kClosed,      // by the other end, or by an error
+    kDone,        // done
+    kWantsRead,   // retry when the socket is readable
+    kWantsWrite,  // retry when the socket is writable
+    kClosed,      // closed by the peer or by an error
   };
   struct Result {
     State state;
@@ -31,18 +31,18 @@ class Channel {
 
   int fd() const { return fd_; }
 
-  // A step of the handshake. The handshake may take a millisecond of computing. Fills in its facts
-  // about the peer.
+  // Performs a step of the handshake, which may take a millisecond of CPU time. When the handshake
+  // is done, fills in the fields of `peer` that depend on the client's certificate.
   virtual State Handshake(Peer& peer) = 0;
   virtual bool needs_handshake() const = 0;
   // Reads at most `size` bytes.
   virtual Result Read(char* data, size_t size) = 0;
-  // Sends from the front of `queue` as much as the socket takes, and removes it there.
+  // Sends from the front of `queue` as much as the socket accepts, and removes it from the queue.
   virtual State Write(OutputQueue& queue) = 0;
-  // Bytes that were read from the socket and that Read has not given yet: nothing will be readable
-  // for them.
+  // Whether bytes were read from the socket that Read has not returned yet. The socket does not
+  // become readable for these bytes.
   virtual bool has_buffered() const = 0;
-  // Tells the other end that nothing more comes.
+  // Tells the peer that no more bytes follow.
   virtual void Shutdown() = 0;
 
  protected:
@@ -52,7 +52,7 @@ class Channel {
 
 // Owns `fd`.
 std::unique_ptr<Channel> PlainChannel(int fd);
-// Owns both.
+// Owns `fd` and `ssl`.
 std::unique_ptr<Channel> TlsChannel(int fd, SSL* ssl);
 
 }  // namespace phimap

@@ -16,18 +16,18 @@ namespace {
 
 // Size of one read from the socket.
 constexpr size_t kReadBytes = 64 << 10;
-// Fed to the session between two looks at the clock. With calls that are hardly more than a frame's
-// head, more bytes would be hundreds of calls, a millisecond's work.
+// Maximum input fed to the session between two checks of the clock. If calls are hardly larger than
+// a frame head, more bytes would hold hundreds of calls, a millisecond of work.
 constexpr size_t kFeedBytes = 4 << 10;
 constexpr int kFeedCalls = 32;
-// A connection's share of a turn.
+// Time that a connection may read, or send, in a turn.
 constexpr auto kShare = std::chrono::microseconds(500);
-// Answers and frames of control that wait in the session: then nothing more is read.
+// Nothing more is read while more than this many frames wait in the session to be sent.
 constexpr size_t kMaxQueuedFrames = 4096;
 
 constexpr absl::string_view kTooManyFrames = "too many frames that carry neither call nor data";
 
-// Bytes that a header field counts beside its name and value.
+// Bytes counted for a header field in addition to its name and value.
 constexpr size_t kFieldBytes = 32;
 
 char* ReadBuffer() {
@@ -65,8 +65,8 @@ void Connection::ContinueHandshake() {
   if (handshaking_elsewhere_) return;
   handshaking_elsewhere_ = true;
   Watch(0);
-  // The step uses the channel while the connection keeps away from it; a connection that ends
-  // meanwhile leaves the channel to the step.
+  // While the step uses the channel, the connection does not. A connection that ends meanwhile is
+  // not destroyed before the step is done.
   auto step = [self = self_, channel = channel_.get(), peer = peer_, loop = &loop_]() mutable {
     const Channel::State state = channel->Handshake(peer);
     loop->Post([self = std::move(self), state, peer = std::move(peer)] {
@@ -75,7 +75,7 @@ void Connection::ContinueHandshake() {
   };
   if (owner_.run_handshake(std::move(step))) return;
   handshaking_elsewhere_ = false;
-  End();  // more clients are shaking hands than anyone can serve
+  End();  // too many handshakes are queued
 }
 
 void Connection::HandshakeStepDone(Channel::State state, const Peer& peer) {
@@ -127,12 +127,13 @@ void Connection::OnReady(uint32_t events) {
   if (readable || input_used_ < input_.size() || channel_->has_buffered()) ReadShare();
   if (state_ == State::kEnded) return;
   if ((events & EPOLLOUT) != 0) write_blocked_ = false;
-  // Only at the end of a turn, or when the socket has room again: answers go together.
+  // Sends only at the end of a turn, or when the socket is writable again, so that answers are sent
+  // together.
   if (events == 0 || (events & EPOLLOUT) != 0) Flush();
 }
 
 void Connection::ReadShare() {
-  // One share between two polls, however it comes by it.
+  // At most one share between two polls, whether events or Again lead here.
   if (std::exchange(last_share_, loop_.now()) == loop_.now()) return loop_.Again(*this);
   const auto until = std::chrono::steady_clock::now() + kShare;
   while (true) {
@@ -145,7 +146,7 @@ void Connection::ReadShare() {
     }
     input_.clear();
     input_used_ = 0;
-    // Stops producing answers for a client that does not read them.
+    // Reads no more requests from a client that does not read its answers.
     if (OutputFull() || nghttp2_session_get_outbound_queue_size(session_) > kMaxQueuedFrames) {
       WantFlush();
       return;
@@ -163,7 +164,7 @@ void Connection::ReadShare() {
         return loop_.Again(*this);
       }
     }
-    // The poller reports data that is still readable again.
+    // If more data is readable, epoll reports it at the next poll.
     if (got.bytes < kReadBytes && !channel_->has_buffered()) return;
     if (std::chrono::steady_clock::now() >= until) {
       if (channel_->has_buffered()) loop_.Again(*this);
@@ -179,7 +180,7 @@ std::optional<size_t> Connection::Feed(absl::string_view bytes) {
       session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   in_session_ = false;
   if (used < 0 || end_wanted_) {
-    // nghttp2's answer is in its queue; the socket may take it.
+    // Tries to send nghttp2's final answer, which is in its queue.
     Frame();
     channel_->Write(output_);
     End();
@@ -214,7 +215,7 @@ bool Connection::SendShare() {
     stall_watch_.NoteWritten(static_cast<int64_t>(unsent - output_.size()));
     write_blocked_ = sent == Channel::State::kWantsWrite;
     if (!full || write_blocked_) return true;
-    // Capacity is free again, for answers and for input that was left unread.
+    // The output has space again, for answers and for input that was not read because it was full.
     loop_.Again(*this);
     if (std::chrono::steady_clock::now() >= until) return true;
   }
@@ -239,9 +240,9 @@ void Connection::Flush() {
   stall_watch_.Look();
 }
 
-// A socket that is closed while the client still sends (windows, pings) is reset, and answers that
-// are on their way are lost with it. The client's input is therefore read until it has seen the
-// end.
+// If the server closed the socket while the client still sends (window updates, pings), the system
+// would reset the connection and lose answers in flight. Input is therefore read and dropped until
+// the client closes.
 void Connection::Linger() {
   if (state_ != State::kOpen) return;
   state_ = State::kLingering;
@@ -304,14 +305,14 @@ void Connection::End() {
   stall_watch_.Stop();
   if (added_) loop_.Remove(channel_->fd(), *this);
   loop_.Forget(*this);
-  // Their handlers must not reach for a session that is being taken down.
+  // Removes the streams first, so that handlers cannot use a session that is being destroyed.
   auto streams = std::move(streams_);
   streams_.clear();
   for (auto& [id, stream] : streams) {
     if (stream->handler_ != nullptr) stream->handler_->OnClosed(ResetCode::kCancel);
   }
   if (session_ != nullptr) nghttp2_session_del(std::exchange(session_, nullptr));
-  // A step of the handshake still uses the channel: it tells when it is done.
+  // A running handshake step still uses the channel; HandshakeStepDone then calls `ended`.
   if (!handshaking_elsewhere_) owner_.ended(*this);
 }
 
@@ -338,12 +339,12 @@ int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string
   block_bytes_ += bytes;
   Http2Stream* const stream = Find(stream_id);
   const bool begins = stream != nullptr && !stream->begun_;
-  // A small field of a request that comes after a large one is kept all the same: the answer may
+  // A small field that comes after a dropped large field is still kept, because the answer may
   // depend on it.
   const bool kept = begins && valid;
   if ((kept ? head_.list_bytes() + bytes : block_bytes_) <= owner_.limits.max_header_bytes) {
     if (kept) head_.Add(name, value);
-    // The session stops here, and continues with the next field when it is fed the rest.
+    // On a pause, the session stops here. It continues with the next field when it is fed the rest.
     return kept && head_.size() == 1 && ++fed_calls_ > kFeedCalls ? NGHTTP2_ERR_PAUSE : 0;
   }
   if (!flood_guard_.CountDroppedHeader(bytes, loop_.now())) {
@@ -389,7 +390,7 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
       if (few || owner_.shared(peer_)) return 0;
       return EndFlood(ClientFault::kResets, "too many streams were reset that had no answer yet");
     }
-    // Frames that move answers along, at the pace of the data.
+    // Window updates let answers continue and come at the pace of the data, so they do not count.
     case NGHTTP2_WINDOW_UPDATE:
       return 0;
     default:
@@ -407,10 +408,10 @@ void Connection::EndRequest(Http2Stream& stream) {
 }
 
 int Connection::OnDataChunk(int32_t stream_id, absl::string_view bytes) {
-  // The connection's window is not what bounds memory: each stream's is.
+  // The connection's window is reopened at once, because memory is bounded by the streams' windows.
   nghttp2_session_consume_connection(session_, bytes.size());
   Http2Stream* const stream = Find(stream_id);
-  // Its window stays closed: the client has its answer, and its input is not read.
+  // An answered stream's window stays closed, since its input is no longer read.
   if (stream != nullptr && stream->answered_) return 0;
   if (stream == nullptr || stream->handler_ == nullptr) {
     nghttp2_session_consume_stream(session_, stream_id, bytes.size());
@@ -440,7 +441,7 @@ int Connection::OnFrameSent(const nghttp2_frame& frame) {
   const bool ends = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
   if (!ends || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   Http2Stream* const stream = Find(frame.hd.stream_id);
-  // Otherwise nghttp2 closes it.
+  // If the request has ended, nghttp2 closes the stream.
   if (stream != nullptr && !stream->request_ended_) stream->Linger();
   return 0;
 }
@@ -471,7 +472,7 @@ int Connection::SendBody(const nghttp2_frame& frame, absl::string_view frame_hea
     const std::shared_ptr<StreamHandler> handler = stream->handler_;
     handler->OnSent();
   }
-  // nghttp2 would continue as far as the client's windows reach.
+  // Without the pause, nghttp2 would continue up to the client's flow-control windows.
   return OutputFull() ? NGHTTP2_ERR_PAUSE : 0;
 }
 

@@ -1,10 +1,10 @@
-// One HTTP/2 connection: nghttp2's session between a channel and the streams' handlers.
+// One HTTP/2 connection: an nghttp2 session between a channel and the handlers of streams.
 //
-// Guarantees: the memory that a client can occupy is bounded: headers by max_header_bytes, of one
-// request at a time, bodies by the windows, unread answers by max_output_bytes (then nothing more
-// is read), and frames that need answers by nghttp2's limits. A client that exceeds a limit loses
-// its stream or its connection; the process continues. Not thread-safe: it lives on its loop's
-// thread, except for the handshake, which runs on the pool.
+// Guarantees: the memory that a client can occupy is bounded. Headers are bounded by
+// max_header_bytes, for one request at a time; bodies by the streams' windows; unread answers by
+// max_output_bytes, above which nothing more is read; and frames that need answers by nghttp2's
+// limits. A client that exceeds a limit loses its stream or its connection; the process continues.
+// Not thread-safe: used on the loop's thread only, except for the handshake, which runs on a pool.
 #ifndef PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 #define PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 
@@ -30,7 +30,7 @@
 
 namespace phimap {
 
-// Fault of a client for which its connection is ended.
+// Client's fault for which its connection is ended.
 enum class ClientFault { kResets, kControlFrames, kHeaders, kProtocol };
 
 class Connection final : public Pollable {
@@ -39,32 +39,34 @@ class Connection final : public Pollable {
   struct Owner {
     StreamAcceptor& acceptor;
     const ConnectionLimits& limits;
-    // Runs a step of a handshake on a thread that may take a millisecond; false: not now.
+    // Runs a step of a TLS handshake, about a millisecond of CPU time, on another thread. Returns
+    // false if the step cannot be run because too many are queued.
     std::function<bool(std::function<void()>)> run_handshake;
-    // The connection is at its end: to be destroyed, but not within the call.
+    // Called when the connection has ended. The owner must destroy it, but not within this call.
     std::function<void(Connection&)> ended;
-    // Whether many clients may be behind it: then none is to suffer for the resets of another.
+    // Whether many clients may share the connection, as behind a proxy. Such a connection is not
+    // ended for resets, since that would punish the other clients.
     std::function<bool(const Peer&)> shared = [](const Peer&) { return false; };
     // Called when a connection is ended because of the client's fault.
     std::function<void(const Peer&, ClientFault, absl::string_view why)> blamed =
         [](const Peer&, ClientFault, absl::string_view) {};
   };
 
-  // `owner` outlives the connection.
+  // `owner` must outlive the connection.
   Connection(EventLoop& loop, std::unique_ptr<Channel> channel, Peer peer, const Owner& owner);
   ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Begins with the handshake.
+  // Starts the connection: the TLS handshake, if any, then HTTP/2.
   void Start();
 
-  // Tells the client that the connection takes calls for a moment yet, and that the next should go
-  // elsewhere.
+  // Asks the client to send new calls elsewhere. The connection still accepts calls for
+  // go_away_notice, and then calls FinishGoAway.
   void BeginGoAway();
-  // Takes no call from now on; the connection ends with the last call under way.
+  // Accepts no call from now on. The connection ends with the last call under way.
   void FinishGoAway();
-  // Ends it now, with all its calls.
+  // Ends the connection now, with all its calls.
   void Close();
 
   EventLoop& loop() { return loop_; }
@@ -85,7 +87,7 @@ class Connection final : public Pollable {
     void OnTime() override { connection.BeginGoAway(); }
     Connection& connection;
   };
-  // Ends a connection some time after its GOAWAY.
+  // Calls FinishGoAway some time after BeginGoAway.
   struct GoAwayTimer final : Timer {
     explicit GoAwayTimer(Connection& connection) : connection(connection) {}
     void OnTime() override { connection.FinishGoAway(); }
@@ -95,36 +97,38 @@ class Connection final : public Pollable {
   void ContinueHandshake();
   void HandshakeStepDone(Channel::State state, const Peer& peer);
   void Open();
-  // Reads until there is nothing more, or the connection has had its share of this turn.
+  // Reads until no input is left or the connection has used its share of this turn.
   void ReadShare();
-  // Feeds bytes to the session, as far as some calls reach; returns how many it took, nothing when
-  // the connection has ended.
+  // Feeds `bytes` to the session, up to a limited number of calls. Returns the number of bytes
+  // consumed, or nullopt if the connection has ended.
   std::optional<size_t> Feed(absl::string_view bytes);
-  // Frames the queued output, and sends as much as the socket takes.
+  // Frames the queued output, and sends as much as the socket accepts.
   void Flush();
-  // Sends for a share of the turn, so that a client that takes large answers as fast as they come
-  // does not keep others waiting; false when the connection has ended.
+  // Sends for at most a share of the turn, so that a client that reads large answers quickly does
+  // not delay others. Returns false if the connection must end.
   bool SendShare();
+  // Moves frames from the session to output_ until it is full. Returns false on an error.
   bool Frame();
-  // Data requested while it sends is sent with it.
+  // Schedules Flush at the end of the turn. No-op during Flush, which sends the new data as well.
   void WantFlush() {
     if (!flushing_) loop_.AtEndOfTurn(*this);
   }
   void Watch(uint32_t events);
   bool OutputFull() const { return output_.size() >= owner_.limits.max_output_bytes; }
-  // All is sent and nothing more is taken: waits for the client to see it.
+  // Waits until the client has read the end. Called when everything is sent and no more calls are
+  // accepted.
   void Linger();
   void DropInput();
-  // Whether a stream was answered, if only in part, or lived long.
+  // Whether the answer of `stream` has begun, or the stream is older than kLongLived.
   bool IsAnswered(const Http2Stream& stream) const;
-  // Tells the client why the connection ends; returns the value with which nghttp2's callback ends
-  // it.
+  // Tells the client why the connection ends. Returns the value that makes nghttp2 end the session
+  // when a callback returns it.
   int EndFlood(ClientFault fault, absl::string_view why);
   void End();
 
-  // From nghttp2.
+  // nghttp2's callbacks.
   int OnBeginHeaders(int32_t stream_id);
-  // `valid`: nghttp2 drops others.
+  // `valid`: false if nghttp2 rejects the field and drops it.
   int OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value, bool valid);
   int OnFrame(const nghttp2_frame& frame);
   int OnDataChunk(int32_t stream_id, absl::string_view bytes);
@@ -141,40 +145,44 @@ class Connection final : public Pollable {
   Peer peer_;
   FloodGuard flood_guard_;
   State state_ = State::kHandshake;
+  // A step of the handshake is queued or running on another thread.
   bool handshaking_elsewhere_ = false;
-  // Events registered with epoll.
+  // Whether the socket is registered with epoll, and for which events.
   bool added_ = false;
   uint32_t watched_ = 0;
   nghttp2_session* session_ = nullptr;
   absl::flat_hash_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   OutputQueue output_;
   bool write_blocked_ = false;
-  // The poll of the last share of reading.
+  // Time of the poll after which the connection last used its share of reading.
   absl::Time last_share_ = absl::InfinitePast();
   bool flushing_ = false;
-  // The client has sent a frame: it speaks HTTP/2.
+  // The client has sent a frame, so it speaks HTTP/2.
   bool greeted_ = false;
   bool going_away_ = false;
   bool gone_away_ = false;
-  // True while nghttp2 calls back: the session must not send or be destroyed.
+  // True during calls of nghttp2, which may call back. The session must not send or be destroyed.
   bool in_session_ = false;
-  // End was called meanwhile.
+  // End was called while in_session_ was true.
   bool end_wanted_ = false;
-  // Read but not fed, because the turn's share was over.
+  // Input that was read but not fed to the session, because the share of the turn was used up; and
+  // the number of its bytes that have been fed since.
   std::string input_;
   size_t input_used_ = 0;
-  // Head of the request whose headers are coming: blocks of headers come one after the other.
+  // Head of the request whose headers are arriving. Header blocks never interleave, so one is
+  // enough.
   RequestHead head_;
-  // Calls that began since the session was fed last.
+  // Calls that began within the current Feed.
   int fed_calls_ = 0;
-  // Bytes of the block that is coming, a request's or trailers, with everything that is dropped.
+  // Bytes of the header block that is arriving, including dropped fields. The block is a request's
+  // headers or its trailers.
   size_t block_bytes_ = 0;
-  // Reason of a GOAWAY with an error; nghttp2's own has this one.
+  // Reason for a GOAWAY with an error. The initial value applies to errors that nghttp2 finds.
   ClientFault fault_ = ClientFault::kProtocol;
   AgeTimer age_timer_;
   GoAwayTimer go_away_timer_;
   StallWatch stall_watch_;
-  // Tells a handshake step on another thread that the connection has ended.
+  // Shared with handshake steps on other threads; holds null once the connection is destroyed.
   std::shared_ptr<Connection*> self_;
 };
 

@@ -11,41 +11,44 @@
 namespace phimap {
 
 struct ConnectionLimits {
-  // Streams that a client may have open; one more is reset before it costs anything.
+  // Maximum open streams. A further stream is reset before anything is allocated for it.
   uint32_t max_streams = 1024;
-  // Names and values of a request's headers, with 32 bytes for each.
+  // Maximum size of a request's headers: names and values, plus 32 bytes for each field.
   size_t max_header_bytes = 16 << 10;
-  // Bytes of a body that a client may send before anyone has taken it.
+  // Initial flow-control windows in bytes. A stream's window reopens when its handler consumes the
+  // bytes, the connection's when the bytes arrive.
   uint32_t stream_window = 32 << 10;
   uint32_t connection_window = 8 << 20;
-  // Answers that wait for the socket; more are not even framed.
+  // Maximum bytes of answers that wait for the socket. No more are framed above this limit.
   size_t max_output_bytes = 256 << 10;
-  // A client that sends nothing, or does not end its handshake, is disconnected: it takes a
-  // descriptor.
+  // A client that has not sent its first HTTP/2 frame within this time is disconnected, because its
+  // connection occupies a descriptor.
   absl::Duration handshake_time = absl::Seconds(5);
-  // A client without a call for so long is disconnected too; it connects again by itself when it
-  // has one.
+  // A client without a call for this long is disconnected. It reconnects by itself for its next
+  // call.
   absl::Duration max_idle = absl::Minutes(30);
-  // After which a connection is ended gracefully; clients then connect again, perhaps elsewhere.
+  // Age at which a connection is ended gracefully. Clients then reconnect, perhaps to another
+  // server.
   absl::Duration max_age = absl::InfiniteDuration();
-  // Time for which calls are accepted after the first GOAWAY.
+  // Time for which calls are still accepted after a client was told to go elsewhere.
   absl::Duration go_away_notice = absl::Seconds(2);
-  // Time that a client has to end a request that was answered before its end. A reset that follows
-  // the answer at once makes HAProxy drop the answer.
+  // Time that a client has to end a request that was answered before the request's end. If a reset
+  // followed the answer at once, HAProxy would drop the answer.
   absl::Duration linger = absl::Milliseconds(500);
-  // Frames of a second that carry no call and no data, pings for instance.
+  // Maximum frames per second that carry neither call nor data, such as pings.
   int max_control_frames = 2'000;
-  // Header fields of a second beyond max_header_bytes, counted as those are: a byte may name a
-  // field of 4 KiB repeatedly, and each time its bytes are processed, a nanosecond each.
+  // Maximum bytes per second of header fields beyond max_header_bytes, counted the same way. With
+  // header compression, one byte may refer to a field of 4 KiB again and again; each time, the
+  // field's bytes are processed, at a nanosecond each.
   size_t max_dropped_header_bytes = 1 << 20;
-  // Time for which a client may leave answers unread, on one stream or on all: they take memory
-  // from other clients.
+  // Time for which a client may leave an answer unread, on one stream or on all of them. Unread
+  // answers occupy memory that other requests need.
   absl::Duration max_stall = absl::Minutes(5);
-  // Within each such time it must read so much, or the bytes that waited when the time began: a
-  // client that reads a byte now and then occupies as much memory as one that reads nothing.
+  // In each max_stall a client must read at this rate, or read all bytes that waited at its start.
+  // Otherwise a client could read a byte now and then and keep the memory occupied.
   int64_t min_bytes_per_second = 1024;
 
-  // Bytes that a client with `waiting` bytes to take must take within max_stall; at least one.
+  // Bytes that a client must read within max_stall if `waiting` bytes wait for it; at least one.
   int64_t OwedOf(int64_t waiting) const {
     const auto floor = static_cast<int64_t>(static_cast<double>(min_bytes_per_second) *
                                             absl::ToDoubleSeconds(max_stall));

@@ -1,11 +1,12 @@
-// One thread that waits for sockets, timers and other threads, and calls the objects concerned.
+// A loop on one thread that waits for sockets, timers and tasks of other threads, and calls the
+// objects concerned.
 //
-// A turn of the loop reads until nothing is readable, a quantum of work is staged, or
-// kEventsPerTurn events were handled; then it computes the staged work and lets connections send.
-// Without the cap a few busy connections starve every answer.
+// A turn of the loop reads until nothing is readable, a quantum of work is staged, kEventsPerTurn
+// events were handled or the turn took 1 ms. Then the loop computes the staged work and lets
+// connections send. Without these limits a few busy connections would delay every answer.
 //
-// Thread-safety: Post, Stop and the observers of polls from any thread; everything else on the
-// loop's thread alone.
+// Thread-safety: Post, Stop, OnThisThread, TakeLongestGap, BusyFor and BusyTime may be called from
+// any thread; everything else on the loop's thread only.
 #ifndef PHIMAP_SERVER_TRANSPORT_EVENT_LOOP_H_
 #define PHIMAP_SERVER_TRANSPORT_EVENT_LOOP_H_
 
@@ -24,26 +25,26 @@
 
 namespace phimap {
 
-// Receives the events of a descriptor.
+// Receives the events of a file descriptor.
 class Pollable {
  public:
   virtual ~Pollable() = default;
-  // `events` as epoll_wait has them.
+  // `events`: bits as epoll_wait reports them, or 0 for AtEndOfTurn and Again.
   virtual void OnReady(uint32_t events) = 0;
 
  private:
   friend class EventLoop;
-  // In the loop's lists.
+  // Whether the object is in the loop's lists of the same names.
   bool at_end_ = false;
   bool again_ = false;
 };
 
-// Work that is gathered while there is something to read, and done before the loop waits again.
+// Work that is collected while the loop reads, and run at the end of the turn.
 class StagedWork {
  public:
   virtual ~StagedWork() = default;
   virtual bool empty() const = 0;
-  // Whether a quantum is staged.
+  // Whether a quantum of work is staged, so that the turn should end.
   virtual bool full() const = 0;
   virtual void Run() = 0;
 };
@@ -63,45 +64,45 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void Run();
   void Stop();
 
-  // Runs `task` on the loop's thread soon. After the loop has ended, tasks are dropped: threads
-  // that may post then hold their own pointer to the loop.
+  // Runs `task` on the loop's thread soon. After the loop has ended, tasks are dropped. A thread
+  // that may post after the end must hold its own shared_ptr to the loop.
   void Post(Task task) ABSL_LOCKS_EXCLUDED(mutex_);
   bool OnThisThread() const { return thread_.load() == std::this_thread::get_id(); }
 
-  // `events` of epoll; `pollable` is called until Remove.
+  // Watches `fd` for the epoll `events`, and calls `pollable` for each until Remove.
   void Add(int fd, uint32_t events, Pollable& pollable);
   void Change(int fd, uint32_t events, Pollable& pollable);
   void Remove(int fd, Pollable& pollable);
 
-  // At the end of this turn, before the loop waits; once, however often it is asked for. `pollable`
-  // gets OnReady(0).
+  // Calls `pollable.OnReady(0)` once at the end of this turn, before the loop waits. No-op if that
+  // is scheduled already.
   void AtEndOfTurn(Pollable& pollable);
-  // Schedules `pollable` for the next turn, after others: for objects with more work than their
-  // share.
+  // Calls `pollable.OnReady(0)` once, after the events of the current or next poll. For an object
+  // with more work than its share.
   void Again(Pollable& pollable);
-  // Ends both kinds of calls above for `pollable`.
+  // Cancels all pending calls of `pollable`: AtEndOfTurn, Again and events not handled yet.
   void Forget(Pollable& pollable);
 
-  // Sets the staged work, which is not owned; null removes it.
+  // Sets the staged work, or none if null. `staged` is not owned.
   void SetStagedWork(StagedWork* staged) { staged_ = staged; }
 
   TimerWheel& timers() { return timers_; }
-  // A timer that lives as long as the loop.
+  // Keeps `timer` alive as long as the loop.
   void Keep(std::unique_ptr<Timer> timer) { kept_.push_back(std::move(timer)); }
-  // The time of this turn: it is constant while events are handled.
+  // Time of the last poll; constant while events are handled.
   absl::Time now() const { return now_; }
 
-  // The longest time between two polls since it was last asked.
+  // Returns the longest time between two polls since the last call of this function.
   absl::Duration TakeLongestGap();
-  // Time since the loop last polled, while it is not waiting for events.
+  // Time since the loop last polled; zero while it waits for events.
   absl::Duration BusyFor() const;
-  // The time that the loop was at work, since it began.
+  // Total time that the loop has spent working instead of waiting.
   absl::Duration BusyTime() const {
     return absl::Nanoseconds(busy_time_.load(std::memory_order_relaxed));
   }
 
  private:
-  // Polls and handles; returns how many events there were.
+  // Waits for events at most until `wait_until` and handles them; returns their number.
   int Poll(absl::Time wait_until);
   int TimeoutMs(absl::Time wait_until) const;
   void NotePoll(bool waits);
@@ -113,7 +114,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   const int epoll_;
   const int wakeup_;
   TimerWheel timers_;
-  // Something was handled since idle_since_, in nanoseconds of the steady clock, was set.
+  // Whether events came after idle_since_ was set. idle_since_ is when the loop last ran out of
+  // events, in nanoseconds of the steady clock.
   bool had_events_ = false;
   int64_t idle_since_ = 0;
   SpinPolicy spin_{CpuBudgetOfThisProcess()};
@@ -124,12 +126,12 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   std::atomic<std::thread::id> thread_{};
   std::vector<Pollable*> at_end_;
   std::vector<Pollable*> again_;
-  // The events that are being handled; Remove takes its own out.
+  // The events being handled. Forget sets the pointers to its object to null.
   std::vector<std::pair<Pollable*, uint32_t>> handling_;
 
-  // Nanoseconds; the loop alone adds to it.
+  // Nanoseconds; written by the loop's thread only.
   std::atomic<int64_t> busy_time_{0};
-  // Nanoseconds of the steady clock; 0 while it waits.
+  // Time of the last poll in nanoseconds of the steady clock; 0 while the loop waits.
   std::atomic<int64_t> busy_since_{0};
   std::atomic<int64_t> longest_gap_{0};
 

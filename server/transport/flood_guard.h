@@ -1,4 +1,4 @@
-// Counts what a client makes the server do for nothing.
+// Limits useless work that a client can cause: empty frames, oversized headers and resets.
 #ifndef PHIMAP_SERVER_TRANSPORT_FLOOD_GUARD_H_
 #define PHIMAP_SERVER_TRANSPORT_FLOOD_GUARD_H_
 
@@ -10,28 +10,28 @@
 
 namespace phimap {
 
-// Counts frames and headers in periods of a second, each of which begins with its first frame. Not
-// thread-safe.
+// Frames and header bytes are counted per second; each second begins with the first event after the
+// previous one. Not thread-safe.
 class FloodGuard {
  public:
-  // `limits` outlive it.
+  // `limits` must outlive the guard.
   explicit FloodGuard(const ConnectionLimits& limits) : limits_(limits) {}
 
-  // Counts a frame that carries nothing; false when there are too many.
+  // Counts a frame that carries neither call nor data. Returns false if there are too many.
   bool CountControlFrame(absl::Time now) {
     StartSecond(now);
     return ++control_frames_ <= limits_.max_control_frames;
   }
-  // Counts a header field beyond the limit of its call; false when there are too many bytes.
+  // Counts a header field beyond the limit of its call. Returns false if there are too many bytes.
   bool CountDroppedHeader(size_t bytes, absl::Time now) {
     StartSecond(now);
     dropped_header_bytes_ += bytes;
     return dropped_header_bytes_ <= limits_.max_dropped_header_bytes;
   }
-  // Counts a stream that the client resets; false when it does little else. `answered`: if only in
-  // part, or it lived long.
+  // Counts a stream that the client resets. Returns false if the client does little else.
+  // `answered`: the stream was answered at least in part, or was long-lived.
   bool CountReset(bool answered, absl::Time now) { return answered || resets_.Take(now); }
-  // A stream has ended that was answered.
+  // Notes that an answered stream has ended, which allows the client one more reset.
   void EarnReset() { resets_.Earn(); }
 
  private:

@@ -1,4 +1,4 @@
-// Connections by the address that they come from.
+// Counts and limits the open connections of each client address.
 #ifndef PHIMAP_SERVER_TRANSPORT_HOST_COUNTS_H_
 #define PHIMAP_SERVER_TRANSPORT_HOST_COUNTS_H_
 
@@ -16,11 +16,11 @@ namespace phimap {
 // Thread-safe.
 class HostCounts {
  public:
-  // `proxies`: as CanonicalIpAddress writes them.
+  // `proxies`: addresses in the form of CanonicalIpAddress.
   HostCounts(int max_connections, const std::vector<std::string>& proxies)
       : max_connections_(max_connections), proxies_(proxies.begin(), proxies.end()) {}
 
-  // Counts a connection; false, and it is not counted, when its address has as many as it may.
+  // Counts a connection. Returns false, without counting it, if its address has its maximum.
   bool Take(const Peer& peer) {
     if (IsExempt(peer)) return true;
     MutexLock lock(&mutex_);
@@ -36,7 +36,7 @@ class HostCounts {
     const auto found = counts_.find(peer.host);
     if (--found->second == 0) counts_.erase(found);
   }
-  // Many clients may be behind it: nothing is held against it that one client does.
+  // Whether `peer` is exempt from limits, because many clients may be behind it.
   bool IsExempt(const Peer& peer) const { return peer.unix_socket || proxies_.contains(peer.host); }
 
  private:

@@ -18,7 +18,7 @@ nghttp2_nv ToNv(absl::string_view name, absl::string_view value) {
           NGHTTP2_NV_FLAG_NONE};
 }
 
-// Headers of an answer: its status and type; and its trailers.
+// Maximum number of header fields and of trailer fields in an answer.
 constexpr size_t kMaxHeaders = 16;
 constexpr size_t kMaxTrailers = 8;
 

@@ -1,6 +1,6 @@
-// A stream of a connection.
+// An HTTP/2 stream of a connection.
 //
-// Not thread-safe: it lives on its loop's thread.
+// Not thread-safe: used on the loop's thread only.
 #ifndef PHIMAP_SERVER_TRANSPORT_HTTP2_STREAM_H_
 #define PHIMAP_SERVER_TRANSPORT_HTTP2_STREAM_H_
 
@@ -46,42 +46,43 @@ class Http2Stream final : public Stream {
     std::string value;
   };
 
-  // Resets a stream whose answer is complete and whose client has not ended the request.
+  // Resets a stream whose answer is complete but whose request the client has not ended.
   struct LingerTimer final : Timer {
     explicit LingerTimer(Http2Stream& stream) : stream(stream) {}
     void OnTime() override { stream.Reset(ResetCode::kNoError); }
     Http2Stream& stream;
   };
 
-  // The answer is complete before the request is: for the handler the stream is closed.
+  // Closes the stream for its handler and gives the client time to end its request. Called when the
+  // answer is complete before the request.
   void Linger();
   void Resume();
   size_t UnsentBytes() const;
-  // Moves `length` bytes of what is unsent to `output`.
+  // Moves the next `length` unsent bytes to `output`.
   void MoveBody(size_t length, OutputQueue& output);
   void SubmitTrailers();
-  // Gives the client max_stall from now to read the bytes that it owes.
+  // Gives the client max_stall from now to read the required bytes (ConnectionLimits::OwedOf).
   void AwaitProgress();
 
   Connection& connection_;
   const int32_t id_;
   const absl::Time began_;
   std::shared_ptr<StreamHandler> handler_;
-  // The output, and the number of bytes of its first piece that are sent.
+  // The unsent output, and the number of bytes of its first piece that have been sent.
   std::deque<std::shared_ptr<const OutputBytes>> body_;
   size_t sent_ = 0;
-  // When some of it was sent last, or when there came something to send.
+  // When output was last sent, or when output arrived in the empty body_.
   absl::Time progress_ = absl::InfinitePast();
-  // Bytes that the client has yet to take, and since when.
+  // Bytes that the client still has to read to meet its pace, and when that count began.
   int64_t owed_ = 0;
   absl::Time owes_since_ = absl::InfinitePast();
   std::vector<OwnedHeader> trailers_;
   bool has_trailers_ = false;
   bool headers_sent_ = false;
-  // nghttp2 waits for a resume, because it found nothing to send.
+  // nghttp2 waits for Resume, because there was nothing to send.
   bool deferred_ = false;
   bool request_ended_ = false;
-  // Whether all headers of the request have arrived and the request was handed over.
+  // The request's headers have arrived and the request was passed to the acceptor.
   bool begun_ = false;
   bool answered_ = false;
   LingerTimer linger_timer_{*this};

@@ -19,7 +19,7 @@ std::string IpAddressText(const in_addr& address) {
 std::string IpAddressText(const in6_addr& address) {
   if (IsIpv4(address)) {
     in_addr v4{};
-    // The last four of its sixteen bytes.
+    // The IPv4 address is the last four of the sixteen bytes.
     std::memcpy(&v4, address.s6_addr + 12, sizeof(v4));
     return IpAddressText(v4);
   }

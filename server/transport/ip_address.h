@@ -11,16 +11,16 @@
 
 namespace phimap {
 
-// "10.0.0.7".
+// Returns text such as "10.0.0.7".
 std::string IpAddressText(const in_addr& address);
-// "fe80::1"; an IPv4 address that is mapped into IPv6 (::ffff:10.0.0.7), as a socket that serves
-// both families sees it, is the IPv4 address.
+// Returns text such as "fe80::1". An IPv4-mapped address (::ffff:10.0.0.7), which a dual-stack
+// socket reports for an IPv4 peer, is written as the IPv4 address.
 std::string IpAddressText(const in6_addr& address);
-// Whether it is such a mapped address.
+// Whether `address` is an IPv4-mapped address.
 inline bool IsIpv4(const in6_addr& address) { return IN6_IS_ADDR_V4MAPPED(&address); }
 
-// Canonical form of an address in text. INVALID_ARGUMENT (reason ADDRESS_INVALID) names `flag` for
-// anything else, such as names of hosts, ports and networks.
+// Returns the canonical text of the IP address in `text`. For anything else, such as a host name,
+// a port or a network, returns INVALID_ARGUMENT (reason ADDRESS_INVALID), which names `flag`.
 absl::StatusOr<std::string> CanonicalIpAddress(absl::string_view flag, const std::string& text);
 
 }  // namespace phimap

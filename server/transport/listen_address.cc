@@ -45,7 +45,7 @@ absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
   const bool has_port = colon != absl::string_view::npos && colon > 0;
   const absl::string_view port = has_port ? address.substr(colon + 1) : "";
   uint32_t number = 0;
-  // Digits alone: SimpleAtoi also takes blanks and signs.
+  // Digits only: SimpleAtoi would also accept spaces and signs.
   const bool digits = !port.empty() && std::all_of(port.begin(), port.end(), absl::ascii_isdigit);
   if (digits && absl::SimpleAtoi(port, &number) && number <= kMaxPort) return absl::OkStatus();
   return MakeError(absl::StatusCode::kInvalidArgument, "ADDRESS_INVALID", flag,

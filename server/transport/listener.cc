@@ -20,12 +20,12 @@
 namespace phimap {
 namespace {
 
-// Descriptors that the store, builds, the metrics endpoint (32 connections) and the reading of
-// tokens and TLS certificates may have open at a time.
+// Descriptors reserved for the store, builds, the metrics endpoint (32 connections) and reading
+// tokens and TLS certificates.
 constexpr rlim_t kReserve = 64;
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 constexpr absl::Duration kQuiet = absl::Seconds(10);
-// Connections accepted in one turn, lest others wait for a flood to end.
+// Maximum connections accepted per call of OnReady, so that a flood does not delay other work.
 constexpr int kMaxInARow = 64;
 
 Peer PeerOf(const sockaddr_storage& name) {
@@ -88,7 +88,7 @@ void Listener::OnReady(uint32_t) {
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
-      // EMFILE, ENFILE, ENOMEM …, and errors of the network: they pass.
+      // EMFILE, ENFILE, ENOMEM and network errors are temporary.
       Warn("cannot_accept", std::strerror(errno));
       return Pause();
     }
@@ -102,7 +102,7 @@ void Listener::Accepted(int connection, const Peer& peer) {
     close(connection);
     return;
   }
-  // Before anything is allocated for it, so that endless connecting costs little.
+  // Checked before anything is allocated for the connection, so that a flood costs little.
   if (!options_.hosts.Take(peer)) {
     options_.metrics.refused_by_address->Increment();
     WarnOfAddress(peer);

@@ -1,9 +1,9 @@
-// Accepts connections on one socket and hands them over.
+// Accepts connections on one socket and passes them on.
 //
-// Guarantees: some of the process's descriptors are kept for the store and everything else; a
-// connection beyond that is closed at once, so that the client notices and may try again, as is one
-// of an address that has its maximum; and accepting continues after any error of accept. Not
-// thread-safe: it lives on its loop's thread.
+// Guarantees: some of the process's descriptors are reserved for the store and everything else. A
+// connection beyond that limit, or beyond the maximum of its address, is closed at once, so that
+// the client notices and may retry. Accepting continues after any error of accept. Not thread-safe:
+// used on the loop's thread only.
 #ifndef PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 #define PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 
@@ -24,18 +24,18 @@ namespace phimap {
 
 class Listener final : public Pollable {
  public:
-  // Takes a connection over; its end returns its address to Options::hosts.
+  // Takes ownership of a connection, and must return its peer to Options::hosts when it ends.
   using Take = std::function<void(std::unique_ptr<Channel>, Peer)>;
   struct Options {
-    // Connections get descriptors below this number, which leaves the rest for the process.
+    // Connections must have descriptors below this number. The rest is reserved for the process.
     int max_descriptor;
-    // Counts of all listeners; outlives them.
+    // Counts of connections, shared by all listeners; must outlive them.
     HostCounts& hosts;
     const ConnectionMetrics& metrics;
     const Logger& logger;
   };
 
-  // `tls` may be null; it outlives the listener.
+  // `tls` may be null (no TLS), and must outlive the listener.
   Listener(EventLoop& loop, ListeningSocket socket, TlsContext* tls, const Options& options,
            Take take);
   ~Listener() override;
@@ -49,12 +49,12 @@ class Listener final : public Pollable {
     Listener& listener;
   };
   void Listen();
-  // Stops for a moment: the socket stays readable, and the loop would never rest.
+  // Stops accepting for 100 ms. After an error the socket stays readable, so the loop would spin.
   void Pause();
-  // Takes a connection over, or closes it.
+  // Passes an accepted connection on, or closes it.
   void Accepted(int connection, const Peer& peer);
-  // At most one line each in ten seconds: a flood that uses up the descriptors must not fill the
-  // log.
+  // Each of these logs at most one line in ten seconds, so that a flood of connections does not
+  // fill the log.
   void Warn(const char* event, const char* reason);
   void WarnOfAddress(const Peer& peer);
 
@@ -68,7 +68,7 @@ class Listener final : public Pollable {
   absl::Time quiet_of_addresses_until_ = absl::InfinitePast();
 };
 
-// Highest descriptor for connections: RLIMIT_NOFILE less a reserve for everything else.
+// Value for Listener::Options::max_descriptor: RLIMIT_NOFILE minus a reserve for everything else.
 int MaxConnectionDescriptor();
 
 }  // namespace phimap

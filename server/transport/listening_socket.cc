@@ -36,7 +36,7 @@ absl::Status CannotListenTcp(const std::string& address, const char* why) {
                       "is the port in use, or does the address belong to another machine?");
 }
 
-// Address in the form that bind takes.
+// A socket address, as bind() takes it.
 struct SocketName {
   sockaddr_storage storage{};
   socklen_t length = 0;
@@ -51,14 +51,15 @@ struct SocketName {
   }
 };
 
-// A peer that acknowledges nothing for so long is gone, and its connection with it: what gRPC's own
-// listener says, too.
+// A connection is closed if its peer acknowledges no data for this long. gRPC's own listener uses
+// the same limit.
 constexpr int kMaxUnacknowledgedMs = 20'000;
 
 bool Bind(int fd, const SocketName& name) {
   const int on = 1;
   const int off = 0;
-  // Connections inherit both: an answer must not wait for the acknowledgement of the one before.
+  // Accepted connections inherit both options. Without TCP_NODELAY an answer would wait for the
+  // acknowledgement of the previous one.
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kMaxUnacknowledgedMs,
              sizeof(kMaxUnacknowledgedMs));
@@ -72,7 +73,7 @@ bool Bind(int fd, const SocketName& name) {
   return bind(fd, name.get(), name.length) == 0 && listen(fd, SOMAXCONN) == 0;
 }
 
-// A socket that does not block, bound; or -1 and errno.
+// Returns a non-blocking socket that is bound and listening, or -1 with errno set.
 int BoundSocket(const SocketName& name) {
   const int fd = socket(name.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0 || Bind(fd, name)) return fd;
@@ -96,7 +97,7 @@ absl::StatusOr<std::vector<SocketName>> Resolve(const std::string& address) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   std::vector<SocketName> names;
-  // One socket of [::] serves both families; without IPv6, 0.0.0.0 is used.
+  // One socket on [::] serves both families. On a machine without IPv6, 0.0.0.0 is used.
   const std::vector<std::string> hosts =
       IsWildcard(host) ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector{host};
   for (const std::string& one : hosts) {
@@ -124,8 +125,8 @@ int PortOf(int fd) {
                                           : reinterpret_cast<const sockaddr_in&>(name).sin_port);
 }
 
-// Sockets on one port of all `names` that this machine has, or with `first_alone` of the first;
-// then 0. Or errno, and none.
+// Binds a socket for each of `names` that this machine has, all on the same port; with
+// `first_alone`, only for the first that it has. Returns 0, or an errno value with `fds` empty.
 int BindAll(std::vector<SocketName> names, bool first_alone, std::vector<int>& fds) {
   int missing = EADDRNOTAVAIL;
   for (SocketName& name : names) {
@@ -152,7 +153,7 @@ ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
 
 ListeningSocket::~ListeningSocket() {
   struct stat file {};
-  // Keeps a file that another process put there in the meantime.
+  // A file that another process has put at the path since then is kept.
   if (!path_.empty() && lstat(path_.c_str(), &file) == 0 && file.st_ino == inode_) {
     unlink(path_.c_str());
   }
@@ -162,7 +163,7 @@ ListeningSocket::~ListeningSocket() {
 int ListeningSocket::port() const { return PortOf(fd_); }
 
 absl::StatusOr<std::vector<ListeningSocket>> ListeningSocket::Tcp(const std::string& address) {
-  // A port that is free at one of the addresses may be taken at the next.
+  // A port that is free on one address may be in use on the next.
   constexpr int kMaxAttempts = 16;
   const bool any_port = absl::EndsWith(address, ":0");
   const absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));

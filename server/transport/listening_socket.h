@@ -1,4 +1,4 @@
-// A socket that listens: on an address of the network, or on a path of this machine.
+// A listening socket, on a TCP address or on a Unix-domain path.
 #ifndef PHIMAP_SERVER_TRANSPORT_LISTENING_SOCKET_H_
 #define PHIMAP_SERVER_TRANSPORT_LISTENING_SOCKET_H_
 
@@ -11,31 +11,32 @@
 
 namespace phimap {
 
-// Owns the socket, and the file of a Unix-domain socket: its destruction removes both.
+// Owns the socket and, for a Unix-domain socket, its file. The destructor closes the socket and
+// removes the file.
 class ListeningSocket {
  public:
-  // On "HOST:PORT": on all addresses that HOST resolves to, with one port; on 0.0.0.0 and [::] of
-  // both families. Port 0 picks a free one. FAILED_PRECONDITION (reason ADDRESS_NOT_AVAILABLE) with
-  // the system's reason.
+  // Listens on "HOST:PORT": on all addresses that HOST resolves to, with the same port. The hosts
+  // 0.0.0.0 and [::] both mean all addresses of IPv4 and IPv6. Port 0 picks a free port. Returns
+  // FAILED_PRECONDITION (reason ADDRESS_NOT_AVAILABLE) with the system's reason.
   static absl::StatusOr<std::vector<ListeningSocket>> Tcp(const std::string& address);
-  // Listens on a path that only this user may open (mode 0600). Replaces a socket left by a dead
-  // server. Errors: as above, and those of CheckSocketPath.
+  // Listens on a path, for this user only (mode 0600). Replaces a socket that a dead server left at
+  // the path. Errors: those of Tcp and of CheckSocketPath.
   static absl::StatusOr<ListeningSocket> Unix(const std::string& path);
 
   ListeningSocket(ListeningSocket&& other) noexcept;
   ListeningSocket& operator=(ListeningSocket&&) = delete;
   ~ListeningSocket();
 
-  // Does not block.
+  // The descriptor, in non-blocking mode.
   int fd() const { return fd_; }
-  // Port of TCP.
+  // The TCP port that the socket is bound to.
   int port() const;
 
  private:
   explicit ListeningSocket(int fd) : fd_(fd) {}
 
   int fd_;
-  // Path of a Unix-domain socket, with the number of the file that was made for it.
+  // Path and inode of a Unix-domain socket; an empty path for TCP.
   std::string path_;
   ino_t inode_ = 0;
 };

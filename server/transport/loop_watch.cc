@@ -12,7 +12,7 @@ constexpr int kLooksOfAWindow = 15;
 
 }  // namespace
 
-// Lives in the loop's own tasks; gone with them.
+// Reads a loop's longest gap every second. The loop owns the timer.
 class LoopWatch::GapTimer final : public Timer {
  public:
   GapTimer(EventLoop& loop, prometheus::Gauge* gauge) : loop_(loop), gauge_(gauge) {}

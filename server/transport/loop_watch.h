@@ -1,4 +1,4 @@
-// Whether event loops get round to their sockets.
+// Monitors how long event loops work without polling their sockets.
 #ifndef PHIMAP_SERVER_TRANSPORT_LOOP_WATCH_H_
 #define PHIMAP_SERVER_TRANSPORT_LOOP_WATCH_H_
 
@@ -16,16 +16,16 @@ namespace phimap {
 class LoopWatch {
  public:
   // `longest_gap` shows the longest time between two polls of a loop, in seconds, during the last
-  // 15 to 30 seconds; it outlives the loops.
+  // 15 to 30 seconds. It must outlive the loops.
   explicit LoopWatch(prometheus::Gauge* longest_gap) : longest_gap_(longest_gap) {}
 
-  // Before the loop serves.
+  // Starts to watch `loop`. Call it before the loop serves.
   void Add(EventLoop& loop);
 
-  // Time for which the slowest loop has been at work without a poll; seconds mean that no client is
-  // served.
+  // Longest time for which any loop has worked without polling. If this is seconds, the clients of
+  // that loop are not served.
   absl::Duration BusyFor() const;
-  // Busy time of all loops together, since they began.
+  // Total busy time of all loops since their start.
   absl::Duration BusyTime() const;
   int count() const;
 

@@ -6,13 +6,13 @@
 
 namespace phimap {
 
-// Sent from their place, and destroyed after the last of them has gone to the socket: resources
-// that must be kept until then, such as a share of a memory budget, are members of the derived
-// class.
+// Bytes that are sent without a copy where possible. The object is kept until the last byte has
+// been handed to the socket or copied. A derived class may own resources that must be held until
+// then, such as a share of a memory budget.
 class OutputBytes {
  public:
   virtual ~OutputBytes() = default;
-  // Stays the same.
+  // Returns the same bytes at the same address on every call.
   virtual absl::string_view bytes() const = 0;
 };
 

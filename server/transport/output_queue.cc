@@ -6,7 +6,7 @@
 namespace phimap {
 namespace {
 
-// Size of a piece into which small ones are copied.
+// Maximum size of a piece into which small pieces are copied.
 constexpr size_t kPieceBytes = 16384;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Output of a connection: copied small pieces, and large ones where they lie.
+// Output of a connection. Small pieces are copied into the queue; large pieces are referenced.
 //
 // Not thread-safe.
 #ifndef PHIMAP_SERVER_TRANSPORT_OUTPUT_QUEUE_H_
@@ -18,34 +18,34 @@ namespace phimap {
 
 class OutputQueue {
  public:
-  // Pieces smaller than this are copied: a reference costs more.
+  // Pieces smaller than this are copied, because holding a reference would cost more.
   static constexpr size_t kCopiedBytes = 4096;
 
   void Append(absl::string_view bytes);
-  // `bytes` are part of `owner`'s.
+  // `bytes` must be part of `owner`'s bytes.
   void Append(std::shared_ptr<const OutputBytes> owner, absl::string_view bytes);
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // Fills `pieces` with the front of the queue; returns their number.
+  // Fills `pieces` from the front of the queue; returns the number of pieces filled.
   int Front(absl::Span<iovec> pieces) const;
-  // Removes `bytes` bytes, which were sent.
+  // Removes the first `bytes` bytes, once they are sent.
   void Pop(size_t bytes);
 
  private:
   struct Piece {
     std::shared_ptr<const OutputBytes> owner;
-    // Without an owner.
+    // The bytes if `owner` is null; otherwise `shared` refers to them.
     std::string copy;
     absl::string_view shared;
     absl::string_view bytes() const { return owner == nullptr ? absl::string_view(copy) : shared; }
   };
   std::deque<Piece> pieces_;
-  // Bytes of the first piece that are sent.
+  // Bytes of the first piece that have been sent.
   size_t sent_ = 0;
   size_t size_ = 0;
-  // A string whose room is used again.
+  // A sent string, kept to reuse its allocation.
   std::string spare_;
 };
 

@@ -7,15 +7,15 @@
 namespace phimap {
 
 struct Peer {
-  // "ipv4:127.0.0.1:41234", "ipv6:[::1]:41234" or "unix:"; an IPv4 address is written as such, for
-  // sockets of any family.
+  // "ipv4:127.0.0.1:41234", "ipv6:[::1]:41234" or "unix:". An IPv4 peer of an IPv6 socket is
+  // written as ipv4.
   std::string address;
-  // The address without its port.
+  // The IP address alone, such as "127.0.0.1"; "unix" for a Unix-domain socket.
   std::string host;
   bool unix_socket = false;
-  // A client certificate that an authority of --tls_client_ca has signed.
+  // The client has a TLS certificate signed by an authority of --tls_client_ca.
   bool certificate_verified = false;
-  // The certificate's SHA-256 in hexadecimal; empty without one.
+  // SHA-256 of the client's TLS certificate in hexadecimal; empty if there is none.
   std::string certificate_digest;
 };
 

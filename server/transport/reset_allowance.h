@@ -8,19 +8,20 @@
 
 namespace phimap {
 
-// A client that opens streams to reset them makes the server work for nothing. But clients with
-// short deadlines, and those that cancel, reset streams too: only a stream that was reset before it
-// got any answer and before kLongLived counts. Each other stream that ends earns one more, so that
-// a busy client may give up as many calls as it waits for. Not thread-safe.
+// A client that opens streams only to reset them makes the server work for nothing. But honest
+// clients reset streams too, when they cancel a call or its deadline passes. Therefore only a
+// stream that was reset before any answer, and before it was kLongLived old, uses up the allowance.
+// Each other stream that ends earns one more reset, so that a busy client may cancel as many calls
+// as it completes. The allowance also refills by kPerSecond, up to kBurst. Not thread-safe.
 class ResetAllowance {
  public:
   static constexpr int kBurst = 2'000;
   static constexpr int kPerSecond = 200;
   static constexpr absl::Duration kLongLived = absl::Seconds(1);
 
-  // A stream has ended that was answered, if only in part, or lived long.
+  // Notes the end of a stream that was answered, at least in part, or was long-lived.
   void Earn() { left_ = std::min<double>(left_ + 1, kBurst); }
-  // A stream was reset that was neither; false when there were too many.
+  // Notes the reset of any other stream. Returns false if there were too many.
   bool Take(absl::Time now) {
     const double seconds = absl::ToDoubleSeconds(std::min(now - last_, absl::Hours(1)));
     last_ = now;

@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// Pings and settings whose answers wait to be sent.
+// Maximum answers to pings and settings that wait to be sent.
 constexpr size_t kMaxUnsentAnswers = 1000;
 constexpr size_t kFrameHeadBytes = 9;
 
@@ -20,7 +20,7 @@ absl::string_view View(const uint8_t* data, size_t size) {
 
 }  // namespace
 
-// Callbacks of nghttp2, handed on to the connection.
+// nghttp2's callbacks, forwarded to the connection.
 struct SessionCallbacks {
   static Connection& Of(void* user) { return *static_cast<Connection*>(user); }
 
@@ -56,7 +56,7 @@ struct SessionCallbacks {
                       nghttp2_data_source*, void* user) {
     return Of(user).SendBody(*frame, View(head, kFrameHeadBytes), length);
   }
-  // The largest frames that the client takes: fewer heads for large answers.
+  // Uses the largest frames that the client accepts, so that a large answer has fewer frame heads.
   static ssize_t FrameLength(nghttp2_session*, uint8_t, int32_t, int32_t session_window,
                              int32_t stream_window, uint32_t max_frame, void*) {
     const int32_t window = std::min(session_window, stream_window);
@@ -86,10 +86,11 @@ nghttp2_option* NewOptions() {
   nghttp2_option* options = nullptr;
   PHIMAP_CHECK(nghttp2_option_new(&options) == 0);
   nghttp2_option_set_no_auto_window_update(options, 1);
-  // Ended streams are not kept for a tree of priorities that no client of gRPC uses.
+  // Closed streams would be kept only for stream priorities, which no gRPC client uses.
   nghttp2_option_set_no_closed_streams(options, 1);
   nghttp2_option_set_max_outbound_ack(options, kMaxUnsentAnswers);
-  // The connection counts them itself: nghttp2 does not know which were answered.
+  // The connection limits resets itself (FloodGuard), because nghttp2 does not know which of the
+  // streams were answered.
   nghttp2_option_set_stream_reset_rate_limit(options, std::numeric_limits<uint64_t>::max(), 0);
   return options;
 }
@@ -97,7 +98,7 @@ nghttp2_option* NewOptions() {
 }  // namespace
 
 nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits) {
-  // Both are the same for all sessions, and never freed.
+  // Shared by all sessions, and never freed.
   static const nghttp2_session_callbacks* const callbacks = NewCallbacks();
   static const nghttp2_option* const options = NewOptions();
   nghttp2_session* session = nullptr;
@@ -120,7 +121,7 @@ std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits)
   const ssize_t size = nghttp2_session_mem_send(session, &data);
   PHIMAP_CHECK(size > 0);
   std::string frame(View(data, static_cast<size_t>(size)));
-  // The first setting is the limit of streams: two bytes that name it, and four.
+  // The first setting is the limit of streams: two bytes of identifier, four of value.
   constexpr size_t kValue = kFrameHeadBytes + 2;
   PHIMAP_CHECK(frame.at(3) == NGHTTP2_SETTINGS &&
                frame.at(kValue - 1) == NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);

@@ -1,4 +1,4 @@
-// nghttp2's session of a server, with its callbacks and limits.
+// Creates the nghttp2 session of a server connection, with its callbacks and limits.
 #ifndef PHIMAP_SERVER_TRANSPORT_SESSION_CALLBACKS_H_
 #define PHIMAP_SERVER_TRANSPORT_SESSION_CALLBACKS_H_
 
@@ -11,11 +11,12 @@ namespace phimap {
 class Connection;
 struct ConnectionLimits;
 
-// A session whose events go to `connection`, with its first settings queued. The session accepts
-// any number of streams: nghttp2 would end the connection of a client that knows the limit and
-// exceeds it.
+// Creates a session whose events go to `connection`, with its first SETTINGS frame queued. The
+// session itself accepts any number of streams, because nghttp2 would end the connection of a
+// client that exceeds the limit after acknowledging it.
 nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits);
-// The settings, for the wire, with the limit of streams in them. To be called first, and once.
+// Returns the first SETTINGS frame as sent to the client, with the real limit of streams. Call it
+// once, before any other output is taken from the session.
 std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits);
 
 }  // namespace phimap

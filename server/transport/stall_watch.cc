@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// Time within which a client whose connection ends must close it or take more bytes.
+// Time in which a lingering client must close the connection, or at least read more.
 constexpr absl::Duration kLinger = absl::Seconds(1);
 
 }  // namespace
@@ -38,12 +38,12 @@ int64_t StallWatch::Unacknowledged() const {
 void StallWatch::OnLingerTime() {
   const int64_t left = Unacknowledged();
   if (left == 0 || left == unacknowledged_) return connection_.End();
-  unacknowledged_ = left;  // the client still takes some of it
+  unacknowledged_ = left;  // the client is still reading
   connection_.loop_.timers().Set(idle_timer_, connection_.loop_.now() + kLinger);
 }
 
 void StallWatch::Look() {
-  if (!connection_.greeted_) return;  // the timer is that of the handshake
+  if (!connection_.greeted_) return;  // the timer still limits the handshake
   const bool stalled = connection_.write_blocked_ || IsShut();
   const bool idle = connection_.streams_.empty();
   if (stalled && stalled_) {
@@ -67,7 +67,7 @@ void StallWatch::OnIdleTime() {
   if (connection_.state_ == Connection::State::kLingering) return OnLingerTime();
   if (!connection_.greeted_) return connection_.End();
   if (!stalled_) return connection_.FinishGoAway();
-  // A socket that is full at each look may be one that is read all the time.
+  // A socket that is full at every check may still be read continuously.
   if (Taken() >= taken_goal_) return AwaitProgress();
   connection_.End();
 }
@@ -99,10 +99,10 @@ void StallWatch::EndStalledStreams() {
   bool unsent = false;
   for (auto& [id, stream] : connection_.streams_) {
     if (stream->body_.empty()) continue;
-    // On a stalled connection, only streams that could not continue by themselves are to blame.
+    // On a stalled connection, only a stream whose own window is closed is to blame.
     const bool to_blame = !stalled_ || IsShut(*stream);
     if (stream->progress_ <= before || (stream->owes_since_ <= before && to_blame)) {
-      stream->Reset(ResetCode::kCancel);  // it is closed when this is sent
+      stream->Reset(ResetCode::kCancel);  // the stream closes when the frame is sent
     } else {
       unsent = true;
     }

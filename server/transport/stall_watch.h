@@ -1,4 +1,4 @@
-// Hangs up on clients that say nothing or take nothing.
+// Closes connections of clients that send nothing or do not read their answers.
 #ifndef PHIMAP_SERVER_TRANSPORT_STALL_WATCH_H_
 #define PHIMAP_SERVER_TRANSPORT_STALL_WATCH_H_
 
@@ -11,25 +11,28 @@ namespace phimap {
 class Connection;
 class Http2Stream;
 
-// Watches one connection: its handshake, the time without a call, answers that nobody reads on the
-// connection or on a stream, and the client's closing after the last answer. Not thread-safe: it
-// lives on its loop's thread.
+// Watches one connection: its handshake, its idle time, unread answers on the connection or on a
+// stream, and the close by the client after the last answer. Not thread-safe: used on the loop's
+// thread only.
 class StallWatch {
  public:
-  // `connection` has it as a member.
+  // `connection` owns the StallWatch as a member.
   explicit StallWatch(Connection& connection)
       : connection_(connection), idle_timer_(*this), stream_timer_(*this) {}
 
-  // The client has handshake_time until its first frame, which EndHandshake tells.
+  // Starts the handshake: the client must send its first frame within handshake_time. The
+  // connection then calls EndHandshake.
   void BeginHandshake();
   void EndHandshake() { idle_timer_.Cancel(); }
-  // The socket took so many bytes.
+  // Notes that `bytes` bytes were written to the socket.
   void NoteWritten(int64_t bytes) { written_ += bytes; }
-  // All that can be sent was sent: looks whether the connection is idle, or stalled.
+  // Checks whether the connection is idle or stalled. To be called when everything that can be sent
+  // has been sent.
   void Look();
-  // Some stream has something to send.
+  // Starts to check streams for stalls. To be called when a stream has something to send.
   void WatchStreams();
-  // All is sent and nothing more is taken: gives the client time to see it.
+  // Gives the client time to read the end and to close. To be called when everything has been sent
+  // and no more calls are accepted.
   void BeginLinger();
   void Stop();
 
@@ -48,27 +51,27 @@ class StallWatch {
   void OnIdleTime();
   void OnLingerTime();
   void EndStalledStreams();
-  // Gives the client max_stall from now to read the bytes that are waiting for it.
+  // Gives the client max_stall from now to read the required bytes (ConnectionLimits::OwedOf).
   void AwaitProgress();
-  // Bytes in the socket that the client's system has not acknowledged.
+  // Bytes in the socket's send queue, which the client's system has not acknowledged.
   int64_t Unacknowledged() const;
-  // Bytes that the client's system has acknowledged, counted from an arbitrary start.
+  // Bytes that the client's system has acknowledged, up to a constant.
   int64_t Taken() const { return written_ - Unacknowledged(); }
   int64_t UnsentBytes() const;
-  // Whether the client's flow-control window is closed: for the connection, or for one of the
-  // streams with output. A stream whose own window is open waits for the connection's.
+  // Whether the client's flow-control window is closed: that of the connection while output waits,
+  // or that of one stream. A stream whose own window is open only waits for other streams.
   bool IsShut() const;
   bool IsShut(const Http2Stream& stream) const;
 
   Connection& connection_;
-  // Bytes that the socket took.
+  // Bytes written to the socket.
   int64_t written_ = 0;
-  // Value that Taken must reach before the idle timer's time, while the connection is stalled.
+  // While the connection is stalled, the value that Taken must reach before the idle timer fires.
   int64_t taken_goal_ = 0;
-  // Bytes that the client had not acknowledged when it was last looked at, all being sent.
+  // While lingering, Unacknowledged at the last check.
   int64_t unacknowledged_ = 0;
-  // Purpose for which the idle timer was last set. Stalled: the socket is full, or the client's
-  // window is shut, and something waits.
+  // State of the connection when the idle timer was last set. Stalled: output waits because the
+  // socket is full or the client's window is closed.
   bool stalled_ = false;
   bool idle_ = false;
   IdleTimer idle_timer_;

@@ -1,7 +1,7 @@
-// One request and its answer, between the transport and the handler: bytes and headers, without
-// their meaning.
+// Interfaces between the transport and the handler of a request: headers and bytes of the request
+// and its answer, without their meaning.
 //
-// All of it happens on the thread of the connection's event loop.
+// Everything here happens on the thread of the connection's event loop.
 #ifndef PHIMAP_SERVER_TRANSPORT_STREAM_H_
 #define PHIMAP_SERVER_TRANSPORT_STREAM_H_
 
@@ -24,19 +24,19 @@ struct Header {
   absl::string_view value;
 };
 
-// Head of a request.
+// The headers of a request.
 class RequestHead {
  public:
   void Add(absl::string_view name, absl::string_view value);
 
   size_t size() const { return places_.size(); }
   Header at(size_t i) const;
-  // The first with this name; empty if there is none.
+  // Value of the first header with this name; empty if there is none.
   absl::string_view Find(absl::string_view name) const;
   int Count(absl::string_view name) const;
-  // Size by RFC 9113's count of a header list: names, values and 32 for each.
+  // Size of the header list as RFC 9113 counts it: names and values, plus 32 bytes for each field.
   size_t list_bytes() const { return text_.size() + 32 * places_.size(); }
-  // The client sent more than the limit; the excess is not stored.
+  // The client sent more header bytes than the limit. The excess is not stored.
   bool too_large = false;
 
  private:
@@ -49,7 +49,7 @@ class RequestHead {
   std::vector<Place> places_;
 };
 
-// Reason for which a stream ended, as HTTP/2 numbers it.
+// HTTP/2 error code with which a stream ended.
 enum class ResetCode : uint32_t {
   kNoError = 0,
   kProtocolError = 1,
@@ -65,50 +65,52 @@ class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
 
-  // Bytes of the request's body came. The bytes stay in the client's window until Stream::Consume.
+  // Called when bytes of the request's body have arrived. The bytes count against the client's
+  // window until Stream::Consume.
   virtual void OnData(absl::string_view bytes) = 0;
-  // The client has sent everything.
+  // Called when the client has sent the whole request.
   virtual void OnRequestEnd() = 0;
-  // Everything that Send was given has left for the socket: there is room for more.
+  // Called when all bytes passed to Send have moved to the connection's output: more may be sent.
   virtual void OnSent() = 0;
-  // The last call: the stream has ended, by itself (kNoError), by the client's reset or with its
-  // connection.
+  // Called last, when the stream has ended: normally (kNoError), by a reset or with its connection.
   virtual void OnClosed(ResetCode code) = 0;
 };
 
-// The transport's side.
+// The transport's side of a stream.
 class Stream {
  public:
   virtual ~Stream() = default;
 
   virtual EventLoop& loop() = 0;
   virtual const Peer& peer() const = 0;
-  // Sets the handler from now on; it is kept alive until OnClosed has returned.
+  // Sets the handler. It is kept alive until OnClosed has returned.
   virtual void SetHandler(std::shared_ptr<StreamHandler> handler) = 0;
 
-  // Answers, in this order: headers once, bytes, trailers once. Headers that end the stream need no
-  // trailers.
+  // Send the answer, in this order: headers once, bytes, trailers once. If `end` is true, the
+  // headers are the whole answer.
   virtual void SendHeaders(absl::Span<const Header> headers, bool end) = 0;
   virtual void Send(std::shared_ptr<const OutputBytes> bytes) = 0;
   virtual void SendTrailers(absl::Span<const Header> trailers) = 0;
   // Ends the stream at once. OnClosed follows.
   virtual void Reset(ResetCode code) = 0;
 
-  // Time since which the client has read nothing of the output; InfiniteFuture if there is none.
+  // Start of the time in which the client has read none of the waiting output; InfiniteFuture if no
+  // output waits.
   virtual absl::Time unread_since() const = 0;
 
-  // Lets the client send so many bytes more: REQUIRES that they came by OnData.
+  // Lets the client send `bytes` more bytes. REQUIRES: as many have arrived by OnData and were not
+  // consumed yet.
   virtual void Consume(size_t bytes) = 0;
-  // Sets how many bytes the client may have sent that were not consumed.
+  // Sets the window: the maximum number of bytes sent by the client but not consumed.
   virtual void SetWindow(size_t bytes) = 0;
 };
 
-// Takes streams as their requests begin.
+// Receives each stream when its request begins.
 class StreamAcceptor {
  public:
   virtual ~StreamAcceptor() = default;
-  // Either answers or gives the stream a handler. `ended` means that no body follows. Called on the
-  // thread of any loop.
+  // Must either answer or set the stream's handler. `ended`: no body follows. Called on any loop's
+  // thread.
   virtual void OnRequest(Stream& stream, const RequestHead& head, bool ended) = 0;
 };
 

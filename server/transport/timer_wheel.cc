@@ -5,7 +5,7 @@
 namespace phimap {
 namespace {
 
-// Marks timers that have left their slot for the list of due ones.
+// Value of tick_ for a timer that is in the list of due timers instead of a slot.
 constexpr int64_t kDue = -1;
 
 }  // namespace
@@ -27,7 +27,7 @@ TimerWheel::~TimerWheel() {
 void TimerWheel::Set(Timer& timer, absl::Time at) {
   if (timer.wheel_ != nullptr) Remove(timer);
   if (at == absl::InfiniteFuture()) return;
-  // Rounded up: never before its time.
+  // Rounded up, so that the timer never fires early.
   const int64_t tick = absl::ToInt64Nanoseconds(at - start_) / absl::ToInt64Nanoseconds(kTick) + 1;
   timer.tick_ = std::max(tick, done_ + 1);
   Insert(timer);
@@ -102,7 +102,7 @@ void TimerWheel::Advance(absl::Time now) {
   while (due_ != nullptr) {
     Timer& timer = *due_;
     Remove(timer);
-    timer.OnTime();  // it may be gone now
+    timer.OnTime();  // may have destroyed the timer
   }
 }
 

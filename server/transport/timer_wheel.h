@@ -1,10 +1,10 @@
 // Timers of one event loop: cheap to set and to cancel, since nearly every call sets a deadline
 // that never passes.
 //
-// A wheel of slots, each for the timers of one tick; a timer further away than one round stays in
-// its slot until its round comes. Setting and cancelling take constant time and allocate nothing.
+// A wheel has one slot per tick. A timer more than one round away stays in its slot until its
+// round comes. Setting and cancelling take constant time and do not allocate.
 //
-// Accuracy: a timer fires within one tick after its time, never before. Not thread-safe.
+// Accuracy: a timer fires up to one tick after its time, never before. Not thread-safe.
 #ifndef PHIMAP_SERVER_TRANSPORT_TIMER_WHEEL_H_
 #define PHIMAP_SERVER_TRANSPORT_TIMER_WHEEL_H_
 
@@ -17,7 +17,7 @@ namespace phimap {
 
 class TimerWheel;
 
-// Derive from it, or make it a member. Cancels itself on destruction.
+// Base class of timers. The destructor cancels the timer.
 class Timer {
  public:
   Timer() = default;
@@ -25,7 +25,8 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Called once on the loop's thread at the time that was set; may set it again, or destroy it.
+  // Called once, on the loop's thread, at the time that was set. May set the timer again, or
+  // destroy it.
   virtual void OnTime() = 0;
 
   bool is_set() const { return wheel_ != nullptr; }
@@ -50,10 +51,9 @@ class TimerWheel {
 
   // Sets `timer`, or moves it if it is set already. InfiniteFuture cancels it.
   void Set(Timer& timer, absl::Time at);
-  // Calls the timers that are due.
+  // Calls OnTime of each timer whose time has come.
   void Advance(absl::Time now);
-  // Returns the time at which Advance next has work, or an earlier time; InfiniteFuture if there
-  // are no timers.
+  // A lower bound of the time of the next timer; InfiniteFuture without timers.
   absl::Time Next() const;
 
  private:
@@ -68,13 +68,13 @@ class TimerWheel {
   int NextSlot(int from) const;
 
   const absl::Time start_;
-  // All ticks up to it are done.
+  // All ticks up to and including this one have been processed.
   int64_t done_ = 0;
   int64_t count_ = 0;
   std::array<Timer*, kSlots> slots_ = {};
-  // The slots that hold timers.
+  // Bitmap of the slots that hold timers.
   std::array<uint64_t, kWords> used_ = {};
-  // Timers that are due and not called yet.
+  // Timers whose time has come but whose OnTime has not been called yet.
   Timer* due_ = nullptr;
 };
 

@@ -17,8 +17,8 @@ namespace {
 // A TLS record holds at most 16 KiB.
 constexpr size_t kRecordBytes = 16384;
 
-// OpenSSL writes to a socket whose other end is gone in a way that ends the process, unless the
-// thread that writes blocks the signal.
+// Blocks SIGPIPE on this thread. Otherwise the process would end when OpenSSL writes to a socket
+// that the peer has closed.
 void BlockBrokenPipes() {
   static thread_local const bool blocked = [] {
     sigset_t broken_pipes;
@@ -45,7 +45,7 @@ class Tls final : public Channel {
     ERR_clear_error();
     const int done = SSL_accept(ssl_);
     if (done != 1) return StateOf(done);
-    // Without a protocol agreed on the other end does not speak HTTP/2.
+    // A peer that did not negotiate "h2" by ALPN does not speak HTTP/2.
     const unsigned char* protocol = nullptr;
     unsigned size = 0;
     SSL_get0_alpn_selected(ssl_, &protocol, &size);
@@ -71,7 +71,8 @@ class Tls final : public Channel {
     return {StateOf(done)};
   }
 
-  // A failed write must be repeated with equal bytes, so they are copied out of the queue.
+  // OpenSSL requires that a failed write is retried with the same bytes, so they are copied out of
+  // the queue.
   State Write(OutputQueue& queue) override {
     BlockBrokenPipes();
     while (true) {

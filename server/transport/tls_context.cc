@@ -72,7 +72,7 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsContext::Load() const {
     }
     SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(files_.client_ca.c_str()));
     SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-    // A session that is resumed would skip authorities that have changed meanwhile.
+    // A resumed session would not be checked against authorities that have changed meanwhile.
     SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(raw, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(raw, 0);
@@ -87,7 +87,7 @@ SSL* TlsContext::NewSession() const {
     MutexLock lock(&mutex_);
     context = context_;
   }
-  SSL* const session = SSL_new(context.get());  // it holds the context by itself
+  SSL* const session = SSL_new(context.get());  // holds its own reference to the context
   PHIMAP_CHECK(session != nullptr);
   return session;
 }

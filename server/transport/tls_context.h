@@ -1,8 +1,8 @@
-// TLS of the server: its TLS certificate and key, the clients that may connect, and HTTP/2 as the
-// protocol.
+// TLS configuration of the server: its TLS certificate and key, the authorities of client
+// certificates, and HTTP/2 as the protocol.
 //
-// The files are read again on Reload; connections that are open stay as they are. Files that cannot
-// be used change nothing.
+// Reload reads the files again. Open connections are not affected. If the files are unusable,
+// Reload returns an error and the previous configuration stays.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_TRANSPORT_TLS_CONTEXT_H_
 #define PHIMAP_SERVER_TRANSPORT_TLS_CONTEXT_H_
@@ -26,10 +26,10 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // New connections use the files' present contents.
+  // Reads the files again, for new connections. Errors: as in Open.
   absl::Status Reload();
 
-  // A session of the server, for TlsChannel. TLS 1.2 and later; ALPN "h2".
+  // Creates a server session for TlsChannel, which takes ownership. TLS 1.2 or later; ALPN "h2".
   SSL* NewSession() const;
 
  private:

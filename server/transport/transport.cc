@@ -14,7 +14,8 @@
 namespace phimap {
 namespace {
 
-// A handshake is a millisecond or two of arithmetic; a flood of them must not take all cores.
+// A TLS handshake takes a millisecond or two of CPU time. A flood of handshakes must not occupy all
+// cores.
 constexpr int kHandshakeThreads = 1;
 constexpr int kMaxQueuedHandshakes = 1024;
 
@@ -54,7 +55,7 @@ class Transport::IoThread {
   EventLoop& loop() { return *loop_; }
   std::vector<std::unique_ptr<Listener>>& listeners() { return listeners_; }
 
-  // On the loop's thread, as all that follows.
+  // Must be called on the loop's thread, like all functions below.
   void Take(std::unique_ptr<Channel> channel, Peer peer) {
     auto connection =
         std::make_unique<Connection>(*loop_, std::move(channel), std::move(peer), owner_);
@@ -66,7 +67,7 @@ class Transport::IoThread {
 
   template <typename Act>
   void ForEach(Act act) {
-    // Actions may end connections, which are then destroyed later.
+    // `act` may end a connection; ended connections are destroyed later, not within this loop.
     for (auto& [raw, connection] : connections_) {
       if (!raw->ended()) act(*raw);
     }
@@ -74,7 +75,7 @@ class Transport::IoThread {
 
   bool empty() const { return connections_.empty(); }
 
-  // Calls `done` when no connection is left, once.
+  // Calls `done` once, when no connection is left.
   void WhenEmpty(std::function<void()> done) {
     if (connections_.empty()) return done();
     when_empty_ = std::move(done);
@@ -122,7 +123,7 @@ struct Transport::Parts {
   std::unique_ptr<TaskPool> handshakes =
       std::make_unique<TaskPool>("handshakes", kHandshakeThreads, kMaxQueuedHandshakes);
   std::vector<std::unique_ptr<IoThread>> threads;
-  // Used by the first loop's thread, which accepts for all.
+  // Used on the first loop's thread only, which accepts the connections of all loops.
   size_t next_thread = 0;
 };
 
@@ -159,7 +160,7 @@ void Transport::Listen(std::vector<Endpoint> endpoints) {
   const auto spread = [parts = parts_.get()](std::unique_ptr<Channel> channel, Peer peer) {
     IoThread& thread = *parts->threads[parts->next_thread++ % parts->threads.size()];
     if (thread.loop().OnThisThread()) return thread.Take(std::move(channel), std::move(peer));
-    // A task must be copyable, which a channel is not.
+    // A task must be copyable, but a unique_ptr is not.
     auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
     thread.loop().Post(
         [&thread, shared, peer = std::move(peer)] { thread.Take(std::move(*shared), peer); });
@@ -215,7 +216,7 @@ bool Transport::AwaitEnd(std::chrono::steady_clock::time_point deadline) {
 void Transport::CloseAll() {
   OnEachLoop(
       [](IoThread& thread) { thread.ForEach([](Connection& connection) { connection.Close(); }); });
-  // Handshakes under way keep their connections until their step is done: a moment.
+  // A connection in a TLS handshake lives until the current step returns, which is soon.
   while (!AwaitEnd(std::chrono::steady_clock::now() + std::chrono::seconds(1))) {
   }
 }

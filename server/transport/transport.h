@@ -5,11 +5,11 @@
 //   transport.Listen(std::move(endpoints));
 //   …
 //   transport.StopListening();
-//   transport.BeginGoAway();   // calls are served on
-//   transport.FinishGoAway();  // no new ones
+//   transport.BeginGoAway();   // new calls are still accepted
+//   transport.FinishGoAway();  // no new calls
 //   if (!transport.AwaitEnd(deadline)) transport.CloseAll();
 //
-// Thread-safety: all methods may be called from any thread but those of the loops.
+// Thread-safety: all methods may be called from any thread except those of the loops.
 #ifndef PHIMAP_SERVER_TRANSPORT_TRANSPORT_H_
 #define PHIMAP_SERVER_TRANSPORT_TRANSPORT_H_
 
@@ -32,25 +32,25 @@ namespace phimap {
 class Transport {
  public:
   struct Options {
-    // Event loops, each a thread; connections are spread over them.
+    // Number of event loops, each on its own thread. Connections are spread over the loops.
     int io_threads = 1;
     ConnectionLimits limits;
     int max_descriptor = 1 << 20;
-    // Connections from one address; more are closed at once. Unix sockets are not counted, nor are
-    // the addresses of proxies.
+    // Maximum connections per client address; more are closed at once. Connections over Unix
+    // sockets and from the addresses in `proxies` are not counted.
     int max_connections_per_host = 1 << 20;
     std::vector<std::string> proxies = {};
   };
   struct Endpoint {
     ListeningSocket socket;
-    // Null: in the clear. Outlives the transport.
+    // Null: no TLS. Must outlive the transport.
     TlsContext* tls = nullptr;
   };
 
-  // `acceptor`, `metrics` and `logger` outlive the transport. The loops run when this returns.
+  // Starts the loops. `acceptor`, `metrics` and `logger` must outlive the transport.
   Transport(const Options& options, StreamAcceptor& acceptor, const ConnectionMetrics& metrics,
             const Logger& logger);
-  // Ends all connections, and the loops.
+  // Ends all connections and the loops.
   ~Transport();
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
@@ -61,19 +61,19 @@ class Transport {
   void Listen(std::vector<Endpoint> endpoints);
   // Closes the listeners: later connections are refused.
   void StopListening();
-  // Tells clients that their connections will end soon; calls that they begin are still taken.
+  // Tells clients that their connections will end soon. New calls are still accepted.
   void BeginGoAway();
-  // Takes no call from now on: a client that tries learns that it was not begun.
+  // Accepts no call from now on. A client that tries learns that its call was not processed.
   void FinishGoAway();
-  // Waits until no connection is left, at most until `deadline`; false: some are.
+  // Waits until no connection is left, at most until `deadline`. Returns whether none is left.
   bool AwaitEnd(std::chrono::steady_clock::time_point deadline);
-  // Ends all connections with all their calls.
+  // Ends all connections with all their calls, and waits until they are gone.
   void CloseAll();
 
  private:
   class IoThread;
 
-  // Runs `task` on each loop's thread and waits for all.
+  // Runs `task` on each loop's thread and waits until it has run on all.
   void OnEachLoop(const std::function<void(IoThread&)>& task);
 
   struct Parts;

@@ -19,7 +19,7 @@ absl::Status CannotListen(const std::string& path, absl::string_view why) {
                    absl::StrCat("cannot listen on ", path, ": ", why), {{"address", path}});
 }
 
-// False when no server listens at the socket that `path` names.
+// False if certainly no server listens on the socket at `path`.
 bool MayBeServed(const std::string& path) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;

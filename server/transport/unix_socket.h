@@ -1,5 +1,4 @@
-// Unix-domain sockets to listen on: the files that may be at the path, and the users that may
-// connect.
+// Checks and file permissions for Unix-domain sockets that the server listens on.
 #ifndef PHIMAP_SERVER_TRANSPORT_UNIX_SOCKET_H_
 #define PHIMAP_SERVER_TRANSPORT_UNIX_SOCKET_H_
 
@@ -12,17 +11,18 @@
 
 namespace phimap {
 
-// Names that gRPC takes are "unix:" and a path.
+// Prefix of Unix-domain addresses in gRPC: "unix:" and a path.
 inline constexpr absl::string_view kUnixScheme = "unix:";
 
-// gRPC would remove any socket that it finds at the path, even one that another server serves, and
-// take over its clients. Only a socket that no server answers at is therefore left to gRPC.
+// Checks that a listener may replace whatever is at `path`: nothing, or a socket that no server
+// answers. Replacing the socket of a running server would take over its clients. Returns
 // FAILED_PRECONDITION for a socket in use and for a file that is not a socket, INVALID_ARGUMENT for
-// a path longer than a socket's name can be.
+// a path that is too long for a socket.
 absl::Status CheckSocketPath(const std::string& path);
 
-// Files made while it lives belong to this user alone. The mask is the whole process's, so it lives
-// for the moment of binding; a mode set afterwards would come too late for a quick client.
+// While a PrivateFiles exists, files that the process creates are accessible to this user only. It
+// sets the umask of the whole process, so keep it only while binding a socket. A chmod after the
+// bind would leave a moment in which other users could connect.
 class PrivateFiles {
  public:
   PrivateFiles();
