@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "core/status/check.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap::testing {
 namespace {
@@ -54,7 +55,7 @@ CorpusInputs ReadCorpusInputs(const std::string& folder) {
 
 std::vector<std::string> CorpusFolders() {
   std::vector<std::string> folders;
-  for (const auto& entry : std::filesystem::directory_iterator(PHIMAP_SOURCE_DIR "/tests/corpus")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("tests/corpus"))) {
     if (entry.is_directory()) folders.push_back(entry.path().string());
   }
   std::sort(folders.begin(), folders.end());

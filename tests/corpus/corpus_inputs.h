@@ -34,7 +34,7 @@ std::vector<std::string> FieldsOf(const std::string& line);
 
 CorpusInputs ReadCorpusInputs(const std::string& folder);
 
-// Folders of all releases, in their order: PHIMAP_SOURCE_DIR/tests/corpus/VERSION.
+// Folders of all releases, in their order: tests/corpus/VERSION.
 std::vector<std::string> CorpusFolders();
 
 }  // namespace phimap::testing

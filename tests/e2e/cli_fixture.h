@@ -9,10 +9,11 @@
 
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap::e2e {
 
-inline const std::string kLetters = PHIMAP_SOURCE_DIR "/lab/data/letter.csv";
+inline const std::string kLetters = testing::SourcePath("lab/data/letter.csv");
 
 class CliFixture : public ::testing::Test {
  protected:

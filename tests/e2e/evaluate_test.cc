@@ -12,13 +12,14 @@
 #include "phimap/v1/evaluation_service.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap::e2e {
 namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kCancer = PHIMAP_SOURCE_DIR "/lab/data/cancer.csv";
+const std::string kCancer = testing::SourcePath("lab/data/cancer.csv");
 
 class EvaluateTest : public CliFixture {
  protected:

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
 #include "tests/support/artifact_surgery.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap::e2e {
 namespace {
@@ -219,7 +220,7 @@ TEST_F(ExchangeTest, AnExportAppearsWholeOrNotAtAll) {
 
 // The commands of the nth block that a shell runs, counted from 0, under a heading.
 std::string CommandsUnder(const std::string& heading, int n) {
-  const std::string text = Content(PHIMAP_SOURCE_DIR "/docs/operations.md");
+  const std::string text = Content(testing::SourcePath("docs/operations.md"));
   size_t at = text.find("\n## " + heading + "\n");
   EXPECT_NE(at, std::string::npos);
   const std::string begin_line = "\n```sh\n";

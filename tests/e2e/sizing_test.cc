@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap::e2e {
 namespace {
@@ -231,7 +232,7 @@ TEST(SizingTest, ABuildTakesNoMoreThanTheFormulaSays) {
 
 TEST(SizingTest, TheGuideSaysTheseFormulas) {
   std::ostringstream guide;
-  guide << std::ifstream(PHIMAP_SOURCE_DIR "/docs/operations.md").rdbuf();
+  guide << std::ifstream(testing::SourcePath("docs/operations.md")).rdbuf();
   for (const char* formula : kFormulas) {
     EXPECT_NE(guide.str().find(formula), std::string::npos) << formula;
   }

@@ -1,8 +1,11 @@
 #include "core/mapping/spec/mapping_parameters.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/call_syntax.h"
@@ -50,18 +53,23 @@ constexpr WordField kServingTypeField = {[](const MappingSpec& spec) {
 
 // The calls that find a number of landmarks, each with the goal of its rule and `most`.
 absl::Span<const ParameterCall> CountCalls() {
-  static const std::vector<ParameterCall>& calls = *[] {
-    auto* made = new std::vector<ParameterCall>;
+  static const auto& parameters = *[] {
+    auto* made = new std::vector<std::array<Parameter, 2>>;
     for (const CountRule* rule : CountRules()) {
-      const auto* parameters =
-          new std::vector<Parameter>{rule->goal,
-                                     {.name = "most",
-                                      .type = ParameterType::kInteger,
-                                      .default_text = "2048",
-                                      .least = 1,
-                                      .largest = static_cast<double>(kMaxLandmarks),
-                                      .line = "most landmarks"}};
-      made->push_back({.name = rule->name, .parameters = *parameters});
+      made->push_back({rule->goal,
+                       {.name = "most",
+                        .type = ParameterType::kInteger,
+                        .default_text = "2048",
+                        .least = 1,
+                        .largest = static_cast<double>(kMaxLandmarks),
+                        .line = "most landmarks"}});
+    }
+    return made;
+  }();
+  static const auto& calls = *[] {
+    auto* made = new std::vector<ParameterCall>;
+    for (size_t rule = 0; rule < parameters.size(); ++rule) {
+      made->push_back({.name = CountRules()[rule]->name, .parameters = parameters[rule]});
     }
     return made;
   }();

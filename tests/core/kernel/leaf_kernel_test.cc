@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap {
 namespace {
@@ -239,7 +240,7 @@ TEST(LeafKernelTest, TextsReadBackEqual) {
 
 // The rows of docs/maths.md, "Kernels", that begin with a kernel's name.
 std::vector<std::string> RowsOfKernels() {
-  std::ifstream file(std::string(PHIMAP_SOURCE_DIR) + "/docs/maths.md");
+  std::ifstream file(testing::SourcePath("docs/maths.md"));
   std::vector<std::string> rows;
   for (std::string line; std::getline(file, line);) {
     if (line.rfind("| `", 0) == 0) rows.push_back(line);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_rows.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap::testing {
 namespace {
@@ -30,7 +31,7 @@ void Standardize(Matrix<double>& rows) {
 }  // namespace
 
 LabeledRows RawData(const std::string& name) {
-  std::ifstream file(std::string(PHIMAP_SOURCE_DIR) + "/lab/data/" + name);
+  std::ifstream file(SourcePath("lab/data/" + std::string(name)));
   EXPECT_TRUE(file.good()) << name;
   std::string line;
   std::getline(file, line);

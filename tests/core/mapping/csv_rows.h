@@ -10,12 +10,13 @@
 
 #include "core/linalg/matrix.h"
 #include "core/status/check.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap::testing {
 
 // Without the label, which is last.
 inline Matrix<double> CsvRows(const std::string& name) {
-  std::ifstream file(std::string(PHIMAP_SOURCE_DIR "/lab/data/") + name);
+  std::ifstream file(SourcePath("lab/data/" + std::string(name)));
   std::string line;
   std::getline(file, line);
   const int64_t columns = std::count(line.begin(), line.end(), ',');

@@ -19,12 +19,13 @@
 #include "core/plan/artifact.h"
 #include "core/plan/residual.h"
 #include "gtest/gtest.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap {
 namespace {
 
 std::string ReleasedFile(const std::string& name) {
-  std::ifstream file(std::string(PHIMAP_SOURCE_DIR "/tests/core/plan/released/") + name,
+  std::ifstream file(testing::SourcePath("tests/core/plan/released/" + std::string(name)),
                      std::ios::binary);
   EXPECT_TRUE(file.is_open()) << name;
   std::ostringstream bytes;

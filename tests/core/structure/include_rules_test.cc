@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap {
 namespace {
@@ -19,8 +20,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const Includes& Tree() {
-  static const Includes* const tree = new Includes(
-      phimap::testing::IncludesUnder(std::filesystem::canonical(PHIMAP_SOURCE_DIR).string()));
+  static const Includes* const tree = new Includes(phimap::testing::IncludesUnder(
+      std::filesystem::canonical(phimap::testing::SourcePath()).string()));
   return *tree;
 }
 

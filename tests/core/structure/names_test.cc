@@ -17,6 +17,7 @@
 #include "core/mapping/spec/mapping_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap {
 namespace {
@@ -70,7 +71,7 @@ bool Names(const std::string& literal, const std::string& name) {
 
 std::vector<std::string> NamesUnder(const std::string& folder) {
   std::vector<std::string> found;
-  const fs::path root = fs::path(PHIMAP_SOURCE_DIR) / folder;
+  const fs::path root = testing::SourcePath(folder);
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const std::string path = entry.path().string();
     if (!absl::EndsWith(path, ".cc") && !absl::EndsWith(path, ".h")) continue;
@@ -120,8 +121,7 @@ TEST(NamesTest, NoProtoNamesAMappingKernelPolicyOrLearnerOfLaterReleases) {
   EXPECT_THAT(IdentifiersOf("enum A { F2 = 1;  // MATERN\n D2 = 2; }"),
               ::testing::ElementsAre("enum", "a", "f2", "d2"));
   for (const char* folder : {"proto/phimap", "proto/inference", "proto/artifact"}) {
-    for (const auto& entry :
-         fs::recursive_directory_iterator(fs::path(PHIMAP_SOURCE_DIR) / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(testing::SourcePath(folder))) {
       if (entry.path().extension() != ".proto") continue;
       std::ifstream file(entry.path());
       std::stringstream text;

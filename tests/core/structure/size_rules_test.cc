@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap {
 namespace {
@@ -27,7 +28,7 @@ constexpr Defended kDefended[] = {
 };
 
 TEST(SizeRulesTest, NoFileAndNoFunctionIsTooLong) {
-  for (const std::string& violation : SizeViolations(PHIMAP_SOURCE_DIR)) {
+  for (const std::string& violation : SizeViolations(SourcePath())) {
     bool defended = false;
     for (const Defended& entry : kDefended) {
       defended = defended || absl::StartsWith(violation, entry.begins);

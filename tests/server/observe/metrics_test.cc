@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "prometheus/text_serializer.h"
+#include "tests/support/source_dir.h"
 
 namespace phimap {
 namespace {
@@ -82,8 +83,7 @@ TEST(MetricsTest, EveryReasonThatTheSourcesRefuseWithHasALabel) {
   const std::set<std::string> labels(RefusalReasons().begin(), RefusalReasons().end());
   std::set<std::string> found;
   for (const char* folder : {"core", "server"}) {
-    for (const auto& entry :
-         fs::recursive_directory_iterator(fs::path(PHIMAP_SOURCE_DIR) / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(testing::SourcePath(folder))) {
       if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") continue;
       std::ifstream file(entry.path());
       const std::string text((std::istreambuf_iterator<char>(file)), {});
