@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/learn/margin.h"
+#include "core/learn/row_blocks.h"
 #include "core/learn/row_split.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -18,8 +19,6 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Rows that are scored between two calls of the monitor.
-constexpr int64_t kBlockRows = 1024;
 // Share of a fold's work that is attributed to learning.
 constexpr double kLearningShare = 0.9;
 constexpr int kMaxFolds = 100;
@@ -184,9 +183,9 @@ absl::Status Run::ScoreRows(const Model& model, int fold, const RowSplit& split)
   fold_tested_margins_.clear();
   const bool all = separators_.has_value() && !labeled_.self_kernel.empty();
   const int64_t first = all ? 0 : split.trained;
-  Matrix<double> scores(std::min(kBlockRows, n_ - first), model.class_count());
-  for (int64_t begin = first; begin < n_; begin += kBlockRows) {
-    const int64_t count = std::min(kBlockRows, n_ - begin);
+  Matrix<double> scores(std::min(kScoredRows, n_ - first), model.class_count());
+  for (int64_t begin = first; begin < n_; begin += kScoredRows) {
+    const int64_t count = std::min(kScoredRows, n_ - begin);
     const auto part = [&](double share) {
       const double done =
           (static_cast<double>(begin - first) + share * static_cast<double>(count)) /

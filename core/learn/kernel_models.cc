@@ -3,24 +3,19 @@
 #include <algorithm>
 
 #include "core/kernel/kernel_block.h"
+#include "core/learn/row_blocks.h"
 #include "core/linalg/blas.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
-namespace {
-
-constexpr int64_t kBlockRows = 256;
-
-}  // namespace
-
 absl::Status OneAgainstRestModel::Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
                                          Checkpoint checkpoint) const {
   PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
   const int64_t n = rows.rows();
   const int64_t first_class = class_count_ == 2 ? 1 : 0;
-  for (int64_t first = 0; first < n; first += kBlockRows) {
+  for (int64_t first = 0; first < n; first += kKernelRows) {
     PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(first) / static_cast<double>(n)));
-    const int64_t count = std::min(kBlockRows, n - first);
+    const int64_t count = std::min(kKernelRows, n - first);
     const MatrixView<double> out =
         scores.Block(first, first_class, count, class_count_ - first_class);
     PHIMAP_RETURN_IF_ERROR(Values(rows.Rows(first, count), out));

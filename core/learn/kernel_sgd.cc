@@ -10,6 +10,7 @@
 #include "core/kernel/kernel_block.h"
 #include "core/learn/kernel_models.h"
 #include "core/learn/learner_type.h"
+#include "core/learn/row_blocks.h"
 #include "core/linalg/blas.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
@@ -19,7 +20,6 @@
 namespace phimap {
 namespace {
 
-constexpr int64_t kBlockRows = 256;
 // Share of the work before the first step if inner products or features are stored. A guess, for
 // the progress.
 constexpr double kStoringShare = 0.5;
@@ -66,10 +66,10 @@ absl::StatusOr<Matrix<double>> StoreFeatures(const RowMap& map, ConstMatrixView<
                    kMaxStoredFeatures, n * map.output_columns(), "strategy=features");
   }
   Matrix<double> features = Matrix<double>::Uninit(n, map.output_columns());
-  for (int64_t first = 0; first < n; first += kBlockRows) {
+  for (int64_t first = 0; first < n; first += kKernelRows) {
     PHIMAP_RETURN_IF_ERROR(
         checkpoint(kStoringShare * static_cast<double>(first) / static_cast<double>(n)));
-    const int64_t count = std::min(kBlockRows, n - first);
+    const int64_t count = std::min(kKernelRows, n - first);
     PHIMAP_RETURN_IF_ERROR(map.Map(rows.Rows(first, count), features.view().Rows(first, count)));
   }
   return features;

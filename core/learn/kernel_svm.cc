@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/learn/learner_type.h"
+#include "core/learn/row_blocks.h"
 #include "core/learn/svm_pair.h"
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
@@ -15,8 +16,6 @@
 
 namespace phimap {
 namespace {
-
-constexpr int64_t kBlockRows = 256;
 
 // The rows of one class, and their coefficients in the pairs of that class.
 struct ClassRows {
@@ -49,8 +48,8 @@ class PairwiseModel : public Model {
                       Checkpoint checkpoint) const override {
     PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
     const int64_t n = rows.rows();
-    for (int64_t first = 0; first < n; first += kBlockRows) {
-      const int64_t count = std::min(kBlockRows, n - first);
+    for (int64_t first = 0; first < n; first += kKernelRows) {
+      const int64_t count = std::min(kKernelRows, n - first);
       const auto part = [&](double fraction) {
         return checkpoint((static_cast<double>(first) + fraction * static_cast<double>(count)) /
                           static_cast<double>(n));

@@ -6,14 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/row_blocks.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
-
-// Rows that are scored between two checkpoints.
-constexpr int64_t kBlockRows = 1024;
 
 absl::Status Invalid(absl::string_view reason, absl::string_view field, absl::string_view message,
                      std::map<std::string, std::string> metadata = {}) {
@@ -76,9 +74,9 @@ absl::StatusOr<std::vector<int32_t>> Model::Predict(ConstMatrixView<double> rows
   PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
   const int64_t n = rows.rows();
   std::vector<int32_t> classes(static_cast<size_t>(n));
-  Matrix<double> scores(std::min(n, kBlockRows), class_count());
-  for (int64_t first = 0; first < n; first += kBlockRows) {
-    const int64_t count = std::min(kBlockRows, n - first);
+  Matrix<double> scores(std::min(n, kScoredRows), class_count());
+  for (int64_t first = 0; first < n; first += kScoredRows) {
+    const int64_t count = std::min(kScoredRows, n - first);
     // Maps a block's own progress, 0 to 1, to its part of the whole.
     const auto part = [&](double fraction) {
       return checkpoint((static_cast<double>(first) + fraction * static_cast<double>(count)) /

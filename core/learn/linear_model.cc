@@ -2,23 +2,18 @@
 
 #include <algorithm>
 
+#include "core/learn/row_blocks.h"
 #include "core/linalg/blas.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
-namespace {
-
-constexpr int64_t kBlockRows = 1024;
-
-}  // namespace
-
 absl::Status LinearModel::Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
                                  Checkpoint checkpoint) const {
   PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
   const int64_t n = rows.rows();
-  for (int64_t first = 0; first < n; first += kBlockRows) {
+  for (int64_t first = 0; first < n; first += kScoredRows) {
     PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(first) / static_cast<double>(n)));
-    const int64_t count = std::min(kBlockRows, n - first);
+    const int64_t count = std::min(kScoredRows, n - first);
     const MatrixView<double> out = scores.Rows(first, count);
     MultiplyTransposed(1, rows.Rows(first, count), weights_.weights.view(), 0, out);
     for (int64_t i = 0; i < count; ++i) {

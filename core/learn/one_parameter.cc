@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/learn/learner_type.h"
+#include "core/learn/row_blocks.h"
 #include "core/learn/row_order.h"
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
@@ -16,7 +17,6 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kRowsPerCheckpoint = 64;
-constexpr int64_t kBlockRows = 1024;
 
 class OneParameterModel : public Model {
  public:
@@ -33,7 +33,7 @@ class OneParameterModel : public Model {
     PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
     const auto length = static_cast<int64_t>(shared_.size());
     for (int64_t i = 0; i < rows.rows(); ++i) {
-      if (i % kBlockRows == 0) {
+      if (i % kScoredRows == 0) {
         PHIMAP_RETURN_IF_ERROR(
             checkpoint(static_cast<double>(i) / static_cast<double>(rows.rows())));
       }

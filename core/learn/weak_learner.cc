@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/learn/learner_type.h"
+#include "core/learn/row_blocks.h"
 #include "core/linalg/blas.h"
 #include "core/random/random_stream.h"
 #include "core/status/status_macros.h"
@@ -17,7 +18,6 @@ namespace {
 // Separators that are drawn and measured together: enough for an efficient matrix product, and few
 // enough to waste little if the first will do.
 constexpr int64_t kBatch = 8;
-constexpr int64_t kBlockRows = 256;
 
 // Separators of one class against the rest, and their votes.
 struct Committee {
@@ -54,9 +54,9 @@ class BoostedModel : public Model {
                       Checkpoint checkpoint) const override {
     PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
     const int64_t n = rows.rows();
-    for (int64_t first = 0; first < n; first += kBlockRows) {
+    for (int64_t first = 0; first < n; first += kKernelRows) {
       PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(first) / static_cast<double>(n)));
-      const int64_t count = std::min(kBlockRows, n - first);
+      const int64_t count = std::min(kKernelRows, n - first);
       const int64_t first_class = class_count_ == 2 ? 1 : 0;
       for (size_t problem = 0; problem < committees_.size(); ++problem) {
         const int64_t y = static_cast<int64_t>(problem) + first_class;

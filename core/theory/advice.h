@@ -41,6 +41,9 @@ struct AdviceQuery {
   absl::Status Validate() const;
 };
 
+// The note of a line whose number of features or landmarks is over 2^53.
+inline constexpr char kTooManyToBuild[] = "over 2^53: impossible to build";
+
 // A theorem with its numbers. A number that the theorem does not give is absent, and `note` gives
 // the reason.
 struct AdviceLine {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/random/portable_math.h"
 #include "core/status/check.h"
@@ -11,11 +12,11 @@
 namespace phimap {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
-
 // ln n! minus Stirling's (n + ½) ln n − n + ½ ln 2π, n >= 1.
 double StirlingError(double n) {
-  if (n < 16) return std::lgamma(n + 1) - (n + 0.5) * std::log(n) + n - 0.5 * std::log(2 * kPi);
+  if (n < 16) {
+    return std::lgamma(n + 1) - (n + 0.5) * std::log(n) + n - 0.5 * std::log(2 * std::numbers::pi);
+  }
   // The first term left out is under 1/(1188·16⁹) = 1.3e-14.
   const double s = 1 / (n * n);
   return (1.0 / 12 - s * (1.0 / 360 - s * (1.0 / 1260 - s / 1680))) / n;
@@ -60,7 +61,7 @@ double LogBinomial(int64_t k, int64_t n, double p) {
   const double deviance =
       mean * Deviance(off / mean) + (trials - mean) * Deviance(-off / (trials - mean));
   return StirlingError(trials) - StirlingError(hits) - StirlingError(misses) - deviance +
-         0.5 * (std::log(trials / misses) - std::log(2 * kPi * hits));
+         0.5 * (std::log(trials / misses) - std::log(2 * std::numbers::pi * hits));
 }
 
 double BinomialBelow(int64_t k, int64_t n, double p) {

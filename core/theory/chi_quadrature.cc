@@ -4,11 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace phimap {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr int kNodes = 64;
 
 struct Rule {
@@ -20,7 +20,7 @@ struct Rule {
 Rule LegendreRule() {
   Rule rule;
   for (int i = 0; i < kNodes; ++i) {
-    double x = std::cos(kPi * (i + 0.75) / (kNodes + 0.5));
+    double x = std::cos(std::numbers::pi * (i + 0.75) / (kNodes + 0.5));
     double slope = 0;
     for (int step = 0; step < 8; ++step) {
       double before = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "core/random/portable_math.h"
@@ -12,7 +13,6 @@
 namespace phimap {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr int kMaxPanels = 4;
 
 // Points of what matters, the shares of the whole range summing to 1. `scale` is over how
@@ -28,7 +28,7 @@ std::vector<ChiPoint> Shares(const Chi& chi, double low, double high, double sca
 // φ(z)/Φ(z): how fast ln Φ rises.
 double Mills(double z) {
   if (z < -30) return -z - 1 / z;  // Φ is about φ(z)/|z|; 2 % suffice, only a window hangs on it
-  return std::exp(-z * z / 2) / (std::sqrt(2 * kPi) * NormalBelow(z));
+  return std::exp(-z * z / 2) / (std::sqrt(2 * std::numbers::pi) * NormalBelow(z));
 }
 
 // P[Z < a·Y − b·X] for chi variables X and Y. The integrand is log-concave and falls from its peak

@@ -9,7 +9,6 @@
 namespace phimap {
 namespace {
 
-constexpr char kTooMany[] = "over 2^53: impossible to build";
 constexpr char kBinomial[] =
     "the proof's ⌈4/γ²⌉ − 1 helpful draws counted by the binomial law, not by Chernoff's bound";
 
@@ -26,7 +25,7 @@ AdviceLine SpanLine(const AdviceQuery& query, bool f2, Tier tier) {
   line.error = query.alpha + query.error;
   if (f2) line.margin = query.margin / 2;
   if (!line.landmarks.has_value()) {
-    line.note = kTooMany;
+    line.note = kTooManyToBuild;
   } else if (tier == Tier::kDerived) {
     line.note = kBinomial;
   } else {
@@ -59,7 +58,7 @@ AdviceLine F3Line(const AdviceQuery& query, Tier tier) {
   line.dimensions = F3Dimensions(tier, query.margin, query.error, query.delta());
   line.margin = query.margin / 4;
   line.error = query.alpha + query.error;
-  line.note = line.dimensions.has_value() ? F3Note(tier) : kTooMany;
+  line.note = line.dimensions.has_value() ? F3Note(tier) : kTooManyToBuild;
   if (line.landmarks.has_value() && line.dimensions > line.landmarks) {
     absl::StrAppend(&line.note,
                     "; more dimensions than landmarks: F2 on these landmarks is smaller");
@@ -88,7 +87,7 @@ AdviceLine PerfectSampleLine(const AdviceQuery& query, Tier tier) {
                   ? absl::StrCat("d ln d = ", sample.examples,
                                  " labeled examples are all separable with probability ",
                                  query.confidence - query.error)
-                  : kTooMany;
+                  : kTooManyToBuild;
   return line;
 }
 

@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kDefaultDistortion = 0.1;
 constexpr double kDefaultKernelError = 0.1;
-constexpr char kTooMany[] = "over 2^53: impossible to build";
 constexpr char kShi[] = "Shi et al. 2012, Theorem ";
 constexpr char kAms[] = "Achlioptas, McSherry, Schölkopf 2001, ";
 
@@ -33,7 +32,7 @@ void SetMargin(AdviceLine& line, std::optional<int64_t> dimensions, double margi
   }
   line.dimensions = dimensions;
   line.margin = margin;
-  if (!dimensions.has_value()) line.note = kTooMany;
+  if (!dimensions.has_value()) line.note = kTooManyToBuild;
 }
 
 Lines DirectLines(const AdviceQuery& query) {

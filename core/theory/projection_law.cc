@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,6 @@
 namespace phimap {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
 // Φ(−kSteep) is 1e-19.
 constexpr double kSteep = 9;
 // An integrand is cut at so many halves of its upper end.
@@ -94,7 +94,7 @@ class CosineDistribution {
 double CosineUnder(int64_t n, double c, double t) {
   if (t <= -1) return 0;
   if (t > 1) return 1;
-  if (n == 1) return std::acos(c) / kPi;
+  if (n == 1) return std::acos(c) / std::numbers::pi;
   if (t == 1) return 1;
   // −x has the opposite cosine.
   if (c < 0) return 1 - CosineDistribution(n, -c).Below(-t);

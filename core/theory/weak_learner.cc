@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/status/check.h"
 
@@ -9,8 +10,8 @@ namespace phimap {
 
 double WeakLearnerSuccess(double margin, double alpha) {
   PHIMAP_CHECK(margin > 0 && margin <= 1 && alpha >= 0 && alpha < 1);
-  constexpr double kPi = 3.14159265358979323846;
-  return std::max(0.0, (1 / kPi - 0.25) * margin - alpha * (0.5 + margin / kPi));
+  return std::max(
+      0.0, (1 / std::numbers::pi - 0.25) * margin - alpha * (0.5 + margin / std::numbers::pi));
 }
 
 int64_t WeakLearnerDraws(double success, double delta) {

@@ -7,8 +7,6 @@
 namespace phimap {
 namespace {
 
-constexpr int64_t kDouble = sizeof(double);
-
 // Returns the work of FillOrthogonalNormalRows, which fills one block of `columns` rows at a time.
 Work WorkOfOrthogonal(int64_t frequencies, int64_t columns) {
   // The length of a frequency takes `columns` normal numbers.
@@ -41,7 +39,7 @@ MappingCost CostOfFourier(const FourierShape& shape) {
   const int64_t making =
       shape.orthogonal ? BytesOfOrthonormalRows(std::min(shape.columns, frequencies), shape.columns)
                        : int64_t{0};
-  cost.build_bytes = kDouble * (numbers + offsets) + std::max(making, cost.kept_bytes);
+  cost.build_bytes = kDoubleBytes * (numbers + offsets) + std::max(making, cost.kept_bytes);
   return cost;
 }
 

@@ -7,7 +7,6 @@
 namespace phimap {
 namespace {
 
-constexpr int64_t kDouble = sizeof(double);
 // Assumed number of products. The iteration needs more if many components are wanted, because
 // their eigenvalues are close to each other.
 constexpr double kForecastProducts = 40;
@@ -47,7 +46,7 @@ PcaWork WorkOfPca(int64_t landmarks, int64_t columns, const ValueWork& value,
 // Returns the bytes of the Gram matrix or its replacement.
 int64_t GramBytes(int64_t m, const KernelPcaTask& pca) {
   // LAPACK works on a copy.
-  if (!pca.gram.any()) return kDouble * m * m * (m <= kMaxLapackLandmarks ? 2 : 1);
+  if (!pca.gram.any()) return kDoubleBytes * m * m * (m <= kMaxLapackLandmarks ? 2 : 1);
   const double entries = 0.5 * static_cast<double>(m) * static_cast<double>(m) / pca.gram.sparsify;
   // The kept entries below the diagonal and their mirror images (12 bytes per entry, and 10 % to be
   // safe), the matrix in bits, and K in float32.
@@ -61,9 +60,9 @@ int64_t ScratchBytes(const LandmarkShape& shape, const KernelPcaTask& pca) {
   constexpr int64_t kWideRowBytes = 128;
   const int64_t m = shape.landmarks;
   const int64_t tiles = std::min<int64_t>(shape.threads, (m + 63) / 64);
-  const int64_t tile = kDouble * 256 * m;
+  const int64_t tile = kDoubleBytes * 256 * m;
   if (!pca.gram.any()) return tile * std::min<int64_t>(shape.threads, (m + 255) / 256);
-  return tiles * std::max(tile, kDouble * m * (shape.columns + 1)) + kWideRowBytes * m;
+  return tiles * std::max(tile, kDoubleBytes * m * (shape.columns + 1)) + kWideRowBytes * m;
 }
 
 }  // namespace
@@ -96,10 +95,10 @@ MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca
   const int64_t indices = pca.rounding > 0 ? 8 * m * (shape.dimensions + 1) : 0;
   cost.kept_bytes = PlanPairBytes(shape.serving_type, cost.plan_numbers) + indices;
   // The vectors and their products with the matrix; at the end, the weights and the plans.
-  cost.build_bytes =
-      GramBytes(m, pca) + kDouble * m * shape.columns +
-      std::max({ScratchBytes(shape, pca), 6 * kDouble * block * m,
-                kDouble * (block + 2 * shape.dimensions + shape.columns) * m + cost.kept_bytes});
+  cost.build_bytes = GramBytes(m, pca) + kDoubleBytes * m * shape.columns +
+                     std::max({ScratchBytes(shape, pca), 6 * kDoubleBytes * block * m,
+                               kDoubleBytes * (block + 2 * shape.dimensions + shape.columns) * m +
+                                   cost.kept_bytes});
   return cost;
 }
 

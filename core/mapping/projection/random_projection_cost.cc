@@ -7,7 +7,6 @@
 namespace phimap {
 namespace {
 
-constexpr int64_t kDouble = sizeof(double);
 // Passes of FillOrthonormalRows.
 constexpr int kPasses = 3;
 
@@ -39,7 +38,7 @@ Work WorkOfOrthonormalRows(int64_t k, int64_t n) {
   return work;
 }
 
-int64_t BytesOfOrthonormalRows(int64_t k, int64_t n) { return kDouble * k * (k + n); }
+int64_t BytesOfOrthonormalRows(int64_t k, int64_t n) { return kDoubleBytes * k * (k + n); }
 
 MappingCost CostOfRandomProjection(const ProjectionShape& shape) {
   const int64_t outputs = shape.dimensions * shape.blocks;
@@ -58,7 +57,7 @@ MappingCost CostOfRandomProjection(const ProjectionShape& shape) {
   // the plans.
   const int64_t making =
       orthonormal ? BytesOfOrthonormalRows(shape.dimensions, shape.columns) : int64_t{0};
-  cost.build_bytes = kDouble * numbers + std::max(making, cost.kept_bytes);
+  cost.build_bytes = kDoubleBytes * numbers + std::max(making, cost.kept_bytes);
   return cost;
 }
 

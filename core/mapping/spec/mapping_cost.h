@@ -10,6 +10,8 @@
 
 namespace phimap {
 
+inline constexpr int64_t kDoubleBytes = sizeof(double);
+
 // Assumes full rank, and excludes the memory of the task itself.
 struct MappingCost {
   Work work;
@@ -27,7 +29,7 @@ struct MappingCost {
 
 // Returns the bytes that `numbers` take in a PlanPair: in the served plan and in the reference.
 inline int64_t PlanPairBytes(FloatType serving_type, int64_t numbers) {
-  return (FloatTypeBytes(serving_type) + static_cast<int64_t>(sizeof(double))) * numbers;
+  return (FloatTypeBytes(serving_type) + kDoubleBytes) * numbers;
 }
 
 }  // namespace phimap
