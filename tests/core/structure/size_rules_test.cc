@@ -28,7 +28,7 @@ constexpr Defended kDefended[] = {
 };
 
 TEST(SizeRulesTest, NoFileAndNoFunctionIsTooLong) {
-  for (const std::string& violation : SizeViolations(SourcePath())) {
+  for (const std::string& violation : SizeViolations(phimap::testing::SourcePath())) {
     bool defended = false;
     for (const Defended& entry : kDefended) {
       defended = defended || absl::StartsWith(violation, entry.begins);
