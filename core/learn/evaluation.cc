@@ -35,7 +35,7 @@ absl::Status CheckShare(absl::string_view field, double value) {
   return OutOfRange(field, "a number over 0 and under 1", absl::StrCat(value));
 }
 
-// Separators of a linear model; two classes have the one separator of LinearWeights.
+// Separators of a linear model. With two classes there is only one.
 Separators SeparatorsOf(const LinearWeights& linear) {
   Separators separators;
   const Matrix<double>& w = linear.weights;
@@ -64,7 +64,7 @@ std::vector<double> Sorted(std::vector<double> values) {
   return values;
 }
 
-// One evaluation on its way.
+// One evaluation in progress.
 class Run {
  public:
   Run(const Learner& learner, LabeledRows& labeled, const EvaluationOptions& options,
@@ -106,7 +106,7 @@ class Run {
   const EvaluationMonitor monitor_;
   const int64_t n_;
   const int folds_;
-  // The rows' numbers in their present order.
+  // The original number of each row, in their present order.
   std::vector<int64_t> order_;
   std::vector<int64_t> confusion_;
   std::vector<double> margins_;
@@ -177,7 +177,7 @@ absl::Status Run::RunFold(int fold) {
   return absl::OkStatus();
 }
 
-// Rows that were learnt from count only for the margins of all rows.
+// Rows that the model learned from are scored only for the margins of all rows.
 absl::Status Run::ScoreRows(const Model& model, int fold, const RowSplit& split) {
   fold_margins_.clear();
   fold_tested_margins_.clear();
@@ -236,7 +236,7 @@ void Run::TakeMargins(int64_t i, bool tested, absl::Span<const double> scores) {
 void Run::Certify() {
   std::sort(fold_margins_.begin(), fold_margins_.end());
   std::sort(fold_tested_margins_.begin(), fold_tested_margins_.end());
-  // α = 0 makes no statement about the distribution, and gets no part of the doubt.
+  // α = 0 makes no statement about the distribution, so it gets no share of the doubt.
   const double doubt =
       (1 - options_.confidence) / (folds_ * static_cast<double>(kCertifiedAlphas.size() - 1));
   const bool first = out_.certified.empty();

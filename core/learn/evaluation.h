@@ -4,15 +4,15 @@
 // A certified margin is a statement about separators in the kernel's own space, and needs K(x, x)
 // of every row (core/learn/margin.h):
 //
-//   rows          of all labeled rows at most ⌊α·n⌋ miss the margin. No probability is involved.
-//   distribution  with probability `confidence` over the draw of the rows, a row to come misses the
-//                 margin with probability α at most, at every α of kCertifiedAlphas together. From
-//                 the tested rows, which the separator does not depend on, by order statistics;
-//                 every α > 0 and every fold has its share of the doubt 1 − confidence, so that who
-//                 reads the numbers may choose one.
+//   rows          Of all labeled rows at most ⌊α·n⌋ miss the margin. No probability is involved.
+//   distribution  With probability `confidence` over the draw of the rows, a future row misses the
+//                 margin with probability at most α, for every α of kCertifiedAlphas at once. It
+//                 follows from the tested rows, of which the separator is independent, by order
+//                 statistics. Every α > 0 and every fold gets a share of the doubt
+//                 1 − confidence, so that readers may choose among the numbers.
 //
-// Both state that some separator is that good, the one of the fold where it is best, as the
-// theorems about mappings require.
+// Both state that some separator is that good (the one of the best fold), as the theorems about
+// mappings require.
 #ifndef PHIMAP_CORE_LEARN_EVALUATION_H_
 #define PHIMAP_CORE_LEARN_EVALUATION_H_
 
@@ -34,9 +34,9 @@ inline constexpr std::array<double, 11> kCertifiedAlphas = {0,   0.01, 0.02, 0.0
                                                             0.2, 0.25, 0.3,  0.4,  0.5};
 
 struct EvaluationOptions {
-  // Share of the rows that is tested, in (0, 1); without folds.
+  // Share of the rows that is tested, in (0, 1). Not used with folds.
   double held_out = 0.3;
-  // 0, or 2..100.
+  // Number of folds: 2..100, or 0 for one split.
   int folds = 0;
   // Seed of the split and of the learner.
   uint64_t seed = 0;
@@ -99,8 +99,8 @@ struct Evaluation {
   // Pairs that occur, by actual, then predicted.
   std::vector<Confusion> confusion;
   std::vector<Fold> folds;
-  // Percentiles over the tested rows. Empty for models that are not linear; the last also without
-  // self_kernel.
+  // Percentiles over the tested rows. Both are empty for models that are not linear; the second is
+  // also empty without self_kernel.
   std::vector<double> margins;
   std::vector<double> unnormalised_margins;
   // Lower bounds, which allow for rounding.
@@ -115,13 +115,13 @@ struct Evaluation {
 // work.
 using EvaluationMonitor = absl::FunctionRef<absl::Status(int fold, double fraction)>;
 
-// Splits, trains and tests. The result is a function of rows, learner and options alone, times and
-// places do not enter. `labeled.rows` is reordered on the way.
+// Splits, trains and tests. The result depends on rows, learner and options alone, except for the
+// times. Reorders `labeled.rows`.
 //
 // Errors: INVALID_ARGUMENT (options; fewer than two classes with a row, reason CLASSES_TOO_FEW,
 // field "labels"; more folds than rows, FOLDS_TOO_MANY, field "folds"), and those of the learner
-// and the monitor. Memory: beside the rows, the learner's own and some 60 bytes a row.
-// REQUIRES: labels, and self_kernel and rounding unless empty, have one number a row.
+// and the monitor. Memory: the learner's own, and some 60 bytes a row beside the rows. REQUIRES:
+// labels, and self_kernel and rounding unless empty, have one number a row.
 absl::StatusOr<Evaluation> Evaluate(const Learner& learner, LabeledRows& labeled,
                                     const EvaluationOptions& options, EvaluationMonitor monitor);
 

@@ -27,7 +27,7 @@ class OneAgainstRestModel : public Model {
                       Checkpoint checkpoint) const override;
 
  private:
-  // values_ij: value of separator j on row i. At most 256 rows.
+  // Sets values_ij to the value of separator j on row i. At most 256 rows.
   virtual absl::Status Values(ConstMatrixView<double> rows, MatrixView<double> values) const = 0;
 
   int64_t columns_;

@@ -33,7 +33,7 @@ double StepLength(double rate, double score, double y) {
   return rate * y / (1 + std::exp(y * score));
 }
 
-// Runs the steps. `step` gets the row that was drawn.
+// Runs the steps. `step` gets the number of the row that was drawn.
 absl::Status TakeSteps(int64_t n, int64_t epochs, uint64_t seed, double begin,
                        Checkpoint checkpoint, absl::FunctionRef<absl::Status(int64_t row)> step) {
   const RandomStream stream(seed, StreamId::kSgdRows);
@@ -57,7 +57,7 @@ absl::Status TooMuch(absl::string_view what, int64_t limit, int64_t actual,
       {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(actual)}});
 }
 
-// φ of every row, in blocks.
+// Computes φ of every row, in blocks.
 absl::StatusOr<Matrix<double>> StoreFeatures(const RowMap& map, ConstMatrixView<double> rows,
                                              Checkpoint checkpoint) {
   const int64_t n = rows.rows();
@@ -76,7 +76,7 @@ absl::StatusOr<Matrix<double>> StoreFeatures(const RowMap& map, ConstMatrixView<
 }
 
 // Fills the upper triangle from the lower one in square blocks. Column by column, each number would
-// come from another page (3.7 s for 14,000 rows, without a checkpoint).
+// come from a different page (3.7 s for 14,000 rows, without a checkpoint).
 absl::Status Mirror(MatrixView<double> gram, Checkpoint checkpoint) {
   constexpr int64_t kSquare = 64;
   const int64_t n = gram.rows();
@@ -111,7 +111,7 @@ absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatri
   return gram;
 }
 
-// Returns the rows that were drawn. The coefficients of all others are 0.
+// Returns the numbers of the rows that were drawn. The coefficients of all others are 0.
 std::vector<int64_t> DrawnRows(const Matrix<double>& coefficients) {
   std::vector<int64_t> drawn;
   for (int64_t i = 0; i < coefficients.cols(); ++i) {
@@ -243,7 +243,7 @@ bool RunsOnFeatures(const ParameterValues& values) {
 }
 
 double KernelSgdBytes(const ParameterValues& values, const TrainingShape& shape) {
-  // Training refuses more rows than these when it begins.
+  // Largest number of values that is stored: training refuses to begin with more rows.
   constexpr double kMostValues = 1.0 * kMaxGramRows * kMaxGramRows;
   const double n = shape.rows;
   switch (StrategyOf(values)) {

@@ -38,18 +38,18 @@ struct KernelSgdOptions {
 
 // For each class against the rest, with labels y = ±1, w begins at 0 and takes T = epochs·n steps
 //
-//   w ← w − rate · ℓ'(w·φ(x_i); y_i) φ(x_i),     ℓ'(s; y) = −y/(1 + e^{ys}),
+//    w ← w − rate · ℓ'(w·φ(x_i); y_i) φ(x_i),     ℓ'(s; y) = −y/(1 + e^{ys}),
 //
 // i drawn uniformly by StreamId::kSgdRows, the same for every class. Two classes are one such
 // problem. The scores are w·φ(x). There is no intercept and no regularisation, as in the lecture.
 //
-// The strategies do this on w, with explicit features, or on the
-// coefficients u of w = Σ u_i φ(x_i), with the kernel, and end in the same w: for the same seed
-// scores differ by round-off alone. A model on u keeps the rows whose coefficient is not 0.
+// The strategies keep either w, with explicit features, or the coefficients u of w = Σ u_i φ(x_i),
+// with the kernel. They arrive at the same w: for the same seed, scores differ by round-off alone.
+// A model on u keeps the rows whose coefficient is not 0.
 //
-// Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) where strategy gram has more than kMaxGramRows rows
-//         or stored_features more than kMaxStoredFeatures numbers; the strategy that stores nothing
-//         takes any.
+// Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) if strategy gram has more than kMaxGramRows rows, or
+// stored_features more than kMaxStoredFeatures numbers. The other two strategies have no such
+// limit.
 class KernelSgd : public Learner {
  public:
   // Constructor for the strategies kernel and gram.

@@ -21,12 +21,12 @@ namespace {
 struct ClassRows {
   Matrix<double> rows;
   std::vector<double> norms;
-  // One row per row of the class, one column per class; the column of the own class is 0.
+  // One row per row of the class and one column per class. The column of the class itself is 0.
   Matrix<double> coefficients;
 };
 
-// f of classes a < b, positive for a, is the sum of a's rows with the coefficients of column b, of
-// b's rows with those of column a, and of offsets(a, b).
+// The separator f of classes a < b, positive for a, is the sum of a's rows with the coefficients of
+// column b, of b's rows with those of column a, and of offsets(a, b).
 class PairwiseModel : public Model {
  public:
   PairwiseModel(KernelProgram kernel, int64_t columns, std::vector<ClassRows> classes,
@@ -64,7 +64,7 @@ class PairwiseModel : public Model {
                           Checkpoint checkpoint) const {
     const std::vector<double> norms = SquaredNorms(rows);
     const auto classes = static_cast<int64_t>(classes_.size());
-    // says(a)(i, b): the part of f that a's rows contribute for row i in the pair with b.
+    // says[a](i, b) is the part of f that a's rows contribute for row i in the pair with b.
     std::vector<Matrix<double>> says;
     for (const ClassRows& one : classes_) {
       PHIMAP_RETURN_IF_ERROR(
@@ -211,10 +211,10 @@ constexpr Parameter kKernelSvmParameters[] = {
 };
 
 double KernelSvmBytes(const ParameterValues&, const TrainingShape& shape) {
-  // Training refuses more rows than these when it begins.
+  // Largest number of values: training refuses to begin with more rows.
   constexpr double kMostValues = 1.0 * kMaxKernelSvmRows * (kMaxKernelSvmRows + 2);
   const double n = shape.rows;
-  // One of the 17 is libsvm's cache.
+  // One of the 17 bytes is libsvm's cache.
   return 17 * std::min(n * (n + 2), kMostValues) + 8 * n * shape.classes;
 }
 

@@ -30,21 +30,21 @@ struct TrainingSet {
   // At least 2. A class may have no rows; no row is then predicted to be in it.
   int32_t class_count = 0;
 
-  // INVALID_ARGUMENT: no rows or columns (ROWS_EMPTY), as many labels as rows (LENGTH_MISMATCH,
-  // field "labels"), labels and class count in range (FIELD_OUT_OF_RANGE), numbers finite
-  // (VALUE_NOT_FINITE, field "rows", with row and column). Every learner calls it.
+  // INVALID_ARGUMENT unless there are rows and columns (ROWS_EMPTY), as many labels as rows
+  // (LENGTH_MISMATCH, field "labels"), labels and class count in range (FIELD_OUT_OF_RANGE), and
+  // finite numbers (VALUE_NOT_FINITE, field "rows", with row and column). Every learner calls it.
   absl::Status Validate() const;
 };
 
-// scores(x) = weights·x + intercepts, one row of weights a class. Only differences of two classes'
-// rows have a meaning; w = (weights_1 − weights_0)/2 is the separator of a two-class model, which
-// predicts class 1 where w·x + b > 0.
+// scores(x) = weights·x + intercepts, with one row of weights per class. Only differences between
+// the rows of two classes have a meaning. w = (weights_1 − weights_0)/2 is the separator of a
+// two-class model, which predicts class 1 where w·x + b > 0.
 struct LinearWeights {
   Matrix<double> weights;          // classes × columns
   std::vector<double> intercepts;  // one a class
-  // The constant feature B whose weight times B is the intercept; 0: there is none, and intercepts
-  // are 0. The constant feature enters the margin, which is divided by √(‖w‖² + b²/B²)·√(‖x‖² +
-  // B²).
+  // The constant feature B, whose weight times B is the intercept. 0 if the model has no
+  // intercepts. The constant feature is part of the margin, which is divided by √(‖w‖² +
+  // b²/B²)·√(‖x‖² + B²).
   double bias = 0;
 };
 
@@ -53,7 +53,7 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Columns of the rows that the model takes, as many as those of its training rows.
+  // Number of columns of the rows that the model takes: that of its training rows.
   virtual int64_t columns() const = 0;
   virtual int32_t class_count() const = 0;
   // scores_ij: how much speaks for class j of row i. Shapes: rows n×columns(), scores

@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// Parse makes it; one that was made otherwise is of no kind and may only be assigned to.
+// Made by Parse. A default-constructed spec has no type and may only be assigned to.
 struct LearnerSpec {
   const LearnerType* type = nullptr;
   ParameterValues values;

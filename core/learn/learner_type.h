@@ -16,10 +16,10 @@
 
 namespace phimap {
 
-// Kernel with which kernel learners compare raw rows. Rows come as the kernel takes them: of a
-// mapping that standardises, standardised.
+// Kernel with which kernel learners compare raw rows. Rows must be given as the kernel takes them:
+// standardised, for a mapping that standardises.
 struct KernelInput {
-  // With every gamma resolved.
+  // The kernel, with every gamma resolved.
   std::optional<KernelExpression> kernel;
   // Explicit features of raw rows, for learners that run on them.
   std::shared_ptr<const RowMap> map;
@@ -30,24 +30,24 @@ struct TrainingShape {
   double rows = 0;
   // Columns of the rows that the learner takes.
   double columns = 0;
-  // Number of features that the learner makes of the columns, if it makes any.
+  // Number of features that the learner computes from the columns; 0 if none.
   double features = 0;
   double classes = 0;
 };
 
-// Each is defined in the file of its class and listed in learner_types.cc. Immutable; functions are
-// pure.
+// Descriptors are defined in the file of the learner's class and listed in learner_types.cc.
+// Immutable; functions are pure.
 struct LearnerType {
   // Name in texts: "linear_svm".
   absl::string_view name;
   // Description, for people.
   absl::string_view line;
   absl::Span<const Parameter> parameters;
-  // From raw rows and a kernel; else from features.
+  // Whether it learns from raw rows and a kernel. Otherwise it learns from features.
   bool learns_from_kernel = false;
-  // Whether it needs KernelInput::map. Null: it does not.
+  // Whether it needs KernelInput::map. Null if it never does.
   bool (*needs_row_map)(const ParameterValues& values) = nullptr;
-  // Bytes of memory that training takes beside rows and model, at most.
+  // Maximum bytes of memory that training takes beside rows and model.
   double (*training_bytes)(const ParameterValues& values, const TrainingShape& shape) = nullptr;
   // REQUIRES: `input` has the parts that it needs.
   std::unique_ptr<const Learner> (*make)(const ParameterValues& values,

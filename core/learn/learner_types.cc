@@ -6,7 +6,7 @@
 
 namespace phimap {
 
-// Each is defined in the file of its class; a new one takes a line here and one below.
+// Each is defined in the file of its class. For a new learner, add a line here and one below.
 extern const LearnerType kPerceptronType;
 extern const LearnerType kWinnowType;
 extern const LearnerType kLinearSvmType;

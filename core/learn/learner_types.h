@@ -10,11 +10,11 @@
 
 namespace phimap {
 
-// In the order in which help lists them.
+// Learner types in the order in which help lists them.
 absl::Span<const LearnerType* const> LearnerTypes();
-// Null for an unknown name.
+// Returns null for an unknown name.
 const LearnerType* FindLearnerType(absl::string_view name);
-// The learner type that is used if none is named.
+// The learner type that is used if the user names none.
 const LearnerType& DefaultLearnerType();
 // All names, as "perceptron, winnow or linear_svm".
 std::string LearnerTypeNames();

@@ -27,8 +27,8 @@ class LinearModel : public Model {
   std::string summary_;
 };
 
-// The weights of a learner that saw a constant feature of `bias` behind the others: row y of
-// `augmented` is (w_y, v_y), and v_y·bias is the intercept. With bias 0 there is no such column.
+// Splits the weights of a learner that saw a constant feature of `bias` as its last column: row y
+// of `augmented` is (w_y, v_y), and v_y·bias is the intercept. With bias 0 there is no such column.
 LinearWeights SplitIntercepts(ConstMatrixView<double> augmented, double bias);
 
 }  // namespace phimap

@@ -20,8 +20,8 @@ namespace {
 // liblinear counts rows and columns in int.
 constexpr int64_t kMost = (int64_t{1} << 31) - 2;
 
-// The rows as liblinear reads them: index from 1 and value of each number that is not 0, the bias
-// behind the others, then an end mark.
+// The rows in liblinear's form: index from 1 and value of each number that is not 0, then the bias,
+// then an end mark.
 class Nodes {
  public:
   Nodes(ConstMatrixView<double> rows, double bias) {
@@ -38,7 +38,7 @@ class Nodes {
   }
 
   feature_node** rows() { return rows_.data(); }
-  // Every row ends at once, until Restore.
+  // Makes every row empty until Restore.
   void Blank() {
     for (feature_node* row : rows_) {
       first_indices_.push_back(row->index);
@@ -59,15 +59,15 @@ class Nodes {
   std::vector<int> first_indices_;
 };
 
-// Newton steps for which rows are taken away.
+// Newton steps for which rows are kept empty.
 constexpr int64_t kBlankSteps = 100;
 
-// liblinear cannot be told to stop. But it prints a line a step, on the thread that trains, and
-// reads rows that are ours: a watch turns the line into a checkpoint and, when that says stop,
-// takes the rows away for 100 steps, of some microseconds each. The objective is then at least C·n,
-// what it was at w = 0, and no step is an improvement: each is refused and at least halves the
-// trust region. With the rows back, the next step is under 2^-100 of what it was and changes
-// nothing, which is where the solver gives up.
+// liblinear cannot be cancelled. But it prints a line each step, on the training thread, and reads
+// rows that we own. So a watch turns each line into a checkpoint and, if that asks to stop, makes
+// the rows empty for 100 steps, which take some microseconds each. The objective is then at least
+// C·n, its value at w = 0, and no step improves it: each is refused and at least halves the trust
+// region. When the rows are restored, the next step is less than 2^-100 of the original length and
+// changes nothing, so the solver ends.
 class Watch {
  public:
   Watch(Nodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
@@ -81,7 +81,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Problem `index` of `count` begins.
+  // Called when problem `index` of `count` begins.
   void Begin(int32_t index, int32_t count) {
     index_ = index;
     count_ = count;
@@ -93,7 +93,7 @@ class Watch {
 
  private:
   static void OnLine(const char* line) {
-    // There are others, on the way to a step.
+    // Other lines are printed within a step.
     if (current_ != nullptr && absl::StartsWith(line, "iter")) current_->OnStep();
   }
 
@@ -109,7 +109,7 @@ class Watch {
   }
 
   void Look() {
-    // The number of steps of a problem is not known; mostly it is about ten.
+    // The number of steps of a problem is unknown; usually it is about ten.
     const double share = static_cast<double>(steps_) / (static_cast<double>(steps_) + 10);
     status_ = checkpoint_((index_ + share) / count_);
   }
@@ -132,7 +132,7 @@ struct ModelDeleter {
   void operator()(model* trained) const { free_and_destroy_model(&trained); }
 };
 
-// The separator that speaks for label +1.
+// Computes the separator whose positive side is label +1.
 void Solve(const problem& input, const LinearSvmOptions& options, double* separator) {
   parameter parameters{};
   parameters.solver_type = L2R_L2LOSS_SVC;
@@ -140,7 +140,7 @@ void Solve(const problem& input, const LinearSvmOptions& options, double* separa
   parameters.eps = options.tolerance;
   PHIMAP_CHECK(check_parameter(&input, &parameters) == nullptr);
   const std::unique_ptr<model, ModelDeleter> trained(train(&input, &parameters));
-  // The model scores the label it names first, which is −1 if there is no other.
+  // The model's scores are for the label that it names first, which is −1 if there is no other.
   for (int k = 0; k < input.n; ++k) separator[k] = trained->label[0] * trained->w[k];
 }
 

@@ -1,4 +1,4 @@
-// From a spec to its learner.
+// Makes the learner of a spec.
 #ifndef PHIMAP_CORE_LEARN_MAKE_LEARNER_H_
 #define PHIMAP_CORE_LEARN_MAKE_LEARNER_H_
 

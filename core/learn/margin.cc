@@ -16,7 +16,7 @@ double VectorNorm(const Separators& separators, size_t k) {
   return std::hypot(separators.norms[k], separators.intercepts[k] / separators.intercept_scale);
 }
 
-// The margin with s_k/(‖w_k‖·length) in the place of cosines.
+// The margin, with s_k/(‖w_k‖·length) instead of cosines.
 double Lead(const Separators& separators, absl::Span<const double> scores, double length,
             int label) {
   const size_t vectors = separators.norms.size();

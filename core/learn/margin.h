@@ -31,14 +31,14 @@
 
 namespace phimap {
 
-// The vectors that scores are made with, as margins need them: one for two classes, else one for
-// each class.
+// What margins need of the vectors that scores are computed with: one vector for two classes,
+// otherwise one per class.
 struct Separators {
-  // ‖w_k‖. 0 is a class that nothing is known of, or a learner that learnt nothing.
+  // ‖w_k‖. It is 0 if the learner learned nothing about the class.
   std::vector<double> norms;
-  // b_k; empty for none.
+  // b_k. Empty if the model has no intercepts.
   std::vector<double> intercepts;
-  // B > 0; has no meaning without intercepts.
+  // B > 0. Unused without intercepts.
   double intercept_scale = 1;
 };
 
@@ -49,7 +49,7 @@ struct Separators {
 // this margin. REQUIRES: as many scores as vectors; 0 <= label < max(2, vectors).
 double NormalisedMargin(const Separators& separators, absl::Span<const double> scores,
                         double squared_length, int label);
-// Margin over unit vectors w_k, independent of the row's length.
+// Margin of scores with unit vectors w_k; not divided by the row's length.
 double UnnormalisedMargin(const Separators& separators, absl::Span<const double> scores, int label);
 
 // Largest error of a margin when each score has an error of at most rounding·‖w_k‖·‖x‖, as the
@@ -62,8 +62,8 @@ inline double MarginAllowance(const Separators& separators, double rounding) {
 // Empty without numbers.
 std::vector<double> Percentiles(absl::Span<const double> rising);
 
-// The largest γ with at most ⌊α·n⌋ of these margins under it: the margin of the rows at error α.
-// REQUIRES: margins rise, one at least; 0 <= alpha < 1.
+// The margin of the rows at error α: the largest γ such that at most ⌊α·n⌋ of these margins are
+// less. REQUIRES: margins rise, at least one; 0 <= alpha < 1.
 double MarginOfRows(absl::Span<const double> rising, double alpha);
 
 // A γ with P[margin < γ] ≤ α, from margins of n independent rows of the distribution that were not

@@ -60,7 +60,7 @@ class Descent {
         v_(static_cast<size_t>(length_)),
         difference_(static_cast<size_t>(length_)) {}
 
-  // Each rival of row i in turn. The largest projected gradient.
+  // Visits each rival of row i in turn. Returns the largest projected gradient.
   double Visit(int64_t i) {
     double largest = 0;
     for (int32_t y = 0; y < examples_.class_count; ++y) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kRowsPerCheckpoint = 64;
 
-// Weights on (x, bias), and what their mean needs.
+// Weights on (x, bias), and the sums that their mean needs.
 class Weights {
  public:
   Weights(const TrainingSet& examples, const PerceptronOptions& options)
@@ -25,7 +25,7 @@ class Weights {
         weights_(examples.class_count, static_cast<int64_t>(x_.size())),
         weighted_(options.average ? weights_.rows() : 0, weights_.cols()) {}
 
-  // The rule, on row i. True if the weights changed.
+  // Applies the rule to row i. Returns true if the weights changed.
   bool Learn(int64_t i, int32_t label) {
     ++steps_;
     std::copy_n(rows_.row(i), rows_.cols(), x_.begin());
@@ -40,8 +40,8 @@ class Weights {
     return true;
   }
 
-  // Returns the last weights, or the mean of the weights after each step. A change at step t is in
-  // the weights after steps t … T: its share of the mean is 1 − (t − 1)/T.
+  // Returns the last weights, or the mean of the weights after each step. A change at step t is
+  // part of the weights after steps t … T, so its share of the mean is 1 − (t − 1)/T.
   Matrix<double> Result() const {
     Matrix<double> result = weights_.Clone();
     for (int64_t k = 0; k < weighted_.size(); ++k) {
@@ -51,7 +51,7 @@ class Weights {
   }
 
  private:
-  // x to the weights of class y.
+  // Adds sign·x to the weights of class y.
   void Add(int32_t y, double sign) {
     AddTo(weights_.row(y), sign);
     if (!weighted_.empty()) AddTo(weighted_.row(y), sign * static_cast<double>(steps_ - 1));
@@ -62,11 +62,11 @@ class Weights {
   }
 
   ConstMatrixView<double> rows_;
-  // The row that is looked at, with the bias behind it.
+  // The current row, with the bias as its last number.
   std::vector<double> x_;
   std::vector<double> scores_;
   Matrix<double> weights_;
-  // Σ (t − 1)·change_t; empty unless the mean is asked for.
+  // Σ (t − 1)·change_t. Empty unless the mean is wanted.
   Matrix<double> weighted_;
   int64_t steps_ = 0;
 };

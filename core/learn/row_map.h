@@ -16,7 +16,7 @@ class RowMap {
 
   virtual int64_t input_columns() const = 0;
   virtual int64_t output_columns() const = 0;
-  // out_i = F(rows_i), the same bits for a row alone as among others. Shapes: rows
+  // out_i = F(rows_i). A row gives the same bits alone as among others. Shapes: rows
   // n×input_columns(), out n×output_columns().
   virtual absl::Status Map(ConstMatrixView<double> rows, MatrixView<double> out) const = 0;
 };

@@ -1,4 +1,4 @@
-// The order in which a learner looks at its rows.
+// The order in which a learner visits its rows.
 #ifndef PHIMAP_CORE_LEARN_ROW_ORDER_H_
 #define PHIMAP_CORE_LEARN_ROW_ORDER_H_
 

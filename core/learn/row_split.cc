@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// The rows begin … end − 1 of the shuffled ones are tested.
+// The split in which rows begin … end − 1 of the shuffled ones are tested.
 RowSplit SplitAt(int64_t n, int64_t begin, int64_t end, uint64_t seed) {
   const std::vector<int64_t> shuffled =
       FirstOfPermutation(n, n, RandomStream(seed, StreamId::kEvaluationSplit));

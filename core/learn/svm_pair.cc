@@ -15,10 +15,11 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kTileRows = 256;
-// Share of a pair's time for the kernel's values; a guess for the progress.
+// Share of a pair's time that the kernel's values take; a guess, for the progress.
 constexpr double kGramShare = 0.5;
 
-// The Gram matrix as libsvm takes a kernel of ours: row i is its number from 1, then K(x_i, x_1) …
+// The Gram matrix in libsvm's form of a precomputed kernel: row i is its number from 1, then K(x_i,
+// x_1) …
 class GramNodes {
  public:
   explicit GramNodes(int64_t n) : n_(n), nodes_(static_cast<size_t>(n * (n + 1))) {
@@ -50,7 +51,7 @@ class GramNodes {
 
   svm_node** rows() { return rows_.data(); }
 
-  // Every value of the kernel is NaN from now on; rows keep their numbers.
+  // Sets every value of the kernel to NaN. Rows keep their numbers.
   void Spoil() {
     for (svm_node* row : rows_) {
       for (int64_t j = 1; j <= n_; ++j) row[j].value = std::numeric_limits<double>::quiet_NaN();
@@ -63,10 +64,10 @@ class GramNodes {
   std::vector<svm_node*> rows_;
 };
 
-// libsvm has no way to stop. But on the training thread it prints a dot every 1,000 steps, and it
-// reads values that we own: a watch turns each dot into a checkpoint and, if that asks to stop,
-// sets one row of the values to NaN. A comparison with NaN is false, so no pair of rows violates a
-// condition and the solver ends.
+// libsvm cannot be cancelled. But it prints a dot every 1,000 steps, on the training thread, and
+// reads values that we own. So a watch turns each dot into a checkpoint and, if that asks to stop,
+// sets the values to NaN. A comparison with NaN is false, so no pair of rows violates a condition
+// and the solver ends.
 class Watch {
  public:
   Watch(GramNodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
@@ -89,7 +90,7 @@ class Watch {
 
   void Look() {
     if (!status_.ok()) return;
-    // The number of steps is not known.
+    // The number of steps is unknown, so the progress approaches 1 without reaching it.
     ++looks_;
     const double share = looks_ / (looks_ + 10);
     status_ = checkpoint_(kGramShare + (1 - kGramShare) * share);
@@ -113,8 +114,8 @@ svm_parameter Parameters(int64_t n, double C, double tolerance) {
   parameters.C = C;
   parameters.eps = tolerance;
   parameters.shrinking = 1;
-  // In MiB: a quarter of the matrix as float32. Copying a row is cheap; and rows that are read
-  // again are what stops a solver that is to stop.
+  // In MiB: a quarter of the matrix as float32. Copying a row is cheap, and a solver notices the
+  // NaNs only in rows that it reads again.
   parameters.cache_size =
       std::max(0.01, static_cast<double>(n) * static_cast<double>(n) / (1 << 20));
   return parameters;

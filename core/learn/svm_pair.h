@@ -14,7 +14,8 @@ namespace phimap {
 
 // f(x) = Σ coefficients_i K(x_i, x) + offset; positive for the first class.
 struct PairSeparator {
-  // One a row: the first class's, then the second's. 0 for rows that are not support vectors.
+  // One coefficient per row: the first class's rows, then the second's. 0 for rows that are not
+  // support vectors.
   std::vector<double> coefficients;
   double offset = 0;
 };

@@ -16,7 +16,7 @@ namespace phimap {
 namespace {
 
 // Separators that are drawn and measured together: enough for an efficient matrix product, and few
-// enough to waste little if the first will do.
+// enough to waste little work if the first is good enough.
 constexpr int64_t kBatch = 8;
 
 // Separators of one class against the rest, and their votes.
@@ -91,13 +91,13 @@ class BoostedModel : public Model {
   std::string summary_;
 };
 
-// A separator that was found, by its draw.
+// A separator that was found, identified by its draw.
 struct Found {
   int64_t draw = -1;
   double error = 1;
 };
 
-// Boosting, on one class against the rest.
+// Boosting of one class against the rest.
 class Booster {
  public:
   Booster(const TrainingSet& examples, const WeakLearnerOptions& options, uint64_t seed)
@@ -139,7 +139,7 @@ class Booster {
   }
 
   int64_t rounds() const { return rounds_; }
-  // Rounds whose separator was only the best of all draws.
+  // Rounds in which no draw was good enough, so that the best of all draws was used.
   int64_t short_rounds() const { return short_rounds_; }
 
  private:
@@ -153,7 +153,7 @@ class Booster {
     for (int64_t k = 0; k < width_; ++k) h[k] /= std::sqrt(square);
   }
 
-  // The first draw of a round that is good enough, or the best of all.
+  // Returns the first draw of a round that is good enough, or the best of all.
   absl::StatusOr<Found> Find(uint64_t key, Checkpoint checkpoint) {
     Found best;
     for (int64_t first = 0; first < options_.draws; first += kBatch) {
@@ -212,7 +212,7 @@ class Booster {
   Matrix<double> batch_;
   Matrix<double> values_;
   std::vector<int> signs_;
-  // AdaBoost's distribution.
+  // AdaBoost's distribution over the rows.
   std::vector<double> shares_;
   int64_t rounds_ = 0;
   int64_t short_rounds_ = 0;

@@ -41,7 +41,8 @@ class Weights {
         exponents_(static_cast<int64_t>(scores_.size()), static_cast<int64_t>(x_.size())),
         weights_(exponents_.rows(), exponents_.cols()) {}
 
-  // The rule, on row i for every class. Returns the number of classes for which it was a mistake.
+  // Applies the rule to row i for every class. Returns the number of classes for which it was a
+  // mistake.
   int64_t Learn(int64_t i, int32_t label) {
     for (size_t k = 0; k < scales_.size(); ++k) x_[k] = rows_(i, k) / scales_[k];
     MultiplyVector(1, weights_.view(), x_.data(), 0, scores_.data(), 1);
@@ -57,7 +58,7 @@ class Weights {
 
   // Returns the weights for rows before scaling.
   LinearWeights Result() const {
-    // A threshold is an intercept too, and without a bias of its own it has one of 1.
+    // A threshold is an intercept too. Without a bias of its own it has a bias of 1.
     const double bias = options_.bias > 0 || options_.threshold == 0 ? options_.bias : 1;
     LinearWeights result{
         .weights = Matrix<double>(weights_.rows() + first_class_, rows_.cols()),
@@ -87,7 +88,7 @@ class Weights {
 
   ConstMatrixView<double> rows_;
   const WinnowOptions& options_;
-  // Two classes have one problem: class 1 against class 0.
+  // Two classes are one problem: class 1 against class 0.
   int32_t first_class_;
   std::vector<double> scales_;
   std::vector<double> x_;

@@ -9,7 +9,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 
-// Declarations from OpenBLAS's own interface, which the standard headers lack.
+// Declarations from OpenBLAS's own interface, which the standard headers do not have.
 extern "C" {
 void openblas_set_num_threads(int threads);
 char* openblas_get_corename(void);
@@ -23,7 +23,7 @@ namespace {
 int Leading(int64_t stride) { return static_cast<int>(stride > 0 ? stride : 1); }
 bool Empty(int64_t rows, int64_t cols) { return rows == 0 || cols == 0; }
 
-// Rows of a triangle that one call solves.
+// Rows of a triangle that one call solves for.
 constexpr int64_t kSolvedAtOnce = 64;
 
 // About half of m > kSolvedAtOnce, in whole blocks.
@@ -102,8 +102,8 @@ void MultiplyLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out) {
   Triangle(/*solve=*/false, CblasNoTrans, l, out);
 }
 
-// The three solves halve their triangle, so that all but blocks of 64 are matrix products:
-// OpenBLAS's own dtrsm takes three times as long for an operation.
+// The three solves halve their triangle recursively, so that everything but blocks of 64 rows is a
+// matrix product: OpenBLAS's own dtrsm takes three times as long per operation.
 void SolveLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out) {
   const int64_t m = l.rows();
   if (m <= kSolvedAtOnce) return Triangle(/*solve=*/true, CblasNoTrans, l, out);
@@ -122,8 +122,8 @@ void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> 
   const int64_t half = HalfOf(m);
   const MatrixView<double> rest = out.Rows(half, m - half);
   SolveLowerTriangleTransposed(l.Block(half, half, m - half, m - half), rest);
-  // Subtracts the part of the first rows that the solved ones explain: below · rest, with the block
-  // below transposed.
+  // Subtracts the contribution of the rows already solved: below · rest, with the block below
+  // transposed.
   const ConstMatrixView<double> below = l.Block(half, 0, m - half, half);
   if (!Empty(out.rows(), out.cols())) {
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<int>(half),

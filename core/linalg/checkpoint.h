@@ -8,10 +8,10 @@
 namespace phimap {
 
 // Called between tiles with the share of the work that is done (0..1). The call may block to let
-// more urgent work pass. Any status but OK ends the work, which returns it.
+// more urgent work run first. A status other than OK ends the work, which returns that status.
 using Checkpoint = absl::FunctionRef<absl::Status(double fraction)>;
 
-// For callers that neither watch nor stop.
+// For callers that neither follow the progress nor stop the work.
 inline absl::Status NeverStop(double) { return absl::OkStatus(); }
 
 }  // namespace phimap

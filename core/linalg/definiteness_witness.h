@@ -1,4 +1,4 @@
-// A proof that a matrix is not positive semidefinite, although its entries err.
+// A proof that a matrix is not positive semidefinite, even though its entries have errors.
 #ifndef PHIMAP_CORE_LINALG_DEFINITENESS_WITNESS_H_
 #define PHIMAP_CORE_LINALG_DEFINITENESS_WITNESS_H_
 
@@ -9,15 +9,15 @@
 
 namespace phimap {
 
-// Some z: zᵀMz, and (Σ|z_i|√m_ii)², by which the errors of M's entries enter it. If entry (i, j) is
-// off by at most β·√(m_ii·m_jj), then zᵀMz is off by at most β times that.
+// Holds zᵀMz for some z, and (Σ|z_i|√m_ii)², the scale of its error: if each entry (i, j) is off by
+// at most β·√(m_ii·m_jj), then zᵀMz is off by at most β times that scale.
 struct DefinitenessWitness {
   double value = 0;
   double scale = 0;
 
-  // Whether no matrix within β of M, and none that rounding of `value` hides, is positive
-  // semidefinite. Products of z and M are summed in long double, which adds next to nothing; where
-  // entries were divided by roots of the diagonal they err by 4 units more.
+  // Returns true if no matrix within β of M is positive semidefinite, even allowing for the
+  // rounding of `value`. Products of z and M are summed in long double, which adds almost no error;
+  // entries that were divided by roots of the diagonal have 4 more units of error.
   bool Proves(double value_error) const { return value < -(value_error + 4 * 0x1p-53) * scale; }
 };
 

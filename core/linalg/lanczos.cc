@@ -17,7 +17,7 @@ double Norm(const std::vector<double>& a) {
   return std::sqrt(std::inner_product(a.begin(), a.end(), a.begin(), 0.0));
 }
 
-// Takes off w what lies in the basis; twice, because once leaves rounding in it.
+// Orthogonalizes w against the basis. Two passes, because one leaves rounding errors.
 void TakeOff(const std::vector<std::vector<double>>& basis, std::vector<double>& w) {
   for (int pass = 0; pass < 2; ++pass) {
     for (const std::vector<double>& q : basis) {
@@ -27,8 +27,8 @@ void TakeOff(const std::vector<std::vector<double>>& basis, std::vector<double>&
   }
 }
 
-// The extreme eigenvalues of the tridiagonal matrix, and their residuals by the next off-diagonal
-// entry.
+// The extreme eigenvalues of the tridiagonal matrix; their residuals follow from the next
+// off-diagonal entry.
 absl::StatusOr<SpectrumEnds> EndsOf(const std::vector<double>& diagonal,
                                     const std::vector<double>& below, double next) {
   const int64_t steps = static_cast<int64_t>(diagonal.size());
@@ -72,7 +72,7 @@ absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::ve
     TakeOff(basis, w);
     length = Norm(w);
     PHIMAP_ASSIGN_OR_RETURN(const SpectrumEnds ends, EndsOf(diagonal, below, length));
-    // If the start vector lies in the span of few eigenvectors, only rounding is left.
+    // If the start vector lies in the span of a few eigenvectors, only rounding is left.
     const bool exhausted = length <= 1e-14 * static_cast<double>(m) * ends.norm();
     if (exhausted || ends.residual <= tolerance * ends.norm() || ends.steps == last) return ends;
     progress = static_cast<double>(ends.steps) / static_cast<double>(last);
@@ -91,7 +91,7 @@ int64_t NormSteps(int64_t m, double error, double doubt) {
 absl::StatusOr<NormBounds> BoundNorm(SymmetricProduct multiply, std::vector<double> start,
                                      double error, double doubt, const TileControl& control) {
   const int64_t steps = NormSteps(static_cast<int64_t>(start.size()), error, doubt);
-  // No residual ends it before: it is the number of steps that the bound is made of.
+  // A tolerance of 0 never stops the iteration early: the bound depends on the number of steps.
   PHIMAP_ASSIGN_OR_RETURN(const SpectrumEnds ends,
                           FindSpectrumEnds(multiply, std::move(start), 0, steps, control));
   const double missed = error * (ends.highest - ends.lowest) / (1 - 2 * error);

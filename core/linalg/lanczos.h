@@ -13,7 +13,8 @@ namespace phimap {
 struct SpectrumEnds {
   double lowest = 0;
   double highest = 0;
-  // An eigenvalue lies within this of each; both are inside the spectrum up to rounding.
+  // An eigenvalue lies within this distance of each end. Both ends are inside the spectrum up to
+  // rounding.
   double residual = 0;
   int64_t steps = 0;
 

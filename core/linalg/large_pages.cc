@@ -16,7 +16,7 @@ void AskForLargePages(void* begin, size_t bytes) {
   const uintptr_t first = (reinterpret_cast<uintptr_t>(begin) + kPage - 1) & ~(kPage - 1);
   const uintptr_t last = (reinterpret_cast<uintptr_t>(begin) + bytes) & ~(kPage - 1);
   if (first >= last) return;
-  // Fails where the kernel has no such pages: nothing is lost.
+  // Fails if the operating system has no such pages, which does no harm.
   static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE));
 }
 

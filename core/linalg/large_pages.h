@@ -20,9 +20,9 @@ void PreferLargePages(void* begin, size_t bytes);
 // Costs no memory.
 void AskForLargePages(void* begin, size_t bytes);
 
-// An array for data that is read repeatedly: if it has 2 MiB or more, it begins with a page of 2
-// MiB, followed by as many as fit. A matrix of 8 MiB is otherwise 2,048 pages, more than a core
-// knows the places of.
+// An array for data that is read repeatedly. If it has 2 MiB or more, it begins with a page of 2
+// MiB, followed by as many as fit. With pages of 4 KiB a matrix of 8 MiB would take 2,048, more
+// than the TLB of a core holds.
 template <typename T>
 AlignedArray<T> LargePageArray(int64_t count) {
   const size_t bytes = sizeof(T) * static_cast<size_t>(count);

@@ -17,8 +17,8 @@ namespace {
 // Rows that one thread multiplies at a time.
 constexpr int64_t kTileRows = 128;
 
-// Columns of b rows that one thread rotates or solves at a time: about 0.1 ms, beside which a
-// thread begins in no time.
+// Columns of b rows that one thread rotates or solves at a time: about 0.1 ms of work, much longer
+// than a thread takes to start.
 int64_t TileColumns(int64_t b) { return std::max<int64_t>(1024, 2'000'000 / (b * b)); }
 
 double Dot(const double* a, const double* b, int64_t count) {
@@ -27,8 +27,9 @@ double Dot(const double* a, const double* b, int64_t count) {
 
 double Norm(const double* a, int64_t count) { return std::sqrt(Dot(a, a, count)); }
 
-// Takes off row i what lies in the rows before it, which are orthonormal. Until a pass leaves most
-// of the row, rounding has left some of them in it ("twice is enough", Parlett 1980).
+// Orthogonalizes row i against the rows before it, which are orthonormal. Repeats until a pass
+// leaves most of the row's length, as rounding hides components otherwise ("twice is enough",
+// Parlett 1980).
 void TakeOffEarlierRows(MatrixView<double> rows, int64_t i) {
   const int64_t m = rows.cols();
   double* row = rows.row(i);
@@ -42,8 +43,8 @@ void TakeOffEarlierRows(MatrixView<double> rows, int64_t i) {
   }
 }
 
-// gram = L·Lᵀ in its lower triangle; false where rows of unit length are too close to dependent for
-// it to leave most of their digits.
+// Computes gram = L·Lᵀ in its lower triangle. Returns false if the rows, of unit length, are so
+// close to dependent that most digits would be lost.
 bool Factor(MatrixView<double> gram) {
   for (int64_t j = 0; j < gram.rows(); ++j) {
     const double square = gram(j, j) - Dot(gram.row(j), gram.row(j), j);
@@ -56,9 +57,10 @@ bool Factor(MatrixView<double> gram) {
   return true;
 }
 
-// Makes rows orthonormal that are nearly so, as a sweep leaves them; otherwise false, with rows of
-// the same span. Each pass leaves 2⁻⁵³ times the squared condition number of what it got (Cholesky
-// QR: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya 2015), the second that of rounding.
+// Orthonormalizes rows that are nearly orthonormal, as a sweep leaves them. Otherwise returns false
+// and leaves rows of the same span. The error after a pass is 2⁻⁵³ times the squared condition
+// number of its input (Cholesky QR: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya 2015), so the second
+// pass leaves rounding only.
 absl::StatusOr<bool> OrthonormalizeNear(MatrixView<double> rows, const TileControl& control) {
   Matrix<double> gram = Matrix<double>::Uninit(rows.rows(), rows.rows());
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -97,7 +99,7 @@ absl::Status Orthonormalize(MatrixView<double> rows, const TileControl& control)
         TakeOffEarlierRows(rows, i);
         norm = Norm(row, m);
       }
-      // A unit vector that lay in the span of the others has only rounding left.
+      // A unit vector in the span of the others has only rounding left.
       if (norm > 1e-12) break;
       std::fill_n(row, m, 0.0);
       row[axis++] = 1;  // not all of m axes lie in the span of fewer rows
@@ -129,8 +131,8 @@ std::vector<int64_t> ByFallingModulus(const std::vector<double>& values) {
   return order;
 }
 
-// The Ritz values of orthonormal rows v with images av, by falling modulus; v and av are rotated to
-// the Ritz vectors and their images.
+// Computes the Ritz values of orthonormal rows v with images av, by falling modulus, and rotates v
+// and av to the Ritz vectors and their images.
 absl::StatusOr<std::vector<double>> RayleighRitz(Matrix<double>& v, Matrix<double>& av,
                                                  Matrix<double>& scratch,
                                                  const TileControl& control) {
@@ -171,8 +173,9 @@ double LargestResidual(const Matrix<double>& v, const Matrix<double>& av,
   return largest;
 }
 
-// Most products between two Rayleigh–Ritz steps, and how much longer the longest row may become in
-// them than the shortest: rounding and the next orthonormal basis must not lose the short ones.
+// Limits on the filter: the largest number of products between two Rayleigh–Ritz steps, and the
+// largest ratio of the longest row to the shortest after them. Beyond that, rounding and the next
+// orthonormal basis would lose the short rows.
 constexpr int64_t kMaxDegree = 12;
 constexpr double kMaxGrowth = 1e6;
 
@@ -210,8 +213,8 @@ Eigenpairs Leading(const Matrix<double>& v, std::vector<double> values, int64_t 
   return pairs;
 }
 
-// v ← T(A/c)·v, T the Chebyshev polynomial of this degree, for av = A·v: it stays within ±1 where
-// |λ| ≤ c and grows faster than any other of the degree outside.
+// v ← T(A/c)·v for av = A·v, where T is the Chebyshev polynomial of this degree. T stays within ±1
+// where |λ| ≤ c, and outside grows faster than any other polynomial of the degree.
 absl::Status Filter(double c, int64_t degree, SymmetricProduct multiply, Matrix<double>& v,
                     Matrix<double>& av, Matrix<double>& scratch, const TileControl& control) {
   if (degree == 1) {
@@ -240,7 +243,7 @@ absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
   Matrix<double> v = std::move(start);
   Matrix<double> av = Matrix<double>::Uninit(v.rows(), v.cols());
   Matrix<double> scratch = Matrix<double>::Uninit(v.rows(), v.cols());
-  // The number of products left is not known; the residual falls geometrically.
+  // The number of products left is unknown; the residual falls geometrically.
   double progress = 0;
   const auto here = [&](double) { return control(progress); };
   const TileControl within(control.threads_ref(), here);

@@ -25,8 +25,8 @@ struct OrthogonalIteration {
   // The iteration stops at this ‖A v − λ v‖ of each wanted pair, divided by the largest |λ|.
   double tolerance = 1e-10;
   int64_t max_products = 1000;
-  // Whether it ends, after ten products, when a wanted pair has a negative value: callers that want
-  // the pairs of largest value must shift.
+  // Whether the iteration ends, after ten products, if a wanted pair has a negative value: callers
+  // that want the pairs of largest value must then shift.
   bool ends_at_negative = false;
 };
 
@@ -37,7 +37,7 @@ struct Eigenpairs {
   Matrix<double> vectors;
   // The largest ‖A v − λ v‖ of the pairs, divided by the largest |λ|; 0 for a matrix of zeros.
   double residual = 0;
-  // With the matrix, of all rows at once.
+  // Number of products with the matrix, each of all rows at once.
   int64_t products = 0;
 };
 

@@ -24,18 +24,19 @@ constexpr int kBlockRows = 12;
 constexpr int kBlockRows = 6;
 #endif
 
-// Panels that few rows are applied to at the same time. A multiply-add takes about four cycles and
-// two start in each, so that fewer than eight chains leave the unit idle; and several panels are
-// several streams of memory.
+// Number of panels that a few rows are applied to at the same time. A multiply-add takes about four
+// cycles and two start in each cycle, so fewer than eight chains leave the unit idle. Several
+// panels are also several streams of memory.
 constexpr int GroupPanels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 
-// Whether a block fetches the next panel while it computes: those high enough to have time for it.
+// Whether a block prefetches the next panel while it computes: only blocks of enough rows have time
+// for it.
 template <int kRows, int kPanels>
 constexpr bool kPrefetches = kPanels == 1 && kRows >= 4;
 
-// Asks for the memory that the sums go to, which a result beyond the second-level cache would
-// otherwise wait for when the sums are done: by far longer than a chain of 64 takes. It comes to
-// the second level: in the first, rows of results 4 KiB apart would take the place of z and W.
+// Prefetches the memory that the sums are written to. A result outside the second-level cache would
+// otherwise be waited for at the end of a block, much longer than a chain of 64 takes. Prefetches
+// to the second level only: in the first, rows of results 4 KiB apart would evict z and W.
 template <int kRows, int kPanels, typename T>
 HWY_INLINE void FetchResults(const PanelTask<T>& task, int64_t row) {
   constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
@@ -83,7 +84,7 @@ bool Finite(const T* values, int64_t count) {
   return sum == T{0};
 }
 
-// Looks for the rows of a block that have a result that is not finite.
+// Finds the rows of a block that have a result which is not finite.
 template <typename T>
 HWY_NOINLINE void MarkRows(const PanelTask<T>& task, int64_t row, int64_t rows, int64_t columns) {
   for (int64_t i = row; i < row + rows; ++i) {
@@ -91,7 +92,7 @@ HWY_NOINLINE void MarkRows(const PanelTask<T>& task, int64_t row, int64_t rows, 
   }
 }
 
-// The sums of rows `row` and later, to where they go.
+// Writes the sums of rows `row` and later to the results.
 template <int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void StoreSums(D d, Sums<kRows, kPanels, V>& sums, const PanelTask<T>& task,
                           int64_t row) {
@@ -102,8 +103,8 @@ HWY_INLINE void StoreSums(D d, Sums<kRows, kPanels, V>& sums, const PanelTask<T>
     hn::StoreU(right, d, out + lanes);
   });
   if (task.finite == nullptr) return;
-  // A sum is not finite if one of its numbers is not; it may also overflow by itself. Additions,
-  // which leave the multiply-adds of the next block their unit; two sums hide the latency.
+  // A sum is not finite if one of its numbers is not; it may also overflow by itself. Uses
+  // additions, to leave the multiply-add unit to the next block, and two sums, to hide the latency.
   V left_sum = hn::Zero(d);
   V right_sum = hn::Zero(d);
   ForEachSum(sums, [&](V& left, V& right, int, int) HWY_ATTR {
@@ -173,7 +174,7 @@ class RowCursor {
   int64_t k_ = 0;
 };
 
-// Rows of z from the one that a block begins with, at the step that comes next.
+// The rows of z from the block's first, at the next step.
 template <typename T>
 struct RowsAhead {
   const T* z;
@@ -297,7 +298,7 @@ HWY_INLINE void RunRows(const PanelTask<T>& task, int64_t row, const T* ahead) {
   RunChains<Step, kRows, kPanels, false>(task, row, ahead);
 }
 
-// `rows` rows of one panel, at most kRows.
+// Computes `rows` rows of one panel, at most kRows.
 template <class Step, int kRows, typename T>
 HWY_INLINE void RunBlock(const PanelTask<T>& task, int64_t row, int64_t rows, const T* ahead) {
   if constexpr (kRows > 0) {
@@ -306,7 +307,7 @@ HWY_INLINE void RunBlock(const PanelTask<T>& task, int64_t row, int64_t rows, co
   }
 }
 
-// Fewer rows than a block, all there are.
+// Computes all rows, fewer than a block.
 template <class Step, int kRows, typename T>
 HWY_INLINE void RunFewRows(const PanelTask<T>& task) {
   if constexpr (kRows > 0) {

@@ -23,7 +23,7 @@ struct PanelTask {
   int64_t first_column;
   bool* finite;    // null, or finite[i] becomes false where row i has a result that is not
   const T* ahead;  // the panel that comes next, or any memory; only ever prefetched
-  // results[i] + first_result is memory that is wanted when row i is done; only ever prefetched.
+  // Memory at results[i] + first_result is needed when row i is done; only prefetched.
   T* const* results;
   int64_t first_result;
 };
@@ -36,8 +36,8 @@ int64_t PanelColumns<float>();
 template <>
 int64_t PanelColumns<double>();
 
-// Panels that so many rows are applied to at the same time: a task has as many, or fewer at the end
-// of the matrix.
+// Number of panels that `rows` rows are applied to at the same time. A task has that many panels,
+// or fewer at the end of the matrix.
 int64_t PanelsAtOnce(int64_t rows);
 
 // The results of a task by the chains of arithmetic 1 (panel_product.h), of products or of L1

@@ -9,7 +9,8 @@
 namespace phimap {
 namespace {
 
-// Results that wait, in a quarter of the first-level cache, for what takes them; and their rows.
+// Size of the block of results that waits, in a quarter of the first-level cache, for
+// MultiplyAndFinish's callback.
 constexpr int64_t kStagedBytes = 8192;
 constexpr int64_t kMostStagedRows = 64;
 
@@ -99,7 +100,7 @@ void PanelMatrix<T>::MultiplyAndFinish(const T* z, int64_t z_stride, int64_t row
   const int64_t most = kStagedBytes / static_cast<int64_t>(sizeof(T)) / panel_columns_;
   for (int64_t row = 0; row < rows; row += most_rows) {
     const Rows some{z + row * z_stride, z_stride, std::min(most_rows, rows - row)};
-    // Whole groups of panels.
+    // Only whole groups of panels.
     const int64_t at_once = PanelsAtOnce(some.count);
     const int64_t count = std::max<int64_t>(1, most / some.count / at_once) * at_once;
     for (int64_t p = 0; p < panels(); p += count) {
@@ -131,7 +132,7 @@ void PanelMatrix<T>::Run(Step step, const Rows& z, int64_t first_panel, int64_t 
   RunWhole(step, z, first_panel, whole, {y, first_panel * panel_columns_},
            {y, first_panel * panel_columns_}, finite);
   if (whole == last_panel) return;
-  // The last panel has columns that W has not.
+  // The last panel has columns beyond those of W.
   const int64_t most_rows = StagedRows<T>(panel_columns_);
   for (int64_t row = 0; row < z.count; row += most_rows) {
     const Rows some{z.first + row * z.stride, z.stride, std::min(most_rows, z.count - row)};

@@ -24,11 +24,11 @@ namespace phimap {
 // Length of the chains, a part of arithmetic 1.
 inline constexpr int64_t kChainBlock = 512;
 
-// Most rows of a SparseRowsRef.
+// Maximum number of rows of a SparseRowsRef.
 inline constexpr int64_t kMaxSparseRows = 64;
 
-// At most kMaxSparseRows rows that name only some of their numbers, for products: entries
-// offsets[i] … offsets[i+1]−1 are row i's, their columns rising. Others are 0.
+// At most kMaxSparseRows rows of which only some numbers are given, for products: entries
+// offsets[i] … offsets[i+1]−1 belong to row i, with rising columns. All other numbers are 0.
 template <typename T>
 struct SparseRowsRef {
   int64_t rows = 0;
@@ -51,7 +51,7 @@ struct ProductBlock {
   int64_t columns = 0;
 };
 
-// Takes a block that was just computed and still is in the first-level cache.
+// Receives a block that was just computed and is still in the first-level cache.
 template <typename T>
 using ProductFinish = absl::FunctionRef<void(const ProductBlock<T>& block)>;
 
@@ -99,21 +99,20 @@ class PanelMatrix {
   void MultiplyAndFinish(const T* z, int64_t z_stride, int64_t rows, T* const* y,
                          ProductFinish<T> finish) const;
   // Multiplies sparse rows, with the bits of Multiply on their dense form: a chain has only the
-  // steps of entries that are present, and only the blocks that have one.
+  // steps of entries that are present, and only the blocks that have an entry.
   //
-  // Why that changes no bit: W is finite, so a step of z_k = ±0 adds ±0 to its sum s. That leaves s
-  // as it is unless s is itself a zero, of which at most the sign changes; a later step with a
-  // product other than 0 gives the same from either zero, because the product alone is rounded.
-  // Block sums therefore agree up to the sign of a zero. They are added in order to +0, and in
-  // rounding to nearest +0 + ±0 = +0 and t + ±0 = t: the total never is −0, and never learns of
-  // that sign. For the same reason a block without a named z_k, whose sum is a zero, may be left
-  // out.
+  // Why that changes no bit: W is finite, so a step with z_k = ±0 adds ±0 to its sum s. That leaves
+  // s as it is unless s is itself a zero, whose sign may change. A later step with a non-zero
+  // product gives the same sum from either zero, because only the product is rounded. Block sums
+  // therefore agree up to the sign of a zero. They are added in order to +0, and in rounding to
+  // nearest +0 + ±0 = +0 and t + ±0 = t: so the total is never −0 and never depends on that sign.
+  // For the same reason a block without entries, whose sum is a zero, may be skipped.
   //
   // REQUIRES: W is not a triangle and is finite; columns rise within a row, 0 <= column < depth().
-  // Cost: 2 · entries · columns() flops, and the memory of W's rows that are named.
+  // Cost: 2 · entries · columns() flops, and reading the rows of W that the entries name.
   void MultiplySparse(const SparseRowsRef<T>& z, T* const* y) const;
-  // y_ij = ‖z_i − w_j‖₁ for the columns w_j of W, which is not a triangle: as Multiply, each step
-  // of a chain an addition of |z_k − w_kj|, every operation rounded. Cost: 3 · rows ·
+  // Computes y_ij = ‖z_i − w_j‖₁ for the columns w_j of W, which is not a triangle. Like Multiply,
+  // but each step of a chain adds |z_k − w_kj|, and every operation is rounded. Cost: 3 · rows ·
   // multiplications() operations.
   void L1Distances(const T* z, int64_t z_stride, int64_t rows, T* const* y) const;
 
@@ -148,7 +147,7 @@ class PanelMatrix {
   template <typename Height, typename Element>
   static PanelMatrix PackFrom(int64_t depth, int64_t columns, Height height, Element element);
 
-  // Rows in which the left vector of a panel is not zero.
+  // Number of rows in which the left vector of a panel is not zero.
   int64_t LeftHeight(int64_t panel) const;
 
   bool triangular_ = false;

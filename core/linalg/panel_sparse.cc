@@ -1,9 +1,10 @@
-// Products of panels with rows that are named in part (panel_product.h).
+// Products of panels with sparse rows (panel_product.h).
 //
-// A block of a chain, 512 rows of W, is taken for all rows of z before the next one, so that what
-// several of them name comes from memory once and then from the second-level cache. A row keeps the
-// sums of as many panels in registers as there is room for, reads what it names of them, and adds
-// the sums to its totals when the block ends: the steps of a chain with z_k ≠ 0, in the order of k.
+// Each block of 512 rows of W is applied to all rows of z before the next block, so that the parts
+// that several rows need come from memory once and then from the second-level cache. A row keeps
+// the sums of as many panels in registers as fit, reads only the rows of W that its entries name,
+// and adds the sums to its totals at the end of the block: these are the steps of a chain with z_k
+// ≠ 0, in the order of k.
 #include <algorithm>
 
 #include "core/linalg/panel_product.h"
@@ -54,7 +55,7 @@ HWY_INLINE int64_t EndOfBlock(const SparseRowsRef<T>& z, int64_t row, int64_t en
   return entry;
 }
 
-// Asks for what the entries begin … end − 1 name of kPanels panels, to the second-level cache.
+// Prefetches into the second-level cache what the entries begin … end − 1 name of kPanels panels.
 template <int kPanels, typename T>
 HWY_INLINE void Fetch(const SparseTask<T>& task, int64_t begin, int64_t end) {
   constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
@@ -145,7 +146,7 @@ void RunSparse(const SparseTask<T>& task) {
 void MultiplySparseF32(const SparseTask<float>& task) { RunSparse(task); }
 void MultiplySparseF64(const SparseTask<double>& task) { RunSparse(task); }
 
-// The chains of dense rows, of the numbers that are named.
+// The chains of dense rows, restricted to the entries of sparse ones.
 template <typename T>
 void SquaredNorms(const SparseRowsRef<T>& x, T* out) {
   const hn::CappedTag<T, 1> d;

@@ -29,7 +29,7 @@ absl::Status NotPsd(std::string what, const DefinitenessWitness& witness) {
                    "; F2 and F3 need a positive semidefinite kernel, F1 takes any"));
 }
 
-// The original matrix, kept in the upper triangle, which a factorization does not touch.
+// A copy of the original matrix, in the upper triangle, which a factorization does not touch.
 class Original {
  public:
   explicit Original(MatrixView<double> m) : m_(m), diagonal_(static_cast<size_t>(m.rows())) {
@@ -78,7 +78,7 @@ class Factorization {
                      {{"landmark", absl::StrCat(order_[i])}});
   }
 
-  // Left-looking inside of the block, then one update of everything behind it.
+  // Left-looking inside the block, then one update of all rows behind it.
   absl::Status FactorBlock(int threads) {
     const int64_t begin = next_;
     const int64_t end = std::min(n_, begin + kBlock);
@@ -98,7 +98,7 @@ class Factorization {
     return ForEachTile(threads, tiles, NeverStop, [&](int64_t t) { Update(begin, t); });
   }
 
-  // Takes the block's columns off tile t of the rows behind it.
+  // Subtracts the contribution of the block's columns from tile t of the rows behind it.
   void Update(int64_t begin, int64_t t) {
     const int64_t first = next_ + t * kUpdateRows;
     const int64_t count = std::min(kUpdateRows, n_ - first);
@@ -135,7 +135,7 @@ class Factorization {
     for (int64_t i = b + 1; i < n_; ++i) std::swap(m_(i, a), m_(i, b));
   }
 
-  // Column next_ of the factor.
+  // Computes column next_ of the factor.
   void Eliminate(int64_t begin, double schur) {
     const int64_t j = next_;
     const double root = std::sqrt(schur);
@@ -232,7 +232,7 @@ class Factorization {
   MatrixView<double> m_;
   const int64_t n_;
   const FactorLimits limits_;
-  // Kept only for a matrix that is not proven.
+  // Set only while definiteness is not proven.
   std::optional<Original> original_;
   std::vector<int64_t> order_;
   // For each row: squares of its entries in the block's finished columns.

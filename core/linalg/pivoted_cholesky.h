@@ -28,13 +28,13 @@ struct PivotedCholesky {
 
 // When a factorization stops, and when it refuses.
 struct FactorLimits {
-  // No pivot is at most this.
+  // Pivots are larger than this.
   double tolerance = 0;
   // β: entry (i, j) is off by at most β·√(m_ii·m_jj).
   double value_error = 0x1p-53;
-  // Whether the matrix is positive semidefinite up to that. Then nothing is refused: elimination
-  // multiplies the errors of values, so that a Schur diagonal can fall far under −β of a matrix
-  // whose exact values have none.
+  // Whether the matrix is known to be positive semidefinite up to the error of its values. Then
+  // nothing is refused: elimination amplifies the errors of values, so that a Schur diagonal can
+  // fall far below −β even if the exact matrix is semidefinite.
   bool is_proven = false;
 };
 

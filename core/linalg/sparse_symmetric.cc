@@ -96,9 +96,10 @@ HWY_EXPORT(AccumulateWide);
 
 namespace {
 
-// Entries of a tile of a product, at least: about 0.1 ms, beside which a thread begins in no time.
+// Minimum entries of a tile of a product: about 0.1 ms of work, much longer than a thread takes to
+// start.
 constexpr int64_t kTileEntries = 20'000;
-// Rows of a tile in which vectors are put side by side, and of one in which entries are mirrored.
+// Rows per tile, for putting vectors side by side and for mirroring entries.
 constexpr int64_t kTileRows = 1024;
 
 }  // namespace

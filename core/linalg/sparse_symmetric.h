@@ -12,9 +12,9 @@
 
 namespace phimap {
 
-// Filled row by row, in blocks of rows that may be filled by a thread each, mirrored, then
-// multiplied with; thread-safe from then on. 12 bytes an entry below the diagonal and its mirror
-// image: columns are 16 bits.
+// Filled row by row, where different threads may fill different blocks of rows; then mirrored; then
+// multiplied with, thread-safe from then on. Takes 12 bytes an entry below the diagonal and its
+// mirror image: columns are 16 bits.
 class SparseSymmetric {
  public:
   static constexpr int64_t kMaxRows = 65536;

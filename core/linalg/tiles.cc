@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// The tiles of one call and who may take the next.
+// The tiles of one call. Threads take the next one here.
 class Tiles {
  public:
   Tiles(int64_t count, absl::FunctionRef<void(int64_t)> work) : count_(count), work_(work) {}

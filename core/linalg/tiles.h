@@ -12,7 +12,8 @@
 namespace phimap {
 
 // Supplies the number of threads that may work at the moment, and a checkpoint that may stop the
-// work. A callable as Checkpoint takes converts: one thread. Refers to both, as Checkpoint does.
+// work. Converts from a callable that fits Checkpoint, with one thread. Holds references to both,
+// as Checkpoint does.
 class TileControl {
  public:
   using Threads = absl::FunctionRef<int()>;

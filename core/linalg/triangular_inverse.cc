@@ -25,8 +25,8 @@ absl::StatusOr<Matrix<double>> TransposedInverseOfLowerTriangle(ConstMatrixView<
                      absl::StrCat("triangular factor has a zero on its diagonal at ", i));
   }
   Matrix<double> w(n, n);
-  // Rows begin .. of W are those of the identity, solved from the right by what of L lies behind
-  // `begin`: before it they are 0.
+  // Rows from `begin` on of W are rows of the identity, solved from the right by the part of L
+  // behind `begin`; the columns before `begin` are 0.
   const auto block = [&](int64_t t) {
     const int64_t begin = t * kBlockRows;
     const int64_t count = std::min(kBlockRows, n - begin);

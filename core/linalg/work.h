@@ -4,20 +4,21 @@
 
 namespace phimap {
 
-// Counts, as double: they only grow, and overflow nothing.
+// Counts are double: they only grow, and cannot overflow.
 struct Work {
   // Floating-point operations, additions and multiplications, of matrix products and of solves with
   // many right sides, which run at the vector unit's speed.
   double product_flops = 0;
   // Operations of factorizations and inversions of triangles, which are slower by a constant.
   double factor_flops = 0;
-  // Numbers that are made or passed over singly: kernel values, features, the stream. One rbf value
-  // counts as 1.
+  // Numbers that are computed or read one at a time: kernel values, features, the stream. One rbf
+  // value counts as 1.
   double elements = 0;
 
   double flops() const { return product_flops + factor_flops; }
-  // Rough duration relative to other work, in operations of large products, only good for shares of
-  // a whole: a core does those at some 50 a nanosecond, and an element in about one.
+  // Rough duration in units of one operation of a large product, accurate enough only for shares of
+  // a whole: a core does about 50 such operations a nanosecond, and one element in about a
+  // nanosecond.
   double weight() const { return product_flops + 1.7 * factor_flops + 50 * elements; }
   Work& operator+=(const Work& other) {
     product_flops += other.product_flops;
