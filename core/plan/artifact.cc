@@ -13,7 +13,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
-// The byte table is docs/formats.md; a change here is a change there, and of kArtifactFormat.
+// The byte table is docs/formats.md. A change here needs a change there, and a new kArtifactFormat.
 namespace phimap {
 namespace {
 
@@ -23,14 +23,14 @@ constexpr int64_t kTableEntryBytes = 24;
 constexpr int64_t kSectionAlignment = 64;
 constexpr int64_t kMaxTextBytes = 1 << 16;
 
-// In the order in which they stand in the file.
+// Sections in the order of the file.
 enum Section : uint32_t {
   kProvenance = 1,
   kInput = 2,
   kFeatures = 3,
   kProjection = 4,
   kCertificate = 5,
-  // Exists in kArtifactFormat only.
+  // Present in kArtifactFormat only.
   kColumnNames = 6
 };
 constexpr std::array<Section, 6> kSections = {kProvenance, kInput,       kFeatures,
@@ -131,7 +131,7 @@ absl::Status Unknown(absl::string_view what, uint32_t got, uint32_t known) {
                                 ". A newer phimap wrote it"));
 }
 
-// Reads the table of header.sections sections, which lie one after the other.
+// Reads the table of header.sections sections, which follow each other without gaps.
 absl::Status ReadTable(ByteReader& reader, int64_t size_limit, Header& header) {
   int64_t expected_offset = TableEnd(header.sections);
   for (size_t i = 0; i < header.sections; ++i) {
@@ -188,7 +188,7 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit)
   return header;
 }
 
-// Whether `section` has the bytes that the table says.
+// Checks that `section` has the size and checksum that the table states.
 absl::StatusOr<ByteReader> CheckSection(absl::string_view section, const Header& header,
                                         size_t index) {
   const TableEntry& entry = header.table[index];
@@ -220,7 +220,7 @@ absl::StatusOr<std::string> ReadExactly(const ArtifactRange& read, int64_t offse
   return DamagedArtifact(offset + static_cast<int64_t>(part.size()), "the artifact is cut off");
 }
 
-// Names belong to columns, one to each.
+// A plan has no names, or one for each column.
 absl::Status CheckNamesOf(const Plan& plan, const std::vector<std::string>& names) {
   const auto count = static_cast<int64_t>(names.size());
   if (count == 0 || count == plan.input_columns()) return CheckColumnNames(names);
@@ -231,7 +231,7 @@ absl::Status CheckNamesOf(const Plan& plan, const std::vector<std::string>& name
       {{"expected", absl::StrCat(plan.input_columns())}, {"actual", absl::StrCat(count)}});
 }
 
-// The names that stand in section kColumnNames, of this plan.
+// Decodes section kColumnNames and checks that the names fit this plan.
 absl::StatusOr<std::vector<std::string>> OpenColumnNames(absl::string_view section,
                                                          const Header& header) {
   const TableEntry& entry = header.table[kFewestSections];
@@ -316,7 +316,7 @@ absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
   }
   PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes, size));
   PHIMAP_RETURN_IF_ERROR(CheckEnd(header, size));
-  // All checksums before any section is believed.
+  // All checksums are checked before any section is decoded.
   std::vector<ByteReader> readers;
   int64_t end = TableEnd(header.sections);
   for (size_t i = 0; i < header.sections; ++i) {

@@ -27,13 +27,13 @@ inline constexpr int64_t kMaxArtifactBytes = int64_t{4} << 30;
 
 // Origin of a version, in canonical text. Shown to people; the engine does not read it.
 struct Provenance {
-  // "f2(landmarks=500, policy=uniform, pool_rows=20000, serving_type=float32)"
+  // Example: "f2(landmarks=500, policy=uniform, pool_rows=20000, serving_type=float32)".
   std::string mapping_text;
-  // "rbf(gamma=0.0625)": all parameters resolved.
+  // Example: "rbf(gamma=0.0625)". All parameters are resolved.
   std::string kernel_text;
   bool standardize = false;
   uint64_t seed = 0;
-  // Names of the columns, one for each (column_names.h); empty if they had none.
+  // Names of the columns, one for each (column_names.h). Empty if the columns have no names.
   std::vector<std::string> column_names = {};
 };
 
@@ -44,28 +44,27 @@ struct Artifact {
   std::string certificate;
 };
 
-// The bytes of an artifact: equal artifacts give equal bytes. RESOURCE_EXHAUSTED over
-// kMaxArtifactBytes.
+// Encodes an artifact. Equal artifacts give equal bytes. RESOURCE_EXHAUSTED over kMaxArtifactBytes.
 absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact);
 
-// Bytes at the start of an artifact that state its size: header and the longest section table.
-// Every artifact has more.
+// Bytes at the start of an artifact that state its size: the header and the longest section table.
+// Every artifact is longer.
 inline constexpr int64_t kArtifactHeadBytes = 176;
 
-// Size of the artifact that begins with `bytes`, of which only the first kArtifactHeadBytes are
-// read. Errors: those of DecodeArtifact. Checks nothing but the head.
+// Returns the size of the artifact that begins with `bytes`, reading only the first
+// kArtifactHeadBytes. Errors: those of DecodeArtifact. Checks only the head.
 absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes);
-// The version of the byte format that `bytes`, of an artifact, are written in; 0 if they are cut
-// off before it.
+// Returns the format version that an artifact's `bytes` are written in; 0 if they end before it.
 uint32_t ArtifactFormatOf(absl::string_view bytes);
 
-// Facts of an artifact for people; the rest of it is the plan.
+// Facts about an artifact for people: all of it except the plan.
 struct ArtifactFacts {
   Provenance provenance;
   std::string certificate;
 };
 
-// `bytes` of an artifact from `offset`, or an error; fewer where it ends before.
+// Returns a range of an artifact's bytes, given its offset and length, or an error. Returns fewer
+// bytes if the artifact ends before.
 using ArtifactRange = std::function<absl::StatusOr<std::string>(int64_t offset, int64_t bytes)>;
 
 // Reads only the head and the sections of facts: some KiB of an artifact of gigabytes. They are
@@ -76,8 +75,9 @@ absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
     int64_t size_bytes, const ArtifactRange& read,
     const std::function<absl::Status(int64_t bytes)>& charge = nullptr);
 
-// DATA_LOSS with the byte offset, and the expected and actual value, for anything damaged;
-// UNIMPLEMENTED for a format version, arithmetic or kind of stage that this build does not know.
+// Decodes an artifact. DATA_LOSS with the byte offset, and the expected and actual value, for
+// anything damaged; UNIMPLEMENTED for a format version, arithmetic or kind of stage that this build
+// does not know.
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes);
 
 }  // namespace phimap

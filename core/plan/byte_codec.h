@@ -1,4 +1,4 @@
-// Little-endian fields to and from bytes, for artifacts.
+// Reads and writes little-endian fields of artifacts.
 #ifndef PHIMAP_CORE_PLAN_BYTE_CODEC_H_
 #define PHIMAP_CORE_PLAN_BYTE_CODEC_H_
 
@@ -27,20 +27,21 @@ class ByteWriter {
   void Numbers(const T* values, int64_t count) {
     out_.append(reinterpret_cast<const char*>(values), sizeof(T) * static_cast<size_t>(count));
   }
-  // Length (u32) and bytes.
+  // Appends the length (u32) and the bytes.
   void Text(absl::string_view text);
-  // Zeros up to the next multiple of `alignment`, counted from the start of the string.
+  // Appends zeros up to the next multiple of `alignment`, counted from the start of the string.
   void AlignTo(int64_t alignment);
 
  private:
   std::string& out_;
 };
 
-// Takes fields from bytes. Every read is checked; the first failure is kept in status() and every
-// later read returns zero or nothing, so that a caller may read a whole table and look once.
+// Reads fields from bytes. Every read is checked. The first failure is kept in status() and every
+// later read returns zero or nothing, so that a caller may read a whole table and check once.
 class ByteReader {
  public:
-  // `base` is the offset of `bytes` in the artifact, from which error messages count.
+  // `base` is the offset of `bytes` in the artifact. Error messages count from the artifact's
+  // start.
   ByteReader(absl::string_view bytes, int64_t base) : bytes_(bytes), base_(base) {}
 
   template <typename T>
@@ -53,8 +54,8 @@ class ByteReader {
     }
     return value;
   }
-  // `count` numbers; the pointer is into the bytes and may be misaligned. nullptr on failure.
-  // Nothing is allocated.
+  // Reads `count` numbers. The pointer is into the bytes and may be misaligned. Returns nullptr on
+  // failure. Allocates nothing.
   template <typename T>
   const char* Numbers(int64_t count) {
     return Bytes(count, sizeof(T));
@@ -67,7 +68,7 @@ class ByteReader {
   void Fail(absl::string_view what);
   // Fails unless low <= value <= high.
   void CheckRange(absl::string_view what, int64_t value, int64_t low, int64_t high);
-  // OK if nothing failed and nothing is left.
+  // OK if nothing failed and no bytes are left.
   absl::Status Finish();
 
   bool ok() const { return status_.ok(); }

@@ -63,7 +63,8 @@ absl::StatusOr<std::vector<std::string>> DecodeColumnNames(absl::string_view byt
   ByteReader reader(bytes, offset);
   const uint32_t count = reader.Number<uint32_t>();
   std::vector<std::string> names;
-  // Each takes its length at least, so that a count cannot claim more than the bytes can hold.
+  // Each name takes at least its length field, so that a count cannot claim more than the bytes can
+  // hold.
   reader.CheckRange("column names", count, 1, reader.left() / int64_t{sizeof(uint32_t)});
   for (uint32_t i = 0; i < count && reader.ok(); ++i) {
     names.push_back(reader.Text(kMaxColumnNameBytes));

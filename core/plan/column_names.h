@@ -1,4 +1,4 @@
-// The names of the columns that a version maps, in order: they show whether rows have their columns
+// The names of the columns that a version maps, in order. They show whether the columns of rows are
 // in the version's order. Features depend on the order alone; no engine reads names.
 #ifndef PHIMAP_CORE_PLAN_COLUMN_NAMES_H_
 #define PHIMAP_CORE_PLAN_COLUMN_NAMES_H_
@@ -13,19 +13,19 @@
 
 namespace phimap {
 
-// Most bytes of one name, and of all names of a version.
+// Maximum bytes of one name, and of all names of a version.
 inline constexpr int64_t kMaxColumnNameBytes = 256;
 inline constexpr int64_t kMaxColumnNamesBytes = int64_t{1} << 20;
 
-// OK if no name is empty, over kMaxColumnNameBytes long or there twice, and all together keep
-// kMaxColumnNamesBytes. INVALID_ARGUMENT (COLUMN_NAMES_INVALID, field "column_names[i]") otherwise.
-// Whether the names may be shown to people is not checked.
+// OK if every name is non-empty, unique and at most kMaxColumnNameBytes long, and all together are
+// at most kMaxColumnNamesBytes. Otherwise INVALID_ARGUMENT (COLUMN_NAMES_INVALID, field
+// "column_names[i]"). Does not check whether the names may be shown to people.
 absl::Status CheckColumnNames(const std::vector<std::string>& names);
 
-// The section of an artifact: empty for no names.
+// Encodes the section of an artifact. Empty if there are no names.
 std::string EncodeColumnNames(const std::vector<std::string>& names);
 // DATA_LOSS for bytes that EncodeColumnNames cannot have written, and for names that
-// CheckColumnNames refuses. `offset` is the offset of `bytes` in the artifact.
+// CheckColumnNames rejects. `offset` is the offset of `bytes` in the artifact.
 absl::StatusOr<std::vector<std::string>> DecodeColumnNames(absl::string_view bytes, int64_t offset);
 
 }  // namespace phimap

@@ -24,7 +24,7 @@ T NumberAt(absl::string_view bytes, size_t offset) {
   return number;
 }
 
-// Entry e of n.
+// Column of entry e of n.
 int32_t ColumnAt(absl::string_view bytes, size_t e) {
   return NumberAt<int32_t>(bytes, e * sizeof(int32_t));
 }

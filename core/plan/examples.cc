@@ -48,7 +48,7 @@ absl::Status BadValue(const SparseRowsView& rows, int64_t row, int64_t entry) {
                    {{"row", absl::StrCat(row)}, {"column", absl::StrCat(rows.column(entry))}});
 }
 
-// Entries are looked at only when the offsets around them were found to lie within.
+// Checks offsets before the entries that they refer to.
 absl::Status CheckSparse(const SparseRowsView& rows) {
   if (rows.rows == 0) return absl::OkStatus();
   const int64_t entries = rows.offset(rows.rows);

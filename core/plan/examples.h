@@ -17,9 +17,9 @@ namespace phimap {
 // Longest string among the examples, in bytes.
 inline constexpr int64_t kMaxStringBytes = int64_t{1} << 20;
 
-// Rows in compressed sparse row form; other numbers are zero. Entries offset(i) … offset(i+1)−1 are
-// row i's, their columns rising. Little-endian, at any alignment. REQUIRES of all but shape,
-// lengths and CheckExamples: CheckExamples is OK.
+// Rows in compressed sparse row form; numbers without an entry are zero. Entries offset(i) …
+// offset(i+1)−1 belong to row i, with rising columns. Little-endian, at any alignment. REQUIRES for
+// everything but the shape, the lengths and CheckExamples: CheckExamples is OK.
 struct SparseRowsView {
   FloatType type = FloatType::kFloat64;
   int64_t rows = 0;
@@ -38,7 +38,7 @@ struct SparseRowsView {
   SparseRowsView Slice(int64_t first, int64_t count) const {
     return {type, count, columns, offsets + 8 * first, indices, values};
   }
-  // Row i as a dense one, in float64. REQUIRES: `out` has room for `columns` numbers.
+  // Copies row i as a dense row in float64. REQUIRES: `out` has room for `columns` numbers.
   void CopyRow(int64_t i, double* out) const;
 
  private:
@@ -82,27 +82,27 @@ class ExamplesView {
   int64_t rows() const {
     return std::visit([](const auto& block) { return block.rows; }, block_);
   }
-  // Numbers of a row; 0 of strings.
+  // Numbers per row; 0 for strings.
   int64_t columns() const;
   // Bytes that the values take.
   int64_t bytes() const;
   ExampleKind kind() const;
   absl::string_view kind_name() const { return ExampleKindName(kind()); }
-  // Null unless it is of that kind.
+  // Null unless the block is of that kind.
   const RowsView* dense() const { return std::get_if<RowsView>(&block_); }
   const SparseRowsView* sparse() const { return std::get_if<SparseRowsView>(&block_); }
   const StringsView* strings() const { return std::get_if<StringsView>(&block_); }
   // Rows first .. first + count - 1.
   ExamplesView Slice(int64_t first, int64_t count) const;
-  // A row of numbers widened to float64. REQUIRES: not strings; room for columns() numbers.
+  // Copies a row of numbers, widened to float64. REQUIRES: not strings; room for columns() numbers.
   void CopyRow(int64_t i, double* out) const;
 
  private:
   std::variant<RowsView, SparseRowsView, StringsView> block_;
 };
 
-// Whether they are rows of so many numbers, or of one more where `self_values` may follow:
-// INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH; COLUMNS_MISMATCH with both numbers), field
+// Checks that the examples are rows of `columns` numbers, or of one more if `self_values` may
+// follow. INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH; COLUMNS_MISMATCH with both numbers), field
 // "examples.KIND" or "examples.KIND.columns".
 absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self_values = false);
 

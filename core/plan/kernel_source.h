@@ -12,22 +12,23 @@ namespace phimap {
 // Calls the user's own kernel. Used by one build: one thread at a time.
 class KernelSource {
  public:
-  // Called repeatedly while a call waits; a status other than OK ends the call with it.
+  // Called repeatedly while a call waits. A status other than OK ends the call with that status.
   using Alive = absl::FunctionRef<absl::Status()>;
 
   virtual ~KernelSource() = default;
 
   // Computes out(i, j) = K(left_i, right_j), and diagonal[i] = K(left_i, left_i) unless `diagonal`
-  // is null. The values are the service's: finite and of this shape, without further guarantees.
+  // is null. The values are those of the service: finite and of the right shape, with no further
+  // guarantees.
   //
-  // Shapes: n examples left, m right, both of one kind and checked; out n×m, diagonal n.
-  // Cost:   repeating the same `right`, at the same address, in consecutive calls is cheaper.
-  // Errors: those of `alive`, and those of the service, whose name they carry.
+  // Shapes: n examples left, m right, both of one kind and checked; out n×m, diagonal n. Cost:
+  // repeating the same `right`, at the same address, in consecutive calls is cheaper. Errors: those
+  // of `alive`, and those of the service, with its name.
   virtual absl::Status Block(const ExamplesView& left, const ExamplesView& right,
                              MatrixView<double> out, double* diagonal, Alive alive) = 0;
 
-  // The unit round-off of the widest type that all values came in: 2⁻²⁴ once one block was float32,
-  // else 2⁻⁵³.
+  // The unit round-off of the least precise type among all values so far: 2⁻²⁴ if any block came in
+  // float32, otherwise 2⁻⁵³.
   virtual double unit() const = 0;
 };
 

@@ -1,11 +1,11 @@
-// A plan: the small program that every mapping of every paper is.
+// A plan: the small program to which every mapping of every paper compiles.
 //
 //     x' = Pᵀ · ((x − c) ∘ s)                    input stage
 //     z  = e( x' · A'ᵀ , ‖x'‖² , ‖a'_j‖² )       feature stage
 //     y  = (z − μ) · W                           projection stage
 //
-// Builders emit plans, the store holds plans, and one engine executes all of them. Every stage is
-// optional but the feature stage; a plan that exists has consistent shapes (Validate).
+// Builders emit plans, the store holds plans, and one engine executes all of them. Every stage
+// except the feature stage is optional. The shapes of a plan are consistent (Validate).
 #ifndef PHIMAP_CORE_PLAN_PLAN_H_
 #define PHIMAP_CORE_PLAN_PLAN_H_
 
@@ -22,13 +22,13 @@
 
 namespace phimap {
 
-// The order of every sum and the versions of every function that features are computed with. Bits
-// change only with it.
+// Version of the arithmetic: the order of every sum and the version of every function that computes
+// features. Bits change only with it.
 inline constexpr uint32_t kArithmetic = 1;
 
-// Most columns, rows and features of any stage.
+// Maximum number of columns, rows and features of any stage.
 inline constexpr int64_t kMaxPlanDimension = 65536;
-// Highest degree of a monomial.
+// Maximum degree of a monomial.
 inline constexpr int64_t kMaxExpansionDegree = 64;
 
 // x' = Pᵀ·((x − c) ∘ s), computed in float64 for either input type and rounded once to the serving
@@ -38,7 +38,8 @@ struct InputStage {
   // c and s: `columns` numbers, or empty for 0 and 1.
   std::vector<double> shift;
   std::vector<double> scale;
-  // P, columns × projected columns; empty when absent. A ±1 projection carries its 1/√s in `scale`.
+  // P, columns × projected columns; empty if there is no projection. The 1/√s of a ±1 projection is
+  // part of `scale`.
   Matrix<double> projection;
 
   int64_t output_columns() const { return projection.empty() ? columns : projection.cols(); }
@@ -48,15 +49,16 @@ struct InputStage {
 // for L1 distances to the rows, products with bilinear forms of them and factors of rows.
 template <typename T>
 struct ProductFeatures {
-  // A', rows × input-stage columns; each row gives as many features as the program has results.
+  // A', rows × input-stage columns. Each row gives as many features as the program has results.
   Matrix<T> rows;
   KernelProgram program;
   // b_j, one for each row, if the program reads offsets; empty otherwise.
   std::vector<T> offsets;
 };
 
-// L1 distances alone: the program's pushed product is ‖x' − a'_j‖₁. Builders emit ProductFeatures
-// with a program that pushes distances; this old form is read and run.
+// L1 distances alone: the value that the program starts from is ‖x' − a'_j‖₁. Builders emit
+// ProductFeatures with a program that computes distances; this older form is still decoded and
+// executed.
 template <typename T>
 struct L1Features {
   Matrix<T> rows;
@@ -73,11 +75,11 @@ struct ExpansionFeatures {
 };
 
 // Maximum bytes of the strings of a plan, counted once for each unit and n of its kernels. An
-// engine holds up to StringIndex::kBytesPerUnit times as much.
+// engine uses up to StringIndex::kBytesPerUnit times as much memory.
 inline constexpr int64_t kMaxIndexedBytes = int64_t{8} << 20;
 
-// Kernels of strings with fixed ones, then an elementwise map. There is no input stage: the plan
-// has 0 columns.
+// Kernels between strings and the plan's fixed strings, then an elementwise map. There is no input
+// stage: the plan has 0 columns.
 struct StringFeatures {
   std::vector<std::string> strings;
   KernelProgram program;
@@ -87,7 +89,8 @@ struct StringFeatures {
 // K(x, example_j) for each example. The engine takes it for its rows and runs the projection stage
 // on it.
 struct RemoteFeatures {
-  // kRowNumbers: no service is asked, the values come with the request.
+  // Kind of the stored examples. With kRowNumbers no service is asked: the values come with the
+  // request.
   enum class ExampleKind : uint8_t {
     kDense = 1,
     kBytes = 2,
@@ -95,23 +98,23 @@ struct RemoteFeatures {
     kRowNumbers = 4,
     kSparse = 5
   };
-  // Name of the kernel, as the service knows it, and of the endpoint on the operator's allow-list;
-  // both are empty for row numbers.
+  // Name of the kernel, as the service knows it, and of its endpoint on the operator's allow-list.
+  // Both are empty for row numbers.
   std::string kernel;
   std::string endpoint;
   ExampleKind kind = ExampleKind::kDense;
-  // The landmarks themselves, in the form of ExampleBlock::Bytes; or the position of each in the
-  // stream, from 0, in decimal.
+  // The landmarks themselves, in the form of ExampleBlock::Bytes. For row numbers: the position of
+  // each in the stream, from 0, in decimal.
   std::vector<std::string> examples;
 
   bool of_strings() const { return kind == ExampleKind::kBytes || kind == ExampleKind::kText; }
 };
 
-// REQUIRES of the first: not row numbers.
+// REQUIRES: `kind` is not kRowNumbers.
 ExampleKind KindOf(RemoteFeatures::ExampleKind kind);
 RemoteFeatures::ExampleKind StoredKindOf(ExampleKind kind);
 
-// W absent.
+// No W.
 struct NoProjection {};
 
 // W upper triangular r×r: element (k, j), k ≤ j, at elements[k·r − k(k−1)/2 + (j − k)], row after
@@ -120,8 +123,8 @@ template <typename T>
 struct TriangularProjection {
   int64_t order = 0;
   AlignedArray<T> elements;
-  // For F2: K(a_k, a_k) > 0 of the landmark that row k belongs to; empty in old plans. Features do
-  // not depend on it, but the bound on their rounding does (residual.h).
+  // For F2: K(a_k, a_k) > 0 of the landmark of row k. Empty in old plans. Features do not depend on
+  // it, but the bound on their rounding does (residual.h).
   std::vector<double> self_values;
 
   static int64_t ElementCount(int64_t order) { return order * (order + 1) / 2; }
@@ -164,19 +167,20 @@ struct ServingStages {
 struct Plan {
   uint32_t arithmetic = kArithmetic;
   InputStage input;
-  // The alternative held is the serving type.
+  // The alternative tells the serving type.
   std::variant<ServingStages<float>, ServingStages<double>> stages;
 
   FloatType serving_type() const {
     return stages.index() == 0 ? FloatType::kFloat32 : FloatType::kFloat64;
   }
-  // Columns of an example. The engine's rows of a remote block have others: a value for each
-  // landmark; 0: it maps strings.
+  // Columns of an example; 0 if the plan maps strings. For a remote block the engine's rows differ:
+  // they have one value for each landmark.
   int64_t input_columns() const { return input.columns; }
   int64_t output_columns() const;
 
-  // Shapes agree, dimensions are within 1..kMaxPlanDimension, every number is finite, sparse
-  // indices are in range and rising. INVALID_ARGUMENT names the stage and the fault.
+  // OK if shapes agree, dimensions are within 1..kMaxPlanDimension, every number is finite, and
+  // sparse indices are in range and rising. Otherwise INVALID_ARGUMENT with the stage and the
+  // fault.
   absl::Status Validate() const;
 };
 

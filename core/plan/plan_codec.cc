@@ -38,8 +38,8 @@ enum ProjectionKind : uint8_t {
   kLandmarkTriangle = 5
 };
 
-// Formula of the bound on the features' rounding from the stored numbers (residual.h). A triangle
-// of kind 1 has the first, which goes by the largest K(a, a).
+// Which formula bounds the features' rounding, given the stored numbers (residual.h). A triangle of
+// kind 1 uses the first formula, which depends on the largest K(a, a).
 enum RoundingBound : uint8_t { kShareOfEachLandmark = 2 };
 
 template <typename T>
@@ -61,7 +61,7 @@ void EncodeMatrix(ByteWriter& writer, const Matrix<T>& matrix) {
   EncodeNumbers(writer, matrix.data(), matrix.size());
 }
 
-// Memory is taken only after the reader has shown that the bytes are there.
+// Allocates only after the reader has shown that the bytes are present.
 template <typename T>
 std::vector<T> DecodeNumbers(ByteReader& reader, int64_t count) {
   reader.AlignTo(kNumberAlignment);
@@ -351,7 +351,7 @@ absl::Status DecodeFeatureStage(ByteReader& reader, ServingStages<T>& stages) {
   } else if (kind == kProduct || kind == kL1 || kind == kShiftedProduct || kind == kComposed ||
              kind == kColumnSums) {
     PHIMAP_ASSIGN_OR_RETURN(KernelProgram program, DecodeProgram(reader, kind));
-    // One way to write each program: the same plan is the same bytes.
+    // Each program has one encoding, so that the same plan gives the same bytes.
     if (program.is_plain() == (kind == kComposed || kind == kColumnSums) ||
         (kind == kComposed && !program.sums().empty())) {
       return WrongKind(kind);

@@ -37,17 +37,18 @@ std::vector<double> NormsOf(ConstMatrixView<double> x) {
   return norms;
 }
 
-// Roundings that are counted of a value, and of a sum of products with a column of W, at least.
+// Roundings assumed for each kernel value, and at least for each sum of products with a column of
+// W.
 constexpr double kRoundings = 4;
 
-// Length lost by underflow in `outputs` sums of `terms` products.
+// Length that underflow can take from `outputs` sums of `terms` products.
 template <typename T>
 double LostInSums(int64_t terms, int64_t outputs) {
   return static_cast<double>(terms) * std::sqrt(static_cast<double>(outputs)) *
          (sizeof(T) == 4 ? 0x1p-149 : 0x1p-1074);
 }
 
-// Rounding of a triangle that has K(a, a) of its landmarks.
+// Rounding of a triangle that stores K(a, a) of its landmarks.
 template <typename T>
 Residual::Rounding SharedRounding(const TriangularProjection<T>& triangle) {
   const double root = std::sqrt(static_cast<double>(triangle.order));
@@ -120,7 +121,7 @@ std::optional<Residual::Rounding> StringRounding(const ServingStages<T>& stages,
   return rounding;
 }
 
-// Parts of η; nullopt for a plan that is not of an F2.
+// Computes the parts of η. Returns nullopt for a plan that is not of an F2.
 template <typename T>
 std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
                                              const KernelProgram& kernel, double linear_factor) {
@@ -133,7 +134,8 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
   const double u = std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53);
   Residual::Rounding rounding;
   if (std::holds_alternative<NoProjection>(stages.projection)) {
-    // c·linear, folded: products of p numbers with rows B, of an x with K(x, x) = c‖x‖².
+    // The kernel c·linear, folded: products of p numbers with the rows B, for an x with K(x, x) =
+    // c‖x‖².
     if (!(linear_factor > 0) || !features->program.is_identity()) return std::nullopt;
     rounding.unit = u * std::sqrt(static_cast<double>(rows.cols()) *
                                   SquaredNorm(rows.data(), rows.size()) / linear_factor);
@@ -162,8 +164,7 @@ bool IsZeroRow(const double* x, int64_t columns) {
   return std::all_of(x, x + columns, [](double value) { return value == 0; });
 }
 
-// Under this K(x, x) squares of errors underflow in float64 too, and no bound that is computed
-// holds.
+// For K(x, x) below this, squares of errors underflow in float64 too, and no computed bound holds.
 constexpr double kLeastSelf = 0x1p-900;
 
 // Whether the K(x, x) of a nonzero row is too small for any bound.
@@ -225,7 +226,7 @@ std::optional<Residual> Residual::OfRemote(const Plan& plan) {
   return residual;
 }
 
-// The rows as the engine sees them: rounded to the serving type after the input stage.
+// Returns the rows as the engine sees them: rounded to the serving type after the input stage.
 Matrix<double> Residual::AsServed(const ExamplesView& rows) const {
   Matrix<double> wide = Matrix<double>::Uninit(rows.rows(), rows.columns());
   for (int64_t i = 0; i < rows.rows(); ++i) rows.CopyRow(i, wide.row(i));

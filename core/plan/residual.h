@@ -48,43 +48,43 @@ namespace phimap {
 // Immutable, thread-safe.
 class Residual {
  public:
-  // Parts of η.
+  // The parts that η is computed from.
   struct Rounding {
     // U; for old plans, and for a folded linear kernel, u·√r·‖W‖_F.
     double unit = 0;
-    // M, there.
+    // M, for old plans.
     double largest = 0;
-    // 4·√r and min(3, √r), else.
+    // True unless the plan is old. `sums` is then 4·√r, and `values` min(3, √r).
     bool of_shares = false;
     double sums = 0;
     double values = 0;
-    // Length that sums of products lose through terms too small for the type: it is an absolute
-    // error of every row.
+    // Length that sums of products lose because terms underflow: an absolute error of every row.
     double lost = 0;
-    // nullopt: there are no kernel values, or their computation is unknown.
+    // nullopt if there are no kernel values, or their computation is unknown.
     std::optional<KernelRounding> kernel;
   };
 
   // Whether versions whose mapping has this text serve ρ.
   static bool IsServedBy(absl::string_view mapping_text);
-  // For F2; nullopt for another mapping, and for a plan that no builder of F2 makes.
+  // Returns nullopt unless the plan is one that a builder of F2 makes.
   static std::optional<Residual> Of(const Plan& plan, const Provenance& provenance);
 
-  // Whether the kernel is remote: the rows are then rows of the engine, with K(x, x) as their last
+  // Whether the kernel is remote. The rows are then rows of the engine, with K(x, x) as their last
   // number.
   bool is_remote() const { return is_remote_; }
 
-  // out[i] of row i, in float64; ∞ if its K(x, x) came and is less than ‖F(x)‖², or if underflow
-  // leaves nothing of a row that is not 0. `features`: the features of the rows from the plan's
-  // engine, in the serving type. Cost: input + output columns operations a row, the square of the
-  // input columns for each bilinear form. Pure, thread-safe, calls no BLAS.
+  // Sets out[i] to ρ of row i, in float64. It is ∞ if the row's K(x, x) was sent and is less than
+  // ‖F(x)‖², or if all digits of a row that is not 0 underflow. `features`: the features of the
+  // rows from the plan's engine, in the serving type. Cost: input + output columns operations a
+  // row, and the square of the input columns for each bilinear form. Pure, thread-safe, calls no
+  // BLAS.
   void Compute(const ExamplesView& rows, const void* features, double* out) const;
 
-  // self[i] = K(x, x) of row i as it is served, and rounding[i] = η/√K(x, x): how far its features
-  // are off at most, over their length. Cost and threads: as Compute.
+  // Sets self[i] to K(x, x) of row i as served, and rounding[i] to η/√K(x, x), the largest relative
+  // error of its features. Cost and threads: as Compute.
   void Lengths(const ExamplesView& rows, double* self, double* rounding) const;
 
-  // η of a row after the input stage, of ‖x‖² and K(x, x). For strings x is k_m(x, x) of each
+  // η of a row after the input stage, given ‖x‖² and K(x, x). For strings x is k_m(x, x) of each
   // kernel of strings; for values of a remote kernel it is not used.
   double FeatureError(const double* x, double squared_norm, double self) const;
   int64_t memory_bytes() const {

@@ -35,14 +35,14 @@ struct RowsView {
   RowsView Slice(int64_t first, int64_t count) const {
     return {data + first * RowBytes(), type, count, columns};
   }
-  // Row i widened to float64; float32 widens exactly. REQUIRES: `out` has room for `columns`
+  // Copies row i, widened to float64 (exact for float32). REQUIRES: `out` has room for `columns`
   // numbers.
   void CopyRow(int64_t i, double* out) const;
 };
 
-// OK when every value is finite. Otherwise INVALID_ARGUMENT, reason VALUE_NOT_FINITE, that names
-// the first offending row and column, counted from 0, as field rows[i].columns[j], and the value.
-// The caller adds the path before it (WithFieldPrefix). Cost: one pass over the bytes.
+// OK if every value is finite. Otherwise INVALID_ARGUMENT, reason VALUE_NOT_FINITE, with the value
+// and the first offending row and column, counted from 0, as field rows[i].columns[j]. The caller
+// prepends the path (WithFieldPrefix). Cost: one pass over the bytes.
 absl::Status CheckFinite(const RowsView& rows);
 
 }  // namespace phimap

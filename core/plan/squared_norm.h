@@ -1,4 +1,4 @@
-// ‖v‖² in float64, fast enough to be taken of rows that are served.
+// ‖v‖² in float64, fast enough for rows that are served.
 #ifndef PHIMAP_CORE_PLAN_SQUARED_NORM_H_
 #define PHIMAP_CORE_PLAN_SQUARED_NORM_H_
 
@@ -6,8 +6,8 @@
 
 namespace phimap {
 
-// Accuracy: relative error about (count/8 + 8)·2⁻⁵³. The bits depend on v alone: eight sums side by
-// side, so that none waits for the addition before, and then their sum.
+// Accuracy: relative error about (count/8 + 8)·2⁻⁵³. The bits depend on v alone. Eight sums run
+// side by side, so that no addition waits for the one before, and are added at the end.
 template <typename T>
 double SquaredNorm(const T* v, int64_t count) {
   constexpr int64_t kSums = 8;
