@@ -23,20 +23,21 @@ struct AdviceQuery {
   double confidence = 0;
   // α, the share of the examples that misses the margin. 0 <= α < 1.
   double alpha = 0;
-  // Points of a data set that a statement must hold for together; 0: unset. Up to 10^15.
+  // Number of points of a data set for all of which a statement must hold at once; 0 if unset. Up
+  // to 10^15.
   int64_t points = 0;
-  // Classes; 0: unset. 2..10^6.
+  // Number of classes, 2..10^6; 0 if unset.
   int64_t classes = 0;
-  // e, how far squared lengths may be off after a projection. 0: the one that halves the margin,
-  // and 0.1 for statements without one. 1e-6..1 − 1e-6.
+  // e, the relative error of squared lengths that a projection may cause, 1e-6..1 − 1e-6. 0 chooses
+  // the e that halves the margin, and 0.1 for statements without a margin.
   double distortion = 0;
-  // a, how far a kernel value may be off under random Fourier features. 0: 0.1. 1e-6..1.
+  // a, the error of a kernel value that random Fourier features may cause, 1e-6..1. 0 chooses 0.1.
   double kernel_error = 0;
-  // Most landmarks of a mapping that can be built; 0: no limit.
+  // Maximum number of landmarks of a mapping that can be built; 0 if unlimited.
   int64_t max_landmarks = 0;
 
   double delta() const { return 1 - confidence; }
-  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) names the field, the actual value, the range, and the
+  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the field, the actual value, the range, and the
   // remedy.
   absl::Status Validate() const;
 };
@@ -44,25 +45,26 @@ struct AdviceQuery {
 // The note of a line whose number of features or landmarks is over 2^53.
 inline constexpr char kTooManyToBuild[] = "over 2^53: impossible to build";
 
-// A theorem with its numbers. A number that the theorem does not give is absent, and `note` gives
-// the reason.
+// A theorem applied to the query. A number that the theorem does not give is absent, and `note`
+// gives the reason.
 struct AdviceLine {
   // Subject of the advice: "F1", "F2", "F3" … (advisor.h).
   std::string what;
   // Paper and theorem.
   std::string source;
   Tier tier = Tier::kLiteral;
-  // F1, F2, F3: uniform landmarks.
+  // For F1, F2 and F3: the number of uniform landmarks.
   std::optional<int64_t> landmarks;
-  // Features of the mapping, rows of the projection.
+  // Number of features of the mapping, or of rows of the projection.
   std::optional<int64_t> dimensions;
-  // The margin that is left.
+  // The margin that remains.
   std::optional<double> margin;
-  // The error of the separator that then exists: α + ε.
+  // The error of the separator that exists after the mapping: α + ε.
   std::optional<double> error;
-  // The e that the line is for.
+  // The e that the line assumes.
   std::optional<double> distortion;
-  // Weak learner: the probability that a draw succeeds, and how many draws hold one that does.
+  // For the weak learner: the probability that a draw succeeds, and the number of draws of which
+  // one does with the confidence asked for.
   std::optional<double> success;
   std::optional<int64_t> draws;
   std::string note;
@@ -72,9 +74,9 @@ struct Advice {
   std::vector<AdviceLine> lines;
   // Whether F3 has fewer features than F2, by the sharpest tier of each.
   bool f3_helps = false;
-  // Below this error it does, at the same margin and confidence; to two digits.
+  // The error below which F3 has fewer features, at the same margin and confidence; to two digits.
   double f3_helps_below_error = 0;
-  // A sentence or two: F2 or F3, and why.
+  // One or two sentences: F2 or F3, and why.
   std::string verdict;
   // The mapping to build, as in "f2(landmarks=215)"; empty when it has more than max_landmarks.
   std::string proposal;

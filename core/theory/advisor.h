@@ -30,8 +30,8 @@
 
 namespace phimap {
 
-// All lines and the verdict. Errors as AdviceQuery::Validate. Cost: 10 to 200 ms, at the smallest
-// margins most; not on an RPC thread. Pure.
+// Returns all lines and the verdict. Errors: as AdviceQuery::Validate. Cost: 10 to 200 ms, the most
+// at the smallest margins; do not call on an RPC thread. Pure.
 absl::StatusOr<Advice> Advise(const AdviceQuery& query);
 
 // The parts of the advice. REQUIRES: a valid query.

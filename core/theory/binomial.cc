@@ -17,12 +17,13 @@ double StirlingError(double n) {
   if (n < 16) {
     return std::lgamma(n + 1) - (n + 0.5) * std::log(n) + n - 0.5 * std::log(2 * std::numbers::pi);
   }
-  // The first term left out is under 1/(1188·16⁹) = 1.3e-14.
+  // The first omitted term is less than 1/(1188·16⁹) = 1.3e-14.
   const double s = 1 / (n * n);
   return (1.0 / 12 - s * (1.0 / 360 - s * (1.0 / 1260 - s / 1680))) / n;
 }
 
-// (1 + v) ln(1 + v) − v, v > −1: what a count costs that is (1 + v) times its mean.
+// (1 + v) ln(1 + v) − v for v > −1: the exponent, relative to the mean, of a count that is (1 + v)
+// times its mean.
 double Deviance(double v) {
   if (std::abs(v) > 0.1) return (1 + v) * std::log1p(v) - v;
   // Σ (−v)^j / (j (j − 1)) from j = 2 on.
@@ -35,7 +36,7 @@ double Deviance(double v) {
   return sum;
 }
 
-// 1 + Σ of the products of `ratio`, which fall under 1 and go on falling.
+// 1 plus the sum of the products of `ratio`, which falls below 1 and continues to fall.
 template <typename Ratio>
 double SumOfProducts(const Ratio& ratio) {
   double term = 1;

@@ -22,8 +22,8 @@ double LogBinomial(int64_t k, int64_t n, double p);
 // Cost:     about 10·√(n p (1 − p)) terms of 5 ns. Pure, thread-safe.
 double BinomialBelow(int64_t k, int64_t n, double p);
 
-// The smallest n with P[Bin(n, p) < k] <= delta: so many draws, each a success with probability at
-// least p, give k successes with probability at least 1 − delta. The probability falls with n, so a
+// The smallest n with P[Bin(n, p) < k] <= delta: n draws, each a success with probability at least
+// p, give k successes with probability at least 1 − delta. The probability falls with n, so a
 // monotone search finds it. nullopt over 2^53.
 //
 // Requires: k >= 1, 0 < p < 1, 0 < delta < 1.

@@ -1,9 +1,9 @@
-// Quadrature over chi variables, which the exact laws of Gaussian projections are integrals over.
+// Quadrature over chi variables: the exact laws of Gaussian projections are integrals over them.
 //
 // A chi variable with k degrees of freedom is the length of k independent N(0, 1) numbers. Its
-// values are given as distances u from the mode √(k − 1), which keep their digits for large k; its
-// densities relative to that at the mode, so that no gamma function is needed: sums are divided by
-// ChiMass.
+// values are given as distances u from the mode √(k − 1), which keep their digits for large k. Its
+// densities are relative to the density at the mode, so that no gamma function is needed; sums are
+// divided by ChiMass.
 #ifndef PHIMAP_CORE_THEORY_CHI_QUADRATURE_H_
 #define PHIMAP_CORE_THEORY_CHI_QUADRATURE_H_
 
@@ -38,7 +38,7 @@ struct ChiPoint {
 };
 
 // The points of 64-point Gauss–Legendre rules on `panels` equal panels from `low` to `high`.
-// Accuracy: 1e-15 for the density alone, over the whole reach in one panel. Pure.
+// Accuracy: 1e-15 for the density alone, with one panel over the whole reach. Pure.
 std::vector<ChiPoint> ChiPoints(const Chi& chi, double low, double high, int panels);
 // The sum of the shares over the whole reach.
 double ChiMass(const Chi& chi);

@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// A tier of F2's dimensions against one of F3's.
+// A tier of F2's dimensions compared with one of F3's.
 struct Contest {
   Tier f2;
   Tier f3;
@@ -57,7 +57,7 @@ std::string BelowText(double error) {
   return error > 0 ? absl::StrFormat("below %.2g", error) : "at no error from 1e-06 up";
 }
 
-// Says why there is no proposal, and what the landmarks at hand achieve.
+// Says why there is no proposal, and what the largest allowed number of landmarks achieves.
 std::string OverTheLimit(const AdviceQuery& query, std::optional<int64_t> landmarks) {
   std::string text =
       absl::StrCat(" That takes ", CountText(landmarks), " landmarks, and a mapping has at most ",

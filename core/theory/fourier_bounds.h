@@ -19,7 +19,7 @@ enum class FourierForm {
 // Requires: 0 < a <= 1, 0 < delta < 1. nullopt over 2^53.
 std::optional<int64_t> FourierFeatures(FourierForm form, double a, double delta);
 
-// The other way round: the a that D features keep for a fixed pair with probability 1 − delta.
+// The inverse: the error a that D features keep for a fixed pair with probability 1 − delta.
 double FourierError(FourierForm form, int64_t dimensions, double delta);
 
 // Region for a bound on all pairs of rows at once.

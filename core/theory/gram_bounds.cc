@@ -13,7 +13,7 @@ void Check(const GramLaw& law) {
   PHIMAP_CHECK(law.sampling != GramSampling::kQuantise || law.s == 1);
 }
 
-// L: the modulus of an entry of K̂ − K.
+// L: the largest modulus of an entry of K̂ − K.
 double LargestChange(const GramLaw& law) {
   switch (law.sampling) {
     case GramSampling::kSparsify:

@@ -21,7 +21,7 @@ struct GramLaw {
   GramSampling sampling = GramSampling::kSparsify;
   // Rows of the matrix.
   int64_t m = 0;
-  // No |K_ij| is larger.
+  // Upper bound on |K_ij|.
   double b = 0;
   // >= 1; 1 for kQuantise.
   double s = 1;

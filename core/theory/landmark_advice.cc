@@ -12,7 +12,7 @@ namespace {
 constexpr char kBinomial[] =
     "the proof's ⌈4/γ²⌉ − 1 helpful draws counted by the binomial law, not by Chernoff's bound";
 
-// F1 and F2 have the same landmarks; F2 keeps a margin.
+// F1 and F2 need the same landmarks; only F2 keeps a margin.
 AdviceLine SpanLine(const AdviceQuery& query, bool f2, Tier tier) {
   AdviceLine line{.what = f2 ? "F2" : "F1",
                   .source = f2 ? "Balcan, Blum, Vempala 2006, Theorem 1"
@@ -34,7 +34,8 @@ AdviceLine SpanLine(const AdviceQuery& query, bool f2, Tier tier) {
   return line;
 }
 
-// Landmarks for F3's first step, which has half of ε and δ: sharp beside the sharpest second step.
+// Landmarks for F3's first step, which gets half of ε and of δ. The sharp number goes with the
+// sharpest second step.
 std::optional<int64_t> F3Landmarks(Tier tier, double margin, double error, double delta) {
   return tier == Tier::kExact ? BinomialLandmarks(margin, error / 2, delta / 2)
                               : LiteralLandmarks(margin, error / 2, delta / 2);

@@ -15,7 +15,7 @@ std::optional<int64_t> LiteralLandmarks(double margin, double error, double delt
 
 int64_t HelpfulDraws(double margin) {
   PHIMAP_CHECK(margin >= 1e-4 && margin <= 1);
-  // The margin is the double next to a number that somebody wrote: 0.2 is to give 99, not 100.
+  // The margin is usually the double nearest to a decimal number: 0.2 must give 99, not 100.
   return static_cast<int64_t>(std::ceil(4 / (margin * margin) * (1 - 1e-15))) - 1;
 }
 

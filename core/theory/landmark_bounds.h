@@ -30,7 +30,7 @@ std::optional<int64_t> LiteralLandmarks(double margin, double error, double delt
 // The smallest d with P[Bin(d, ε) < ⌈4/γ²⌉ − 1] <= δ: the same proof with the binomial law itself.
 std::optional<int64_t> BinomialLandmarks(double margin, double error, double delta);
 
-// ⌈4/γ²⌉ − 1: after so many helpful draws none is left that could help.
+// ⌈4/γ²⌉ − 1: after so many helpful draws no further draw can help.
 int64_t HelpfulDraws(double margin);
 
 // The smallest error for which BinomialLandmarks is at most `landmarks`, to one part in 10^9;

@@ -1,7 +1,7 @@
 // Margins of several classes after a random projection; Shi et al. 2012, Theorems 8 and 9.
 //
-// The margin of a multiclass data set is the least difference between the right class's cosine and
-// the next one's. A negative margin promises nothing.
+// The margin of a multiclass data set is the smallest difference between the cosine of the right
+// class and the largest other one. A negative margin promises nothing.
 #ifndef PHIMAP_CORE_THEORY_MULTICLASS_BOUNDS_H_
 #define PHIMAP_CORE_THEORY_MULTICLASS_BOUNDS_H_
 

@@ -22,7 +22,7 @@ AdviceLine NoNumber(std::string what, std::string source, std::string why) {
   return {.what = std::move(what), .source = std::move(source), .note = std::move(why)};
 }
 
-// Sets what a statement about margins leaves, or says that nothing is left.
+// Sets the margin that a statement leaves, or notes that none is left.
 void SetMargin(AdviceLine& line, std::optional<int64_t> dimensions, double margin,
                double critical_distortion) {
   if (margin <= 0) {
@@ -64,7 +64,7 @@ Lines LengthLines(const AdviceQuery& query) {
   return lines;
 }
 
-// Theorems 5 and 6: `angles` at once.
+// Theorems 5 and 6, for `angles` angles at once.
 AdviceLine AngleLine(const AdviceQuery& query, std::string what, Tier tier, double angles) {
   const double margin = query.margin;
   const bool one = what == "angle";

@@ -39,7 +39,7 @@ std::optional<double> LengthDistortion(Tier tier, int64_t dimensions, double del
     return tier == Tier::kLiteral ? LiteralPerNat(e) : PerNat(e);
   };
   const double wanted = static_cast<double>(dimensions) / std::log(2 / delta);
-  // Both fall with e up to here; the literal one is lowest at 2/3.
+  // Both decrease with e up to this point; the literal one has its minimum at 2/3.
   double low = 1e-12;
   double high = tier == Tier::kLiteral ? 2.0 / 3 : 1 - 1e-12;
   if (per_nat(high) > wanted) return std::nullopt;
@@ -89,8 +89,8 @@ std::optional<int64_t> F3Dimensions(Tier tier, double margin, double error, doub
 
 PerfectSample F3PerfectSample(Tier tier, double margin, double miss, double delta) {
   PerfectSample sample{.error = miss, .dimensions = {}, .examples = 0};
-  // d3 grows with ln 1/ε alone, so the steps shrink by more than ten each; d3 only grows, and stops
-  // at the smallest fixed point.
+  // d3 depends on ε only through ln 1/ε, so each step is less than a tenth of the one before. d3
+  // only grows, and converges to the smallest fixed point.
   while (true) {
     const std::optional<int64_t> next = F3Dimensions(tier, margin, sample.error, delta);
     if (next == sample.dimensions) return sample;

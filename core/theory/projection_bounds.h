@@ -27,11 +27,11 @@ namespace phimap {
 // (Theorem 2 of BBV) or kDerived (eq. 4 of AMS).
 std::optional<int64_t> LengthDimensions(Tier tier, double e, double delta);
 
-// The other way round: the smallest e that `dimensions` keep with probability 1 − delta, to one
-// part in 10^12. nullopt when there are too few for any e < 1.
+// The inverse: the smallest e that `dimensions` keep with probability 1 − delta, to one part in
+// 10^12. nullopt if there are too few for any e < 1.
 std::optional<double> LengthDistortion(Tier tier, int64_t dimensions, double delta);
 
-// Bounds on the cosine after the projection, from that before; Theorem 5.
+// Bounds on the cosine after the projection, given the cosine before; Theorem 5.
 double LowestCosine(double cosine, double e);
 double HighestCosine(double cosine, double e);
 

@@ -15,19 +15,19 @@ namespace {
 
 // Φ(−kSteep) is 1e-19.
 constexpr double kSteep = 9;
-// An integrand is cut at so many halves of its upper end.
+// Number of cuts of an integrand: at a half, a quarter, … of its upper end.
 constexpr int kHalves = 48;
 
 // c/√(1 − c²): the cotangent of the angle.
 double Cotangent(double c) { return c / std::sqrt((1 - c) * (1 + c)); }
 
-// A chi variable that functions are averaged over.
+// A chi variable, for averages of functions over it.
 class ChiLaw {
  public:
   explicit ChiLaw(int64_t degrees) : chi_(static_cast<double>(degrees)), mass_(ChiMass(chi_)) {}
 
   double mode() const { return chi_.mode(); }
-  // Bounds of all values but 1e-17 of the probability; distances from the mode.
+  // Bounds that hold all values but 1e-17 of the probability, as distances from the mode.
   double lowest() const { return std::max(-kChiReach, -mode()); }
   double highest() const { return kChiReach; }
 
@@ -61,7 +61,7 @@ class CosineDistribution {
   double Below(double t) const {
     const double a = Cotangent(t);
     if (a == 0) return BelowGiven(0);
-    // Points where BelowGiven turns from 0 to 1, and ends turning quickly.
+    // Points where BelowGiven changes from 0 to 1, and where the quick change ends.
     std::vector<double> cuts;
     for (const double end : {lowest_x(), highest_x()}) {
       for (const double steep : {-kSteep, kSteep}) {
@@ -153,7 +153,7 @@ double InnerProductWithin(int64_t n, double cosine, double low, double high) {
   std::vector<double> cuts;
   from.AddCuts(cuts);
   to.AddCuts(cuts);
-  // A threshold grows like 1/X towards 0, which X may come near to where n is small.
+  // A threshold grows like 1/X towards 0, and X may come near 0 if n is small.
   double part = x.mode() + x.highest();
   for (int i = 0; i < kHalves; ++i) cuts.push_back((part /= 2) - x.mode());
   const double mean = x.Mean(

@@ -16,7 +16,7 @@ namespace phimap {
 // Requires: 0 < margin <= 1, 0 <= alpha < 1.
 double WeakLearnerSuccess(double margin, double alpha);
 
-// Number of draws that hold one such separator with probability 1 − delta, each succeeding with
+// Number of draws that contain one such separator with probability 1 − delta, if each succeeds with
 // probability `success`. REQUIRES: 1e-12 <= success < 1, 0 < delta < 1.
 int64_t WeakLearnerDraws(double success, double delta);
 
