@@ -23,8 +23,8 @@ struct ColumnChoice {
   std::vector<std::string> passthrough = {};
   // --by-name: the version's columns, in its order, found by name.
   bool by_name = false;
-  // Column names of the version that maps the rows; empty if it has none, or if there is no version
-  // yet.
+  // Column names of the version that maps the rows. Empty if they have no names, or if there is no
+  // version yet.
   std::vector<std::string> of_version = {};
   // Reference of that version in messages: "letters@prod".
   std::string reference = {};

@@ -12,8 +12,8 @@
 
 namespace phimap::cli {
 
-// Writes to a temporary file beside the path; Commit renames it, the destructor removes it.
-// Standard output, devices and pipes are written directly.
+// Writes to a temporary file beside the path. Commit renames it; the destructor removes it if it
+// was not committed. Standard output, devices and pipes are written directly.
 //
 // Thread-safety: one thread at a time.
 class OutputFile {

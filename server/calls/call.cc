@@ -27,8 +27,8 @@ constexpr size_t kParsedHere = 256 << 10;
 // result must be reported.
 constexpr size_t kAlwaysAnswered = 64 << 10;
 
-// Successful calls matter to someone who debugs a client, the client's errors to the server's
-// operator, and the server's errors must be seen by all.
+// Log level by outcome: successful calls interest someone who debugs a client, the client's errors
+// the server's operator, and the server's errors everybody.
 LogLevel LevelOf(Code code) {
   if (code == Code::kOk) return LogLevel::kDebug;
   const bool ours = code == Code::kInternal || code == Code::kUnknown || code == Code::kDataLoss;
@@ -73,8 +73,8 @@ absl::Status AnswerUnread(absl::Duration time) {
                    ", while others wait for the memory it holds"));
 }
 
-// A message grows when it is parsed: text and numbers by less than this. One that grows by more is
-// let in only if the budget could hold it, even when nothing else is there.
+// A message grows when it is parsed: text and numbers by less than this factor. A message that
+// grows by more is admitted only if the budget could hold it when nothing else is there.
 constexpr int64_t kUsualGrowth = 4;
 
 absl::Status GrowsTooLarge(size_t bytes, int64_t parsed, int64_t limit) {
@@ -241,7 +241,8 @@ void Call::OnHalfMessageTime() {
   const auto came = static_cast<double>(source_.taken_bytes() - half_message_bytes_);
   const bool stands = source_.holds_half() && source_.messages() == half_message_number_ &&
                       came < environment_.slowest_bytes_per_second * absl::ToDoubleSeconds(time);
-  // Twice: who was refused just after the last look counts in this one.
+  // Looks back twice as long: a request that was refused just after the last check counts in this
+  // one.
   if (stands && environment_.memory.IsWantedSince(loop_->now() - 2 * time)) {
     return Cancel(ArrivesSlowly(time, environment_.slowest_bytes_per_second));
   }

@@ -71,7 +71,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   virtual void OnBegin() = 0;
   // A message is complete, or none follows: see source().
   virtual void OnRequestProgress() = 0;
-  // Everything that Send was given is on its way.
+  // Called when everything that was passed to Send has been sent.
   virtual void OnAnswersSent() {}
   // The call is over, before OnEnd: timers are cancelled here, on the loop's thread, since the call
   // may be destroyed on another.
@@ -178,7 +178,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   int64_t half_message_bytes_ = 0;
   int64_t half_message_number_ = 0;
   UnreadTimer unread_timer_;
-  // Revision that this server must know before OnBegin; "" when there is none, or it is known.
+  // Revision that this server must know before OnBegin; "" if none is required, or it is known.
   std::string min_revision_;
   // Null if the caller names no revision.
   Revisions* const revisions_;

@@ -18,7 +18,7 @@ namespace phimap {
 
 class CallerShares {
  public:
-  // A call under way, counted until it is destroyed.
+  // A call in progress, counted until it is destroyed.
   class Share {
    public:
     Share() = default;
@@ -42,7 +42,8 @@ class CallerShares {
 
   explicit CallerShares(int max_calls) : max_calls_(max_calls) {}
 
-  // nullopt: the caller has as many calls under way as it may. An empty `caller` is not counted.
+  // nullopt if the caller has the maximum number of calls in progress. An empty `caller` is not
+  // counted.
   std::optional<Share> Take(absl::string_view caller);
 
   int max_calls() const { return max_calls_; }

@@ -43,8 +43,8 @@ struct Occurrence {
   bool again;  // may not be
 };
 
-// Fields that a message has had so far. When its bytes are merged into a message that is there
-// already, nothing is known of any.
+// The fields that a message has had so far. If its bytes are merged into an existing message, they
+// are unknown.
 class FieldsSeen {
  public:
   explicit FieldsSeen(bool merged) : merged_(merged) {}

@@ -16,8 +16,8 @@ using google::protobuf::FieldDescriptor;
 using Kind = FieldLayout::Kind;
 
 constexpr int64_t kPointerBytes = sizeof(void*);
-// An array that doubles as it grows has up to twice the room it needs, and while it is moved the
-// old one, which is half as large, exists beside it. The eighth is for pages that are not full.
+// An array that doubles as it grows has up to twice the capacity it needs, and while it moves, the
+// old array, half as large, exists beside it. The eighth is for pages that are not full.
 constexpr int64_t kGrownPointerBytes = 3 * kPointerBytes + kPointerBytes / 8;
 // Arrays of few elements are longer than that.
 constexpr int64_t kFirstArrayBytes = HeapBytes(7 * kPointerBytes);
@@ -163,7 +163,7 @@ void MessageLayout::SetMessage(const FieldDescriptor& field, FieldLayout& layout
     const int64_t node = SizeInMap(*field.message_type()->map_key()) +
                          SizeInMap(*field.message_type()->map_value()) + kPointerBytes;
     layout.bytes = HeapBytes(node) + kMapSlotBytes;
-    // An entry whose fields stand in an unusual order is parsed into a message first.
+    // An entry whose fields are in an unusual order is parsed into a message first.
     layout.first_bytes = kFirstTableBytes + 2 * HeapBytes(node) + 2 * kStringObjectBytes;
   } else if (!within_map) {
     layout.bytes = HeapBytes(SizeOf(*field.message_type()));

@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// Most messages are smaller, and are allocated once at their length.
+// Most messages are smaller, and are allocated once with their exact length.
 constexpr size_t kFirstBytes = 64 << 10;
 
 }  // namespace

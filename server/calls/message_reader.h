@@ -48,7 +48,7 @@ class MessageReader {
 
   explicit MessageReader(int64_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
 
-  // Takes the missing bytes of the prefix and returns their number: 0 if it is complete already.
+  // Consumes the missing bytes of the prefix and returns their number: 0 if it is already complete.
   size_t TakePrefix(absl::string_view bytes);
   bool has_prefix() const { return prefix_size_ == kPrefixBytes; }
 
@@ -58,8 +58,8 @@ class MessageReader {
   bool too_long() const { return length() > max_message_bytes_; }
   int64_t max_message_bytes() const { return max_message_bytes_; }
 
-  // Takes the missing bytes of the message and returns their number. Throws std::bad_alloc without
-  // memory for them, and is then as before. REQUIRES: has_prefix(), !too_long().
+  // Consumes the missing bytes of the message and returns their number. Throws std::bad_alloc if
+  // there is no memory for them, and is then unchanged. REQUIRES: has_prefix(), !too_long().
   size_t TakeBody(absl::string_view bytes);
   // An empty message is complete with its prefix.
   // Bytes of the message that have yet to come. REQUIRES: has_prefix().

@@ -79,7 +79,8 @@ class MessageSource {
   const WithoutCapacity without_capacity_;
   // Came, and could not be taken yet; still in the stream's window.
   std::string pending_;
-  // For it: of the budget, or, while a message waits for that, beside it.
+  // Memory of `pending_`. Charged to the budget or, while the message waits for the budget, beside
+  // it.
   RequestMemory::Charge pending_charge_;
   int64_t waiting_bytes_ = 0;
   std::optional<RequestMemory::Charge> charge_;

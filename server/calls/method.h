@@ -65,7 +65,7 @@ struct CallStart {
   absl::Time deadline;
   // Moved into the call.
   mutable CallerShares::Share share = {};
-  // Revision that must be known before the call begins; "" when there is none, or it is known.
+  // Revision that must be known before the call begins; "" if none is required, or it is known.
   absl::string_view min_revision = {};
   // Null if the caller names no revision.
   Revisions* revisions = nullptr;

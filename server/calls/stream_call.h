@@ -38,7 +38,7 @@ class StreamCall : public Call {
   // Called when the input that ReadNext asked for cannot be parsed or taken as a message; none
   // follows. The handler decides which answers are sent first; ReadNext may not be called again.
   virtual void OnBadRequest(const absl::Status& status) { Finish(status); }
-  // Whether the call works for its client, who may be silent meanwhile.
+  // Whether the call is working for its client, who may be silent in the meantime.
   virtual bool busy() const { return false; }
   // There is capacity for the next answer.
   virtual void OnWritten() {}

@@ -18,8 +18,8 @@ enum WireType : uint8_t {
   kFixed32 = 5,
 };
 
-// Takes fields off the front of a message. Each function is false if the bytes end too early or are
-// invalid; the reader must not be used afterwards.
+// Reads fields from the front of a message. Each function returns false if the bytes end too early
+// or are invalid; the reader must not be used afterwards.
 class WireReader {
  public:
   explicit WireReader(absl::string_view bytes) : next_(bytes.data()), end_(next_ + bytes.size()) {}
@@ -46,7 +46,7 @@ class WireReader {
     return true;
   }
 
-  // Takes a length and the bytes that follow it.
+  // Reads a length and the bytes that follow it.
   bool TakeBytes(absl::string_view& bytes) {
     uint64_t length = 0;
     if (!TakeVarint(5, length) || length > static_cast<size_t>(end_ - next_)) return false;

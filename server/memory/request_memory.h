@@ -77,8 +77,8 @@ class RequestMemory {
   // Counts bytes of waiting streams, outside the budget; false if they are too many.
   bool TakeWaiting(int64_t bytes);
   void ReturnWaiting(int64_t bytes) { waiting_.fetch_sub(bytes); }
-  // RESOURCE_EXHAUSTED (reason REQUEST_MEMORY_FULL, with a retry delay) for who cannot wait. `what`
-  // begins the message: "the request".
+  // RESOURCE_EXHAUSTED (reason REQUEST_MEMORY_FULL, with a retry delay) for callers that cannot
+  // wait. `what` begins the message: "the request".
   absl::Status Full(absl::string_view what, int64_t bytes) const;
 
   // Whether a caller waits for capacity, or was refused for lack of it after `since`.

@@ -21,7 +21,7 @@ constexpr char kCommit[] = "COMMIT";
 // Both in one round trip: the second is not run if the first fails.
 constexpr char kNotifyAndCommit[] = "SELECT pg_notify('phimap', ''); COMMIT";
 constexpr char kCommitSoon[] = "SET LOCAL synchronous_commit = off; COMMIT";
-// Takes the row, and makes the transaction one that has something to commit.
+// Locks the row, and gives the transaction something to commit.
 constexpr char kSettle[] = " UPDATE store SET only_row = only_row WHERE only_row = 1;";
 
 absl::Status CommitInDoubt(const absl::Status& cause, absl::string_view what) {

@@ -72,8 +72,8 @@ const Meaning& MeaningOf(absl::string_view sqlstate) {
   return *meaning;
 }
 
-// Position of the SQLSTATE in `line` between "FATAL: " (in any language) and ": "; npos: there is
-// none.
+// Position of the SQLSTATE in `line` between "FATAL: " (in any language) and ": "; npos if the line
+// has no SQLSTATE.
 size_t FindState(absl::string_view line) {
   for (size_t at = line.find(":  "); at != line.npos; at = line.find(":  ", at + 1)) {
     const absl::string_view rest = line.substr(at + 3);

@@ -75,7 +75,7 @@ class PostgresPool {
   bool has_synchronous_standby() const { return has_synchronous_standby_; }
 
  private:
-  // Takes an idle connection, or the right to open one, which is a lease without a connection.
+  // Takes an idle connection, or the right to open one: a lease without a connection.
   absl::StatusOr<Lease> Take();
   absl::Status AwayError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Connect(Lease& lease);

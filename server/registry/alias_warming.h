@@ -23,7 +23,7 @@ WarmLine::MoveTimes AliasMoveTimes(Store& store);
 // loading task at a time while any version waits. Not thread-safe; the registry guards it.
 class AliasWarming {
  public:
-  // Begins with these versions. False, and nothing is done, if it began before.
+  // Begins with these versions. Returns false, and does nothing, if it began before.
   bool Start(std::vector<VersionName> missing);
   // Passes over what is left, for good.
   void Stop();
@@ -34,7 +34,7 @@ class AliasWarming {
   // Removes versions that no alias names any longer, and puts the versions that an alias moved to
   // first.
   void NamesChanged(const MappingNames& before, const MappingNames& now, const LiveVersions& live);
-  // The next version that is not live, which is being loaded from then on; empty if there is none.
+  // Returns the next version that is not live, and marks it as being loaded. Empty if all are live.
   std::optional<VersionName> Take(const LiveVersions& live);
   // A version became live, whoever asked for it.
   void NoteLive(const VersionName& version) { line_.Remove(version.mapping, version.number); }

@@ -25,7 +25,7 @@ class CatalogFollower {
   // `registry`, which has caught up once, and `errors` outlive the follower.
   CatalogFollower(VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed,
                   prometheus::Counter* errors);
-  // Waits for the question under way.
+  // Waits for the query in progress.
   ~CatalogFollower();
   CatalogFollower(const CatalogFollower&) = delete;
   CatalogFollower& operator=(const CatalogFollower&) = delete;

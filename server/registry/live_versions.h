@@ -29,9 +29,9 @@ class LiveVersions {
   std::shared_ptr<const LiveVersion> Find(absl::string_view mapping, int64_t number);
   // Finds a version without making it the most recently used.
   std::shared_ptr<const LiveVersion> Peek(absl::string_view mapping, int64_t number) const;
-  // Whether it is here; nothing is used by this.
+  // Whether the version is live. Does not count as a use.
   bool Contains(absl::string_view mapping, int64_t number) const;
-  // All that can be found, by name and number; nothing is used by this.
+  // All live versions, by name and number. Does not count as a use.
   std::vector<std::shared_ptr<const LiveVersion>> All() const;
   // Unloads unused versions, the least recently used first, until `bytes` more fit: pinned ones
   // only when no other is left, and only if `eviction` permits it. False, and nothing is dropped,
@@ -73,10 +73,10 @@ class LiveVersions {
   const int64_t max_bytes_;
   int64_t bytes_ = 0;
   int64_t evictions_ = 0;
-  // Most recently used first.
+  // Sorted by last use, the most recent first.
   Recent recent_;
   absl::flat_hash_map<std::string, absl::flat_hash_map<int64_t, Recent::iterator>> index_;
-  // The numbers ascend; no mapping has none.
+  // The numbers ascend. Mappings without pinned versions are absent.
   absl::flat_hash_map<std::string, std::vector<int64_t>> pinned_;
   int64_t pinned_count_ = 0;
   int64_t pinned_here_ = 0;

@@ -56,8 +56,8 @@ class VersionHandle {
   explicit operator bool() const { return version_ != nullptr; }
   const VersionRecord& record() const { return version_->record; }
   const Engine& engine() const { return *version_->engine; }
-  // Whether rows of so many numbers can be mapped: the version's columns and, of kernel values that
-  // come with the request, one more for K(x, x).
+  // Whether rows of this many numbers can be mapped: as many as the version has columns or, for
+  // kernel values that come with the request, one more for K(x, x).
   bool TakesColumns(int64_t columns) const {
     return kernel() != nullptr ? columns == record().input_columns : engine().TakesColumns(columns);
   }
@@ -72,7 +72,7 @@ class VersionHandle {
   }
   // Queue for remote kernel values; null if none are needed.
   KernelQueue* kernel() const { return version_->kernel.get(); }
-  // Null for a mapping that has none.
+  // Null if the mapping has no residual.
   const Residual* residual() const {
     return version_->residual.has_value() ? &*version_->residual : nullptr;
   }

@@ -20,7 +20,8 @@ using Code = absl::StatusCode;
 
 constexpr int64_t kRetryDelayMs = 500;
 constexpr int64_t kFullRetryDelayMs = 200;
-// Loads of administration that may wait beside all others: far more than there are calls.
+// Maximum number of waiting administrative loads, which go before all others: far more than there
+// are calls.
 constexpr int kFirstLoads = 4096;
 // The task that sorts the line of warm versions, and the one that takes its first.
 constexpr int kWarmTasks = 2;
@@ -397,7 +398,7 @@ void VersionRegistry::WarmAliases() {
 }
 
 void VersionRegistry::SortWarmLine() {
-  // Without an answer the order is that of names.
+  // If the store does not answer, the order is alphabetical.
   const WarmLine::MoveTimes times = AliasMoveTimes(store_);
   MutexLock lock(&mutex_);
   warming_.Sort(times);

@@ -107,11 +107,11 @@ class VersionRegistry {
   // failure may be missing from it.
   std::optional<Revision> revision_with_own_changes() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on loads the versions that aliases name, in the background and behind all readers:
-  // those of now, beginning with the alias that was moved last, and later the new version of an
-  // alias as soon as CatchUp tells. A version that does not fit beside those of other aliases, or
-  // that cannot be loaded, is skipped: it is loaded when a caller asks for it. REQUIRES: has caught
-  // up once.
+  // From now on loads the versions that aliases name, in the background and with the lowest
+  // priority: first the current ones, beginning with the alias that was moved last, and later the
+  // new version of an alias as soon as CatchUp reports it. A version that does not fit beside those
+  // of other aliases, or that cannot be loaded, is skipped and loaded when a caller asks for it.
+  // REQUIRES: CatchUp succeeded once.
   void WarmAliases() ABSL_LOCKS_EXCLUDED(mutex_);
   // Skips the remaining background loads.
   void StopWarming() ABSL_LOCKS_EXCLUDED(mutex_);

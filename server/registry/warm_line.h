@@ -26,7 +26,7 @@ class WarmLine {
   void PushBack(VersionName version) { line_.push_back(std::move(version)); }
   // Removes and returns the first of the line; empty if there is none.
   std::optional<VersionName> Take();
-  // Takes it out, if it is there.
+  // Removes the version from the line, if it is in it.
   void Remove(absl::string_view mapping, int64_t number);
   void Clear() { line_.clear(); }
   // The alias that was moved last comes first; versions without a time stay before the others.

@@ -28,7 +28,7 @@ int64_t RequestsInBatch(absl::Span<const int64_t> queued_rows, int64_t max_rows)
 // all, the others would wait with the callers for its last row.
 int64_t MaxRowsOfTake(int64_t queued_rows, int workers);
 
-// Number of workers worth waking for a queue of that many requests and rows.
+// Number of workers worth waking for a queue of this many requests and rows.
 int64_t WorthwhileBatches(int64_t requests, int64_t rows);
 
 // Time that `multiplications` take at the measured rate. Without a measured rate (0), at a rate

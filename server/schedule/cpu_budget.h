@@ -13,7 +13,8 @@
 
 namespace phimap {
 
-// OpenBLAS's heap breaks at about 130 callers at once; half of that leaves room for builds.
+// OpenBLAS's heap is corrupted at about 130 concurrent callers; half of that leaves capacity for
+// builds.
 inline constexpr int kMaxComputeThreads = 64;
 
 // Cores granted by the content of cgroup v2's cpu.max, "200000 100000" → 2; nullopt without a limit

@@ -65,14 +65,14 @@ class TransformScheduler {
 
   // Whether a request is queued or being computed.
   bool TransformsPending() const;
-  // Waits until none is, at most `max_wait`: builds call it before each tile. Without the bound a
-  // server that is never idle would never finish a build.
+  // Waits until no request is pending, at most `max_wait`. Builds call it before each tile. Without
+  // the bound, a build on a server that is never idle would never finish.
   void WaitWhilePending(absl::Duration max_wait);
 
   // Runs a worker: takes batches and computes until Drain, including the requests that are queued
   // then.
   void RunWorker();
-  // Takes and computes the next batch of a worker; false if there is none.
+  // Takes and computes the next batch of a worker. Returns false if there is none.
   bool RunOne(EngineScratch& scratch);
 
   // Refuses from now on, and returns when all accepted work is done. Idempotent.

@@ -26,7 +26,8 @@ struct TransformWork {
   // Outlives `done`.
   absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
-  // Set by the one who cancels the request; outlives `done`. Null: never.
+  // Set to true by whoever cancels the request; outlives `done`. Null if the request cannot be
+  // cancelled.
   const std::atomic<bool>* cancelled = nullptr;
   // When the request was read, for the metrics; InfinitePast: not known.
   absl::Time received = absl::InfinitePast();

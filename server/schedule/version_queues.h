@@ -17,9 +17,9 @@ namespace phimap {
 class VersionQueues {
  public:
   void Push(QueuedWork work);
-  // Takes the next batch for one of `workers`: all of one version, oldest first, and small enough
-  // to leave the others their share unless they have other versions (batch_policy.h). Empty when
-  // nothing waits. REQUIRES: workers > 0.
+  // Takes the next batch for one of `workers`: requests of one version, oldest first, and few
+  // enough to leave the other workers their share unless other versions have work for them
+  // (batch_policy.h). Empty if nothing waits. REQUIRES: workers > 0.
   std::vector<QueuedWork> Take(int workers);
   bool empty() const { return turn_.empty(); }
   // Number of workers worth waking (WorthwhileBatches), for all versions together.

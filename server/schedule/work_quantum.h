@@ -23,8 +23,8 @@ class WorkQuantum {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Work between two yields: short beside the longest wait of a Transform, long beside a small
-  // block.
+  // Work between two yields: short compared with the longest wait of a Transform, long compared
+  // with a small block.
   static constexpr Clock::duration kDefault = std::chrono::milliseconds(2);
 
   // Yields by `yield`, which may be empty, once work has run for `quantum`; before every step if

@@ -1,9 +1,9 @@
-// An answer with room for features: laid out before they are computed, and written in place.
+// An answer that is laid out before its features are computed, so that they are written in place.
 //
-// A response message is bytes that are known beforehand (who answers, shapes, the tags and lengths
-// of fields) around the few large fields that are computed. The answer is therefore laid out first,
-// charged to the budget before it exists, allocated when its turn has come, and the engine writes
-// straight into the message.
+// A response message consists of bytes that are known beforehand (version, shapes, the tags and
+// lengths of fields) and a few large fields that are computed. So the answer is laid out first,
+// charged to the budget, and allocated when the request is about to run; the engine writes straight
+// into the message.
 #ifndef PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_
 #define PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_
 
@@ -33,8 +33,7 @@ class PlannedAnswer {
   // Size of that head in bytes.
   static size_t FieldHeadBytes(int number, size_t size);
 
-  // Memory beside the message that making it takes. The memory is charged until the message is
-  // sent.
+  // Memory beside the message that computing it takes. It stays charged until the message is sent.
   void AddScratch(size_t size) { scratch_ += size; }
 
   // Size of the whole message.
@@ -42,9 +41,8 @@ class PlannedAnswer {
 
   // Charges it. RESOURCE_EXHAUSTED (REQUEST_MEMORY_FULL) when there is no capacity at the moment.
   absl::Status Charge(RequestMemory& memory);
-  // Makes the message, with everything in it but the fields to be written. Throws std::bad_alloc.
-  // Until the last byte is on its way, the time is measured for `metrics`. REQUIRES: it was
-  // charged.
+  // Makes the message, complete except for the fields to be written. Throws std::bad_alloc.
+  // Measures the time until the last byte is sent for `metrics`. REQUIRES: the message was charged.
   void Allocate(const TransformMetrics& metrics);
   // Destination of a field's content. REQUIRES: Allocate.
   char* field(int place) const;

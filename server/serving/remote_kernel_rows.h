@@ -20,8 +20,8 @@ class RemoteKernelRows {
   // With K(x, x), nothing that may be read before Fill.
   const RowsView& rows() const { return rows_; }
 
-  // Fills in the rows; OK if all values are finite, else KernelService::NotFinite. Takes long
-  // enough to belong on a thread that computes.
+  // Fills in the rows. OK if all values are finite, otherwise KernelService::NotFinite. Runs too
+  // long for an event loop: call it on a worker.
   absl::Status Fill();
 
  private:

@@ -36,7 +36,7 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
     // Path of the rows in the request; includes a last dot.
     absl::string_view field;
     absl::Time deadline;
-    // Bytes of a row in the answer beside its features.
+    // Bytes per row in the answer beside its features.
     int64_t extra_row_bytes = 0;
   };
 

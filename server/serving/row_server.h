@@ -30,11 +30,12 @@ struct RowRequest {
   // Path of the rows in the request, for errors; includes a last dot: "examples.dense.".
   absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
-  // Set by the one who cancels the request; outlives `done`.
+  // Set to true by whoever cancels the request; outlives `done`.
   const std::atomic<bool>* cancelled = nullptr;
   // When they were read, for the metrics.
   absl::Time received = absl::InfinitePast();
-  // Whether answers of the same call are under way, which the loop is to send (WorthAWorker).
+  // Whether other answers of the same call are in progress, which the event loop has to send
+  // (WorthAWorker).
   bool others_under_way = false;
   // Called once, on the thread that computes, before the first row is: returns where the features
   // go, row after row in the serving type. Not called for rows that are dropped. May throw
@@ -84,8 +85,9 @@ int64_t FeatureRowBytes(const VersionHandle& version);
 // the request may be without K(x, x).
 bool HasSelfValues(const VersionHandle& version, const ExamplesView& rows);
 
-// RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE, with the rows that would fit) when the answer to so many
-// rows, with `extra_row_bytes` for each beside its features, is larger than a message may be.
+// RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE, with the number of rows that would fit) if the answer to
+// this many rows, with `extra_row_bytes` per row beside its features, is larger than a message may
+// be.
 absl::Status CheckAnswerFits(const VersionHandle& version, int64_t rows, int64_t extra_row_bytes,
                              int64_t max_message_bytes);
 

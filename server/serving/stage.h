@@ -22,7 +22,7 @@ class Stage final : public StagedWork {
  public:
   explicit Stage(TransformScheduler& scheduler) : scheduler_(scheduler) {}
 
-  // The stage of this thread; null on a thread that has none.
+  // The stage of this thread; null on a thread without a stage.
   static Stage* OfThisThread();
   // Makes this the stage of the thread.
   void Attach();

@@ -18,7 +18,7 @@ class DiskReserve {
   DiskReserve(std::string path, int64_t bytes, FileSystem* file_system)
       : path_(std::move(path)), bytes_(bytes), file_system_(file_system) {}
 
-  // Writes the file unless it is there whole. On a disk without space for it nothing is left.
+  // Writes the file unless it is complete. If the disk has too little space, leaves no file.
   void Make();
   // Whether there was one.
   bool GiveUp() { return file_system_->Remove(path_).ok(); }

@@ -115,7 +115,7 @@ absl::Status SqliteDatabase::EmptyLog() {
 }
 
 absl::Status SqliteDatabase::WriteAside(Body body) {
-  // A file has one writer at a time, and nothing is gained by syncing later.
+  // Same as a normal write: a file has one writer at a time, and syncing later would gain nothing.
   return Write(
       body, [](SqlSession&) { return false; }, "what this server noted was stored");
 }

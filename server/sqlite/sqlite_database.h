@@ -1,12 +1,11 @@
-// A SQLite file as the database of a catalog: one connection that writes, one that reads, so that
-// no reader waits for another program's write lock.
+// A SQLite file as the database of a catalog: one connection that writes and one that reads, so
+// that no reader waits for another program's write lock.
 //
-// Commits in doubt. When COMMIT fails (say, fsync reports an error), the transaction's frames may
-// be in the write-ahead log nevertheless: this process does not see them, but recovery after a
-// crash would. So after a failed COMMIT the file is in doubt until another, empty-handed
-// transaction has been committed. That overwrites the doubtful frames or comes after them; either
-// way later reads show the state that a crash leaves behind. Nothing else is written in the
-// meantime.
+// Commits in doubt. When COMMIT fails (for instance because fsync reports an error), the
+// transaction's frames may be in the write-ahead log nevertheless: this process does not see them,
+// but recovery after a crash would. So after a failed COMMIT the file is in doubt until another,
+// empty transaction has been committed. That overwrites the doubtful frames or follows them; either
+// way later reads show the state that a crash would leave. Nothing else is written in the meantime.
 #ifndef PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
 #define PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
 

@@ -49,9 +49,9 @@ class Blobs {
  public:
   virtual ~Blobs() = default;
 
-  // Writes `content` durably. One that is there is written again, which heals a damaged one. On
-  // error the blob may be there or not: the caller decides whether to Remove it.
-  // REQUIRES: digest == Sha256Hex(content).
+  // Writes `content` durably. An existing blob is overwritten, which repairs a damaged one. After
+  // an error the blob may or may not exist: the caller decides whether to Remove it. REQUIRES:
+  // digest == Sha256Hex(content).
   virtual absl::Status Write(absl::string_view digest, absl::string_view content) = 0;
   // Writes the bytes of `content`, which is read from its start: DATA_LOSS if they do not match the
   // digest. Writers that can hold pieces of it only.

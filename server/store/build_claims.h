@@ -37,8 +37,8 @@ struct ClaimedProgress {
   int64_t rows_received = 0;
   std::string phase = {};
   double fraction = 0;  // kept to a millionth
-  // Whether a stream of that server waits for this build: while it does, the client will stream
-  // again if the server dies.
+  // Whether a client's stream at that server waits for this build. If so, the client will stream
+  // again should the server die.
   bool followed = true;
 };
 
@@ -87,7 +87,7 @@ class BuildClaims {
   // renewal need not survive a crash of the store.
   virtual absl::StatusOr<std::vector<Renewed>> Renew(absl::Span<const Renewal> renewals,
                                                      absl::Duration lease) = 0;
-  // Asks the owner of this id to end its build; false if there is none.
+  // Asks the owner of this id to cancel its build. False if the id has no owner.
   virtual absl::StatusOr<bool> RequestCancel(absl::string_view mapping,
                                              absl::string_view build_id) = 0;
   // Gives up a claim of this server. Nothing happens if it is another's by now.

@@ -10,7 +10,8 @@
 
 namespace phimap {
 
-// DetailOf(status) as text; nullopt when the status has none. Strings of any content survive.
+// DetailOf(status) as text; nullopt if the status has no detail. Strings of any content are
+// preserved.
 std::optional<std::string> EncodeErrorDetail(const absl::Status& status);
 
 // The status with this code and full message, and with the encoded details attached. Text that

@@ -1,14 +1,13 @@
 // The rows of a store: mappings, versions, aliases and finished builds. Blobs are stored elsewhere.
 //
-// Each change is one transaction, and the next revision. Several processes may change one catalog:
-// then their changes follow one another, and the order of revisions is that of the commits.
+// Each change is one transaction and increments the revision. Several processes may change one
+// catalog: their changes are serialized, and revisions are in the order of the commits.
 //
 // Commits in doubt. If it cannot be determined whether a change was committed, its error is
 // UNAVAILABLE with the reason COMMIT_IN_DOUBT.
 //
-// Blocking: every call may wait for a disk, a network or another writer.
-// Thread-safety: all methods may be called from any thread.
-// Errors: those of Store, and of the database (sql_database.h).
+// Blocking: every call may wait for a disk, a network or another writer. Thread-safety: all methods
+// may be called from any thread. Errors: those of Store, and of the database (sql_database.h).
 #ifndef PHIMAP_SERVER_STORE_CATALOG_H_
 #define PHIMAP_SERVER_STORE_CATALOG_H_
 

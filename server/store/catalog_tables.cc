@@ -73,7 +73,7 @@ AliasRecord AliasAt(const SqlRows& rows, size_t row) {
 // Digests that an ambiguous one is said to mean.
 constexpr int64_t kListedCandidates = 10;
 
-// 0 stands for never.
+// 0 means never.
 int64_t TtlMicros(absl::Duration ttl) {
   return ttl == absl::InfiniteDuration() ? 0 : absl::ToInt64Microseconds(ttl);
 }

@@ -42,7 +42,7 @@ class CatalogTables {
                                            std::optional<int64_t> number);
   absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view mapping,
                                                           std::optional<int64_t> before, int limit);
-  // 0 when there is none.
+  // Returns 0 if the mapping has no version.
   absl::StatusOr<int64_t> NewestVersion(absl::string_view mapping);
   // See Store; finds a version by a digest's first digits.
   absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,

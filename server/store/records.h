@@ -48,8 +48,8 @@ struct VersionRecord {
   absl::Time expire_time = absl::InfiniteFuture();
 };
 
-// Bounds of a finite ttl. The lower one is long beside the period in which uses are recorded, the
-// upper one keeps times within 64 bits of microseconds.
+// Range of a finite ttl. The minimum is long compared with the period in which uses are recorded;
+// the maximum keeps times within 64 bits of microseconds.
 inline constexpr absl::Duration kLeastTtl = absl::Minutes(1);
 inline constexpr absl::Duration kLargestTtl = absl::Hours(24 * 36500);
 // A use is recorded only if that postpones the expiry by at least this share of the ttl.
@@ -60,7 +60,7 @@ struct AliasRecord {
   std::string mapping;
   std::string name;
   int64_t version = 0;
-  // The digest of that version. The value is read with the alias, not stored with it.
+  // The digest of that version. It is joined in when the alias is read, not stored with it.
   std::string digest;
   // The version it pointed at before its last move, which is where a rollback leads; 0 if it has
   // not moved. The previous version may have been given up by now.

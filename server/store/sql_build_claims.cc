@@ -39,9 +39,9 @@ absl::StatusOr<std::optional<BuildClaim>> FindIn(SqlSession& session, absl::stri
   return ClaimIn(rows, 0);
 }
 
-// The condition stands in the statement too: on PostgreSQL renewals do not wait for other writers.
-// An epoch begins at the time of the claim, not at 1, so that one which was released and taken
-// again by the same server has another.
+// The statement repeats the condition: on PostgreSQL renewals do not wait for other writers. An
+// epoch starts from the time of the claim, not from 1, so that a claim that was released and taken
+// again by the same server gets a different epoch.
 absl::Status TakeIn(SqlSession& session, absl::string_view mapping, absl::string_view build_id,
                     absl::string_view spec_digest, absl::string_view server_id,
                     absl::Duration lease) {

@@ -77,7 +77,7 @@ absl::Status CheckEtag(absl::string_view mapping, absl::string_view alias,
   return EtagMismatch(mapping, alias, expected, current.has_value() ? &*current : nullptr);
 }
 
-// Whether aliases stand in the way of deleting a version.
+// Checks that no alias prevents deleting a version.
 absl::Status CheckUnused(CatalogTables& tables, absl::string_view mapping, int64_t number,
                          Rollbacks rollbacks) {
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<AliasRecord> aliases,

@@ -40,17 +40,17 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Writes the artifact durably, then the version and its build row in one transaction. When it
-  // returns OK the version survives any crash. When it returns an error nothing is visible; an
-  // ambiguous failure of the commit itself is resolved by reading back before it returns. A
-  // (mapping, build_id) that is recorded already: ALREADY_EXISTS.
+  // Writes the artifact durably, then the version and its build row in one transaction. After OK
+  // the version survives any crash. After an error nothing is visible; if the commit itself failed
+  // ambiguously, its outcome is read back first. ALREADY_EXISTS if this (mapping, build_id) is
+  // recorded already.
   virtual absl::StatusOr<VersionRecord> Publish(const PublishRequest& request,
                                                 absl::string_view artifact) = 0;
   // Stores an artifact that was built elsewhere as the next version of `version.mapping`, as
-  // durably as Publish. If the mapping has a version with the same artifact already, that one is
-  // returned and none is added: a second import only removes the version's ttl. The artifact is
-  // written in any case, which heals a damaged one. `number`, `digest`, `artifact_size_bytes`,
-  // `create_time` and `imported` are filled in by the store.
+  // durably as Publish. If the mapping already has a version with the same artifact, returns that
+  // version and adds none: a second import only removes the version's ttl. The artifact is written
+  // in any case, which repairs a damaged one. The store fills in `number`, `digest`,
+  // `artifact_size_bytes`, `create_time` and `imported`.
   virtual absl::StatusOr<VersionRecord> Import(const VersionRecord& version,
                                                absl::string_view artifact) = 0;
   // Records that a build failed or was cancelled. REQUIRES: record.error is not OK.
@@ -98,10 +98,11 @@ class Store {
       absl::string_view digest) = 0;
 
   // Points an alias at a version in one step, creating it if needed. `etag` is compared in the same
-  // step: empty is unconditional, kAnyEtag wants an alias that exists, kNoEtag one that does not,
-  // anything else is the etag it must have. A mismatch is ABORTED with the current etag (kNoEtag if
-  // there is none) in the metadata "etag". An alias that points there already is left as it is,
-  // etag included. RESOURCE_EXHAUSTED over kMaxAliases. REQUIRES: `alias` is an alias name.
+  // step: empty is unconditional, kAnyEtag requires an existing alias, kNoEtag requires that there
+  // is none, and any other value must equal the alias's etag. A mismatch is ABORTED with the
+  // current etag (kNoEtag if there is none) in the metadata "etag". An alias that already points at
+  // the version is left unchanged, etag included. RESOURCE_EXHAUSTED over kMaxAliases. REQUIRES:
+  // `alias` is an alias name.
   virtual absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                                int64_t version, absl::string_view etag) = 0;
   // `etag` is as in SetAlias: a mismatch is ABORTED, then an unknown alias NOT_FOUND.

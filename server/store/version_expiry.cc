@@ -9,8 +9,7 @@
 namespace phimap {
 namespace {
 
-// Condition on `versions`, at time $1. The first comparison is that of the index on versions with a
-// ttl.
+// Condition on `versions`, at time $1. Its first comparison uses the index on versions with a ttl.
 constexpr char kIsExpired[] =
     "expire_time_us > 0 AND expire_time_us <= $1 AND NOT EXISTS "
     "(SELECT 1 FROM aliases a WHERE a.mapping = versions.mapping AND "
@@ -74,9 +73,9 @@ absl::StatusOr<bool> VersionExpiry::AnyExpired(absl::Time now) {
 }
 
 absl::StatusOr<std::vector<VersionName>> VersionExpiry::TakeExpired(absl::Time now, int64_t limit) {
-  // The update locks the rows where a database has such locks, since uses are recorded beside other
-  // writers (SqlDatabase::WriteAside). The UPDATE repeats the condition of its SELECT: a row that
-  // another transaction has just changed is checked anew.
+  // The update locks the rows, in databases that have row locks, since uses are recorded
+  // concurrently with other writers (SqlDatabase::WriteAside). The UPDATE repeats the condition of
+  // its SELECT, to check again rows that another transaction has just changed.
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows rows,
       session_.Run(

@@ -1,8 +1,9 @@
-// One artifact being imported: its bytes as they come, and the checks at the end.
+// One artifact being imported: its bytes as they arrive, and the checks at the end.
 //
-// Hostile until shown otherwise: anything else than an artifact is refused after its first 152
-// bytes, memory is reserved for the size that those bytes state and never for more, and nothing is
-// stored before the whole was reviewed (core/certificate/artifact_review.h).
+// The bytes are untrusted: anything that is not an artifact is rejected after its first
+// kArtifactHeadBytes, memory is reserved for the size that those bytes state and never for more,
+// and nothing is stored before the whole artifact was reviewed
+// (core/certificate/artifact_review.h).
 #ifndef PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_
 #define PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_
 
@@ -30,7 +31,7 @@ class ArtifactImport {
   const std::string& mapping() const { return mapping_; }
   int64_t size_bytes() const { return static_cast<int64_t>(bytes_.size()); }
 
-  // Takes the next bytes. INVALID_ARGUMENT (field "chunk") for bytes that are not an artifact, or
+  // Appends the next bytes. INVALID_ARGUMENT (field "chunk") for bytes that are not an artifact, or
   // more than it states; RESOURCE_EXHAUSTED (reason BUILD_MEMORY_FULL); UNIMPLEMENTED for a newer
   // format.
   absl::Status Append(absl::string_view bytes);

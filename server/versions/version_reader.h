@@ -24,10 +24,11 @@ struct CertifiedVersion {
   std::vector<std::string> column_names = {};
 };
 
-// The version that `reference` means now. For a live version nothing is read again; for any other,
-// only the returned parts, some KiB in general: its plan may be damaged nevertheless. A certificate
-// of 1 MiB and more is charged to `memory` while it is read and decoded; null: not charged.
-// Blocking. Errors: those of the store and of `memory`; DATA_LOSS if the data read is damaged.
+// Returns the version that `reference` means now. A live version is not read again. For any other
+// version only the returned parts are read, usually some KiB: its plan may be damaged nevertheless.
+// A certificate of 1 MiB or more is charged to `memory` while it is read and decoded, unless
+// `memory` is null. Blocking. Errors: those of the store and of `memory`; DATA_LOSS if the data
+// read is damaged.
 absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegistry& registry,
                                                       const Reference& reference,
                                                       MemoryBudget* memory = nullptr);

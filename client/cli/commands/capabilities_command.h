@@ -13,7 +13,7 @@ namespace phimap::cli {
 struct CapabilitiesArguments {
   // "mappings", "kernels", "policies" or "learners"; empty: all kinds.
   std::string kind;
-  // Name of an entry of that kind; empty: all.
+  // Name of an entry of that kind; empty for all.
   std::string name;
   bool json = false;
 };

@@ -24,7 +24,7 @@ struct FlagWords {
 };
 
 struct CommandWords {
-  // "" of phimap itself, "alias set" of that command.
+  // "" for phimap itself, "alias set" for that command.
   std::string path;
   std::vector<std::pair<std::string, std::string>> commands;  // Each with its description.
   std::vector<FlagWords> flags;

@@ -20,10 +20,10 @@ struct PruneArguments {
   // Only versions older than this, such as "7d"; empty: versions of any age.
   std::string older_than;
   bool dry_run = false;
-  // Ask nobody.
+  // Delete without asking.
   bool yes = false;
   bool json = false;
-  // Answers typed at the terminal; null if there is none.
+  // Answers typed at the terminal; null without a terminal.
   std::istream* answers = nullptr;
 };
 

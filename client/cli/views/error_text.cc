@@ -89,7 +89,7 @@ std::string PlaceOf(const ErrorDetail& detail, absl::string_view command) {
     std::string place(entry.option);
     const auto row = detail.metadata.find(kInputRow);
     if (row != detail.metadata.end()) absl::StrAppend(&place, ", row ", row->second);
-    // The inner field `text` stands for the whole argument.
+    // The inner field `text` means the whole argument.
     if (entry.parameters && !inner.empty() && inner != "text") {
       absl::StrAppend(&place, ": ", inner);
     }
