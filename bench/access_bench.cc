@@ -1,8 +1,9 @@
-// Measures the cost of authenticating a call: the dispatcher's work on the head of a call at a
-// server that requires tokens and counts its callers, minus the same work at a server that does
-// neither.
+// Measures the cost of authenticating a call: the dispatcher's work on the request headers at a
+// server that requires tokens and counts the calls of each caller, minus the same work at a server
+// that does neither.
 //
-// Not part of bench/run: this compares with a limit of 1 µs, not with another system.
+// Not part of bench/run, because this program compares with a limit of 1 µs, not with another
+// system.
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -63,7 +64,7 @@ class TokenFolder {
   std::string path_ = (std::filesystem::temp_directory_path() / "access_bench.XXXXXX").string();
 };
 
-// Returns the head of a request as gRPC's client sends it.
+// Returns the headers of a request as gRPC's C++ client sends them.
 RequestHead HeadOf(const Client& client) {
   RequestHead head;
   head.Add(":method", "POST");
@@ -78,8 +79,8 @@ RequestHead HeadOf(const Client& client) {
   return head;
 }
 
-// Does what Dispatcher::OnRequest does: checks who calls, and how many of the caller's calls are
-// under way.
+// Does what Dispatcher::OnRequest does: authenticates the caller, and counts the caller's calls in
+// progress.
 void Ask(const Client& client, const RequestHead& head, CallerShares& callers) {
   if (client.access->open()) return;
   Caller caller;
@@ -99,7 +100,7 @@ int Run(int rounds, bool check) {
   const AccessControl many = folder.Access(token, kMaxTokens);
   const AccessControl long_one = folder.Access(longest, 1);
   const std::vector<Client> clients = {
-      {"nobody is asked", "", &open},
+      {"no authentication", "", &open},
       {"a token of 32 bytes, the only one", "Bearer " + token, &one},
       {"a token of 32 bytes, one of 10,000", "Bearer " + token, &many},
       {"a token of 256 bytes", "Bearer " + longest, &long_one},
@@ -112,14 +113,14 @@ int Run(int rounds, bool check) {
   }
   TimeInterleaved({.rounds = rounds, .round_seconds = 0.05}, contenders);
   const double nobody_us = contenders[0].median_us;
-  absl::PrintF("%-36s %8s\n", "who is asked, median", "us");
+  absl::PrintF("%-36s %8s\n", "client, median", "us");
   bool within = true;
   for (size_t i = 0; i < clients.size(); ++i) {
     const double us = contenders[i].median_us - nobody_us;
     absl::PrintF("%-36s %8.3f\n", clients[i].name, us);
     within &= us <= kLimitUs || !clients[i].admitted;
   }
-  absl::PrintF("limit, of clients that are let in %11.1f\n", kLimitUs);
+  absl::PrintF("limit for clients that are let in %11.1f\n", kLimitUs);
   return check && !within ? 1 : 0;
 }
 
@@ -127,13 +128,13 @@ int Run(int rounds, bool check) {
 }  // namespace phimap::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures what it costs a call to be asked who makes it.");
+  CLI::App app("Measures the cost of authenticating a call.");
   int rounds = 15;
   bool check = false;
-  app.add_option("--rounds", rounds, "Each kind of client in each")
+  app.add_option("--rounds", rounds, "Rounds; every kind of client is timed in each")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_flag("--check", check, "Exit with 1 when the limit is passed");
+  app.add_flag("--check", check, "Exit with 1 if the limit is exceeded");
   CLI11_PARSE(app, argc, argv);
   return phimap::bench::Run(rounds, check);
 }

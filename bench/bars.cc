@@ -13,8 +13,8 @@ using google::protobuf::Struct;
 using Number = std::optional<double>;
 
 constexpr double kMiB = 1 << 20;
-// Memory, besides the queue, that a server under overload may use in addition to that of an idle
-// one.
+// Memory that a server under overload may use beyond the memory of an idle server and the memory
+// for requests.
 constexpr double kOverloadRoomMiB = 64;
 
 Number Ratio(Number over, Number under) {
@@ -22,7 +22,7 @@ Number Ratio(Number over, Number under) {
   return *over / *under;
 }
 
-// factor · number + term.
+// Returns factor · number + term; nullopt if `number` or `term` is missing.
 Number Affine(Number number, double factor, Number term) {
   if (!number.has_value() || !term.has_value()) return std::nullopt;
   return factor * *number + *term;
@@ -32,7 +32,8 @@ bool Is(const Struct& entry, const std::string& mapping, double d) {
   return TextAt(entry, "mapping") == mapping && NumberAt(entry, "d") == d;
 }
 
-// Returns the worst `value` of the entries that have one.
+// Returns the worst `value` of all entries: the largest if `at_most`, else the smallest. Skips
+// entries without a value; nullopt if no entry has one.
 Number Worst(const std::vector<Struct>& entries, bool at_most,
              const std::function<Number(const Struct&)>& value) {
   Number worst;
@@ -169,15 +170,16 @@ void AddInferenceBars(const RunResults& results, std::vector<Bar>& bars) {
 }
 
 void AddOverloadBars(const RunResults& results, std::vector<Bar>& bars) {
-  bars.push_back({"a build beside Transform at 30 % of capacity: p99 over that without", true, 2.0,
+  bars.push_back({"a build beside Transform at 30 % of capacity: p99 / p99 without a build", true,
+                  2.0,
                   Ratio(results.Median("build-with", "latency_us.p99"),
                         results.Median("build-without", "latency_us.p99")),
                   ""});
-  bars.push_back({"overload, twice what is served: goodput over capacity", false, 0.9,
+  bars.push_back({"overload, offered load twice the capacity: goodput / capacity", false, 0.9,
                   Ratio(results.Median("overload-offered", "calls_per_second"),
                         results.Median("overload-capacity", "calls_per_second")),
                   ""});
-  // Without a refusal there was no overload.
+  // If no call was refused, there was no overload, and nothing was measured.
   Number refusal = results.Median("overload-offered", "refusal_latency_us.p99");
   if (results.Median("overload-offered", "refusal_latency_us.count") == 0) refusal = std::nullopt;
   bars.push_back({"overload: p99 of refusals", true, 10'000.0, refusal, "us"});
@@ -199,7 +201,8 @@ void AddIdleAndBulkBars(const RunResults& results, std::vector<Bar>& bars) {
                   results.Median("bulk-2048-f2", "server - engine us"), "us"});
 }
 
-// Adds the longest gap between two polls, in which the server reads no requests.
+// Adds the longest gap between two polls of the event loop. During a gap the server reads no
+// requests.
 void AddGapBar(const RunResults& results, std::vector<Bar>& bars) {
   Number longest;
   for (const std::string& scenario : results.Scenarios("")) {

@@ -1,4 +1,5 @@
-// The speeds that phimap promises, each with the measurement of a run.
+// The limits of speed and memory ("bars") that phimap promises, each with its measurement in one
+// run of bench/run.
 #ifndef PHIMAP_BENCH_BARS_H_
 #define PHIMAP_BENCH_BARS_H_
 
@@ -14,7 +15,7 @@ struct Bar {
   std::string what;
   // True if `limit` is an upper limit, false if it is a lower limit.
   bool at_most = true;
-  // Both in `unit`; nullopt if the run has not measured it.
+  // Both in `unit`; nullopt if the run lacks the measurements from which the number is computed.
   std::optional<double> limit;
   std::optional<double> measured;
   std::string unit;

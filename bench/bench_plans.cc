@@ -24,7 +24,7 @@ BenchNumbers MakeNumbers(const BenchMapping& mapping, std::mt19937_64& random) {
   BenchNumbers numbers;
   numbers.landmarks = NormalMatrix<float>(mapping.landmarks, mapping.inputs, 1, random);
   if (mapping.w == WKind::kNone) return numbers;
-  // Scaled down by the root of the number of landmarks, so that features are about as large as
+  // W is scaled down by the root of the number of landmarks, so that features are about as large as
   // kernel values.
   const double scale = 1 / std::sqrt(static_cast<double>(mapping.landmarks));
   numbers.w = NormalMatrix<float>(mapping.landmarks, mapping.outputs, scale, random);

@@ -15,7 +15,7 @@ char* openblas_get_corename(void);
 namespace phimap::bench {
 namespace {
 
-// For more rows than this, no library would go row by row.
+// With more rows than this, no library would multiply row by row.
 constexpr int64_t kFewRows = 4;
 
 bool RowByRow(BlasWay way) { return way == BlasWay::kGemv || way == BlasWay::kTrmv; }

@@ -24,22 +24,24 @@ std::string BlasWayName(BlasWay way);
 // Returns the sensible ways: triangular routines only for a triangle, row by row only for few rows.
 std::vector<BlasWay> BlasWaysFor(const BenchMapping& mapping, int64_t rows);
 
-// One thread's working memory for up to `rows` rows.
+// Computes a mapping by OpenBLAS on one thread. The object holds the working memory for up to
+// `rows` rows.
 class BlasMapping {
  public:
   // `mapping` and `numbers` must outlive this object.
   BlasMapping(const BenchMapping& mapping, const BenchNumbers& numbers, int64_t rows);
 
-  // Returns the features, rows × outputs, of x, which is rows × inputs with the sizes of the
+  // Returns the features (rows × outputs) of x (rows × inputs). The sizes are those given to the
   // constructor.
   const float* Transform(BlasWay way, const Matrix<float>& x);
-  // Computes only the projection of z, rows × landmarks. Triangular routines work in place, so they
-  // get a copy, and the time includes copying.
+  // Computes only the projection of z (rows × landmarks). Triangular routines work in place, so
+  // they run on a copy of z, and a measured time includes the copying.
   void Project(BlasWay way, const Matrix<float>& z);
 
  private:
   void Products(BlasWay way, const Matrix<float>& x);
-  // Projects z to y_, or in place if `way` is triangular, when z must be z_.
+  // Writes the projection of z to y_. If `way` is triangular, works in place instead. REQUIRES: z
+  // is z_ if `way` is triangular.
   void Apply(BlasWay way, const Matrix<float>& z, int64_t rows);
 
   const BenchMapping& mapping_;

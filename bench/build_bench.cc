@@ -1,7 +1,7 @@
-// Measures a build of F2 from the pool to the plan. Compares it with the work that it cannot avoid
-// (the Gram matrix, and direct calls of LAPACK's dpstrf and dtrtri) and with its peer,
-// scikit-learn's Nystroem.fit. Ingesting the stream, the certificate and the encoding are reported
-// separately.
+// Measures a build of F2 from the pool of sampled rows to the plan. Compares the build with the
+// work that no build can avoid (the Gram matrix, and direct calls of LAPACK's dpstrf and dtrtri)
+// and with its peer, scikit-learn's Nystroem.fit. Ingesting the stream, the certificate and the
+// encoding are reported separately.
 //
 // Not part of bench/run, which measures serving.
 #include <lapacke.h>
@@ -52,8 +52,8 @@ KernelExpression KernelOf(const Sizes& sizes) {
   return *kernel;
 }
 
-// Returns the seconds for only the Gram matrix, its pivoted factorization and the inverse, all in
-// place.
+// Returns the seconds that the Gram matrix, its pivoted Cholesky factorization and the inverse of
+// the factor take by themselves, all in place.
 double FloorSeconds(const Sizes& sizes, const Matrix<double>& rows) {
   const KernelProgram kernel = KernelProgram::Compile(KernelOf(sizes));
   const ConstMatrixView<double> landmarks = rows.view().Rows(0, sizes.landmarks);
@@ -63,8 +63,8 @@ double FloorSeconds(const Sizes& sizes, const Matrix<double>& rows) {
   PHIMAP_CHECK(KernelGram(kernel, landmarks, gram.view(), NeverStop).ok());
   std::vector<lapack_int> pivots(static_cast<size_t>(n));
   lapack_int rank = 0;
-  // A row-major lower triangle is a column-major upper one. The tolerance is that of float32
-  // serving.
+  // A row-major lower triangle is a column-major upper triangle. The tolerance is the one that
+  // builds use for float32 serving.
   PHIMAP_CHECK(LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'U', n, gram.data(), n, pivots.data(), &rank,
                               n * std::ldexp(1.0, -24)) >= 0);
   PHIMAP_CHECK(LAPACKE_dtrtri(LAPACK_COL_MAJOR, 'U', 'N', rank, gram.data(), n) == 0);
@@ -186,9 +186,9 @@ int main(int argc, char** argv) {
   app.add_option("--landmarks", sizes.landmarks, "Landmarks")->capture_default_str();
   app.add_option("--columns", sizes.columns, "Columns per row")->capture_default_str();
   app.add_option("--rounds", sizes.rounds, "Rounds")->capture_default_str();
-  app.add_option("--peer", sizes.peer, "bench/nystroem_fit.py, to be measured too")
+  app.add_option("--peer", sizes.peer, "Path of bench/nystroem_fit.py, to measure the peer too")
       ->check(CLI::ExistingFile);
-  app.add_flag("--check", check, "Exit with 1 when a limit is passed");
+  app.add_flag("--check", check, "Exit with 1 if a limit is exceeded");
   CLI11_PARSE(app, argc, argv);
   PHIMAP_CHECK(1 <= sizes.landmarks && sizes.landmarks <= sizes.rows && sizes.columns >= 1);
   return phimap::bench::Run(sizes, check);

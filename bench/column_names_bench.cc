@@ -1,7 +1,9 @@
-// Measures what it costs a Transform to compare its column names with the version's. Parses and
-// checks a request of one row of 31 numbers, with the hash of the names and without it.
+// Measures what it costs a Transform to compare the request's column names with those of the
+// version. Parses and checks a request of one row of 31 numbers, with the hash of the names and
+// without it.
 //
-// Not part of bench/run: this compares with a limit of 1 µs, not with another system.
+// Not part of bench/run, because this program compares with a limit of 1 µs, not with another
+// system.
 #include <memory>
 #include <string>
 #include <vector>

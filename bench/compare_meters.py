@@ -1,5 +1,5 @@
-"""What bench/compare measures during the load: a server's metrics, its CPU time, and how idle the
-machine was."""
+"""Measures for bench/compare, during the load, a server's metrics, its CPU time, and the idle time of
+the machine."""
 
 import os
 import pathlib
@@ -7,12 +7,12 @@ import time
 import urllib.request
 
 PHASES = ("parse", "queue", "compute", "answer")
-# Seconds that the server's gauge of the longest gap covers, at most.
+# The server's gauge of the longest gap covers at most this many seconds.
 GAP_SECONDS = 30
 
 
 def scrape(server):
-    """Returns the metrics without labels, by name; empty for a server without /metrics."""
+    """Returns {name: value} of the metrics that have no labels; empty for a server without /metrics."""
     if server.http is None:
         return {}
     with urllib.request.urlopen(f"http://{server.http}/metrics", timeout=10) as page:
@@ -36,7 +36,7 @@ def machine_ticks():
 
 
 class Meters:
-    """Measures around one run of the load: `with Meters(server) as meters: …`, then
+    """Reads the meters before and after one run of the load: `with Meters(server) as meters: …`, then
     `meters.figures()`."""
 
     def __init__(self, server):
@@ -70,7 +70,8 @@ class Meters:
             seconds = self._mean(f"phimap_transform_{phase}_seconds")
             figures[f"phase {phase} us"] = None if seconds is None else 1e6 * seconds
         gap = self.end[0].get("phimap_loop_longest_gap_seconds")
-        # Before this time, the gap may be from a build or from starting the server.
+        # In the first GAP_SECONDS, the gauge may still show a gap from a build or from starting the
+        # server.
         recent = self.seconds() >= GAP_SECONDS or time.monotonic() - self.server.quiet_since >= GAP_SECONDS
         figures["longest gap ms" if recent else "longest gap ms, build too"] = None if gap is None else 1e3 * gap
         return {name: figure for name, figure in figures.items() if figure is not None}

@@ -1,4 +1,4 @@
-"""What bench/compare starts: servers, floors, the phimap client, and a TLS certificate for the run."""
+"""Starts servers, floors and the phimap client for bench/compare, and makes a TLS certificate for the run."""
 
 import os
 import pathlib
@@ -27,7 +27,7 @@ def has_nghttpd():
 class Program:
     """A process that prints its address on its first line."""
 
-    quiet_since = 0  # by time.monotonic(): when its last build ended
+    quiet_since = 0  # time.monotonic() at the end of the last build on this server
 
     def __init__(self, command, certificate, unix):
         self.certificate = certificate

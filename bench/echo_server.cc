@@ -1,9 +1,9 @@
-// The floors: servers of grpc++ that answer as phimapd does and compute nothing. The time of a call
-// here is grpc++'s own.
+// The floors of the benchmarks: grpc++ servers that answer as phimapd does, but compute nothing.
+// The time of a call to such a server is grpc++'s own.
 //
 //   --api=callback   the callback echo: parses a Transform, answers --features numbers for each row
 //   --api=generic    the generic echo: parses nothing and answers every call with the same bytes,
-//                    those of --rows rows; the least that grpc++ offers
+//                    which encode --rows rows; no grpc++ server can do less
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ void Fill(const std::string& mapping, int32_t rows, const std::vector<float>& ro
   v1::VersionRef& version = *response.mutable_version();
   version.set_mapping(mapping);
   version.set_number(1);
-  version.set_digest(std::string(64, '0'));  // as long as a real one
+  version.set_digest(std::string(64, '0'));  // as long as a real digest
   v1::DenseRows& features = *response.mutable_features();
   features.set_rows(rows);
   features.set_columns(static_cast<int32_t>(row.size()));
@@ -108,10 +108,10 @@ struct Arguments {
 
 void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_option("--listen", arguments.listen, "HOST:PORT or unix:PATH")->capture_default_str();
-  app.add_option("--features", arguments.features, "Numbers in an answer, for each row")
+  app.add_option("--features", arguments.features, "Numbers of an answer for each row")
       ->check(CLI::Range(1, 65'536))
       ->capture_default_str();
-  app.add_option("--api", arguments.api, "Of grpc++: callback or generic")
+  app.add_option("--api", arguments.api, "API of grpc++ to serve with: callback or generic")
       ->check(CLI::IsMember({"callback", "generic"}))
       ->capture_default_str();
   app.add_option("--rows", arguments.rows, "Rows of every answer of the generic API")
@@ -137,7 +137,7 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const Arguments& argument
   return grpc::SslServerCredentials(options);
 }
 
-// Returns the address of the server; empty if it cannot listen.
+// Returns the address of the server; empty if the server cannot listen.
 std::string Listen(grpc::ServerBuilder& builder, const Arguments& arguments,
                    std::unique_ptr<grpc::Server>& server) {
   builder.SetMaxReceiveMessageSize(kMaxMessageSizeBytes);

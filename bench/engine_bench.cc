@@ -37,9 +37,9 @@ std::string CpuName() {
   return "unknown";
 }
 
-// Returns the targets to measure: the best one, and AVX2 if the best is another.
+// Returns the targets to measure: the best target of the machine, and AVX2 unless that is the best.
 std::vector<int64_t> Targets() {
-  std::vector<int64_t> targets = {0};  // 0: the best of the machine
+  std::vector<int64_t> targets = {0};  // 0: the best target of the machine
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (target == HWY_AVX2 && absl::string_view(LoopTargetName()) != hwy::TargetName(HWY_AVX2)) {
       targets.push_back(target);
@@ -80,7 +80,8 @@ void PrintHead() {
 
 void PrintResult(const EngineResult& result) {
   const Contender& blas = result.FastestBlas();
-  // Reading is the limit only for few rows: many rows share one reading of the matrix.
+  // Memory bandwidth is the limit only for few rows, because many rows share one read of the
+  // matrix.
   const std::string reading =
       result.rows > 4 ? ""
                       : absl::StrFormat("%6.0f%%", 100 * result.gigabytes_per_second /
@@ -129,11 +130,12 @@ bool WriteJson(const std::string& path, double bandwidth,
 int Run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("The engine against OpenBLAS and the machine's limits, on one thread.");
-  app.add_option("--rounds", arguments.timing.rounds, "Interleaved rounds; medians are of them")
+  app.add_option("--rounds", arguments.timing.rounds,
+                 "Number of interleaved rounds; the medians are over these rounds")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--round_seconds", arguments.timing.round_seconds,
-                 "How long each contender runs in a round, at least")
+                 "Minimum seconds that each contender runs in a round")
       ->check(CLI::Range(1e-6, 60.0))
       ->capture_default_str();
   app.add_option("--inputs", arguments.sizes.inputs, "Columns of a row")
@@ -141,7 +143,7 @@ int Run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--d", arguments.sizes.d, "Landmarks")->delimiter(',')->capture_default_str();
   app.add_option("--rows", arguments.sizes.rows, "Rows")->delimiter(',')->capture_default_str();
-  app.add_flag("--quick", arguments.quick, "Only shows that everything runs");
+  app.add_flag("--quick", arguments.quick, "Only show that everything runs");
   app.add_option("--json", arguments.json, "File for the results");
   CLI11_PARSE(app, argc, argv);
   if (arguments.quick) {
@@ -155,7 +157,9 @@ int Run(int argc, char** argv) {
   std::printf(
       "peak: share of a multiply-add loop in registers; reading: share of a loop that only "
       "reads as many bytes\n");
-  std::printf("F3 is to d/8 features; RFF is d cosines, JL the products themselves.\n");
+  std::printf(
+      "F3 has d/8 features; RFF has d cosines of products; JL has d products without a "
+      "function.\n");
   const std::vector<EngineResult> results = MeasureAll(arguments);
   if (arguments.json.empty() || WriteJson(arguments.json, bandwidth, results)) return 0;
   std::fprintf(stderr, "engine_bench: cannot write %s\n", arguments.json.c_str());

@@ -17,7 +17,7 @@
 namespace phimap::bench {
 namespace {
 
-// About 30 us.
+// A run of the multiply-add loop with this number of rounds takes about 30 us.
 constexpr int64_t kPeakRounds = 1 << 13;
 constexpr int64_t kUncachedBytes = int64_t{512} << 20;
 
@@ -88,8 +88,8 @@ EngineResult MeasureProjection(const BenchMapping& mapping, const BenchNumbers& 
                   limits, timing, panels.multiplications(), std::move(contenders));
 }
 
-// Checks that the engine computes the right features. The bound is wide, because sums of d terms
-// are added in another order and W has a norm of about 2.
+// Checks that the engine computes the right features. The bound is wide, because the engine adds
+// the d terms of a sum in another order than OpenBLAS, and W has a norm of about 2.
 void CheckAgreement(const Matrix<float>& features, const float* expected) {
   for (int64_t i = 0; i < features.size(); ++i) {
     PHIMAP_CHECK(std::abs(features.data()[i] - expected[i]) < 1e-3f);

@@ -24,12 +24,13 @@ struct EngineResult {
   double phimap_us = 0;
   // Ways of OpenBLAS and their times; never empty.
   std::vector<Contender> blas;
-  // Rate of phimap, which counts the elements that its panels store, and rate of a loop that works
-  // in registers.
+  // gflops: phimap's rate, which counts the matrix elements that its panels store. peak_gflops: the
+  // rate of a multiply-add loop that works in registers only.
   double gflops = 0;
   double peak_gflops = 0;
-  // Rate at which phimap reads memory, counting the least that it must read, and rate of a loop
-  // that reads memory of the same size.
+  // gigabytes_per_second: the rate at which phimap reads memory, which counts only the bytes that
+  // phimap cannot avoid reading. read_gigabytes_per_second: the rate of a loop that only reads as
+  // many bytes.
   double gigabytes_per_second = 0;
   double read_gigabytes_per_second = 0;
 

@@ -1,4 +1,4 @@
-// Times several ways of doing the same thing, in turns.
+// Times several ways of doing the same work, in interleaved rounds.
 #ifndef PHIMAP_BENCH_INTERLEAVED_H_
 #define PHIMAP_BENCH_INTERLEAVED_H_
 

@@ -118,11 +118,12 @@ double Measure(const Composition& composition, const Arguments& arguments) {
 int Run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("F1 of composed kernels beside their distinct products, on one thread.");
-  app.add_option("--rounds", arguments.timing.rounds, "Interleaved rounds; medians are of them")
+  app.add_option("--rounds", arguments.timing.rounds,
+                 "Number of interleaved rounds; the medians are over these rounds")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--round_seconds", arguments.timing.round_seconds,
-                 "How long each contender runs in a round, at least")
+                 "Minimum seconds that each contender runs in a round")
       ->check(CLI::Range(1e-6, 60.0))
       ->capture_default_str();
   app.add_option("--columns", arguments.columns, "Columns per row")
@@ -134,7 +135,7 @@ int Run(int argc, char** argv) {
   app.add_option("--rows", arguments.rows, "Rows of a call")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  app.add_option("--limit", arguments.limit, "Highest ratio")->capture_default_str();
+  app.add_option("--limit", arguments.limit, "Largest ratio that passes")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   std::printf("engine on %s; %d columns, %d landmarks, %d rows, float32\n%11s %11s %6s  kernel\n",
               EngineTargetName(), static_cast<int>(arguments.columns),

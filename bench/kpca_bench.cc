@@ -1,9 +1,10 @@
-// Measures how much sparsifying the Gram matrix saves kernel PCA, Gram matrix included, and how
-// much accuracy it costs: ‖K̂ − K‖₂ with both bounds on it, and the angle between the components
-// and those of K with Theorem 2 of Achlioptas, McSherry, Schölkopf 2001.
+// Measures how much time sparsifying the Gram matrix saves kernel PCA, including the time of the
+// Gram matrix itself, and how much accuracy it costs: ‖K̂ − K‖₂ with its two bounds, and the angle
+// between the components of K̂ and those of K with the bound of Theorem 2 of Achlioptas, McSherry,
+// Schölkopf 2001.
 //
-// Not part of bench/run: this is part of a build, not of serving. Fails if a bound does not hold
-// and, with --check, if sparsifying is not --limit times faster.
+// Not part of bench/run, because this is part of a build, not of serving. Fails if a bound does not
+// hold and, with --check, if sparsifying is not --limit times faster.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -32,10 +33,11 @@ struct Arguments {
   double limit = 2;
 };
 
-// Components of K beyond those that are compared: the angle is measured across this gap.
+// Number of components of K that are computed in addition to the compared ones. The angle is
+// measured across the spectral gap that these additional components span.
 constexpr int64_t kMore = 40;
 
-// Returns rows around 64 centres, where each centre has 3 % fewer rows than the one before. So the
+// Returns rows around 64 centres. Each centre has 3 % fewer rows than the one before, so that the
 // spectrum falls as slowly from component to component as that of real data.
 Matrix<double> Rows(const Arguments& arguments) {
   constexpr int kCentres = 64;
@@ -64,7 +66,7 @@ KernelPca MustBuild(const LandmarkTask& task, const KernelPcaTask& pca, int thre
   return *std::move(built);
 }
 
-// Returns the unit expansions α_n, one per row.
+// Returns the unit coefficient vectors α_n of the components, one per row.
 Matrix<double> Expansions(const KernelPca& pca) {
   const auto& stages = std::get<ServingStages<double>>(pca.served.stages);
   const Matrix<double>& w = std::get<DenseProjection<double>>(stages.projection).matrix;
@@ -109,7 +111,7 @@ bool CheckAccuracy(const LandmarkTask& task, const KernelPcaTask& exact_task,
   bool kept = Keeps("‖K̂ − K‖₂, and 4σ√m", loss.error.norm, AmsNormBound(loss.law));
   kept &= Keeps("‖K̂ − K‖₂, and matrix Bernstein at 0.95", loss.error.norm,
                 BernsteinNormBound(loss.law, 0.05, loss.error.largest_row));
-  // Compares F̂(t), t = λ̂_ℓ, with the eigenvectors of K whose values are at most t − b.
+  // Compares F̂(t), where t = λ̂_ℓ, with the eigenvectors of K whose eigenvalues are at most t − b.
   const double t = sparse.eigenvalues.back();
   const double b = t - exact.eigenvalues.back();
   const Matrix<double> all = Expansions(exact);

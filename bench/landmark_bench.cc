@@ -1,8 +1,8 @@
-// Measures the choice of landmarks by randomly pivoted Cholesky, compared with the work that it
-// cannot avoid: the N×d kernel block of the chosen rows, and N·d²/2 multiplications as one product
-// of OpenBLAS.
+// Measures the choice of landmarks by randomly pivoted Cholesky, and compares it with the work that
+// this choice cannot avoid: the N×d kernel block of the chosen rows, and N·d²/2 multiplications as
+// one product of OpenBLAS.
 //
-// Not part of bench/run: this is part of a build, not of serving.
+// Not part of bench/run, because this is part of a build, not of serving.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   app.add_option("--landmarks", sizes.landmarks, "Rows to choose")->capture_default_str();
   app.add_option("--columns", sizes.columns, "Columns per row")->capture_default_str();
   app.add_option("--rounds", sizes.rounds, "Rounds")->capture_default_str();
-  app.add_flag("--check", check, "Exit with 1 when the limit is passed");
+  app.add_flag("--check", check, "Exit with 1 if the limit is exceeded");
   CLI11_PARSE(app, argc, argv);
   PHIMAP_CHECK(1 <= sizes.landmarks && sizes.landmarks <= sizes.rows && sizes.columns >= 1);
   return phimap::bench::Run(sizes, check);

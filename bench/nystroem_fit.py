@@ -1,4 +1,5 @@
-"""The peer of build_bench: seconds that scikit-learn's Nystroem.fit takes with one BLAS thread, on standard normal rows.
+"""The peer of build_bench: prints the seconds that scikit-learn's Nystroem.fit takes on standard normal rows with
+one BLAS thread.
 
     nystroem_fit.py --rows=20000 --columns=64 --landmarks=2048
 """

@@ -1,4 +1,5 @@
-// ONNX Runtime on the graphs of F1, F2, F3 and RFF, on one thread: session.run minus an identity graph of the same shapes.
+// Measures ONNX Runtime on the graphs of F1, F2, F3 and RFF, on one thread: the time of session.run minus the time of
+// session.run on an identity graph of the same shapes.
 //
 //   node onnx.mjs --modules=FOLDER --json=FILE [--rounds=7] [--quick]
 //
@@ -25,7 +26,7 @@ const ROUNDS = options.quick ? 1 : Number(options.rounds);
 const LANDMARKS = options.quick ? [512] : [512, 2048, 4096];
 const ROWS = options.quick ? [1, 32] : [1, 4, 16, 32, 256, 1024];
 
-// F3 is to an eighth of its landmarks, as in engine_bench.
+// F3 has an eighth as many features as landmarks, as in engine_bench.
 const mappingsOf = (d) => [
   {mapping: 'F1', landmarks: d, outputs: d, w: 'none'},
   {mapping: 'F2', landmarks: d, outputs: d, w: 'triangular'},
@@ -78,7 +79,8 @@ async function measure(shape) {
   }
   for (const each of sessions) await each.release();
   const [run_us, identity_us] = times.map(median);
-  // The difference must outweigh the subtracted part, or it shows the latter's noise.
+  // The difference must be at least LEAST_LEFT times the subtracted time. Otherwise it would mostly show the noise of
+  // that time.
   const left = run_us - identity_us;
   return {...shape, run_us, identity_us, onnx_us: left >= LEAST_LEFT * identity_us ? left : null};
 }

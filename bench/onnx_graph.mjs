@@ -1,5 +1,6 @@
-// F1, F2, F3 of an rbf kernel and random Fourier features as ONNX models, written byte by byte: the part of ONNX's
-// protobuf that they need (onnx/onnx.proto of ONNX 1.12; names and numbers of its fields).
+// Writes F1, F2 and F3 of an rbf kernel, and random Fourier features, as ONNX models, byte by byte. Has only the part
+// of ONNX's protobuf that these models need. The names and numbers of fields in the comments below are those of
+// onnx/onnx.proto in ONNX 1.12.
 
 const FLOAT = 1;
 const INT64 = 7;
@@ -15,7 +16,7 @@ function varint(number) {
   return Buffer.from(bytes);
 }
 
-// Fields: a number, or anything with a length.
+// Functions that encode a field: a number, or anything with a length.
 const whole = (field, number) => Buffer.concat([varint(field << 3), varint(number)]);
 const bytes = (field, value) => {
   const data = Buffer.from(value);
@@ -28,29 +29,32 @@ const float32 = (field, number) => {
   return Buffer.concat([varint((field << 3) | 5), data]);
 };
 
-// TensorProto of a GraphProto's initializers (field 5): dims 1, data_type 2, name 8, raw_data 9.
+// A TensorProto among the initializers of a GraphProto (field 5). Its fields: dims 1, data_type 2, name 8, raw_data
+// 9.
 function tensor(name, dims, array) {
   const type = array instanceof Float32Array ? FLOAT : INT64;
   const raw = Buffer.from(array.buffer, array.byteOffset, array.byteLength);
   return message(5, ...dims.map((d) => whole(1, d)), whole(2, type), bytes(8, name), bytes(9, raw));
 }
 
-// AttributeProto: name 1, f 2, i 3, type 20 (FLOAT = 1, INT = 2).
+// An AttributeProto. Its fields: name 1, f 2, i 3, type 20 (FLOAT = 1, INT = 2).
 const floatAttribute = (name, value) => message(5, bytes(1, name), float32(2, value), whole(20, 1));
 const intAttribute = (name, value) => message(5, bytes(1, name), whole(3, value), whole(20, 2));
 
-// NodeProto (field 1 of the graph): input 1, output 2, op_type 4, attribute 5.
+// A NodeProto (field 1 of the graph). Its fields: input 1, output 2, op_type 4, attribute 5.
 function node(op, inputs, output, ...attributes) {
   return message(1, ...inputs.map((name) => bytes(1, name)), bytes(2, output), bytes(4, op), ...attributes);
 }
 
-// ValueInfoProto of a float matrix: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { dim_value 1 }}}}.
+// The ValueInfoProto of a float matrix. Its fields: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 {
+// dim_value 1 }}}}.
 function matrix(field, name, rows, columns) {
   const shape = message(2, message(1, whole(1, rows)), message(1, whole(1, columns)));
   return message(field, bytes(1, name), message(2, message(1, whole(1, FLOAT), shape)));
 }
 
-// ModelProto: ir_version 1, graph 7, opset_import 8 { version 2 }. GraphProto: name 2, input 11, output 12.
+// A ModelProto. Its fields: ir_version 1, graph 7, opset_import 8 { version 2 }. Fields of the GraphProto: name 2,
+// input 11, output 12.
 function model(rows, inputs, outputs, ...parts) {
   const graph = [...parts, bytes(2, 'mapping'), matrix(11, 'x', rows, inputs), matrix(12, 'y', rows, outputs)];
   return Buffer.concat([whole(1, 7), message(7, ...graph), message(8, whole(2, 13))]);
@@ -66,8 +70,8 @@ function randomMatrix(rows, columns, scale, element = () => true) {
   return values;
 }
 
-// exp(−γ‖x − a_j‖²), then W if there is one. The graph has as few nodes as possible: γ and ‖a_j‖² are folded into one
-// Gemm, 2γ x·a_j − γ‖a_j‖², and the rest is γ‖x‖², a subtraction, a clamp at 0 and the exponential.
+// The features exp(−γ‖x − a_j‖²), then multiplied by W if there is one. The graph has as few nodes as possible. One
+// Gemm computes 2γ x·a_j − γ‖a_j‖². The other nodes compute γ‖x‖², a subtraction, a clamp at 0 and the exponential.
 export function mappingModel({rows, inputs, landmarks, outputs, w, elementwise}) {
   if (elementwise === 'cos') return cosineModel({rows, inputs, outputs});
   const gamma = 1 / inputs;
@@ -101,14 +105,15 @@ export function mappingModel({rows, inputs, landmarks, outputs, w, elementwise})
   return model(rows, inputs, outputs, ...parts);
 }
 
-// cos(x·a_j), without W.
+// The features cos(x·a_j), without W.
 function cosineModel({rows, inputs, outputs}) {
   return model(rows, inputs, outputs, node('Gemm', ['x', 'a'], 'products', intAttribute('transB', 1)),
                node('Cos', ['products'], 'y'), tensor('a', [outputs, inputs], randomMatrix(outputs, inputs, 1)));
 }
 
-// A graph with equal input and output shapes and no arithmetic: the cost of a session.run by itself. The inputs are
-// repeated until they are as long as the features, so that an output of that size is allocated and written here too.
+// A graph with equal input and output shapes and no arithmetic, whose time is the cost of a session.run by itself.
+// The inputs are repeated until they are as long as the features, so that an output of that size is allocated and
+// written here too.
 export function identityModel({rows, inputs, outputs}) {
   const repeats = new BigInt64Array([1n, BigInt(outputs / inputs)]);
   return model(rows, inputs, outputs, node('Tile', ['x', 'repeats'], 'y'), tensor('repeats', [2], repeats));

@@ -1,9 +1,9 @@
-"""The peer: what an ML engineer would use without phimap, scikit-learn's Nystroem behind grpcio
-with one BLAS thread.
+"""The peer of phimapd in the benchmarks: scikit-learn's Nystroem behind grpcio with one BLAS thread,
+which is what an ML engineer would use without phimap.
 
-It answers the same TransformRequest and TransformResponse. The mapping is F2 of an RBF kernel on 64
-inputs, as sklearn.kernel_approximation.Nystroem computes it, so that the comparison measures
-serving, not mathematics.
+The peer takes the same TransformRequest and answers with the same TransformResponse. The mapping is
+F2 of an RBF kernel on 64 inputs, as sklearn.kernel_approximation.Nystroem computes it, so that the
+comparison measures serving, not mathematics.
 
     peer_server.py --generated=FOLDER [--features=512] [--listen=127.0.0.1:0] [--threads=N]
 

@@ -1,7 +1,8 @@
 // Measures the cost of recording one Transform: all counts and timings of a request of one row,
-// from its head to the end of its answer.
+// from the request headers to the end of the answer.
 //
-// Not part of bench/run: this compares with a limit of 0.3 µs, not with another system.
+// Not part of bench/run, because this program compares with a limit of 0.3 µs, not with another
+// system.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -31,8 +32,9 @@ namespace {
 
 constexpr double kLimitUs = 0.3;
 // Clock readings that only metrics need: at the beginning and end of the call (Call), at the
-// beginning and end of the answer (PlannedAnswer), and when the pool is free again. The scheduler's
-// three readings are not counted: they decide about deadlines, inline runs and retry delays.
+// beginning and end of the answer (PlannedAnswer), and when the compute pool becomes free again.
+// The scheduler's three readings are not counted, because they decide about deadlines, inline runs
+// and retry delays.
 constexpr int kClockReadings = 5;
 // Memory charged for a message of one row of 64 numbers: its bytes and its parsed size.
 constexpr int64_t kRequestBytes = 1024;
@@ -60,7 +62,7 @@ class Recorder {
     const RowsView features{reinterpret_cast<const char*>(features_.data()), FloatType::kFloat32, 1,
                             static_cast<int64_t>(features_.size())};
     version_->drift().Sample(features, features, nullptr);
-    transform.PassComputed(1, 1);
+    transform.BatchComputed(1, 1);
     method_.messages_sent->Increment();
     method_.Ended(absl::OkStatus(), absl::ToDoubleSeconds(SteadyNow() - started));
     PHIMAP_CHECK(!logger_.Enabled(LogLevel::kDebug));
@@ -111,7 +113,7 @@ double TimeAmong(Recorder& recorder, int others) {
 
 constexpr char kKernel[] = "rbf(gamma=0.01)";
 
-// Builds F2 with these landmarks, and as many features.
+// Builds F2 with these landmarks. F2 has as many features as landmarks.
 BuiltMapping F2(ConstMatrixView<double> landmarks) {
   absl::StatusOr<BuiltMapping> built =
       BuildF2({.kernel = *KernelExpression::Parse(kKernel),
@@ -122,7 +124,8 @@ BuiltMapping F2(ConstMatrixView<double> landmarks) {
   return *std::move(built);
 }
 
-// Times the monitoring of input drift, which sees every request and measures one in kEvery.
+// Times the monitoring of input drift, which is called for every request and measures one request
+// in kEvery.
 void TimeDrift(int64_t features) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
@@ -178,10 +181,11 @@ int main(int argc, char** argv) {
   CLI::App app("Measures what it costs to record one Transform.");
   int others = 1;
   bool check = false;
-  app.add_option("--others", others, "Threads that record meanwhile, for the last line")
+  app.add_option("--others", others,
+                 "Other threads that record at the same time, for the line 'among'")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
-  app.add_flag("--check", check, "Exit with 1 when the limit is passed");
+  app.add_flag("--check", check, "Exit with 1 if the limit is exceeded");
   CLI11_PARSE(app, argc, argv);
   return phimap::bench::Run(others, check);
 }

@@ -62,7 +62,7 @@ void PrintLoads(const RunResults& results) {
     }
   }
   std::printf("cli, srv: CPU of the generator and of the server, each call.\n");
-  std::printf("p99.9 only where ten calls of a round lie above it.\n");
+  std::printf("p99.9 is shown only if at least ten calls of a round are above it.\n");
 }
 
 // Prints the metered figures. A server without /metrics has no phases, but its row still shows how
@@ -132,7 +132,9 @@ void PrintBars(const std::vector<Bar>& bars, bool quick) {
                     .c_str(),
                 Verdict(bar, quick));
   }
-  std::printf("Bits are not timed: tests/core/plan and tests/core/linalg prove them.\n");
+  std::printf(
+      "That features keep the same bits is not measured here; tests/core/plan and "
+      "tests/core/linalg check it.\n");
 }
 
 bool WriteSummary(const std::string& path, const RunResults& results, const std::vector<Bar>& bars,

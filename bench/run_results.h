@@ -1,7 +1,7 @@
 // Measurements of one bench/run: a folder of JSON files.
 //
-//   engine.json, onnx.json      of engine_bench and onnx.mjs
-//   SCENARIO.ROUND.json         of `phimap bench --json` and of bench/run itself, for instance
+//   engine.json, onnx.json      written by engine_bench and onnx.mjs
+//   SCENARIO.ROUND.json         written by `phimap bench --json` or bench/run itself, for instance
 //                               closed-512-16-phimap.3.json
 #ifndef PHIMAP_BENCH_RUN_RESULTS_H_
 #define PHIMAP_BENCH_RUN_RESULTS_H_
@@ -38,7 +38,8 @@ class RunResults {
   // Return the entries of engine.json and onnx.json; empty if the file is missing.
   std::vector<google::protobuf::Struct> Engine() const;
   std::vector<google::protobuf::Struct> Onnx() const;
-  // Returns a text of engine.json's head ("cpu", "blas_core", "target"); empty if it is missing.
+  // Returns one of the texts at the top level of engine.json ("cpu", "blas_core", "target"); empty
+  // if the text or the file is missing.
   std::string EngineText(const std::string& key) const;
 
  private:
@@ -50,7 +51,8 @@ class RunResults {
   google::protobuf::Struct onnx_;
 };
 
-// Return the number or the text at `path` or `key` in an entry; nullopt or empty if it is missing.
+// NumberAt returns the number at `path` in an entry; nullopt if there is none. TextAt returns the
+// text at `key`; empty if there is none.
 std::optional<double> NumberAt(const google::protobuf::Struct& entry, absl::string_view path);
 std::string TextAt(const google::protobuf::Struct& entry, const std::string& key);
 

@@ -5,7 +5,7 @@ phimapd_pid= phimapd_address= builds_pid=
 declare -A other_pid other_address # by "floor-512"
 declare -A http_of                 # of each phimapd, by its process
 
-# start NAME COMMAND…: sets started_pid and started_address, and http_of where it says one.
+# start NAME COMMAND…: sets started_pid and started_address, and http_of if the server prints an HTTP address.
 start() {
   mkfifo "$work/ready-$1"
   "${@:2}" >"$work/ready-$1" 2>"$work/$1.log" &
@@ -34,13 +34,14 @@ stop_phimapd() {
   phimapd_pid=
 }
 
-# start_other NAME COMMAND…: a server that address_of finds by that name.
+# start_other NAME COMMAND…: starts a server that address_of finds by this name.
 start_other() {
   start "$@"
   other_pid[$1]=$started_pid other_address[$1]=$started_address
 }
 
-# The floors of grpc++: the callback echo, and the generic echo, which parses nothing.
+# start_floors D: starts the floors of grpc++, which are the callback echo, and the generic echo, which parses
+# nothing.
 start_floors() {
   start_other "floor-$1" "$build/bench/echo_server" --features="$1"
   start_other "generic-$1" "$build/bench/echo_server" --features="$1" --api=generic
@@ -48,7 +49,8 @@ start_floors() {
 start_unix_floor() {
   start_other "floor_unix-$1" "$build/bench/echo_server" --features="$1" --listen="unix:$work/floor-$1.socket"
 }
-# A certificate of the run's own; a phimapd and a floor with it. The phimapd has a store of its own, and no versions yet.
+# start_tls D…: makes a certificate for this run, and starts with it a phimapd, and a floor for each D. The phimapd
+# has its own store, without versions.
 start_tls() {
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
     -addext subjectAltName=IP:127.0.0.1 -keyout "$work/tls.key" -out "$work/tls.pem" 2>/dev/null
@@ -62,7 +64,7 @@ start_tls() {
 # The floor below gRPC; bench/nghttpd_floor starts and stops it.
 have_nghttpd() { command -v h2load >/dev/null && { command -v nghttpd || [ -x /usr/sbin/nghttpd ]; } >/dev/null; }
 
-# Python's messages and stubs, generated into the build folder.
+# start_peer D: generates Python's messages and stubs into the build folder, and starts the peer.
 start_peer() {
   local generated=$build/bench/python
   mkdir -p "$generated"
@@ -92,7 +94,7 @@ address_of() {
   fi
 }
 
-# Builds versions of that many landmarks, one after the other, until stop_builds.
+# start_builds D: builds versions of D landmarks, one after the other, until stop_builds.
 start_builds() {
   (
     trap 'kill "$build_pid" 2>/dev/null; wait "$build_pid"; exit 0' TERM # phimap cancels its build

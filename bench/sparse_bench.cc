@@ -1,13 +1,14 @@
-// Compares sparse rows with the same rows in dense form, through F2 of an rbf kernel: checks that
-// the bits are the same, and measures the share of the time. One call of some rows on one thread,
-// without a server.
+// Compares sparse rows with the same rows in dense form, both mapped by F2 of an rbf kernel. Checks
+// that the features have the same bits, and measures the time of sparse rows as a share of the time
+// of dense rows. Each call maps --rows rows on one thread, without a server.
 //
-// The cost of sparse rows is reading parts of A', 9.4 MB at the default shape, plus what dense rows
-// cost too: exponentials and W. docs/benchmarks.md has the figures. Rows that store more than a
-// quarter of their numbers are made dense, so a density above 0.25 shows the cost of that.
+// The cost of sparse rows is reading the parts of the landmark matrix A' that their columns select,
+// 9.4 MB at the default shape, plus what dense rows cost too: exponentials and W.
+// docs/benchmarks.md has the figures. Rows that store more than a quarter of their numbers are
+// converted to dense form, so a density above 0.25 shows the cost of the conversion.
 //
-// Not part of bench/run. With --check, fails if sparse rows take more than --limit of the time. The
-// bits are always checked.
+// Not part of bench/run. With --check, the program fails if sparse rows take more than --limit of
+// the time of dense rows. The bits are always checked.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -71,7 +72,8 @@ Rows MakeRows(const Arguments& arguments, std::mt19937_64& random) {
   return rows;
 }
 
-// Calls with other rows each time, so that each call reads other parts of A' than the one before.
+// Calls the engine with other rows each time, so that each call reads other parts of A' than the
+// call before.
 class Calls {
  public:
   Calls(const Arguments& arguments, const Engine& engine)

@@ -6,7 +6,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/vector_loops.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h, which includes this file once for each target.
+// The following headers must come after foreach_target.h, which includes this file once for each
+// target.
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
@@ -31,7 +32,7 @@ int64_t MultiplyAdds(int64_t rounds) {
   const D d;
   const auto factor = hn::Set(d, g_factor);
   const auto term = hn::Set(d, g_factor);
-  // Each chain starts from its own read: a compiler could merge chains with the same start.
+  // Each chain starts from its own read, because a compiler could merge chains with the same start.
   auto s0 = hn::Set(d, g_start), s1 = hn::Set(d, g_start), s2 = hn::Set(d, g_start);
   auto s3 = hn::Set(d, g_start), s4 = hn::Set(d, g_start), s5 = hn::Set(d, g_start);
   auto s6 = hn::Set(d, g_start), s7 = hn::Set(d, g_start), s8 = hn::Set(d, g_start);

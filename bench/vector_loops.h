@@ -18,13 +18,14 @@ float ReadAll(const float* values, int64_t count);
 // products_j)).
 void RbfRow(float gamma, float norm, const float* norms, int64_t count, float* products);
 
-// Computes products_j ← cos(2π·products_j). The products are in turns, as in the engine.
+// Computes products_j ← cos(2π·products_j): the products are angles in units of full turns, as in
+// the engine.
 void CosRow(int64_t count, float* products);
 
-// Squared norm of a row.
+// Returns the squared norm of a row.
 float SquaredNorm(const float* x, int64_t count);
 
-// Name of the vector unit in use.
+// Returns the name of the vector unit in use.
 const char* LoopTargetName();
 
 }  // namespace phimap::bench

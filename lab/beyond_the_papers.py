@@ -1,4 +1,4 @@
-"""Kernel error and accuracy over d of phimap's mappings, beside scikit-learn's: the experiment beyond the papers.
+"""The experiment beyond the papers: kernel error and accuracy over d of phimap's mappings and of scikit-learn's.
 
     build/python/venv/bin/python lab/beyond_the_papers.py --phimapd=build/server/phimapd --out=build/lab_results
 
@@ -22,8 +22,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Callable
 
-# An idle connection checks for changes at this interval, 5 s by default, and a server that ends
-# waits for the check.
+# An idle gRPC connection checks for changes at this interval, which is 5 s by default. A server
+# that shuts down waits for the check.
 os.environ.setdefault("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200")
 
 import numpy as np  # noqa: E402
@@ -73,7 +73,7 @@ class Mapping:
     name: str
     make: Callable[[int, Task], Any]
     is_phimap: bool = True
-    # Whether F(x)·F(y) stands for K(x, y).
+    # Whether F(x)·F(y) approximates K(x, y).
     approximates: bool = True
     # Largest d to build; expensive mappings have a limit.
     most: int = 1 << 30

@@ -1,4 +1,4 @@
-// A mapping that is built, and maps rows, as a server would do it.
+// A mapping that is built and applied in this process, in the same way as on a server.
 #ifndef PHIMAP_LAB_BUILT_MAP_H_
 #define PHIMAP_LAB_BUILT_MAP_H_
 
@@ -13,7 +13,7 @@
 
 namespace phimap::lab {
 
-// A mapping to build, in the product's own text forms.
+// A mapping to build, in phimap's text syntax.
 struct MapText {
   // "f2(landmarks=10, policy=given)"
   std::string mapping;
@@ -26,13 +26,13 @@ struct MapText {
 class BuiltMap {
  public:
   // Streams the rows, builds the version with its certificate, and loads the artifact's bytes into
-  // an engine. Errors: those of the build. With policy `given`, the first rows are the landmarks.
-  // Otherwise the landmarks are drawn from the stream, and a tenth of the stream is held out for
-  // the certificate.
+  // an engine. Returns the errors of the build. With policy `given`, the first rows are the
+  // landmarks. Otherwise the landmarks are drawn from the stream, and a tenth of the stream is held
+  // out for the certificate.
   static absl::StatusOr<BuiltMap> Build(const MapText& text, ConstMatrixView<double> stream,
                                         uint64_t seed);
 
-  // Returns the features as they are served, as float64: for rows of n×p, n×output_columns.
+  // Returns the served features, converted to float64: n×output_columns for n×p rows.
   absl::StatusOr<Matrix<double>> Map(ConstMatrixView<double> rows) const;
   int64_t output_columns() const { return engine_->output_columns(); }
   const Certificate& certificate() const { return certificate_; }

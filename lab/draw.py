@@ -1,9 +1,9 @@
 """Draws the figures of experiments from their results.
 
-    python3 lab/draw.py FOLDER [NAME…]      FOLDER/NAME/*.csv to FOLDER/NAME/*.svg; all if none is named
+    python3 lab/draw.py FOLDER [NAME…]      FOLDER/NAME/*.csv to FOLDER/NAME/*.svg; all if no NAME is given
 
-A module of lab/figures for each paper holds FIGURES: {experiment: {figure: function of the Results}}, and CAPTIONS:
-{experiment: {figure: what is to be seen}}. A function returns a matplotlib figure.
+Each paper has a module in lab/figures, with FIGURES: {experiment: {figure: function of the Results}}, and CAPTIONS:
+{experiment: {figure: what the figure shows}}. Each function returns a matplotlib figure.
 """
 
 import importlib
@@ -24,12 +24,12 @@ def modules():
 
 
 def figures_of(experiment):
-    """{figure: function}"""
+    """Returns the figures of an experiment, as {figure: function}."""
     return next((m.FIGURES[experiment] for m in modules() if experiment in m.FIGURES), {})
 
 
 def captions_of(experiment):
-    """{figure: caption}"""
+    """Returns the captions of an experiment, as {figure: caption}."""
     return next((m.CAPTIONS[experiment] for m in modules() if experiment in m.FIGURES), {})
 
 

@@ -1,4 +1,4 @@
-// Labeled examples of an experiment: rows of real data, or rows that were drawn.
+// Labeled examples of an experiment: rows of a data set, or rows drawn at random.
 #ifndef PHIMAP_LAB_EXAMPLES_H_
 #define PHIMAP_LAB_EXAMPLES_H_
 
@@ -14,7 +14,7 @@ namespace phimap::lab {
 
 struct Examples {
   Matrix<double> rows;
-  // One per row, 0 … classes − 1.
+  // One label per row, from 0 to classes − 1.
   std::vector<int32_t> labels;
   int32_t classes = 2;
 
@@ -22,8 +22,8 @@ struct Examples {
   TrainingSet set() const { return {rows.view(), labels, classes}; }
 };
 
-// Reads NAME.csv of `data_dir` unchanged, by the product's own CSV reader. Classes are numbered in
-// the order in which they first appear.
+// Reads NAME.csv in `data_dir` with phimap's CSV reader. The values stay as they are. Classes are
+// numbered in the order in which they first appear.
 absl::StatusOr<Examples> ReadExamples(const std::string& data_dir, const std::string& name);
 // Shifts and scales each column to mean 0 and variance 1, as `standardize` of a build does. A
 // column without variance is only shifted.

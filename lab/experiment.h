@@ -12,7 +12,7 @@ namespace phimap::lab {
 
 struct Options {
   // Makes fewer repetitions, so that all experiments together take under 90 seconds. Every verdict
-  // is still given, with its own tolerance.
+  // is still given, with a tolerance for this number of repetitions.
   bool quick = false;
   // Seed of all random choices. Run i of an experiment draws with Seed(i).
   uint64_t seed = 1;
@@ -24,10 +24,10 @@ struct Options {
   int64_t Runs(int64_t full, int64_t few) const { return quick ? few : full; }
 };
 
-// An experiment computes with the core's public functions or with a server. It has no formula of
+// An experiment computes with the core's public functions or with a server. It has no formulas of
 // its own for anything that phimap computes.
 struct Experiment {
-  // Name of the results' folder, and on the command line: "bbv_table1".
+  // Name of the experiment on the command line, and of the folder of its results: "bbv_table1".
   const char* name;
   // "BBV", "BS", "AMS", "SH", "CO" or "phimap", as docs/maths.md names them.
   const char* paper;

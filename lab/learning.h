@@ -1,4 +1,4 @@
-// Learners on examples, given in the product's own text forms.
+// Trains learners, given in phimap's text syntax, on examples.
 #ifndef PHIMAP_LAB_LEARNING_H_
 #define PHIMAP_LAB_LEARNING_H_
 
@@ -14,7 +14,7 @@
 namespace phimap::lab {
 
 // Trains a learner such as "linear_svm(C=10)". `kernel`, such as "poly(degree=2, gamma=1,
-// coef0=1)", is for learners that take one.
+// coef0=1)", is the kernel of learners that have one.
 absl::StatusOr<std::unique_ptr<const Model>> Trained(const std::string& learner,
                                                      const Examples& examples, uint64_t seed,
                                                      const std::string& kernel = "");

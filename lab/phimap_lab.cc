@@ -1,7 +1,8 @@
 // Runs experiments of the papers and writes their results. `lab/run` calls this program, draws the
 // figures, and writes docs/lab.md.
 //
-// Exits with 0 if every verdict came out as expected, 1 if not, else as the command `phimap` does.
+// Exits with 0 if every verdict came out as expected, with 1 if a verdict did not, and after an
+// error with the same codes as the command `phimap`.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -48,14 +48,14 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Whether a measurement agrees with a claim.
+// The judgement of whether a measurement agrees with a claim.
 struct Verdict {
   // Claim of the paper, or a condition that must hold; one sentence.
   std::string claim;
-  // The paper's number; empty if it prints none.
+  // The number that the paper prints; empty if the paper prints none.
   std::string printed;
   std::string measured;
-  // The rule by which it was judged, with its numbers.
+  // The rule that decides `agrees`, with the numbers of the rule.
   std::string rule;
   bool agrees = false;
   // If not empty, the claim is known not to hold as printed, and this is the reason. `lab/run`

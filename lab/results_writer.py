@@ -1,5 +1,5 @@
-"""Writes the results of an experiment in Python, in the same files as phimap_lab: lab/results.h in
-Python."""
+"""Writes the results of an experiment in Python, in the same files as phimap_lab does. The classes
+are those of lab/results.h."""
 
 import csv
 import pathlib
@@ -13,7 +13,7 @@ def cell(value):
 
 @dataclass
 class Table:
-    """A CSV file with a header. One with a caption is also shown in docs/lab.md."""
+    """A CSV file with a header. A table with a caption is also shown in docs/lab.md."""
 
     name: str
     columns: list[str]
@@ -28,7 +28,7 @@ class Table:
 
 @dataclass
 class Verdict:
-    """Whether a measurement agrees with a claim; see Verdict in lab/results.h."""
+    """A judgement of whether a measurement agrees with a claim; see Verdict in lab/results.h."""
 
     claim: str
     measured: str

@@ -52,7 +52,7 @@ std::vector<std::string> TlsPaths(const TlsFiles& files) {
   return paths;
 }
 
-// Opens the sockets of the addresses, and sets `address` to the first one's.
+// Opens the sockets. Sets `address` to options.listen, with port 0 replaced by the actual port.
 absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptions& options,
                                                                TlsContext* tls,
                                                                std::string& address) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptio
     address = WithPort(options.listen, sockets[0].port());
     for (ListeningSocket& socket : sockets) endpoints.push_back({std::move(socket), tls});
   }
-  // A Unix socket does not use TLS, which is for the network.
+  // A Unix socket does not need TLS, because its bytes do not leave the machine.
   if (!options.unix_listen.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Unix(options.unix_listen));
     endpoints.push_back({std::move(socket)});
@@ -100,7 +100,8 @@ absl::StatusOr<std::unique_ptr<ApiListener>> ApiListener::Listen(
 absl::Status ApiListener::OpenTls(const ServerOptions& options, const ConnectionMetrics& metrics,
                                   const Logger& logger) {
   if (options.tls.empty()) return absl::OkStatus();
-  // Watches the files before they are read, so that a change meanwhile causes another read.
+  // Creates the watch before the files are read, so that a change during the read causes another
+  // read.
   tls_watch_ =
       std::make_unique<FileWatch>(TlsPaths(options.tls), [this, options, &metrics, &logger] {
         const absl::Status reloaded = tls_->Reload();
@@ -129,8 +130,9 @@ void ApiListener::Shutdown(std::chrono::steady_clock::time_point lame_duck,
   lame_duck_over();
   if (all_gone) return;
   transport_.FinishGoAway();
-  dispatcher_.StopTaking();
-  // The final statuses of calls that do not end by themselves must be sent before the deadline too.
+  dispatcher_.StopAccepting();
+  // Calls that have not ended by themselves are ended kGrace before the deadline, to leave time for
+  // sending their final statuses.
   const auto end_calls = std::max(std::chrono::steady_clock::now(), deadline - kGrace);
   while (std::chrono::steady_clock::now() < end_calls) {
     const auto next = std::chrono::steady_clock::now() + kBetweenLooks;

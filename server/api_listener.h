@@ -25,8 +25,8 @@ class ApiListener {
  public:
   // Listens on options.listen and options.unix_listen for `dispatcher`. Calls `add_loop` for each
   // event loop before anything is served. All arguments but `options` and `add_loop` must outlive
-  // the listener. Returns FAILED_PRECONDITION if an address cannot be bound or a file of TLS cannot
-  // be used, and INVALID_ARGUMENT if the path of a socket is too long.
+  // the listener. Returns FAILED_PRECONDITION if an address cannot be bound or a TLS file cannot be
+  // used, and INVALID_ARGUMENT if the path of a socket is too long.
   static absl::StatusOr<std::unique_ptr<ApiListener>> Listen(
       const ServerOptions& options, Dispatcher& dispatcher,
       const std::function<void(EventLoop&)>& add_loop, const ConnectionMetrics& metrics,
@@ -38,10 +38,10 @@ class ApiListener {
   // Returns options.listen, with port 0 replaced by the actual port.
   const std::string& address() const { return address_; }
 
-  // Closes the listeners, tells clients to go elsewhere, and keeps serving until `lame_duck`. Then
-  // calls `lame_duck_over`, rejects new calls, and waits for the calls in progress, except those
-  // whose client is silent. Ends the remaining calls at `deadline`. Unfinished calls end with
-  // UNAVAILABLE (SERVER_SHUTTING_DOWN), never CANCELLED. Blocking.
+  // Closes the listeners, asks clients to open new connections elsewhere (GOAWAY), and keeps
+  // serving until `lame_duck`. Then calls `lame_duck_over`, rejects new calls, and waits for the
+  // calls in progress, except those whose client is silent. Ends the remaining calls at `deadline`.
+  // Unfinished calls end with UNAVAILABLE (SERVER_SHUTTING_DOWN), never CANCELLED. Blocking.
   void Shutdown(std::chrono::steady_clock::time_point lame_duck,
                 std::chrono::steady_clock::time_point deadline,
                 const std::function<void()>& lame_duck_over);

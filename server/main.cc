@@ -37,16 +37,16 @@ void LogStart(const Logger& logger, int64_t file_limit) {
 }
 
 // Warns if the memory is too small for the largest message, whose bytes, parsed form and answer
-// take three times its size. Such messages are then admitted one at a time, and beyond the limit:
-// every call is eventually answered, but the limit does not bound the memory.
+// take three times its size. Messages of that size are then admitted one at a time, even beyond the
+// limit. So every call is eventually answered, but the memory may exceed the limit.
 void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
   if (options.memory_bytes / 3 >= options.max_message_bytes) return;
   logger.Log(LogLevel::kWarning, "memory_bytes_below_three_messages",
              {{"memory_bytes", absl::StrCat(options.memory_bytes)},
               {"max_message_bytes", absl::StrCat(options.max_message_bytes)},
               {"help",
-               "--memory_bytes is too small for several of the largest messages at once; raise it "
-               "to three times --max_message_bytes, or lower that"}});
+               "--memory_bytes is too small for the largest messages; raise it to at least three "
+               "times --max_message_bytes, or lower --max_message_bytes"}});
 }
 
 // Prints the only line on stdout. Scripts wait for it and read the addresses from it.
@@ -66,8 +66,8 @@ int Run(const ServerOptions& options) {
   ReturnLargeBuffers();
   const Logger logger(options.log_level, options.log_format);
   const GrpcLog grpc_log(logger);
-  // Otherwise protobuf would write a line to stderr, and block on its reader, for each string that
-  // is not UTF-8.
+  // Without this, protobuf would write a line to stderr for each string that is not UTF-8, and
+  // would block while nobody reads stderr.
   google::protobuf::SetLogHandler(nullptr);
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();
@@ -93,8 +93,8 @@ int Run(const ServerOptions& options) {
 }  // namespace phimap
 
 int main(int argc, char** argv) {
-  // If descriptor 0, 1 or 2 were closed, a file of the store would get its number, and the log
-  // would be written into that file.
+  // If descriptor 0, 1 or 2 were closed, a file of the store could get that number. Output for
+  // stdout or stderr would then be written into this file.
   while (true) {
     const int descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (descriptor > 2) close(descriptor);

@@ -41,17 +41,18 @@ std::unique_ptr<StoreUpkeep> LookAfter(
   return std::make_unique<StoreUpkeep>(database, blobs, Holder(), upkeep, logger);
 }
 
-// Warns if --data_dir has a cache but no tables: a server that used PostgreSQL has left the cache
-// there.
+// Warns if --data_dir contains a cache but no SQLite database. The cache shows that an earlier
+// server used this directory together with PostgreSQL.
 void WarnOfCacheAlone(const ServerOptions& options, const Logger& logger) {
   FileSystem& files = *PosixFileSystem();
   if (!absl::IsNotFound(files.SizeBytes(options.data_dir + "/phimap.sqlite").status())) return;
   if (!files.List(options.data_dir + "/cache").ok()) return;
-  logger.Log(LogLevel::kWarning, "store_is_new_beside_a_cache",
-             {{"data_dir", options.data_dir},
-              {"help",
-               "this server begins with an empty store of its own, where one had its cache that "
-               "shared a PostgreSQL; is --store=postgresql://… missing?"}});
+  logger.Log(
+      LogLevel::kWarning, "store_is_new_beside_a_cache",
+      {{"data_dir", options.data_dir},
+       {"help",
+        "this server starts with an empty store in a directory that another server used as its "
+        "PostgreSQL cache; is --store=postgresql://… missing?"}});
 }
 
 absl::StatusOr<OpenedStore> OpenSqlite(const ServerOptions& options, const Logger& logger) {
@@ -100,11 +101,12 @@ absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Log
               {"cached_artifacts", absl::StrCat(copies.artifacts)},
               {"cached_bytes", absl::StrCat(copies.bytes)}});
   if (!database->has_synchronous_standby()) {
-    logger.Log(LogLevel::kWarning, "no_synchronous_standby",
-               {{"database", database->place()},
-                {"help",
-                 "synchronous_standby_names is empty: commits are on one machine only and are lost "
-                 "with it; name a standby before you rely on a failover"}});
+    logger.Log(
+        LogLevel::kWarning, "no_synchronous_standby",
+        {{"database", database->place()},
+         {"help",
+          "PostgreSQL's synchronous_standby_names is empty, so commits exist on one machine "
+          "only and are lost if it fails; set a standby there before you rely on failover"}});
   }
   const auto blobs =
       std::make_shared<CachedBlobs>(std::make_unique<PostgresBlobs>(database), cache);

@@ -1,4 +1,4 @@
-// Opens the store that the command line names.
+// Opens the store that the command line selects.
 #ifndef PHIMAP_SERVER_OPEN_STORE_H_
 #define PHIMAP_SERVER_OPEN_STORE_H_
 
@@ -18,9 +18,9 @@
 namespace phimap {
 
 struct OpenedStore {
-  // Wraps a store that no other server shares.
+  // Wraps a store that no other server shares. Implicit, so that tests can pass the store itself.
   template <std::derived_from<Store> AnyStore>
-  OpenedStore(std::unique_ptr<AnyStore> the_store)  // NOLINT: what tests open is one.
+  OpenedStore(std::unique_ptr<AnyStore> the_store)  // NOLINT
       : store(std::move(the_store)) {}
 
   std::unique_ptr<Store> store;

@@ -25,13 +25,14 @@ namespace {
 constexpr int64_t kKiB = 1024;
 constexpr int64_t kTiB = int64_t{1} << 40;
 // Minimum of --memory_bytes. A stream that waits for capacity keeps up to 32 KiB. All such streams
-// together may use a sixteenth of the budget, so a sixteenth must hold at least one of them.
+// together may use a sixteenth of the budget, so a sixteenth of the budget must hold at least one
+// such stream.
 constexpr int64_t kLeastMemoryBytes = 16 * 32 * kKiB;
 constexpr int64_t kMaxCacheBytes = 1024 * kTiB;
 constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
     "  0  stopped by SIGTERM or SIGINT\n"
-    "  1  failed: the store cannot be opened, an address cannot be bound\n"
+    "  1  failed, for example because the store cannot be opened or an address cannot be bound\n"
     "  2  wrong usage; nothing was created\n";
 
 // Type name in --help of flags that take a file or a folder.
@@ -55,8 +56,8 @@ void AddStoreFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--store", options.store,
                  "Where names and artifacts are stored: \"sqlite\" (in --data_dir, for "
                  "this server alone) or a libpq URI, postgresql://USER@HOST:PORT/DATABASE, "
-                 "that several servers share. The password is read from the file that "
-                 "PGPASSFILE names.")
+                 "that several servers share. The password is read from the file that the "
+                 "environment variable PGPASSFILE points to.")
       ->capture_default_str();
   app.add_option("--data_dir", options.data_dir,
                  "Directory of the SQLite store. Required with --store=sqlite. It is "
@@ -99,9 +100,9 @@ void AddAddressFlags(CLI::App& app, ServerOptions& options) {
                  "HOST:PORT. Port 0 picks a free port; \"none\" turns them off.")
       ->capture_default_str();
   app.add_flag("--insecure", options.insecure,
-               "Allow addresses that other machines can reach without encryption or "
-               "authentication. The HTTP endpoints have neither, so --http on such an "
-               "address always needs this flag.");
+               "Allow other machines to reach an address that lacks encryption or "
+               "authentication. The HTTP endpoints have neither, so --http with an address that "
+               "other machines can reach always needs this flag.");
 }
 
 void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certificate_role) {
@@ -136,9 +137,9 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option("--memory_bytes", options.memory_bytes,
                  "Memory for requests and responses in bytes, reserved before a message "
-                 "arrives and released when its answer is sent. When it is full, unary "
-                 "calls are refused and streams wait; a single request is admitted "
-                 "whatever its size if there is no other.")
+                 "arrives and released when its answer is sent. While all of it is reserved, "
+                 "unary calls are refused and streams wait. If no other request holds memory, a "
+                 "request is admitted whatever its size.")
       ->check(IntegerRange(kLeastMemoryBytes, kTiB))
       ->capture_default_str();
   app.add_option("--max_calls_per_caller", options.max_calls_per_caller,
@@ -147,7 +148,7 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option("--max_connections_per_host", options.max_connections_per_host,
                  "Maximum number of connections from one IP address. The Unix socket and "
-                 "addresses named by --proxy are not limited.")
+                 "addresses given with --proxy are not limited.")
       ->check(IntegerRange(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--proxy", options.proxies,
@@ -170,7 +171,7 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
 
 void AddKernelFlags(CLI::App& app, ServerOptions& options, std::vector<std::string>& services) {
   app.add_option("--kernel_service", services,
-                 "Kernel service that kernel expressions may name, as NAME=ADDRESS; may be "
+                 "Kernel service that kernel expressions may use, as NAME=ADDRESS; may be "
                  "repeated. ADDRESS is HOST:PORT, tls:HOST:PORT or unix:/PATH. The server "
                  "calls no other service.");
   app.add_option("--kernel_service_ca", options.kernel_service_ca,
@@ -190,9 +191,9 @@ void AddTimeFlags(CLI::App& app, ServerOptions& options) {
       ->check(IntegerRange(1, 86400))
       ->capture_default_str();
   app.add_option("--stream_idle_seconds", options.stream_idle_seconds,
-                 "Seconds for which a client of TransformStream or ModelStreamInfer may "
-                 "send nothing, or a client of any call may read less than 1 KiB/s of its "
-                 "answer, before the call is ended.")
+                 "Idle limit in seconds. A call of TransformStream or ModelStreamInfer ends if its "
+                 "client sends nothing for this long; any call ends if its client reads its "
+                 "answer at less than 1 KiB/s for this long.")
       ->check(IntegerRange(1, 86400))
       ->capture_default_str();
   app.add_option("--max_connection_age_seconds", options.max_connection_age_seconds,
@@ -202,18 +203,18 @@ void AddTimeFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option("--warm_seconds", options.warm_seconds,
                  "Maximum seconds for which /readyz and the health service report \"not "
-                 "serving\" at start, while the versions that aliases name are loaded. "
+                 "serving\" at start, while the versions that aliases point to are loaded. "
                  "Calls are answered meanwhile. 0: ready at once.")
       ->check(IntegerRange(0, 3600))
       ->capture_default_str();
   app.add_option("--lame_duck_seconds", options.lame_duck_seconds,
                  "Seconds for which new calls are accepted after SIGTERM, while clients "
-                 "and load balancers move elsewhere. Part of --drain_seconds, and less "
-                 "than it.")
+                 "and load balancers move elsewhere. This time is part of --drain_seconds "
+                 "and must be shorter.")
       ->check(IntegerRange(0, 3600))
       ->capture_default_str();
   app.add_option("--drain_seconds", options.drain_seconds,
-                 "Seconds that calls and builds have to finish after SIGTERM.")
+                 "Maximum time in seconds for calls and builds to finish after SIGTERM.")
       ->check(IntegerRange(0, 86400))
       ->capture_default_str();
 }
@@ -292,26 +293,29 @@ absl::Status CheckStoreFlags(const ServerOptions& options) {
 
 absl::Status CheckTlsFlags(const ServerOptions& options) {
   if (options.tls.certificate.empty() != options.tls.key.empty()) {
-    return options.tls.key.empty() ? BadFlags("--tls_certificate", "expected --tls_key beside it")
-                                   : BadFlags("--tls_key", "expected --tls_certificate beside it");
+    return options.tls.key.empty()
+               ? BadFlags("--tls_certificate", "expected --tls_key to be set as well")
+               : BadFlags("--tls_key", "expected --tls_certificate to be set as well");
   }
   if (!options.tls.client_ca.empty() && options.tls.empty()) {
-    return BadFlags("--tls_client_ca", "expected --tls_certificate and --tls_key beside it");
+    return BadFlags("--tls_client_ca",
+                    "expected --tls_certificate and --tls_key to be set as well");
   }
   return absl::OkStatus();
 }
 
 // Checks that --lame_duck_seconds is less than --drain_seconds: the difference is the time that
-// calls in progress have to finish. The default of --lame_duck_seconds need not be checked:
-// Shutdown caps it at the drain's end.
+// calls in progress have to finish. The default of --lame_duck_seconds need not be checked, because
+// Shutdown ends the lame-duck time at the end of the drain.
 absl::Status CheckTimes(const ServerOptions& options, bool lame_duck_given) {
   if (!lame_duck_given || options.lame_duck_seconds == 0 ||
       options.lame_duck_seconds < options.drain_seconds) {
     return absl::OkStatus();
   }
-  return BadFlags("--lame_duck_seconds",
-                  absl::StrCat("expected less than --drain_seconds=", options.drain_seconds,
-                               ", which includes it, got ", options.lame_duck_seconds));
+  return BadFlags(
+      "--lame_duck_seconds",
+      absl::StrCat("expected less than --drain_seconds=", options.drain_seconds,
+                   ", because the lame-duck time is part of it; got ", options.lame_duck_seconds));
 }
 
 absl::Status CheckAddresses(const ServerOptions& options) {
@@ -324,7 +328,8 @@ absl::Status CheckAddresses(const ServerOptions& options) {
   return CheckReachable("--http", options.http, options.insecure);
 }
 
-// Converts the addresses of proxies to the canonical form that addresses of connections have.
+// Converts the addresses of proxies to the canonical form, so that they can be compared with the
+// addresses of connections.
 absl::Status TakeProxies(ServerOptions& options) {
   for (std::string& proxy : options.proxies) {
     PHIMAP_ASSIGN_OR_RETURN(proxy, CanonicalIpAddress("--proxy", proxy));

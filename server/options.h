@@ -19,7 +19,7 @@ struct ServerOptions {
   std::string store = "sqlite";
   // Directory of the SQLite database and its artifacts.
   std::string data_dir;
-  // With PostgreSQL: directory for copies of artifacts.
+  // Directory for copies of artifacts; used only with PostgreSQL.
   std::string cache_dir;
   int64_t cache_bytes = int64_t{10} << 30;
   // How long an artifact is kept after the last version that uses it was deleted.
@@ -34,7 +34,7 @@ struct ServerOptions {
   bool insecure = false;
   // TLS files for `listen`; empty means not encrypted.
   TlsFiles tls;
-  // Role of a verified client TLS certificate when there is no token file.
+  // Role of clients with a verified TLS certificate. Used only when there is no token file.
   Role client_certificate_role = Role::kReader;
   // File of bearer tokens and their roles (server/auth/token_table.h); empty means that no token is
   // required.
@@ -56,14 +56,14 @@ struct ServerOptions {
   int max_connections_per_host = 1000;
   // Addresses of proxies that connect on behalf of many clients, in the form of CanonicalIpAddress.
   std::vector<std::string> proxies;
-  // Kernel services that kernels may name.
+  // Kernel services that kernel expressions may refer to by name.
   std::vector<KernelAddress> kernel_services;
-  // File of certificate authorities (PEM) for kernel services over TLS; empty means those of the
-  // system.
+  // File of certificate authorities (PEM) for kernel services over TLS; empty means the system's
+  // authorities.
   std::string kernel_service_ca;
   int kernel_service_seconds = 30;
-  // Maximum time that readiness waits for the versions that aliases name; 0 means that it does not
-  // wait.
+  // Maximum time for which the server, after its start, waits for the versions that aliases point
+  // to before it reports that it is ready; 0 means no wait.
   int warm_seconds = 60;
   int drain_seconds = 20;
   int lame_duck_seconds = 2;

@@ -14,7 +14,7 @@
 namespace phimap {
 namespace {
 
-// Base of the exit codes by which shells report that a signal ended a program.
+// When signal N ends a program, shells report the exit code 128 + N.
 constexpr int kSignalExitBase = 128;
 
 sigset_t StopSignals() {
@@ -33,9 +33,9 @@ int NextStopSignal() {
   return number;
 }
 
-// Handles stop signals in threads that were started before main, such as OpenBLAS's, and so do not
-// block them. Blocks the signals in that thread from now on, and sends the signal to the process
-// again.
+// Handler for stop signals. It runs in threads that do not block these signals because they were
+// started before main, such as OpenBLAS's. It blocks the signals in the thread that got the signal,
+// and sends the signal to the process again, for WaitForStopSignal.
 void PassOn(int number, siginfo_t*, void* context) {
   sigset_t& blocked = static_cast<ucontext_t*>(context)->uc_sigmask;
   sigaddset(&blocked, SIGTERM);

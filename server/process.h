@@ -9,13 +9,14 @@ namespace phimap {
 // Raises the soft limit of open files to the hard limit, and returns it.
 int64_t RaiseFileLimit();
 
-// Switches off Abseil's deadlock detection, as gRPC's own releases do. Debian's Abseil has it on,
-// and searches for cycles at every lock that gRPC takes, which costs a twentieth of a small call.
+// Switches off Abseil's deadlock detection, as gRPC's own releases do. In Debian's Abseil it is on
+// by default. It then searches for cycles whenever gRPC takes a lock, which takes a twentieth of
+// the time of a small call.
 void SwitchLockDebuggingOff();
 
 // Makes glibc return buffers of 2 MiB and more to the system when they are freed. By default glibc
-// keeps up to 32 MiB for reuse, between other buffers that are in use: requests and answers of 4
-// MiB took 94 MiB where their budget was 64 MiB.
+// may keep freed buffers of up to 32 MiB each for reuse, as gaps between buffers that are still in
+// use. In a test, requests and answers of 4 MiB took 94 MiB although their budget was 64 MiB.
 void ReturnLargeBuffers();
 
 // Blocks SIGTERM and SIGINT in this thread and in all threads that it starts. Must be called before

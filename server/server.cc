@@ -54,10 +54,10 @@ constexpr int kMaxQueuedAdminCalls = 512;
 // Maximum time for which a build yields to Transforms after each quantum. Even on a server that is
 // never idle, builds make progress: one quantum per such wait.
 constexpr absl::Duration kBuildYield = absl::Milliseconds(20);
-// An event loop that has not polled for this long counts as dead. In every tested scenario a loop
-// polls within 5 ms.
+// An event loop that has not polled for this long is considered dead. In every tested scenario a
+// loop polls within 5 ms.
 constexpr absl::Duration kLoopIsDead = absl::Seconds(10);
-// Threads that parse messages which would hold up an event loop.
+// Number of threads that parse large messages, which would take an event loop too long.
 constexpr int kParsingThreads = 1;
 constexpr int kMaxQueuedMessages = 1024;
 
@@ -92,7 +92,7 @@ VersionRegistry::Options RegistryOptions(const ServerOptions& options,
   return out;
 }
 
-// Returns the function by which threads that work for long yield to Transforms.
+// Returns the function that long-running threads call to yield to Transforms.
 std::function<void()> BuildYield(const Server::Hooks& hooks, TransformScheduler& scheduler) {
   if (hooks.build_yield) return hooks.build_yield;
   return [&scheduler] { scheduler.WaitWhilePending(kBuildYield); };
@@ -110,7 +110,7 @@ BuildManager::Options BuildOptions(const ServerOptions& options, int threads,
   out.compute_threads = std::max(1, threads - 1);
   out.ingest_threads = out.compute_threads;
   out.yield = BuildYield(hooks, scheduler);
-  // Lets tests see each step.
+  // Makes builds call the test's hook before every step.
   if (hooks.build_yield) out.quantum = WorkQuantum::Clock::duration::zero();
   if (hooks.build_clock) out.now = hooks.build_clock;
   return out;
@@ -121,7 +121,8 @@ std::optional<Role> CertificateRole(const ServerOptions& options) {
   return options.client_certificate_role;
 }
 
-// Returns the authorities for kernel services. Empty means those of the system.
+// Returns the certificate authorities for kernel services (PEM). Empty means the system's
+// authorities.
 absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
   if (options.kernel_service_ca.empty()) return std::string();
   return ReadAuthorities("kernel_service_ca", options.kernel_service_ca);
@@ -131,7 +132,7 @@ absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
 
 namespace {
 
-// Stops kernel services at a given time, or when it is destroyed.
+// Stops the kernel services at a given time, or earlier if this object is destroyed before.
 class DelayedStop {
  public:
   DelayedStop(KernelServices& kernels, std::chrono::steady_clock::time_point at)
@@ -243,8 +244,8 @@ struct Server::Parts {
   RevisionFinder revisions;
   std::unique_ptr<CatalogFollower> follower;
   BuildManager builds;
-  // Evaluations get only half of the builds' memory: readers may evaluate, and builders keep the
-  // rest.
+  // Evaluations may take only half of the builds' memory. Callers with the role reader may start
+  // them, so the other half is kept for builders.
   MemoryBudget evaluation_memory;
   RowServer rows{scheduler, metrics.transform()};
   const RowCallEnvironment row_calls{registry, rows};
@@ -295,11 +296,11 @@ std::string Server::Parts::WhyNotReady() {
   const int64_t warming = registry.warming();
   if (warming == 0) return "not serving";
   return absl::StrCat("not serving yet: ", warming,
-                      " versions that aliases name have not been loaded yet");
+                      " versions that aliases point to have not been loaded yet");
 }
 
-// Becomes ready when the versions that aliases name are loaded or `warm_time` is over, and at once
-// if there is nothing to wait for.
+// Becomes ready when the versions that aliases point to are loaded or `warm_time` is over, and at
+// once if there is nothing to wait for.
 void Server::Parts::BecomeReady(std::chrono::seconds warm_time) {
   if (warm_time == warm_time.zero() || registry.warming() == 0) return SetServing(true);
   warm_start =
@@ -316,16 +317,16 @@ void Server::Parts::WatchLoops() {
   metrics.WatchGauge("phimap_loops", "Event loops (--io_threads).",
                      [this] { return static_cast<double>(loops.count()); });
   metrics.WatchCounter("phimap_loop_busy_seconds_total",
-                       "Time of the event loops on requests and answers; its rate over "
-                       "phimap_loops is the busy share.",
+                       "Seconds that event loops spent working; its rate divided by "
+                       "phimap_loops is the fraction of time that they are busy.",
                        [this] { return absl::ToDoubleSeconds(loops.BusyTime()); });
 }
 
 void Server::Parts::WatchStore() {
   metrics.WatchGauge(
       "phimap_catalog_age_seconds",
-      "Seconds since the database last reported other servers' changes; about a quarter at most "
-      "while it answers, 0 with SQLite.",
+      "Seconds since this server last successfully asked the database for other servers' changes: "
+      "at most about 0.25 while the database answers, 0 with SQLite.",
       [this] { return follower == nullptr ? 0 : absl::ToDoubleSeconds(follower->Age()); });
   const auto upkept = [this](auto read_count) {
     return [this, read_count]() -> double {
@@ -333,7 +334,8 @@ void Server::Parts::WatchStore() {
     };
   };
   metrics.WatchCounter(
-      "phimap_gc_removed_total", "Artifacts without a version that this server removed.",
+      "phimap_gc_removed_total",
+      "Artifacts that this server removed because no version used them any more.",
       upkept([](const StoreUpkeep& store) { return store.counts().removed.load(); }));
   metrics.WatchCounter("phimap_scrub_bytes_total",
                        "Bytes of artifacts that were read and compared with their digests.",

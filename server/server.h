@@ -29,16 +29,18 @@ class Server {
   struct Hooks {
     std::function<absl::Time()> transform_clock;
     std::function<std::chrono::steady_clock::time_point()> build_clock;
-    // Replaces yielding to Transforms. Called on build threads before each tile and each block.
+    // If set, builds call this function instead of yielding to Transforms: on build threads, before
+    // each tile and each block.
     std::function<void()> build_yield;
     // Called on the loader thread before it reads an artifact.
     std::function<void()> before_load;
   };
 
   // Listens and serves. `logger` must outlive the server. Returns FAILED_PRECONDITION if an address
-  // cannot be bound or a file of TLS or tokens cannot be used, and INVALID_ARGUMENT if the path of
-  // a socket is too long or a token file is malformed. REQUIRES: ParseOptions returned `options`.
-  // It also checks which addresses other machines may reach, before anything is created.
+  // cannot be bound or a TLS or token file cannot be used, and INVALID_ARGUMENT if the path of a
+  // socket is too long or a token file is malformed. REQUIRES: ParseOptions returned `options`.
+  // (ParseOptions has rejected addresses that other machines can reach without protection, unless
+  // --insecure is set.)
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        OpenedStore store, const Logger& logger,
                                                        Hooks hooks = {});
@@ -53,8 +55,8 @@ class Server {
   const std::string& http_address() const;
 
   // Reports NOT_SERVING to health checks, rejects new builds at once and new calls after the
-  // lame-duck time, waits at most `drain_time` for those in progress, and cancels the rest.
-  // Blocking. Idempotent.
+  // lame-duck time, waits at most `drain_time` for the builds and calls in progress, and cancels
+  // the rest. Blocking. Idempotent.
   void Shutdown(absl::Duration drain_time);
 
   // Ends builds whose client is silent. The server does this periodically; tests call it after they

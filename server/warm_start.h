@@ -1,4 +1,4 @@
-// Loads the versions that aliases name between the start of a server and its readiness.
+// Loads the versions that aliases point to, between the start of a server and its readiness.
 #ifndef PHIMAP_SERVER_WARM_START_H_
 #define PHIMAP_SERVER_WARM_START_H_
 
@@ -12,8 +12,8 @@
 namespace phimap {
 
 // Guarantees: calls `ready` at most once, on its own thread, when `registry` has loaded or skipped
-// the versions that aliases name, or after `at_most`. Does not call `ready` after the destructor
-// has begun. Thread-safe.
+// the versions that aliases point to, or after `at_most`. Does not call `ready` after the
+// destructor has begun. Thread-safe.
 class WarmStart {
  public:
   // REQUIRES: registry.WarmAliases() was called. `registry` and `logger` must outlive this object.

@@ -1,9 +1,10 @@
-"""Every test of every test program is run by exactly one of its program's ctest entries, and every test file is listed.
+"""Tests that every test of every test program is run by exactly one of the program's ctest entries, and that every
+test file is listed.
 
     all_tests_run_test.py TEST_FILES [FOLDER]
 
-TEST_FILES has a line for each program: its path and the files that ctest runs it for (tests/CMakeLists.txt). In FOLDER
-and below it no *_test.cc may be missing there.
+TEST_FILES has a line for each program: its path and the files for which ctest runs it (tests/CMakeLists.txt). It must
+list every *_test.cc in FOLDER and below.
 """
 
 import collections
@@ -15,11 +16,11 @@ import sys
 
 
 def tests_of(program, *flags):
-    """The names of the tests that the program would run."""
+    """Returns the names of the tests that the program would run."""
     listed = subprocess.run([program, "--gtest_list_tests", *flags], capture_output=True, text=True)
     if listed.returncode != 0:
         print(f"{program} does not list its tests: {listed.stderr.strip()}", file=sys.stderr)
-        return []  # which is a fault wherever tests are expected
+        return []  # an empty list is a fault if tests are expected
     names, suite = [], None
     for line in listed.stdout.splitlines():
         name = line.split("#")[0].rstrip()
@@ -31,10 +32,10 @@ def tests_of(program, *flags):
 
 
 def faults_of(program, files):
-    """What is wrong with the entries of one program, one sentence each."""
+    """Returns the faults in the entries of one program, one sentence each."""
     name = os.path.basename(program)
     expected = tests_of(program)
-    if len(files) == 1 and f"{name}.cc" == files[0]:  # a program of its own runs without a filter
+    if len(files) == 1 and f"{name}.cc" == files[0]:  # a program of one file runs without a filter
         return [] if expected else [f"{name}: has no tests"]
     run = collections.Counter()
     faults = []

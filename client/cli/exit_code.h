@@ -19,7 +19,7 @@ enum class ExitCode : int {
   kInterrupted = 130,
 };
 
-// The code for an error of a command or of the server.
+// Returns the exit code for an error of a command or of the server.
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // The list of codes for --help.

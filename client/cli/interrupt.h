@@ -9,7 +9,7 @@
 namespace phimap::cli {
 
 // While an Interrupt exists, the first SIGINT or SIGTERM cancels `token`; a second one ends the
-// process by default. At most one may exist at a time.
+// process, as it does by default. At most one Interrupt may exist at a time.
 class Interrupt {
  public:
   // REQUIRES: `token` outlives this.

@@ -99,7 +99,8 @@ absl::Status RunCommand(const Command& command, const Globals& globals, const CL
 }
 
 void SayError(const absl::Status& status, const Command& command, const Globals& globals) {
-  // A caller that asks for JSON is a program, which compares the API's names.
+  // With --json the caller is a program, which compares the API's field names, so they are not
+  // replaced by options.
   const bool json = command.json != nullptr && *command.json;
   std::string text = ErrorText(status, globals.server, json ? "" : command.app->get_name());
   const bool color = UsesColor(ParseColorChoice(globals.color), STDERR_FILENO);
@@ -121,7 +122,7 @@ int Run(int argc, char** argv) {
     return static_cast<int>(ExitCode::kBadInput);
   }
   try {
-    std::reverse(words->begin(), words->end());  // The order that the library asks for.
+    std::reverse(words->begin(), words->end());  // CLI11 expects the last word first.
     app.parse(*std::move(words));
   } catch (const CLI::ParseError& error) {
     return static_cast<int>(AnswerParseError(app, error));  // --help arrives here too.
@@ -139,23 +140,26 @@ int Run(int argc, char** argv) {
 }  // namespace phimap::cli
 
 int main(int argc, char** argv) {
-  // Debian's Abseil checks for lock cycles at every lock that gRPC takes, as in a debug build.
+  // Switches off the check for lock cycles, which Debian's Abseil makes at every lock that gRPC
+  // takes, as in a debug build.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Answers of half a MiB are freed and allocated repeatedly: returning them to the system each
-  // time would cost 600,000 page faults in 500,000 rows of 8 KiB, a third of the time.
+  // Keeps freed memory. Answers of half a MiB are freed and allocated repeatedly, and returning
+  // them to the system each time would cost 600,000 page faults in 500,000 rows of 8 KiB, a third
+  // of the time.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  // gRPC would reuse a closed descriptor 0, 1 or 2, and it would be read or written as the user's.
+  // Opens descriptors 0, 1 and 2 if they are closed. Otherwise gRPC would use these numbers for its
+  // own files, and phimap would read or write those as the user's.
   while (true) {
     const int descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (descriptor > 2) close(descriptor);
     if (descriptor < 0 || descriptor > 2) break;
   }
-  // While idle, gRPC checks this often whether a connection is back. Its default, 5 seconds, is
-  // longer than any wait before a retry.
+  // Time between gRPC's checks, while it is idle, whether a connection is back. The default, 5
+  // seconds, is longer than any wait before a retry.
   setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200", /*overwrite=*/0);
-  // Without a reader a write fails with an error. A failed write of data ends the command; messages
-  // to a closed standard error are dropped.
+  // Lets a write to a pipe without a reader fail with an error. A failed write of data ends the
+  // command; messages to a closed standard error are dropped.
   std::signal(SIGPIPE, SIG_IGN);
   return phimap::cli::Run(argc, argv);
 }

@@ -44,7 +44,7 @@ const LongFlag* FlagOf(const std::string& word, const std::map<std::string, Long
   return found == flags.end() ? nullptr : &found->second;
 }
 
-// The commands that were named, from phimap itself to the innermost.
+// Returns the commands that the command line gives, from phimap itself to the innermost.
 std::vector<const CLI::App*> CommandsNamed(const CLI::App& app) {
   std::vector<const CLI::App*> commands = {&app};
   while (!commands.back()->get_subcommands().empty()) {
@@ -68,8 +68,8 @@ std::vector<std::string> CommandsOf(const CLI::App& app) {
   return names;
 }
 
-// Returns the first unknown flag; empty if there is none. It is reported before any other error,
-// since other words may look missing or superfluous because of it.
+// Returns the message about the first unknown flag; empty if there is none. It is reported before
+// any other error, because it may make other words look missing or superfluous.
 std::string UnknownFlag(const CLI::App& app) {
   std::vector<std::string> known;
   const std::vector<const CLI::App*> commands = CommandsNamed(app);
@@ -138,7 +138,7 @@ absl::StatusOr<std::vector<std::string>> WithKnownFlags(const CLI::App& app, int
     // CLI11 would take the following flag for the value.
     if (FlagOf(words[i + 1], flags) == nullptr) continue;
     return absl::InvalidArgumentError(absl::StrCat(words[i], " takes a value, such as ", words[i],
-                                                   "=VALUE; what follows it, ", words[i + 1],
+                                                   "=VALUE; the next word, ", words[i + 1],
                                                    ", is a flag"));
   }
   return words;

@@ -30,8 +30,8 @@ size_t Distance(absl::string_view from, absl::string_view to) {
   return row[to.size()];
 }
 
-// Returns the entry of `known` that is closest to `word`, or null if the closest differs by more
-// than a third of its letters. The first `unmeant` letters do not count.
+// Returns the entry of `known` that is closest to `word`; null if every entry differs by more than
+// a third of the letters of `word`. The first `unmeant` letters of `word` are not counted.
 const std::string* NearestTo(absl::string_view word, size_t unmeant,
                              const std::vector<std::string>& known) {
   const std::string* meant = nullptr;

@@ -10,8 +10,8 @@
 namespace phimap::cli {
 
 // Returns "unknown flag --lable; did you mean --label?" for `word` "--lable" or "--lable=a". The
-// suggestion is the flag of `known` with the smallest distance, the first of several; there is none
-// if all flags differ by more than a third of the letters of `word`. Pure.
+// suggestion is the flag of `known` with the smallest distance, or the first of several such flags.
+// There is no suggestion if all flags differ by more than a third of the letters of `word`. Pure.
 std::string UnknownFlagText(absl::string_view word, const std::vector<std::string>& known);
 
 // Returns "phimap has no command 'bulid'; did you mean build? the commands are build, list" for

@@ -162,8 +162,8 @@ void BuildCall::ReadEvents(Stream& stream) {
     in_use = accepted_;
   }
   changed_.notify_all();
-  // Before acceptance the source is unused and stays uninterrupted: a source that cannot rewind
-  // would stay interrupted, and the next attempt may need all its rows.
+  // Leaves an unused source uninterrupted. A source that cannot rewind would stay interrupted, and
+  // the next attempt may need all its rows.
   if (in_use) source_.Interrupt();
 }
 

@@ -23,15 +23,15 @@ void ToProto(absl::Duration duration, google::protobuf::Duration& out);
 // Fills `spec` from `options`.
 void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
 
-// Implements Client::Build. The caller's thread sends the rows while a second thread reads events,
-// so that a server error is noticed while rows are still being sent: the error ends the stream,
-// which makes a blocked Write fail, and the second thread interrupts the source.
+// Implements Client::Build with two threads. The caller's thread sends the rows, while the second
+// thread reads events. So a server error is noticed while rows are still being sent: the error ends
+// the stream, which makes a blocked Write fail, and the second thread interrupts the source.
 //
-// Each attempt sends the spec and waits for `accepted` before it reads rows, because the input may
-// be readable only once and the server may refuse the build:
-//   attached      the server has the build with all its rows; follow it
-//   not attached  the server does not know the build; send all rows. If an earlier attempt read
-//                 some, rewind the source first, or give up if it cannot rewind
+// Each attempt sends the spec and waits for `accepted` before it reads rows. The reason is that the
+// input may be readable only once, and the server may refuse the build. There are two cases:
+//   attached      The server has the build with all its rows. Follow the build.
+//   not attached  The server does not know the build. Send all rows. If an earlier attempt has read
+//                 some of them, rewind the source first; give up if the source cannot rewind.
 //
 // Used once, by one thread.
 class BuildCall {
@@ -79,19 +79,19 @@ class BuildCall {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // State of the current attempt; under mutex_.
+  // State of the current attempt; guarded by mutex_.
   bool accepted_ = false;
   bool attached_ = false;
   bool ended_ = false;
-  // State of the whole call; under mutex_.
+  // State of the whole call; guarded by mutex_.
   bool ever_accepted_ = false;
   bool ever_sent_ = false;
   // True once an attempt was accepted: rows may have been read from the source, or the source may
   // have been interrupted. Used only by the caller's thread.
   bool source_used_ = false;
-  // Under mutex_.
+  // Guarded by mutex_.
   BuildProgress progress_;
-  // Under mutex_ until the reading thread has ended.
+  // Guarded by mutex_ until the reading thread has ended.
   std::optional<v1::Version> version_;
 };
 

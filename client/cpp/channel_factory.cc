@@ -191,8 +191,8 @@ absl::StatusOr<ChannelFactory> ChannelFactory::Create(absl::string_view target,
   if (!options.token.empty() && options.tls.ca_file.empty() && !StaysOnThisMachine(target)) {
     return BadOption(
         "TOKEN_IN_CLEAR", "token",
-        absl::StrCat("it would travel to ", target,
-                     " unencrypted, where others can read and use it; connect with TLS"));
+        absl::StrCat("it would be sent to ", target,
+                     " unencrypted, so that others could read and use it; connect with TLS"));
   }
   return ChannelFactory(std::string(target), options.token, options.tls.server_name,
                         std::move(credentials));

@@ -19,9 +19,12 @@ namespace phimap::client {
 // Thread-safe. Channels may outlive the factory.
 class ChannelFactory {
  public:
-  // Reads the files of options.tls. Returns INVALID_ARGUMENT if the target or the token is
-  // malformed, a file cannot be read, a client certificate comes without its key or without
-  // `ca_file`, or the token would be sent unencrypted to another machine.
+  // Creates a factory, and reads the files of options.tls. Returns INVALID_ARGUMENT for one of
+  // these reasons:
+  // - The target or the token is malformed.
+  // - A file cannot be read.
+  // - A client certificate comes without its key or without `ca_file`.
+  // - The token would be sent unencrypted to another machine.
   static absl::StatusOr<ChannelFactory> Create(absl::string_view target,
                                                const ConnectOptions& options);
 

@@ -35,7 +35,7 @@ namespace {
 
 constexpr int kPageSize = 1000;  // The API's limit.
 constexpr int kMaxChannels = 64;
-// Time limit for telling the server that a build was cancelled: the user is waiting.
+// Time limit for telling the server that a build was cancelled. Short, because the user is waiting.
 constexpr absl::Duration kCancelTimeout = absl::Seconds(5);
 
 absl::Status NeverMoved(absl::string_view mapping, const v1::Alias& alias) {
@@ -297,9 +297,10 @@ class GrpcClient final : public Client {
   template <typename Response, typename Request>
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
 
-  // Returns a COLUMN_NAMES_MISMATCH status with both lists of names in its message. The server
-  // cannot list them: the request has only a hash of the names. Returns `status` unchanged if it is
-  // any other status, or if the version's names cannot be fetched.
+  // Adds the names of both sides to an error COLUMN_NAMES_MISMATCH: returns such a status with both
+  // lists of names in its message. The server cannot list the names, because the request has only a
+  // hash of them. Returns `status` unchanged if it is any other status, or if the version's names
+  // cannot be fetched.
   absl::Status WithBothLists(const absl::Status& status, absl::string_view reference,
                              const std::vector<std::string>& came) {
     const std::optional<ErrorDetail> detail = DetailOf(status);
@@ -357,7 +358,7 @@ class GrpcClient final : public Client {
   }
 
   // Cancels the build on the server and returns the error for the caller. NOT_FOUND is normal
-  // before `finish`: a broken stream leaves no build.
+  // before `finish`, because a broken stream leaves no build.
   absl::Status AfterCancel(const BuildOptions& options, const absl::Status& status) {
     absl::StatusOr<v1::BuildJob> job =
         CancelWithin(kCancelTimeout, options.mapping, options.build_id);

@@ -33,8 +33,8 @@ namespace phimap::client {
 
 // TLS settings. Files are given by their paths and are in PEM format.
 struct TlsOptions {
-  // Authorities that may sign the server's TLS certificate. If empty, the connection is not
-  // encrypted. Debian's are in /etc/ssl/certs/ca-certificates.crt.
+  // File with the authorities that may sign the server's TLS certificate, for example
+  // /etc/ssl/certs/ca-certificates.crt on Debian. If empty, the connection is not encrypted.
   std::string ca_file = {};
   // The client's own TLS certificate and key, for a server that requires one.
   std::string certificate_file = {};
@@ -47,8 +47,8 @@ struct ConnectOptions {
   // Number of connections, 1..64. One connection keeps about one core busy at each end, which is
   // enough for one stream or one caller. With more, concurrent Transform calls can use more cores.
   int channels = 1;
-  // Retry policy, within the limits that Client documents for each call. max_attempts = 1 turns off
-  // all retries except gRPC's own, of calls that left no trace on any server.
+  // Retry policy. Client documents, for each call, the limits within which it applies. max_attempts
+  // = 1 turns off all retries, except gRPC's own retries of calls that left no trace on any server.
   RetryPolicy retry;
   // Time limit of a unary call that has no timeout of its own, including all attempts.
   absl::Duration call_timeout = absl::InfiniteDuration();
@@ -92,7 +92,7 @@ using BuildObserver = std::function<void(const BuildProgress&)>;
 struct EvaluateOptions {
   // Required. "name", "name@7", "name@alias" or "name@sha256:digest".
   std::string reference = {};
-  // For example "perceptron(epochs=20)"; empty: a linear SVM.
+  // The learner, for example "perceptron(epochs=20)"; empty means a linear SVM.
   std::string learner = {};
   // Share of the rows that are held out for testing if `folds` is 0; 0 means 0.3.
   double held_out = 0;
@@ -101,7 +101,7 @@ struct EvaluateOptions {
   uint64_t seed = 0;
   // Confidence of the certified margins for future rows; 0 means 0.95.
   double confidence = 0;
-  // If set, another digest is FAILED_PRECONDITION.
+  // If set, the call fails with FAILED_PRECONDITION unless the version has this digest.
   std::string expected_digest = {};
   absl::Duration timeout = absl::InfiniteDuration();
 };
@@ -118,7 +118,7 @@ struct EvaluateProgress {
 using EvaluateObserver = std::function<void(const EvaluateProgress&)>;
 
 struct TransformOptions {
-  // If set, another digest is FAILED_PRECONDITION.
+  // If set, the call fails with FAILED_PRECONDITION unless the version has this digest.
   std::string expected_digest = {};
   // Names of the columns of the rows; empty if they have none.
   std::vector<std::string> column_names = {};
@@ -128,13 +128,13 @@ struct TransformOptions {
 struct TransformResult {
   // The version that answered.
   v1::VersionRef version;
-  // In the version's serving type.
+  // The features, in the version's serving type.
   RowBlock features = {};
 };
 
 struct TransformStreamOptions {
   std::string expected_digest = {};
-  // Adds one column to the features, the last: the residual ρ(x) of each row. For F2 only.
+  // Adds the residual ρ(x) of each row as the last column of the features. For F2 only.
   bool residual = false;
   // Maximum number of unanswered requests, >= 1.
   int window = 8;
@@ -154,8 +154,9 @@ struct TransformStreamResult {
   int64_t rows = 0;
 };
 
-// Takes the features of the next rows, in order. An error ends the stream and is returned from
-// TransformStream. Called from one thread that is not the caller's.
+// Receives the features of the next rows, in order. If it returns an error, the stream ends, and
+// TransformStream returns that error. All calls come from a single thread, which is not the thread
+// that called TransformStream.
 using FeatureSink = std::function<absl::Status(RowBlock features)>;
 
 // Takes the next bytes of an artifact, in order. An error ends the export and is returned from it.
@@ -171,34 +172,41 @@ struct ExportResult {
 };
 
 // A client of one server, or of several equivalent servers. Connections are opened on first use and
-// reopened when they break. Transform calls use them round-robin, each TransformStream stays on
-// one, and everything else uses the first. Proxy settings in the environment are ignored. A message
-// has at most 64 MiB in each direction.
+// reopened when they break. Transform calls use the connections round-robin, each TransformStream
+// stays on one connection, and all other calls use the first. Proxy settings in the environment are
+// ignored. A message has at most 64 MiB in each direction.
 //
-// A call that fails with kUnavailable, or whose error has a retry delay, is retried. Reads and
-// Transform make up to 5 attempts within the call's deadline, which takes about 3 seconds unless
-// the server asks for more. For Build and TransformStream, see there. A call that changes something
-// (SetAlias, DeleteAlias, KeepVersion, DeleteVersion, DeleteMapping) is retried only if the server
-// reports that it did not begin it (reason SERVER_SHUTTING_DOWN or REVISION_NOT_REACHED): between
-// two attempts another client may have changed the alias or version. Export is retried until its
-// first bytes arrive. Import, Evaluate and CheckHealth are not retried.
+// Retries. A call may be retried if it fails with kUnavailable or its error has a retry delay. The
+// rules depend on the call:
+// - Reads and Transform make up to 5 attempts within the call's deadline. The attempts take about 3
+//   seconds, unless the server asks for longer delays.
+// - Build and TransformStream: see these functions.
+// - A call that changes something (SetAlias, DeleteAlias, KeepVersion, DeleteVersion,
+//   DeleteMapping) is retried only if the server reports that it did not begin the call (reason
+//   SERVER_SHUTTING_DOWN or REVISION_NOT_REACHED). The reason is that another client may have
+//   changed the alias or version between two attempts.
+// - Export is retried only until its first bytes arrive.
+// - Import, Evaluate and CheckHealth are not retried.
 //
-// Rows with column names (RowSource::column_names, TransformOptions) are mapped only by a version
-// without column names or with the same names in the same order. Otherwise the call returns
-// kInvalidArgument (reason COLUMN_NAMES_MISMATCH), with both lists in the message.
+// Column names. Rows can have column names (RowSource::column_names, TransformOptions). A version
+// maps such rows only if it has no column names, or the same names in the same order. Otherwise the
+// call returns kInvalidArgument (reason COLUMN_NAMES_MISMATCH), with both lists in the message.
 //
 // Errors have the server's code, message and details (DetailOf). If the server cannot be reached,
-// the error is kUnavailable. A cancelled token makes a call return kCancelled.
+// the error is kUnavailable. If the call's token is cancelled, the error is kCancelled.
 //
 // Thread-safe.
 class Client {
  public:
-  // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket". Targets for several servers
-  // are "ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450" and "dns:///host:port";
-  // calls go to their addresses in turn (gRPC's round_robin), and an unreachable address is skipped
-  // until it can be reached. Servers that share a store can each answer any call, and this client
-  // sees its own changes on each of them. Servers with separate stores must have the same versions,
-  // and builds and changes should go to one of them by its own address.
+  // Creates a client for `target`. For one server, the target is "host:port", "[::1]:port" or
+  // "unix:/path/of/socket". For several servers, it is "ipv4:10.0.0.1:7450,10.0.0.2:7450",
+  // "ipv6:[::1]:7450,[::2]:7450" or "dns:///host:port".
+  //
+  // With several servers, calls go to their addresses in turn (gRPC's round_robin). An unreachable
+  // address is skipped until it can be reached. If the servers share a store, each of them can
+  // answer any call, and this client sees its own changes on each of them. If they have separate
+  // stores, they must have the same versions, and builds and changes should go to one of them by
+  // its own address.
   //
   // Returns kInvalidArgument for any other target, for options that contradict each other and for
   // files that cannot be read. Does not block.
@@ -206,16 +214,16 @@ class Client {
                                                          const ConnectOptions& options);
   virtual ~Client() = default;
 
-  // Builds a version from all rows of `source`, in bounded memory. A build that the server refuses
-  // while rows are still being sent returns that error at once.
+  // Builds a version from all rows of `source`, in bounded memory. If the server refuses the build
+  // while rows are still being sent, the call returns the error at once.
   //
   // If the connection breaks after the server has accepted the build, the call reconnects with the
-  // same build_id (ConnectOptions::retry). A build that has all its rows continues. If the server
-  // has lost the build, the rows are sent again if the source can rewind; otherwise the call
-  // returns kAborted.
+  // same build_id (ConnectOptions::retry). If the server has all rows of the build, the build
+  // continues. If the server has lost the build and the source can rewind, the rows are sent again.
+  // If the source cannot rewind, the call returns kAborted.
   //
   // Cancelling the call also cancels the build on the server. If the version was already published,
-  // the error names it.
+  // the error message contains the version.
   virtual absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
                                             const BuildObserver& observer = nullptr,
                                             CancelToken* cancel = nullptr) = 0;
@@ -227,12 +235,14 @@ class Client {
   // reference is resolved once, so one version maps all rows. Returns kInvalidArgument if the
   // source has no rows.
   //
-  // If the connection breaks or cannot be made, the call reconnects. It gives up after
-  // ConnectOptions::retry.max_attempts attempts in a row without an answer; before the first
-  // answer, after at most 5, which takes about 3 seconds. Only unanswered requests are sent again,
-  // to the same version: by its number or, if that number is gone or now has another digest, by its
-  // digest. A reference by number with an expected_digest falls back the same way. If no version
-  // has the digest either, the error is kNotFound or kFailedPrecondition.
+  // If the connection breaks or cannot be made, the call reconnects. The limit is
+  // ConnectOptions::retry.max_attempts attempts in a row without an answer. Before the first
+  // answer, the limit is at most 5 attempts, which take about 3 seconds.
+  //
+  // After a reconnection, only unanswered requests are sent again, and to the same version. The
+  // version is identified by its number. If that number is gone or now has another digest, the
+  // version is identified by its digest. The same applies to a reference by number with an
+  // expected_digest. If no version has the digest, the error is kNotFound or kFailedPrecondition.
   virtual absl::StatusOr<TransformStreamResult> TransformStream(
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
       const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
@@ -257,9 +267,10 @@ class Client {
   virtual absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
                                                    absl::string_view build_id) = 0;
 
-  // Points an alias at a version. An empty `etag` is unconditional, "*" requires that the alias
-  // exists, "none" that it does not exist, and any other value that it has this etag. Otherwise
-  // returns kAborted, with the current etag in DetailOf(status)->metadata["etag"].
+  // Points an alias at a version. `etag` is a condition on the alias. An empty `etag` sets no
+  // condition. "*" requires that the alias exists, "none" that it does not exist, and any other
+  // value that the alias has this etag. If the condition is not met, returns kAborted, with the
+  // current etag in DetailOf(status)->metadata["etag"].
   virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
                                              int64_t version, absl::string_view etag = "") = 0;
   // Points an alias at the version whose digest begins with `digest`, which has at least 7 digits.
@@ -281,9 +292,9 @@ class Client {
   // Deletes a mapping. With `only_if_empty`, returns kFailedPrecondition if the mapping has
   // versions.
   virtual absl::Status DeleteMapping(absl::string_view mapping, bool only_if_empty = false) = 0;
-  // Lets a version live for `ttl` after its last use, starting now, or for ever if `ttl` is
-  // infinite. Returns kFailedPrecondition if the version would expire sooner than before. The
-  // returned version has no certificate.
+  // Sets the lifetime of a version: it lives for `ttl` after its last use, starting now, or for
+  // ever if `ttl` is infinite. Returns kFailedPrecondition if the version would expire sooner than
+  // before. The returned version has no certificate.
   virtual absl::StatusOr<v1::Version> KeepVersion(absl::string_view reference,
                                                   absl::Duration ttl) = 0;
 
@@ -299,15 +310,16 @@ class Client {
   // Returns everything that the server can build and learn, each with its parameters and a line of
   // text.
   virtual absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() = 0;
-  // Returns the dimensions that suffice for a margin, an error and a confidence.
+  // Returns the numbers of landmarks and dimensions that suffice for a margin, an error and a
+  // confidence.
   virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;
   // Estimates the cost of a Build with `options` on `rows` rows of `columns` columns.
   virtual absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options,
                                                                   int64_t rows,
                                                                   int32_t columns) = 0;
-  // Returns true if the server reports by the standard health protocol that it serves `service`,
-  // such as "phimap.v1.TransformService" (empty: the server as a whole). Returns false while the
-  // server drains, and kNotFound if it has no such service.
+  // Returns whether the server serves `service`, such as "phimap.v1.TransformService", according to
+  // the standard health protocol. An empty `service` means the server as a whole. Returns false
+  // while the server drains, and kNotFound if it has no such service.
   virtual absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) = 0;
 
  protected:

@@ -13,14 +13,14 @@ std::string WhatDiffers(const std::vector<std::string>& expected,
   const std::vector<std::string> missing = NamesNotAmong(expected, came);
   const std::vector<std::string> unknown = NamesNotAmong(came, expected);
   if (missing.empty() && unknown.empty()) return "the columns are in another order";
-  std::string text = absl::StrCat(came.size(), " columns came; ");
+  std::string text = absl::StrCat("got ", came.size(), " columns; ");
   if (!missing.empty()) {
     absl::StrAppend(&text, ShownColumnNames(missing), missing.size() == 1 ? " is" : " are",
                     " missing", unknown.empty() ? "" : ", and ");
   }
   if (!unknown.empty()) {
     absl::StrAppend(&text, ShownColumnNames(unknown), unknown.size() == 1 ? " is" : " are",
-                    " not among the version's");
+                    " not among the version's columns");
   }
   return text;
 }

@@ -10,9 +10,11 @@
 
 namespace phimap::client {
 
-// Returns kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"). The message says how
-// `came`, the columns of the rows, differ from `expected`, those of `reference`, shows both lists,
-// and ends with the remedy `then` unless it is empty. REQUIRES: the lists differ.
+// Returns the error for rows whose column names differ from those of the version `reference`:
+// kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"). `came` has the names of the
+// rows, and `expected` those of the version. The message says how the lists differ and shows both.
+// If `then` is not empty, the message ends with this text, which is the remedy. REQUIRES: the lists
+// differ.
 absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,
                            const std::vector<std::string>& came, absl::string_view then);
 

@@ -77,9 +77,9 @@ class EvaluateCall {
     return absl::OkStatus();
   }
 
-  // Blocks until the server accepts the call or ends it. Returns true if the server accepted. A
-  // server that refuses the call because of its revision does so before any rows are sent, so
-  // another call can send them all, even from a source that can be read only once.
+  // Blocks until the server accepts the call or ends it. Returns true if the server accepted the
+  // call. A server that refuses a call because of its revision does so before any rows are sent. So
+  // another call can send all rows, even from a source that can be read only once.
   bool WaitUntilAccepted() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return accepted_ || ended_; });
@@ -128,8 +128,8 @@ class EvaluateCall {
       in_use = accepted_;
     }
     changed_.notify_all();
-    // An unused source stays uninterrupted: a source that cannot rewind would stay interrupted for
-    // ever.
+    // Leaves an unused source uninterrupted, because a source that cannot rewind would stay
+    // interrupted for ever.
     if (in_use) source_.Interrupt();
   }
 
@@ -147,9 +147,9 @@ class EvaluateCall {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool accepted_ = false;                     // under mutex_
-  EvaluateProgress progress_;                 // under mutex_
-  std::optional<v1::Evaluation> evaluation_;  // under mutex_ until the reader ends
+  bool accepted_ = false;                     // guarded by mutex_
+  EvaluateProgress progress_;                 // guarded by mutex_
+  std::optional<v1::Evaluation> evaluation_;  // guarded by mutex_ until the reader ends
 };
 
 }  // namespace

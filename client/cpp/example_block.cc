@@ -8,7 +8,7 @@
 namespace phimap::client {
 namespace {
 
-// Numbers are copied to and from blocks without a change of byte order.
+// Numbers are copied to and from blocks, which are little-endian, without a change of byte order.
 static_assert(std::endian::native == std::endian::little);
 
 template <typename T>

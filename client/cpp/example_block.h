@@ -15,7 +15,7 @@ namespace phimap::client {
 
 enum class FloatType { kFloat32, kFloat64 };
 
-// 4 or 8.
+// Returns the bytes per value: 4 or 8.
 int64_t ValueSizeBytes(FloatType type);
 
 // A row-major block of rows, little-endian. INVARIANT: values_le.size() == rows * columns * value
@@ -81,7 +81,7 @@ class ExampleBlock {
   int32_t columns() const;
   // Size in bytes of all examples as they are sent.
   int64_t bytes() const;
-  // Null unless the block is of that kind.
+  // Return the block's content; null if the block is of another kind.
   const RowBlock* dense() const { return std::get_if<RowBlock>(&block_); }
   const SparseBlock* sparse() const { return std::get_if<SparseBlock>(&block_); }
   const StringBlock* strings() const { return std::get_if<StringBlock>(&block_); }

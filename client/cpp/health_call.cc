@@ -14,9 +14,10 @@
 namespace phimap::client {
 namespace {
 
-// In a program that contains a gRPC server, the gRPC library registers the health service's
-// messages, so they are not compiled here. On the wire, a HealthCheckRequest (one string, field 1)
-// equals a StringValue, and a HealthCheckResponse (one enum, field 1) equals an Int32Value.
+// These types stand for the messages of the health service. Those messages are not compiled here,
+// because in a program that contains a gRPC server, the gRPC library registers them. On the wire, a
+// HealthCheckRequest (one string, field 1) equals a StringValue, and a HealthCheckResponse (one
+// enum, field 1) equals an Int32Value.
 using Request = google::protobuf::StringValue;
 using Response = google::protobuf::Int32Value;
 

@@ -22,7 +22,7 @@ namespace {
 
 using Code = grpc::StatusCode;
 
-// A batch, and the memory that it views if the message has the examples in another form.
+// A batch, and the memory that the batch views if the message has its examples in another form.
 struct OwnedBatch {
   std::optional<Batch> batch;
   std::string widened;
@@ -42,7 +42,7 @@ grpc::Status DenseBatch(const v1::DenseRows& dense, OwnedBatch& out) {
   if (dense.rows() < 1 || dense.columns() < 1) return Refused("expected rows and columns");
   if (dense.values_case() == v1::DenseRows::kFloat32Le) {
     if (static_cast<int64_t>(dense.float32_le().size()) != 4 * numbers) {
-      return Refused("not rows × columns values");
+      return Refused("the number of values is not rows × columns");
     }
     out.widened.resize(static_cast<size_t>(8 * numbers));
     for (int64_t k = 0; k < numbers; ++k) {
@@ -56,7 +56,7 @@ grpc::Status DenseBatch(const v1::DenseRows& dense, OwnedBatch& out) {
     return Refused("expected float32_le or float64_le");
   }
   if (static_cast<int64_t>(bytes.size()) != 8 * numbers) {
-    return Refused("not rows × columns values");
+    return Refused("the number of values is not rows × columns");
   }
   std::vector<absl::string_view> rows;
   const size_t row_bytes = 8 * static_cast<size_t>(dense.columns());
@@ -82,7 +82,8 @@ grpc::Status SparseBatch(const v1::SparseRows& sparse, OwnedBatch& out) {
   if (sparse.rows() < 1 || sparse.columns() < 1) return Refused("expected rows and columns");
   if (offsets.size() != 8 * (static_cast<size_t>(sparse.rows()) + 1) ||
       columns.size() != 4 * entries || values.size() != 8 * entries) {
-    return Refused("expected an offset for each row and the end, and a float64 for each column");
+    return Refused(
+        "expected an offset for each row and one for the end, and a float64 value for each index");
   }
   out.entries.resize(entries);
   int64_t end = 0;
@@ -92,19 +93,20 @@ grpc::Status SparseBatch(const v1::SparseRows& sparse, OwnedBatch& out) {
     end = NumberAt<int64_t>(offsets, i + 1);
     if (NumberAt<int64_t>(offsets, i) != begin || end < begin ||
         end > static_cast<int64_t>(entries)) {
-      return Refused("offsets rise from 0 to the number of entries");
+      return Refused("expected offsets that rise from 0 to the number of entries");
     }
     int32_t last = -1;
     for (int64_t e = begin; e < end; ++e) {
       const auto column = NumberAt<int32_t>(columns, e);
-      if (column <= last || column >= sparse.columns()) return Refused("columns rise in a row");
+      if (column <= last || column >= sparse.columns())
+        return Refused("expected columns that exist and rise within a row");
       out.entries[static_cast<size_t>(e)] = {column, NumberAt<double>(values, e)};
       last = column;
     }
     rows.push_back(absl::MakeConstSpan(out.entries)
                        .subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
   }
-  if (end != static_cast<int64_t>(entries)) return Refused("entries that are in no row");
+  if (end != static_cast<int64_t>(entries)) return Refused("there are entries after the last row");
   out.batch.emplace(sparse.columns(), std::move(rows));
   return grpc::Status::OK;
 }
@@ -127,8 +129,8 @@ grpc::Status BatchOf(const v1::Examples& examples, OwnedBatch& out) {
   return Refused("expected dense rows, sparse rows, bytes or text");
 }
 
-// The right examples that were sent, by digest. The least recently used are evicted first.
-// Thread-safe.
+// The right-hand examples of requests that clients have sent, by digest. The least recently used
+// are evicted first. Thread-safe.
 class RememberedExamples {
  public:
   using Examples = std::shared_ptr<const v1::Examples>;
@@ -237,7 +239,8 @@ class KernelServer::Service final : public v1::KernelService::Service {
     if (grpc::Status status = BatchOf(*columns, right); !status.ok()) return status;
     if (left.batch->kind() != right.batch->kind() ||
         left.batch->columns() != right.batch->columns()) {
-      return Refused("left and right are examples of different kinds, or of different columns");
+      return Refused(
+          "left and right have examples of different kinds, or different numbers of columns");
     }
     const auto rows = left.batch->size();
     const auto cols = right.batch->size();
@@ -263,7 +266,7 @@ class KernelServer::Service final : public v1::KernelService::Service {
       case v1::ComputeBlockRequest::kKnownRightDigest:
         columns = remembered_.Find(request.known_right_digest());
         if (columns != nullptr) return grpc::Status::OK;
-        return {Code::NOT_FOUND, "the right examples are not known here: send them"};
+        return {Code::NOT_FOUND, "this server does not have the right examples; send them"};
       case v1::ComputeBlockRequest::RIGHT_NOT_SET:
         break;
     }

@@ -1,5 +1,5 @@
-// Serves your own kernels to phimapd: makes a kernel service of functions of two batches of
-// examples.
+// Serves your own kernels to phimapd: turns functions of two batches of examples into a kernel
+// service.
 //
 // Example:
 //   absl::StatusOr<std::unique_ptr<KernelServer>> server = KernelServer::Start(
@@ -68,10 +68,10 @@ class Batch {
   const std::vector<absl::Span<const Entry>> rows_;
 };
 
-// Writes K(left_i, right_j) to block[i · right.size() + j]. Must be a pure function of its
-// arguments; several threads call it at the same time. An error becomes the error of the call;
-// INVALID_ARGUMENT, for example, means that the kernel cannot compare these examples. phimapd
-// rejects values that are not finite.
+// Computes a block of kernel values: writes K(left_i, right_j) to block[i · right.size() + j] for
+// all i and j. Must be a pure function of its arguments, because several threads call it at the
+// same time. An error becomes the error of the call. For example, INVALID_ARGUMENT means that the
+// kernel cannot compare these examples. phimapd rejects values that are not finite.
 using KernelFunction =
     std::function<absl::Status(const Batch& left, const Batch& right, double* block)>;
 
@@ -86,11 +86,11 @@ class KernelServer {
     std::string certificate;
     std::string key;
     std::map<std::string, KernelFunction> kernels;
-    // By name of a kernel, a function that writes K(x, x) of each example. Optional: useful where
-    // this is cheaper than calling the kernel with x and x.
+    // Functions that write K(x, x) of each example, by name of the kernel. Optional: useful if this
+    // is cheaper than calling the kernel with x and x.
     std::map<std::string, std::function<absl::Status(const Batch& examples, double* values)>>
         diagonals;
-    // Memory for right examples that are kept, so that later calls can name them by digest. The
+    // Memory for right examples that are kept, so that later calls can refer to them by digest. The
     // least recently used are evicted first.
     int64_t remembered_bytes = int64_t{256} << 20;
     int max_threads = 16;
@@ -112,7 +112,7 @@ class KernelServer {
   // Blocks until Stop is called on another thread.
   void Wait();
   void Stop();
-  // Forgets the right examples that were kept: the next call that names them by digest gets
+  // Forgets the right examples that were kept. The next call that refers to them by digest gets
   // NOT_FOUND.
   void Forget();
 

@@ -9,9 +9,9 @@
 
 namespace phimap::client {
 
-// Exponential backoff. It has no jitter because a long call belongs to one client, so there is no
-// thundering herd. The defaults wait about 16 seconds in total, long enough for a supervisor to
-// restart a server.
+// Exponential backoff. With the defaults, the waits take about 16 seconds in total, long enough for
+// a supervisor to restart a server. There is no jitter, because a long call belongs to one client:
+// no crowd of clients retries at the same moment.
 struct RetryPolicy {
   // Maximum number of attempts, including the first.
   int max_attempts = 8;

@@ -1,6 +1,6 @@
 // Remembers the newest revision that a client has seen. Servers that share a store report their
-// revision, and each call asks for at least the remembered one. So after a change, no server shows
-// this client an older state. Includes gRPC: for .cc files only.
+// revision, and each call asks for at least the remembered revision. So after a change, no server
+// shows this client an older state. Includes gRPC, so include this header only in .cc files.
 #ifndef PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 #define PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 
@@ -22,10 +22,13 @@ class RevisionMemory {
   // Makes the call of `context`, which has not started, ask for the newest known revision. Returns
   // the epoch of that revision, to be passed to Note; "" if no revision is known.
   std::string AddTo(grpc::ClientContext& context) const;
-  // Learns the revision in the trailing metadata of a finished call. `asked` is what AddTo returned
-  // for the call. Within an epoch the larger number wins. Another epoch replaces the known one,
-  // unless it is `asked`: that epoch was forgotten or replaced while the call was under way. If the
-  // server refused the call because its revision is of another history, Note forgets that revision.
+  // Learns the revision in the trailing metadata of a finished call. `asked` is the epoch that
+  // AddTo returned for this call. A revision of the known epoch replaces the known revision if it
+  // is larger. A revision of another epoch replaces it too, unless that epoch is `asked`: then it
+  // was known when the call began, and has been forgotten or replaced since.
+  //
+  // If the server refused the call because its revision is of another history, Note forgets that
+  // revision.
   void Note(const grpc::ClientContext& context, const absl::Status& status,
             absl::string_view asked);
 

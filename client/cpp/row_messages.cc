@@ -59,7 +59,8 @@ absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows)
     block.type = FloatType::kFloat64;
     block.values_le = std::move(*rows.mutable_float64_le());
   } else {
-    return absl::InternalError("the server answered features without float32_le or float64_le");
+    return absl::InternalError(
+        "the server's answer has features with neither float32_le nor float64_le");
   }
   const int64_t expected_bytes = int64_t{block.rows} * block.columns * ValueSizeBytes(block.type);
   if (block.rows != expected_rows || block.columns < 1 ||

@@ -9,10 +9,11 @@
 
 namespace phimap::client {
 
-// REQUIRES: the block is not empty.
+// Moves the examples of a block into a message. REQUIRES: the block is not empty.
 void ToExamples(ExampleBlock block, v1::Examples& examples);
 
-// Returns kInternal if the server's answer is not `expected_rows` well-formed rows.
+// Moves the rows of the server's answer into a block. Returns kInternal if they are not
+// `expected_rows` well-formed rows.
 absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows);
 
 // Returns `block` with `column` appended. In float32 the column's values are rounded up, because

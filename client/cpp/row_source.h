@@ -29,10 +29,10 @@ struct BlockLimits {
 };
 
 // A stream of examples of one kind, which is read once, in order, in blocks. All rows have the same
-// width and type. Each example counts as a row.
+// width and type. Each example counts as one row.
 //
-// Thread-safety: all functions are called from one thread, except Interrupt and share_read, which
-// any thread may call.
+// Thread-safety: Interrupt and share_read may be called from any thread. All other functions are
+// called from one thread.
 class RowSource {
  public:
   virtual ~RowSource() = default;

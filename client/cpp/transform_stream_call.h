@@ -18,16 +18,17 @@
 
 namespace phimap::client {
 
-// The caller's thread reads the source and puts requests into a window; it waits while `window`
-// requests are unanswered, so memory is bounded even if the sink is slow. A second thread runs one
-// stream after another until all requests are answered: it reads the answers and feeds the sink. A
-// third thread, one for each stream, sends the requests of the window.
+// Implements Client::TransformStream with three threads. The caller's thread reads the source and
+// puts requests into a window. It waits while `window` requests are unanswered, so memory is
+// bounded even if the sink is slow. A second thread runs one stream after another until all
+// requests are answered: it reads the answers and feeds the sink. A third thread, one for each
+// stream, sends the requests of the window.
 //
-// A request stays in the window until it is answered. After a stream breaks, the next one begins
-// with the first unanswered request, on the version that answered before, by its number and digest:
-// a transform changes nothing, so this is always safe. A refusal with a retry delay is treated in
-// the same way. Each answer resets the count of attempts. A retry does not interrupt the source,
-// which may be a pipe.
+// A request stays in the window until it is answered. If a stream breaks, the next stream begins
+// with the first unanswered request. It asks for the version that answered before, by number and
+// digest. This is always safe, because a transform changes nothing. A refusal with a retry delay is
+// treated like a broken stream. Each answer resets the count of attempts. A retry does not
+// interrupt the source, which may be a pipe.
 //
 // Used once, by one thread.
 class TransformStreamCall {
@@ -51,7 +52,7 @@ class TransformStreamCall {
   // End of one stream.
   struct Outcome {
     absl::Status status;
-    // The error is the sink's or the client's own, so another attempt cannot help.
+    // Whether the error is from the sink or the client itself, so that another attempt cannot help.
     bool final = false;
   };
 
@@ -96,17 +97,17 @@ class TransformStreamCall {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Under mutex_.
+  // Guarded by mutex_.
   bool source_ended_ = false;
   bool stream_ended_ = false;
   bool abandoned_ = false;
-  // Set when no further stream will be opened.
+  // True once no further stream will be opened.
   bool over_ = false;
   // Requests without an answer, in order. The first sent_ of them were sent on the open stream.
   std::deque<Request> window_;
   size_t sent_ = 0;
   bool first_of_stream_ = true;
-  // Reference for the next stream: once a version has answered, that version.
+  // Reference for the next stream. Once a version has answered, the reference is that version.
   std::string reference_;
   std::string digest_;
   // 0 if the columns have no names.
@@ -115,8 +116,8 @@ class TransformStreamCall {
   grpc::ClientContext* context_ = nullptr;
   // Size of a row of features, 0 until the first answer.
   int64_t feature_row_bytes_ = 0;
-  // Streams since the last answer. Belongs to the second thread, as does the result until that
-  // thread has ended.
+  // Number of streams since the last answer. Used only by the second thread; so is result_ until
+  // that thread has ended.
   int attempt_ = 1;
   // Whether a revision of another history was dropped since the last answer. No server can refuse
   // the call again for that revision.

@@ -1,4 +1,4 @@
-// A number in a text file, as people and programs write them.
+// Parses numbers in text files, as people and programs write them.
 #ifndef PHIMAP_CLIENT_FILES_CELL_NUMBER_H_
 #define PHIMAP_CLIENT_FILES_CELL_NUMBER_H_
 
@@ -13,7 +13,7 @@ enum class NumberError { kNone, kEmpty, kNotNumber, kNotFinite, kRange };
 // Parses a number, with optional blanks around it and an optional plus sign. Pure.
 NumberError ParseNumber(absl::string_view text, double& value);
 
-// Explains the error: the expected number and the actual text. REQUIRES: an error.
+// Explains the error: the expected number and the actual text. REQUIRES: `error` is not kNone.
 std::string ExplainNumber(NumberError error, absl::string_view text);
 
 // Quotes a text for a message and shortens it.

@@ -58,8 +58,8 @@ class ColumnChooser {
       const char*& taken = option_of_[found->second];
       if (taken != nullptr) {
         return absl::InvalidArgumentError(absl::StrCat(option, ": column ", Quoted(name),
-                                                       " is named by ", taken,
-                                                       " already; expected it once"));
+                                                       " is already used by ", taken,
+                                                       "; expected it once"));
       }
       taken = option;
       places.push_back(found->second);
@@ -88,7 +88,7 @@ class ColumnChooser {
                      static_cast<int>(place)) != chosen_.passthrough.end();
   }
 
-  // Takes the version's columns, in its order. CompareWithVersion reports missing ones.
+  // Takes the version's columns, in the version's order. CompareWithVersion reports missing ones.
   void TakeInputsByName() {
     for (const std::string& name : choice_.of_version) {
       const auto found = places_.find(name);
@@ -154,7 +154,7 @@ class ColumnChooser {
   const ColumnChoice& choice_;
   const std::string& file_;
   absl::flat_hash_map<absl::string_view, int> places_;
-  // Option that named each column; null: none.
+  // The option that assigned a role to each column; null if none did.
   std::vector<const char*> option_of_;
   ChosenColumns chosen_;
 };

@@ -164,8 +164,8 @@ absl::Status CsvReader::PassCellsThrough() {
   std::string cells;
   for (const int i : chosen_.passthrough) {
     const absl::string_view cell = record_.cell(i);
-    // Refuses line ends in a cell: each line of the output is a row, and a continued transform
-    // counts lines.
+    // Refuses line ends in a cell. Each line of the output is a row, and a continued transform
+    // counts the lines.
     if (cell.find_first_of("\r\n") != absl::string_view::npos) {
       return CellError(i, "expected one line in a cell for --passthrough");
     }
@@ -181,7 +181,8 @@ absl::Status CsvReader::CellError(int column, absl::string_view message) const {
 }
 
 std::string CsvReader::HintAt(int column) const {
-  // Line 2 is where it shows.
+  // A wrong delimiter, or a column that is not an input, shows up in line 2, which is the first
+  // row.
   if (record_.line() != 2) return "";
   const size_t other = header_.size() == 1 ? header_[0].find_first_of(";\t|,") : std::string::npos;
   if (other != std::string::npos) {

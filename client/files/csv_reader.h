@@ -18,19 +18,19 @@
 
 namespace phimap::cli {
 
-// The first record is the header. Each later record has as many cells, and finite numbers in the
-// cells of the inputs. Numbers are read as float64. Blank lines are permitted at the end only.
-// Memory: one block of rows.
+// The first record is the header. Each later record has the same number of cells, with finite
+// numbers in the cells of the inputs. Numbers are read as float64. Blank lines are permitted at the
+// end only. Memory: one block of rows.
 //
-// Every error is kInvalidArgument and names file, line, column (number from 1, and name), and the
-// expected and actual value.
+// Every error is kInvalidArgument, and its message contains the file, the line, the column (number
+// from 1, and name), and the expected and actual value.
 //
 // Thread-safety: as RowSource.
 class CsvReader : public client::LabeledRowSource {
  public:
   // Reads the header. `passthrough` gets the cells of passthrough columns; null if there are none.
-  // A header whose cells are all numbers is refused: it is probably a first row, which would be
-  // lost silently.
+  // A header whose cells are all numbers is refused, because it is probably the first row of a file
+  // without a header and would be lost silently.
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(
       std::unique_ptr<InputFile> file, ColumnChoice choice, char delimiter,
       std::shared_ptr<PassthroughCells> passthrough = nullptr);
@@ -41,7 +41,7 @@ class CsvReader : public client::LabeledRowSource {
 
   int32_t columns() const override { return static_cast<int32_t>(chosen_.inputs.size()); }
   absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
-  // Reads the next rows alone.
+  // Reads the next rows, at most `max_rows`.
   absl::StatusOr<client::RowBlock> NextRows(int32_t max_rows);
   bool CanRewind() const override { return file_->CanRewind(); }
   absl::Status Rewind() override;
@@ -54,7 +54,7 @@ class CsvReader : public client::LabeledRowSource {
   std::vector<std::string> column_names() const override;
   // Columns that are not inputs because the version has none of that name.
   std::vector<std::string> left_out() const;
-  // Kept only after KeepLabels.
+  // Labels are kept only after KeepLabels.
   std::vector<std::string> TakeLabels() override;
   void KeepLabels() { keep_labels_ = true; }
 
@@ -67,14 +67,15 @@ class CsvReader : public client::LabeledRowSource {
   absl::Status Choose();
   // Reads the next record that is a row; false at the end.
   absl::StatusOr<bool> NextRow();
-  // A blank line was read: only blank lines may follow.
+  // Called after a blank line. Reads to the end; it is an error if a line that is not blank
+  // follows.
   absl::StatusOr<bool> SkipBlankEnd();
   absl::Status AppendRow(std::vector<double>& values);
   absl::Status KeepLabel();
   absl::Status PassCellsThrough();
   std::vector<std::string> NamesAt(const std::vector<int>& places) const;
   absl::Status CellError(int column, absl::string_view message) const;
-  // Suggestion for a cell that is not a number; empty if there is none.
+  // Returns a suggestion for a cell that is not a number; empty if there is none.
   std::string HintAt(int column) const;
   absl::Status LineError(int64_t line, absl::string_view message) const;
 

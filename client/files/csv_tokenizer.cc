@@ -74,7 +74,8 @@ absl::StatusOr<bool> CsvTokenizer::Next(CsvRecord& record) {
   }
 }
 
-// Fast path for plain cells, nearly all of a file: appends a run of characters at once.
+// Fast path for unquoted cells, which are nearly all of a file: appends a run of characters at
+// once.
 void CsvTokenizer::TakePlain(CsvRecord& record) {
   if (state_ != State::kCellStart && state_ != State::kPlain) return;
   const char* const end = buffer_.data() + size_;

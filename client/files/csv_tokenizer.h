@@ -24,7 +24,7 @@ class CsvRecord {
   }
   // Line of the file that the record begins on, from 1.
   int64_t line() const { return line_; }
-  // A line without a character.
+  // Whether the record is a line without any character.
   bool blank() const { return ends_.size() == 1 && text_.empty() && !quoted_; }
 
  private:
@@ -45,7 +45,7 @@ class CsvTokenizer {
   // REQUIRES: `file` outlives the tokenizer.
   explicit CsvTokenizer(InputFile& file, char delimiter = ',');
 
-  // The next record; false at the end. Errors name the line.
+  // Reads the next record; returns false at the end. Error messages contain the number of the line.
   absl::StatusOr<bool> Next(CsvRecord& record);
   // Starts again at the first record.
   absl::Status Rewind();
@@ -54,7 +54,7 @@ class CsvTokenizer {
   enum class State { kCellStart, kPlain, kQuoted, kQuoteInQuoted };
   enum class Step { kMore, kRecordEnd };
 
-  // Next byte, or -1 at the end.
+  // Returns the next byte, or -1 at the end.
   absl::StatusOr<int> NextByte();
   absl::Status Fill();
   absl::Status SkipByteOrderMark();

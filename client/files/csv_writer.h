@@ -11,12 +11,12 @@
 
 namespace phimap::cli {
 
-// A header f0,f1,…, then one line a row; each number is the shortest text that reads back as the
-// same float32 or float64. Lines end with LF.
+// Writes a header f0,f1,…, then one line per row. Each number is the shortest text that reads back
+// as the same float32 or float64. Lines end with LF.
 class CsvWriter : public RowWriter {
  public:
-  // With `passthrough` each line begins with the cells of its row. `started`: the file already has
-  // a header, and is positioned after its last row.
+  // With `passthrough`, each line begins with the passthrough cells of its row. `started`: the file
+  // already has a header, and is positioned after its last row.
   explicit CsvWriter(std::unique_ptr<OutputFile> file,
                      std::shared_ptr<PassthroughCells> passthrough = nullptr, bool started = false)
       : file_(std::move(file)), passthrough_(std::move(passthrough)), started_(started) {}

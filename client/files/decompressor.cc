@@ -28,7 +28,7 @@ class GzipDecompressor : public Decompressor {
   absl::StatusOr<Step> Decode(absl::string_view in, char* out, size_t capacity) override {
     if (at_end_) {
       if (in.empty()) return Step{};
-      PHIMAP_CHECK(inflateReset(&stream_) == Z_OK);  // The next member.
+      PHIMAP_CHECK(inflateReset(&stream_) == Z_OK);  // Starts the next member of a gzip file.
       at_end_ = false;
     }
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));

@@ -26,14 +26,16 @@ class Decompressor {
   virtual ~Decompressor() = default;
   // "gzip" or "zstd".
   virtual absl::string_view name() const = 0;
-  // Consumes bytes of `in` and writes at most `capacity` bytes to `out`. A step that fills `out`
-  // may have more output without more input. Bytes of another format are kInvalidArgument.
+  // Consumes bytes of `in` and writes at most `capacity` bytes to `out`. After a step that fills
+  // `out`, there may be more output without more input. Bytes of another format are
+  // kInvalidArgument.
   virtual absl::StatusOr<Step> Decode(absl::string_view in, char* out, size_t capacity) = 0;
   // Whether the stream may end after the input taken so far.
   virtual bool AtEnd() const = 0;
 };
 
-// Recognises gzip and zstd by the first bytes of a stream; none if it is neither.
+// Returns a decompressor for a stream that begins with `first_bytes`; null if the stream is neither
+// gzip nor zstd.
 std::unique_ptr<Decompressor> DecompressorFor(absl::string_view first_bytes);
 
 // Whether more bytes may still make these the beginning of a compressed stream.

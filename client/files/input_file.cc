@@ -114,7 +114,7 @@ absl::StatusOr<size_t> InputFile::ReadDecompressed(char* buffer, size_t capacity
 
 absl::Status InputFile::Damaged(absl::string_view what) const {
   return absl::InvalidArgumentError(
-      absl::StrCat(name_, ": expected a whole file of ", decompressor_->name(), ": ", what));
+      absl::StrCat(name_, ": expected a complete ", decompressor_->name(), " file: ", what));
 }
 
 absl::StatusOr<size_t> InputFile::ReadAt(int64_t offset, char* buffer, size_t size) {
@@ -137,7 +137,7 @@ std::optional<double> InputFile::share_read() const {
   if (!regular_ || size_bytes_ <= 0) return std::nullopt;
   const double share = static_cast<double>(stored_bytes_read_.load(std::memory_order_relaxed)) /
                        static_cast<double>(size_bytes_);
-  return std::min(share, 1.0);  // A file may grow.
+  return std::min(share, 1.0);  // The file may have grown since it was opened.
 }
 
 absl::StatusOr<size_t> InputFile::ReadStored(char* buffer, size_t capacity) {

@@ -1,4 +1,4 @@
-// A file or standard input, as bytes; a compressed one is decompressed.
+// Reads a file or standard input as bytes, and decompresses it if it is compressed.
 #ifndef PHIMAP_CLIENT_FILES_INPUT_FILE_H_
 #define PHIMAP_CLIENT_FILES_INPUT_FILE_H_
 
@@ -34,8 +34,8 @@ class InputFile {
   // Reads 1..capacity bytes into `buffer` and returns how many; 0 at the end. kCancelled after
   // Interrupt. A compressed file that is damaged or cut off is kInvalidArgument.
   absl::StatusOr<size_t> Read(char* buffer, size_t capacity);
-  // Reads `capacity` bytes from `offset` on of a file for which CanSeek holds; fewer at its end.
-  // Does not change the position of Read.
+  // Reads `size` bytes from `offset` on, or fewer at the end of the file. Does not change the
+  // position of Read. REQUIRES: CanSeek().
   absl::StatusOr<size_t> ReadAt(int64_t offset, char* buffer, size_t size);
   // Whether any position can be read: true for regular, uncompressed files, once a byte was read.
   bool CanSeek() const { return regular_ && looked_ && decompressor_ == nullptr; }
@@ -71,7 +71,7 @@ class InputFile {
   std::string stored_;
   size_t taken_ = 0;
   bool more_without_input_ = false;
-  // Readable while interrupted.
+  // Pipe that is readable while the file is interrupted.
   int wake_read_ = -1;
   int wake_write_ = -1;
 };

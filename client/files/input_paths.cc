@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<std::string>> FilesNamed(const std::vector<std::strin
   }
   if (std::count(paths.begin(), paths.end(), "-") > 1) {
     return absl::InvalidArgumentError(
-        "--input: standard input (-) is named twice, but it can be read only once");
+        "--input: standard input (-) is given twice, but it can be read only once");
   }
   return paths;
 }

@@ -14,20 +14,20 @@
 
 namespace phimap::cli {
 
-// Reads lines that end with LF or CRLF, which are not part of the line. The last line may lack
-// them. Skips a byte order mark at the start. A line has at most 16 MiB. Not thread-safe.
+// Reads lines that end with LF or CRLF. The line end is not part of the line, and the last line may
+// lack it. Skips a byte order mark at the start. A line has at most 16 MiB. Not thread-safe.
 class LineReader {
  public:
   // REQUIRES: `file` outlives the reader.
   explicit LineReader(InputFile& file);
 
-  // The next line; false at the end. Errors name the line.
+  // Reads the next line; returns false at the end. Error messages contain the number of the line.
   absl::StatusOr<bool> Next(std::string& line);
   // Number of the line that was read last, from 1.
   int64_t number() const { return number_; }
   // Starts again at the first line.
   absl::Status Rewind();
-  // INVALID_ARGUMENT about the line that was read last.
+  // Returns INVALID_ARGUMENT about the line that was read last.
   absl::Status Error(absl::string_view message) const;
 
  private:

@@ -17,10 +17,12 @@ namespace phimap::cli {
 namespace {
 
 constexpr absl::string_view kMagic("\x93NUMPY", 6);
-// NumPy's own headers have 64 to 128 bytes; more than this is not an array of numbers.
+// Largest size of a header. NumPy's own headers have 64 to 128 bytes; a file with a longer one is
+// not an array of numbers.
 constexpr size_t kMaxHeaderSizeBytes = 64 << 10;
 constexpr int64_t kMaxNpyColumns = 65'536;  // The API's limit.
-// Bytes of a stripe: rows in Fortran order that are read together, in long runs of each column.
+// Size of a stripe, which is a number of consecutive rows of a file in Fortran order. They are read
+// together, in one long run for each column.
 constexpr int64_t kStripeSizeBytes = 16 << 20;
 
 absl::Status BadHeader(absl::string_view message) { return absl::InvalidArgumentError(message); }
@@ -130,8 +132,8 @@ absl::Status NpyReader::ReadHeader() {
   stripe_begin_ = stripe_rows_ = 0;
   if (!header_.by_column || file_->CanSeek()) return absl::OkStatus();
   return Error(
-      "its values are stored column by column (Fortran order), which a compressed file cannot be "
-      "read by; convert with numpy.ascontiguousarray(array)");
+      "its values are stored column by column (Fortran order), but a compressed file can only be "
+      "read from start to end; convert with numpy.ascontiguousarray(array)");
 }
 
 absl::StatusOr<size_t> NpyReader::ReadUpTo(char* buffer, size_t size) {
@@ -226,10 +228,12 @@ absl::Status NpyReader::ReadStripe() {
 }
 
 absl::Status NpyReader::Inexact(const std::string& stored, int64_t place) const {
-  return Error(absl::StrCat("the integer ", IntegerText(header_.type, stored, place), " at array[",
-                            next_row_ + place / header_.columns, ", ", place % header_.columns,
-                            "] is not exact in float64; write numbers that may be rounded with "
-                            "array.astype('<f8'), and do not use an id as an input"));
+  return Error(
+      absl::StrCat("the integer ", IntegerText(header_.type, stored, place), " at array[",
+                   next_row_ + place / header_.columns, ", ", place % header_.columns,
+                   "] cannot be represented exactly in float64; if rounding is acceptable, "
+                   "convert with array.astype('<f8'); if this column holds ids, leave it "
+                   "out of the input"));
 }
 
 absl::Status NpyReader::CheckFinite(const client::RowBlock& block) const {

@@ -19,23 +19,23 @@ namespace phimap::cli {
 // Content of an array's header.
 struct NpyHeader {
   NpyType type = NpyType::kFloat32;
-  // Column by column (Fortran order), not row by row.
+  // Whether the values are stored column by column (Fortran order) instead of row by row.
   bool by_column = false;
   int64_t rows = 0;
   int32_t columns = 0;
 };
 
 // Parses the dictionary of a header, for instance {'descr': '<f4', 'fortran_order': False, 'shape':
-// (3, 2), }. kInvalidArgument for an array that is not two-dimensional, little-endian and of
-// numbers; the message names the NumPy call that converts it. Pure.
+// (3, 2), }. kInvalidArgument unless the array is two-dimensional and holds little-endian numbers;
+// the message gives the NumPy call that converts it. Pure.
 absl::StatusOr<NpyHeader> ParseNpyDictionary(absl::string_view text);
 
 // Reads format versions 1.0 and 2.0, block by block, as float32 if that holds every value of the
-// file's type, else as float64. kInvalidArgument, with row and column counted from 0 as in NumPy,
-// for a value that is not finite and for an integer that float64 does not hold exactly; also for a
-// file that is shorter or longer than its header states, and for Fortran order in a pipe or a
-// compressed file, which cannot be read at any position. Memory: a block of rows, and 16 MiB for
-// Fortran order.
+// file's type, else as float64. Errors are kInvalidArgument: for a value that is not finite or an
+// integer that float64 does not hold exactly, with its row and column counted from 0 as in NumPy;
+// for a file that is shorter or longer than its header states; and for Fortran order in a pipe or a
+// compressed file, which can only be read from start to end. Memory: a block of rows, and 16 MiB
+// for Fortran order.
 //
 // Thread-safety: as RowSource.
 class NpyReader : public client::RowSource {
@@ -48,7 +48,7 @@ class NpyReader : public client::RowSource {
   client::FloatType type() const { return SentType(header_.type); }
   const NpyHeader& header() const { return header_; }
   absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
-  // Reads the next rows alone.
+  // Reads the next rows, at most `max_rows`.
   absl::StatusOr<client::RowBlock> NextRows(int32_t max_rows);
   std::optional<int64_t> row_count() const override { return header_.rows; }
   bool CanRewind() const override { return file_->CanRewind(); }
@@ -62,7 +62,7 @@ class NpyReader : public client::RowSource {
   absl::Status ReadHeader();
   // Reads until `buffer` is full or the file ends. Returns the number of bytes.
   absl::StatusOr<size_t> ReadUpTo(char* buffer, size_t size);
-  // Returns the next rows as stored, row by row; fewer than `rows` at the end of the file.
+  // Returns the next `rows` rows, row by row, with the values as they are stored.
   absl::StatusOr<std::string> ReadRows(int64_t rows);
   absl::StatusOr<std::string> ReadRowsByColumn(int64_t rows);
   // Reads the stripe of rows that begins with next_row_.

@@ -40,7 +40,7 @@ const NpyTypeEntry& EntryOf(NpyType type) {
   return entry;
 }
 
-// IEEE 754 binary16, which float32 holds exactly.
+// Converts a number of IEEE 754 binary16, which float32 holds exactly.
 float FromFloat16(uint16_t bits) {
   const int exponent = bits >> 10 & 31;
   const float fraction = static_cast<float>(bits & 1023);

@@ -28,20 +28,20 @@ enum class NpyType {
 };
 
 // Parses a descr, for instance '<f4' with its quotes. Any other type is kInvalidArgument; the
-// message names the NumPy call that converts it.
+// message gives the NumPy call that converts it.
 absl::StatusOr<NpyType> ParseNpyType(absl::string_view descr);
 
 int64_t StoredSizeBytes(NpyType type);
 
-// The smaller of float32 and float64 that holds every value of the type; float64 for integers of 64
-// bits, which it holds up to 2^53.
+// Returns the smaller of float32 and float64 that holds every value of the type. For integers of 64
+// bits returns float64, which holds them exactly only up to 2^53.
 client::FloatType SentType(NpyType type);
 
 // Converts the values of `stored` to type SentType, in `sent`. Returns the position of the first
 // value that cannot be converted exactly, in which case `sent` is unspecified.
 std::optional<int64_t> CastExactly(NpyType type, const std::string& stored, std::string& sent);
 
-// Value `place` of an integer type, as text.
+// Returns value number `place`, counted from 0, as text. REQUIRES: `type` is an integer type.
 std::string IntegerText(NpyType type, const std::string& stored, int64_t place);
 
 }  // namespace phimap::cli

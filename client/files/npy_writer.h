@@ -14,27 +14,27 @@
 
 namespace phimap::cli {
 
-// A multiple of 64, as the format requires, with space for the longest shape.
+// Size of the header: a multiple of 64, as the format requires, with space for the longest shape.
 inline constexpr int64_t kNpyHeaderSizeBytes = 128;
 
-// The header of a version 1.0 file.
+// Returns the header of a version 1.0 file.
 std::string NpyHeaderBytes(client::FloatType type, int64_t rows, int32_t columns);
 
 // Writes a two-dimensional array, little-endian f4 or f8, row by row.
 //
 // The header contains the number of rows. If the number is not known in advance, Finish rewrites
-// the header, which needs a seekable file: Open refuses a pipe then.
+// the header. This needs a seekable file, so Open then refuses a pipe.
 class NpyWriter : public RowWriter {
  public:
   static absl::StatusOr<std::unique_ptr<NpyWriter>> Open(std::unique_ptr<OutputFile> file,
                                                          std::optional<int64_t> row_count);
-  // Continues a file that has a header and `row_count` rows.
+  // Continues a file that has `header` and already has `rows` rows.
   static std::unique_ptr<NpyWriter> Continue(std::unique_ptr<OutputFile> file,
                                              std::optional<int64_t> row_count,
                                              const NpyHeader& header, int64_t rows);
 
   absl::Status Append(const client::RowBlock& block) override;
-  // kInternal if the number of rows or columns differs from what Open was given.
+  // kInternal if the number of rows differs from the `row_count` that was given to Open.
   absl::Status Finish() override;
 
  private:

@@ -25,7 +25,8 @@ absl::Status CannotWrite(const std::string& path) {
       absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
 }
 
-// Whether the path, or descriptor `standard` for "-", leads to a regular file. Fills in which one.
+// Whether `path` leads to a regular file; for "-", whether the descriptor `standard` does. `info`
+// then identifies the file.
 bool IsRegularFile(const std::string& path, int standard, struct stat& info) {
   const int result = path == "-" ? fstat(standard, &info) : stat(path.c_str(), &info);
   return result == 0 && S_ISREG(info.st_mode);
@@ -118,7 +119,7 @@ absl::Status OutputFile::OpenTemporary(const std::string& path) {
   }
   owned_ = true;
   start_ = 0;
-  // mkstemp creates private files; this one gets the permissions of any new file.
+  // mkstemp creates private files. Gives this file the permissions that any new file would get.
   const mode_t mask = umask(0);
   umask(mask);
   return fchmod(fd_, 0666 & ~mask) == 0 ? absl::OkStatus() : CannotWrite(path);

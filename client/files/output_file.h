@@ -12,8 +12,8 @@
 
 namespace phimap::cli {
 
-// Writes to a temporary file beside the path. Commit renames it; the destructor removes it if it
-// was not committed. Standard output, devices and pipes are written directly.
+// Writes to a temporary file in the folder of the path. Commit renames it; the destructor removes
+// it if it was not committed. Standard output, devices and pipes are written directly.
 //
 // Thread-safety: one thread at a time.
 class OutputFile {
@@ -21,8 +21,8 @@ class OutputFile {
   // "-" is standard output. A path that cannot be written is kInvalidArgument.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Open(const std::string& path);
   // Opens a file that can be continued later if it is not committed: creates or opens `partial`,
-  // which Commit renames to `path`. Without Commit it is removed, unless Keep was called.
-  // kFailedPrecondition while another process has it open in this way.
+  // which Commit renames to `path`. Without Commit, `partial` is removed unless `keep` is set or
+  // Keep was called. kFailedPrecondition while another process has it open in this way.
   static absl::StatusOr<std::unique_ptr<OutputFile>> OpenPartial(const std::string& partial,
                                                                  const std::string& path,
                                                                  bool keep);
@@ -37,9 +37,10 @@ class OutputFile {
   bool seekable() const { return start_ >= 0; }
   // Replaces the first bytes that were appended. REQUIRES: seekable().
   absl::Status WriteAtStart(absl::string_view bytes);
-  // Keeps the file even without a Commit. REQUIRES: opened with OpenPartial; so does CutOff.
+  // Keeps the file even without a Commit. REQUIRES: the file was opened with OpenPartial.
   void Keep() { kept_ = true; }
-  // Keeps the first `size` bytes, and continues after them.
+  // Drops all but the first `size` bytes; Append then continues after them. REQUIRES: the file was
+  // opened with OpenPartial.
   absl::Status CutOff(int64_t size);
   // Makes the file appear under its name, in place of a file that was there. Call once, last.
   absl::Status Commit();
@@ -52,11 +53,11 @@ class OutputFile {
   int fd_;
   const std::string name_;
   bool owned_ = false;
-  // Whether temporary_ stays without a Commit.
+  // Whether the temporary file is kept without a Commit.
   bool kept_ = false;
-  // Position of the first byte; -1 if it cannot be returned to.
+  // Position of the first byte; -1 if the first bytes cannot be replaced.
   int64_t start_ = -1;
-  // Empty if written directly.
+  // Path of the temporary file; empty if the output is written directly.
   std::string temporary_;
   std::string target_;
 };

@@ -1,4 +1,4 @@
-// Cells that are copied from the input to the output, beside the mapped rows.
+// Cells that are copied from the input to the output, next to the features of their row.
 #ifndef PHIMAP_CLIENT_FILES_PASSTHROUGH_CELLS_H_
 #define PHIMAP_CLIENT_FILES_PASSTHROUGH_CELLS_H_
 
@@ -24,8 +24,8 @@ inline void AppendCsvCell(absl::string_view cell, std::string& line) {
   line.push_back(',');
 }
 
-// The reader pushes the cells of each row, and the writer takes them out in the same order. In
-// between are the rows that a transform has in flight. Thread-safe.
+// The reader pushes the cells of each row, and the writer takes them out in the same order. The
+// queue holds the cells of the rows that a transform has in flight. Thread-safe.
 class PassthroughCells {
  public:
   // Sets the names of the columns, as the start of a line: "id,name,".
@@ -43,7 +43,7 @@ class PassthroughCells {
     const std::lock_guard<std::mutex> lock(mutex_);
     skipped_ = rows;
   }
-  // Cells of the next row, as the start of its line.
+  // Adds the cells of the next row, formatted as the start of its line.
   void Push(std::string cells) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (skipped_ > 0) {
@@ -52,7 +52,7 @@ class PassthroughCells {
       rows_.push_back(std::move(cells));
     }
   }
-  // REQUIRES: its row was read.
+  // Takes the cells of the next row. REQUIRES: the row was read.
   std::string Pop() {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::string cells = std::move(rows_.front());

@@ -38,8 +38,8 @@ absl::Status RowSequence::LookAtAll() {
     std::error_code error;
     if (paths_[i] == "-" || !std::filesystem::is_regular_file(paths_[i], error)) {
       regular_ = false;
-      // A file can be opened only once. The first is opened here because it determines the
-      // properties of the others.
+      // A pipe can be opened only once. If it comes first, it is opened here, because it determines
+      // the properties of the other files.
       if (i == 0) PHIMAP_RETURN_IF_ERROR(OpenNext());
       continue;
     }
@@ -77,7 +77,7 @@ absl::Status RowSequence::CheckFits(const OpenedRows& opened, const std::string&
                       absl::StrCat(columns_));
   }
   if (opened.type.has_value() && opened.type != type_) {
-    return DoesNotFit(path, paths_[0], "type, once they are float32 or float64",
+    return DoesNotFit(path, paths_[0], "type after conversion to float32 or float64",
                       TypeName(*opened.type), TypeName(*type_));
   }
   return absl::OkStatus();

@@ -24,7 +24,7 @@ struct OpenedRows {
   client::LabeledRowSource* labels = nullptr;
   // Names of all columns of CSV; other formats have none.
   std::vector<std::string> header = {};
-  // Type of npy.
+  // Type of the rows of npy; other formats have none.
   std::optional<client::FloatType> type = {};
   // Columns of CSV that are not inputs because the version has none of that name.
   std::vector<std::string> left_out = {};
@@ -32,9 +32,9 @@ struct OpenedRows {
 
 using RowsOpener = std::function<absl::StatusOr<OpenedRows>(const std::string& path)>;
 
-// The rows of several files, one file after the other; one file is open at a time. All must agree
-// with the first file: in the header of CSV, the number of columns, the type of npy. Errors show
-// both.
+// The rows of several files, one file after the other; one file is open at a time. All files must
+// agree with the first one in the header of CSV, the number of columns, and the type of npy. Error
+// messages show the values of both files.
 //
 // Thread-safety: as RowSource.
 class RowSequence : public client::LabeledRowSource {
@@ -90,7 +90,7 @@ class RowSequence : public client::LabeledRowSource {
 
   size_t next_ = 0;
   std::vector<std::string> labels_;
-  // Held to exchange current_, and by Interrupt.
+  // Held while current_ is replaced, and by Interrupt.
   std::mutex mutex_;
   OpenedRows current_;
   bool interrupted_ = false;

@@ -32,7 +32,8 @@ absl::string_view NextToken(absl::string_view& rest) {
 std::string LabelText(absl::string_view token) {
   double number = 0;
   if (ParseNumber(token, number) != NumberError::kNone) return std::string(token);
-  // Writes no minus before 0, and 17 digits only if they are needed.
+  // Returns "0" for -0, the shortest form of a number if six digits suffice, and the text of the
+  // file otherwise.
   if (number == 0) return "0";
   const std::string six = absl::StrCat(number);
   double back = 0;
@@ -55,14 +56,16 @@ SvmlightReader::SvmlightReader(std::unique_ptr<InputFile> file, const SvmlightOp
 absl::Status SvmlightReader::CountColumns(client::CancelToken& cancel) {
   if (!file_->CanRewind()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        file_->name(), " can be read only once, and the number of columns of svmlight is ",
+        file_->name(), " can be read only once, and the number of columns of an svmlight file is ",
         "known only at its end; use --columns"));
   }
   const auto registration = cancel.OnCancel([this] { Interrupt(); });
   PHIMAP_ASSIGN_OR_RETURN(const int64_t largest, LargestColumn());
   if (largest < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        file_->name(), ": no row has an entry INDEX:VALUE; use --columns if that is right"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_->name(),
+                     ": no row has an entry INDEX:VALUE; if that is right, state the number of "
+                     "columns with --columns"));
   }
   options_.columns = static_cast<int32_t>(largest + 1);
   return Rewind();
@@ -179,8 +182,9 @@ absl::StatusOr<int32_t> SvmlightReader::ColumnOf(absl::string_view index) const 
                      number == 0 ? "; if the file's indices begin with 0, use --zero-based" : ""));
   }
   if (column >= options_.columns) {
-    return lines_.Error(absl::StrCat("index ", number, " is over the largest of ", options_.columns,
-                                     " columns, ", options_.columns - 1 + base));
+    return lines_.Error(absl::StrCat("index ", number, " is too large; the largest index of ",
+                                     options_.columns, " columns is ",
+                                     options_.columns - 1 + base));
   }
   return static_cast<int32_t>(column);
 }

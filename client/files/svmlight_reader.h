@@ -19,9 +19,10 @@
 namespace phimap::cli {
 
 struct SvmlightOptions {
-  // Columns of every row. 0: the largest index of the file, which is then read twice.
+  // Number of columns of every row. With 0, the largest index of the file determines it, and the
+  // file is read twice.
   int32_t columns = 0;
-  // The file's indices begin with 0; by the format, with 1.
+  // Whether the file's indices begin with 0. The format prescribes that they begin with 1.
   bool zero_based = false;
 };
 
@@ -29,12 +30,13 @@ struct SvmlightOptions {
 // columns are 0. `qid:N` after the label, blank lines and text after a # are skipped. The label may
 // be missing if labels are not kept. Numbers are read as float64. Memory: one block of rows.
 //
-// Every error is kInvalidArgument and names file, line, and the expected and actual value.
+// Every error is kInvalidArgument, and its message contains the file, the line, and the expected
+// and actual value.
 //
 // Thread-safety: as RowSource.
 class SvmlightReader : public client::LabeledRowSource {
  public:
-  // Errors in addition to the errors of lines: `columns` is not given for an input that can be read
+  // Opens a file. Also returns an error if `columns` is not given for an input that can be read
   // only once. `cancel` ends the first pass.
   static absl::StatusOr<std::unique_ptr<SvmlightReader>> Open(std::unique_ptr<InputFile> file,
                                                               const SvmlightOptions& options,
@@ -47,8 +49,8 @@ class SvmlightReader : public client::LabeledRowSource {
   void Interrupt() override { file_->Interrupt(); }
   std::optional<double> share_read() const override { return file_->share_read(); }
 
-  // Empty unless KeepLabels was called, which makes a row without a label an error. A numeric label
-  // is normalised: "+1" and "1.0" become "1".
+  // Returns no labels unless KeepLabels was called. After that call, a row without a label is an
+  // error. A numeric label is normalised: "+1" and "1.0" become "1".
   std::vector<std::string> TakeLabels() override;
   void KeepLabels() { keep_labels_ = true; }
 
@@ -70,7 +72,7 @@ class SvmlightReader : public client::LabeledRowSource {
   absl::Status TakeRow(Entries& entries);
   absl::Status TakeLabel(absl::string_view& rest);
   absl::Status TakeEntry(absl::string_view token, Entries& entries);
-  // Parses "INDEX:" into a column, from 0.
+  // Parses the INDEX of an entry and returns the column, counted from 0.
   absl::StatusOr<int32_t> ColumnOf(absl::string_view index) const;
 
   const std::unique_ptr<InputFile> file_;

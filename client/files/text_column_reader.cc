@@ -72,7 +72,7 @@ absl::StatusOr<client::ExampleBlock> TextColumnReader::Next(const client::BlockL
     const absl::string_view text = record_.cell(text_column_);
     if (!IsUtf8(text)) {
       return LineError(absl::StrCat("column ", text_column_ + 1, " (", header_[text_column_],
-                                    "): expected text in UTF-8, got bytes that are not"));
+                                    "): expected text in UTF-8, got bytes that are not UTF-8"));
     }
     bytes += static_cast<int64_t>(text.size());
     block.values.emplace_back(text);

@@ -16,9 +16,10 @@
 
 namespace phimap::cli {
 
-// Reads records after a header. The cell of one column is a text, that of another may be its label;
-// other cells are ignored. Blank lines are skipped. UTF-8. Errors are kInvalidArgument and name
-// file, line and the expected text. Memory: one block of texts.
+// Reads the records after a header. In each record, the cell of one column is the text, and the
+// cell of another column may be its label; other cells are ignored. Blank lines are skipped. Texts
+// are UTF-8. Errors are kInvalidArgument and contain the file, the line and the expected text.
+// Memory: one block of texts.
 //
 // Thread-safety: as RowSource.
 class TextColumnReader : public client::LabeledRowSource {
@@ -45,7 +46,7 @@ class TextColumnReader : public client::LabeledRowSource {
 
   absl::Status ReadHeader();
   absl::StatusOr<int> ColumnNamed(const std::string& name, const char* option) const;
-  // The next record with cells; false at the end.
+  // Reads the next record that is not blank; returns false at the end.
   absl::StatusOr<bool> NextRecord();
   absl::Status LineError(const std::string& message) const;
 

@@ -14,7 +14,7 @@ absl::StatusOr<client::ExampleBlock> TextLinesReader::Next(const client::BlockLi
   while (static_cast<int32_t>(block.values.size()) < limits.rows && bytes < limits.bytes) {
     PHIMAP_ASSIGN_OR_RETURN(const bool any, lines_.Next(line));
     if (!any) break;
-    if (!IsUtf8(line)) return lines_.Error("expected text in UTF-8, got bytes that are not");
+    if (!IsUtf8(line)) return lines_.Error("expected text in UTF-8, got bytes that are not UTF-8");
     bytes += static_cast<int64_t>(line.size());
     block.values.push_back(std::move(line));
   }

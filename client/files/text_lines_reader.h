@@ -15,8 +15,8 @@
 
 namespace phimap::cli {
 
-// Every line is a text, even an empty one, so that the output has a row for each line. UTF-8.
-// Errors are kInvalidArgument and name file and line. Memory: one block of texts.
+// Every line is a text, even an empty one, so that the output has a row for each line. Texts are
+// UTF-8. Errors are kInvalidArgument and contain the file and the line. Memory: one block of texts.
 //
 // Thread-safety: as RowSource.
 class TextLinesReader : public client::RowSource {

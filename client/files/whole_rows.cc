@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t kReadSizeBytes = 1 << 20;
 
-// Cells of features contain no line ends, so each line end completes the header or a row.
+// Counts the line ends. Cells of features contain none, so each line end completes the header or a
+// row.
 absl::StatusOr<WholeRows> FindWholeLines(InputFile& file) {
   WholeRows whole{.rows = -1};
   std::vector<char> buffer(kReadSizeBytes);

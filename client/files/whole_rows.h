@@ -19,8 +19,8 @@ struct WholeRows {
   NpyHeader npy;
 };
 
-// Counts the whole rows of a file that CsvWriter or NpyWriter (`format`) began. kInvalidArgument
-// for any other file. Reads all of a CSV file, and only the header of npy.
+// Counts the whole rows of a file that was begun by CsvWriter or NpyWriter, depending on `format`.
+// kInvalidArgument for any other file. Reads all of a CSV file, but only the header of npy.
 absl::StatusOr<WholeRows> FindWholeRows(const std::string& path, FileFormat format);
 
 }  // namespace phimap::cli

@@ -20,7 +20,7 @@ const transforms = new v1.TransformService(server, grpc.credentials.createInsecu
 const rows = readFileSync(`${root}/lab/data/letter.csv`, 'utf8').trim().split('\n').slice(1)
   .map((line) => Float32Array.from(line.split(',').slice(0, -1), Number));
 
-// Bytes of float32, little-endian as on every processor that Node.js runs on.
+// Returns rows as bytes of float32, little-endian as on every processor that Node.js runs on.
 function dense(block) {
   const values = Buffer.concat(block.map((row) => Buffer.from(row.buffer)));
   return { dense: { rows: block.length, columns: block[0].length, float32_le: values } };

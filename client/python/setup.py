@@ -17,7 +17,7 @@ from setuptools.command.egg_info import egg_info
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PROTOS = SOURCE / "proto"
-# The packages of the API; others in the folder are served for other clients.
+# The packages of the API. The other packages in the folder are for other clients of the server.
 PACKAGES = ("phimap/rpc", "phimap/v1")
 SCRATCH = tempfile.TemporaryDirectory(prefix="phimap-build-")
 
@@ -52,7 +52,7 @@ def generate(out: pathlib.Path) -> None:
     for package in PACKAGES:
         (out / package / "__init__.py").write_text(f'"""Generated from proto/{package}."""\n')
     for path in files:
-        if not path.stem.endswith("_service"):  # no service in it: nothing but imports
+        if not path.stem.endswith("_service"):  # has no service, so the module would contain only imports
             (out / path.with_name(path.stem + "_pb2_grpc.py")).unlink()
 
 

@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct phimap_engine phimap_engine;
 
-// Returns the number of this interface. Libraries with different numbers are incompatible.
+// Returns the version number of this interface. Libraries with different numbers are incompatible.
 PHIMAP_EXPORT int32_t phimap_engine_interface(void);
 
 // Loads an artifact, whose bytes are not needed afterwards. Errors: those of DecodeArtifact and

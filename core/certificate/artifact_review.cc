@@ -26,13 +26,14 @@ absl::Status Refused(absl::string_view reason, absl::string_view what) {
 absl::Status CheckText(absl::string_view what, absl::string_view text) {
   if (IsReadableText(text)) return absl::OkStatus();
   return Refused("TEXT_UNREADABLE", absl::StrCat("the text of its ", what,
-                                                 " is not UTF-8 without control characters"));
+                                                 " is not valid UTF-8, or has control characters"));
 }
 
 // Checks a text that is shown on a line of its own. A line feed in it could fake further lines.
 absl::Status CheckLine(absl::string_view what, absl::string_view text) {
   if (text.find('\n') == absl::string_view::npos) return CheckText(what, text);
-  return Refused("TEXT_UNREADABLE", absl::StrCat("the text of its ", what, " is not one line"));
+  return Refused("TEXT_UNREADABLE",
+                 absl::StrCat("the text of its ", what, " has more than one line"));
 }
 
 absl::Status CheckTexts(const Provenance& provenance, const Certificate& certificate) {
@@ -53,43 +54,47 @@ absl::Status CheckTexts(const Provenance& provenance, const Certificate& certifi
 absl::Status CheckNumber(absl::string_view what, double value, double least) {
   if (std::isfinite(value) && value >= least) return absl::OkStatus();
   return Refused("CERTIFICATE_INVALID",
-                 absl::StrCat("its certificate says ", value, " of ", what, ", which is ",
-                              std::isfinite(value) ? absl::StrCat("under ", least)
-                                                   : std::string("not finite")));
+                 absl::StrCat("its certificate has the value ", value, " for ", what, ", expected ",
+                              std::isfinite(value) ? absl::StrCat("at least ", least)
+                                                   : std::string("a finite number")));
 }
 
 absl::Status CheckCount(absl::string_view what, int64_t count, int64_t most) {
   if (count >= 0 && count <= most) return absl::OkStatus();
-  return Refused("CERTIFICATE_INVALID", absl::StrCat("its certificate says ", count, " of ", what,
-                                                     ", which is not in 0..", most));
+  return Refused("CERTIFICATE_INVALID", absl::StrCat("its certificate has the value ", count,
+                                                     " for ", what, ", expected 0..", most));
 }
 
 absl::Status CheckError(absl::string_view what, const std::optional<MeasuredError>& error) {
   if (!error.has_value()) return absl::OkStatus();
   PHIMAP_RETURN_IF_ERROR(CheckNumber(absl::StrCat("the mean ", what), error->mean, 0));
-  // Allows for rounding up in the mean of equal errors.
+  // If all errors are equal, rounding can put their mean slightly above their maximum.
   PHIMAP_RETURN_IF_ERROR(
       CheckNumber(absl::StrCat("the largest ", what), error->max, error->mean * (1 - kRoundOff)));
   PHIMAP_RETURN_IF_ERROR(CheckNumber(absl::StrCat("the scale of the ", what), error->scale, 0));
   return CheckCount(absl::StrCat("measurements of the ", what), error->count, kMaxCount);
 }
 
-// Checks the statements about the kernel error of all pairs against the measured pairs.
+// Checks the statements about the kernel error of all pairs: they must be consistent with the
+// errors of the measured pairs.
 absl::Status CheckPairStatements(const Certificate& certificate) {
   const double mean = certificate.kernel_error.has_value() ? certificate.kernel_error->mean : 0;
   if (const auto& interval = certificate.kernel_error_interval) {
-    PHIMAP_RETURN_IF_ERROR(CheckNumber("the least mean kernel error", interval->low, 0));
-    PHIMAP_RETURN_IF_ERROR(CheckNumber("the mean kernel error beside the least", mean,
-                                       interval->low * (1 - kRoundOff)));
     PHIMAP_RETURN_IF_ERROR(
-        CheckNumber("the greatest mean kernel error", interval->high, mean * (1 - kRoundOff)));
+        CheckNumber("the low end of the mean kernel error's interval", interval->low, 0));
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("the mean kernel error, which its interval contains", mean,
+                                       interval->low * (1 - kRoundOff)));
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("the high end of the mean kernel error's interval",
+                                       interval->high, mean * (1 - kRoundOff)));
   }
   if (const auto& bound = certificate.kernel_error_bound) {
     PHIMAP_RETURN_IF_ERROR(
         CheckCount("disjoint pairs", bound->pairs, certificate.held_out_rows / 2));
     PHIMAP_RETURN_IF_ERROR(CheckNumber("the kernel error of disjoint pairs", bound->largest, 0));
-    PHIMAP_RETURN_IF_ERROR(CheckNumber("the share of pairs that err more", bound->share, 0));
-    PHIMAP_RETURN_IF_ERROR(CheckNumber("the share of pairs that do not", 1 - bound->share, 0));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckNumber("the share of pairs with a larger kernel error", bound->share, 0));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckNumber("the share of pairs without a larger kernel error", 1 - bound->share, 0));
   }
   return absl::OkStatus();
 }
@@ -98,7 +103,8 @@ absl::Status CheckResidualShare(const Certificate& certificate) {
   const std::optional<ResidualShare>& share = certificate.residual_share;
   if (!share.has_value()) return absl::OkStatus();
   PHIMAP_RETURN_IF_ERROR(CheckNumber("the median residual share", share->median, 0));
-  PHIMAP_RETURN_IF_ERROR(CheckNumber("the 95 % residual share", share->quantile_95, share->median));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckNumber("the 95 % quantile of the residual share", share->quantile_95, share->median));
   PHIMAP_RETURN_IF_ERROR(
       CheckCount("rows of the residual share", share->rows, certificate.held_out_rows));
   PHIMAP_RETURN_IF_ERROR(
@@ -140,7 +146,7 @@ absl::Status CheckNumbers(const Certificate& certificate) {
                                      certificate.held_out_trace_residual.value_or(0), -kRoundOff));
   PHIMAP_RETURN_IF_ERROR(CheckResidualShare(certificate));
   PHIMAP_RETURN_IF_ERROR(
-      CheckNumber("the serving error's share", certificate.serving_share.value_or(0), 0));
+      CheckNumber("the serving share", certificate.serving_share.value_or(0), 0));
   PHIMAP_RETURN_IF_ERROR(CheckCount("zero landmarks", certificate.zero_landmarks.value_or(0),
                                     certificate.landmarks - certificate.rank.value_or(0)));
   PHIMAP_RETURN_IF_ERROR(CheckError("kernel error", certificate.kernel_error));

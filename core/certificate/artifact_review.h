@@ -1,10 +1,12 @@
 // Decides whether an artifact of unknown origin may be stored.
 //
 // The decoder (core/plan/artifact.h) already treats every artifact as hostile. The review also
-// checks properties that our own artifacts always have: texts can be shown to users, the
-// certificate is small and possible (consistent counts; errors are finite and not negative), the
-// plan can be loaded and run, and the reference vectors match. It cannot verify the certificate's
-// measurements, which were made on rows that are not available here.
+// checks properties that our own artifacts always have. Texts can be shown to users. The
+// certificate is small, and its numbers are possible: counts are consistent, and errors are finite
+// and not negative. The plan can be loaded and run. The reference vectors match.
+//
+// The review cannot verify the certificate's measurements, because the rows on which they were made
+// are not available here.
 #ifndef PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_
 #define PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_
 
@@ -17,16 +19,16 @@
 
 namespace phimap {
 
-// Maximum size of an accepted certificate. Ours stay under 1 MiB: 8,192 pivots, and reference
-// vectors of at most 256 KiB or one row.
+// Maximum size of an accepted certificate. Certificates that phimap makes stay under 1 MiB: they
+// have at most 8,192 pivots, and reference vectors of at most 256 KiB or one row.
 inline constexpr int64_t kMaxReviewedCertificateBytes = int64_t{2} << 20;
 
 // Result of checking the reference vectors.
 enum class ReferenceVectors {
   kVerified,
-  // The artifact has none.
+  // The artifact has no reference vectors.
   kAbsent,
-  // This machine has no fused multiply-add, so its bits differ from those of other machines.
+  // This machine has no fused multiply-add, so its features can differ in the last bits.
   kNotComparable,
 };
 
@@ -39,15 +41,15 @@ struct ReviewedArtifact {
   ReferenceVectors reference_vectors = ReferenceVectors::kAbsent;
 };
 
-// Reviews an artifact. DATA_LOSS if the artifact is damaged (with the byte offset), if its texts
-// are unreadable, if its certificate is impossible or too large, or if its reference vectors do not
-// match (with row and feature). UNIMPLEMENTED for parts that this version of phimap does not know.
-// Also the errors of Engine::Load. Memory: the plan, decoded and packed. Cost: at most four rows
-// through the engine. Throws std::bad_alloc.
+// Reviews an artifact. Returns DATA_LOSS in these cases: the artifact is damaged (the message gives
+// the byte offset), its texts are unreadable, its certificate is impossible or too large, or its
+// reference vectors do not match (the message gives row and feature). Returns UNIMPLEMENTED for
+// parts that this version of phimap does not know. Also returns the errors of Engine::Load. Memory:
+// the plan, decoded and packed. Cost: at most four rows through the engine. Throws std::bad_alloc.
 absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes);
 
-// Converts DATA_LOSS to INVALID_ARGUMENT about `field`, for an artifact that a caller sent, since
-// no stored data is lost. Returns other errors unchanged.
+// Converts DATA_LOSS to INVALID_ARGUMENT about `field`. For an artifact that a caller sent: if it
+// is damaged, no stored data is lost. Returns other errors unchanged.
 absl::Status DamageAsInput(const absl::Status& status, absl::string_view field);
 
 }  // namespace phimap

@@ -64,7 +64,7 @@ class FieldWriter {
   void Number(Tag tag, const std::optional<T>& value) {
     if (value.has_value()) Number(tag, *value);
   }
-  // Writes the encoded value if there is one.
+  // Writes the field if there is a value.
   template <typename T>
   void Encoded(Tag tag, const std::optional<T>& value, std::string (*encode)(const T&)) {
     if (value.has_value()) Field(tag, encode(*value));
@@ -126,7 +126,7 @@ void Read(ByteReader& field, std::optional<PairBound>& out) {
   out = bound;
 }
 
-// Reads the rest of the field as a list of numbers.
+// Reads the rest of the field as a list of numbers into `out`.
 template <typename T>
 void ReadList(ByteReader& field, std::vector<T>& out) {
   const int64_t count = field.left() / static_cast<int64_t>(sizeof(T));
@@ -223,7 +223,7 @@ void ReadMember(ByteReader& field, Certificate& out) {
   Read(field, out.*kMember);
 }
 
-// Binary fields.
+// A field in binary form, and the function that reads it.
 struct NumberField {
   uint16_t tag;
   void (*read)(ByteReader& field, Certificate& out);
@@ -254,7 +254,7 @@ constexpr NumberField kNumberFields[] = {
     {kServingShare, ReadMember<&Certificate::serving_share>},
 };
 
-// Text fields.
+// A field of text, and the member that holds it.
 struct TextField {
   uint16_t tag;
   std::string Certificate::*text;
@@ -265,8 +265,8 @@ constexpr TextField kTextFields[] = {
     {kTheorem, &Certificate::theorem},
 };
 
-// Stores one field in `out`. Returns true if it read the field as binary, so that the caller must
-// check its length. Returns false for text, and for an unknown tag, which it ignores.
+// Stores one field in `out`. Returns true if the field is binary; the caller must then check that
+// the whole field was read. Returns false for text, and for an unknown tag, which is ignored.
 bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certificate& out) {
   for (const NumberField& known : kNumberFields) {
     if (known.tag != tag) continue;
@@ -335,7 +335,7 @@ absl::StatusOr<Certificate> DecodeCertificate(absl::string_view bytes) {
     ByteReader field(field_bytes, 0);
     if (ReadField(tag, field_bytes, field, certificate) && !field.Finish().ok()) {
       reader.Fail(absl::StrCat("field ", tag, " of the certificate has ", field_bytes.size(),
-                               " bytes, another length than its type"));
+                               " bytes, which is not the length of its type"));
     }
   }
   PHIMAP_RETURN_IF_ERROR(reader.Finish());

@@ -1,8 +1,8 @@
 // The certificate: measurements of a version on held-out rows of its own stream, made during its
 // build.
 //
-// The certificate is part of the artifact. It contains no time, host or speed, so that the same
-// spec, seed and stream give the same bytes.
+// The certificate is part of the artifact. It contains no time, host or speed, so that building the
+// same stream with the same spec and seed gives the same bytes.
 #ifndef PHIMAP_CORE_CERTIFICATE_CERTIFICATE_H_
 #define PHIMAP_CORE_CERTIFICATE_CERTIFICATE_H_
 
@@ -28,9 +28,9 @@ struct MeasuredError {
 };
 
 // Reference vectors: rows, and their features as this version computed them when it was built. Any
-// replica on any machine with fused multiply-add must compute the same bits. Rows are generated
-// from the stream's moments, and moved towards a landmark if their features would vanish or
-// overflow. For a remote kernel, they are kernel values of landmarks.
+// replica on any machine with fused multiply-add must compute the features bit for bit. Rows are
+// generated from the stream's moments, and moved towards a landmark if their features would vanish
+// or overflow. For a remote kernel, the rows are kernel values of landmarks.
 struct SelfCheck {
   int64_t rows = 0;
   // rows × input columns, float32, little-endian.
@@ -39,8 +39,9 @@ struct SelfCheck {
   std::string features_le;
 };
 
-// ρ(x)/K(x, x) over held-out rows, where ρ(x) = K(x, x) − ‖F2(x)‖²: the residual of each row as a
-// share of its own K(x, x). A ratio of traces would hide rows whose K(x, x) is small.
+// Quantiles of ρ(x)/K(x, x) over held-out rows x. ρ(x) = K(x, x) − ‖F2(x)‖² is the residual of a
+// row, so the ratio is the row's residual as a share of its own K(x, x). A ratio of the sums over
+// all rows would hide the rows whose K(x, x) is small.
 struct ResidualShare {
   double median = 0;
   double quantile_95 = 0;
@@ -49,8 +50,8 @@ struct ResidualShare {
   int64_t zero_rows = 0;
 };
 
-// A member is absent if it does not apply to the mapping or was not measured. mapping.proto
-// (Certificate) documents the members.
+// The members are documented in mapping.proto (Certificate). A member is absent if it does not
+// apply to the mapping or was not measured.
 struct Certificate {
   int64_t stream_rows = 0;
   int64_t pool_rows = 0;
@@ -72,7 +73,8 @@ struct Certificate {
   std::optional<SelfCheck> self_check;
   std::optional<double> pool_trace_residual;
   std::optional<Spectrum> spectrum;
-  // Only in old artifacts, in place of kernel_error_interval and kernel_error_bound.
+  // Only in artifacts of earlier versions of phimap, in place of kernel_error_interval and
+  // kernel_error_bound.
   std::optional<double> kernel_error_half_width;
   std::optional<double> mean_squared_norm;
   // Positions in the stream, from 0, of the plan's landmarks, in the plan's order. Empty unless
@@ -83,10 +85,11 @@ struct Certificate {
   std::optional<ResidualShare> residual_share;
   // Number of landmarks that were dropped because their K(x, x) is only rounding.
   std::optional<int64_t> zero_landmarks;
-  // F2, F3: the 95 % quantile over held-out rows of ‖F(x) − F64(x)‖/√K(x, x), the serving error of
-  // a row as a share of its length in φ-space. F64 is computed in float64.
+  // For F2 and F3. The 95 % quantile, over held-out rows x, of ‖F(x) − F64(x)‖/√K(x, x). F are the
+  // features as served, and F64 the same features computed in float64. The quotient is the serving
+  // error of a row as a share of the row's length in φ-space.
   std::optional<double> serving_share;
-  // The rows for which the theorem holds, and the part of the kernel that the rank tolerance cut.
+  // The rows for which the theorem holds, and how much of the kernel the rank tolerance cut off.
   // Empty if no theorem applies.
   std::string theorem_scope;
 };

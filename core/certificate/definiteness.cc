@@ -48,7 +48,7 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
 absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, double value_error) {
   const int64_t n = gram.rows();
   PHIMAP_CHECK(n == gram.cols() && n <= kMaxProbeRows);
-  double norm = 0;  // largest sum of absolute values in a row; bounds the errors of eigenvalues
+  double norm = 0;  // largest sum of |K| in a row; the error bounds of eigenvalues depend on it
   double trace = 0;
   for (int64_t i = 0; i < n; ++i) {
     double sum = 0;
@@ -58,13 +58,15 @@ absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, do
     if (std::isfinite(sum)) continue;
     return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
                      absl::StrCat("K(x, y) of landmark ", i,
-                                  " and another is not a finite number; "
+                                  " with some landmark is not finite; "
                                   "standardize the inputs or rescale the kernel"));
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, SymmetricEigenvalues(gram.view()));
-  // A kernel value has an error of a few units in the last place of its operands, and n such errors
-  // add up in an eigenvalue. LAPACK's own error is a small multiple of n·2⁻⁵³ of the norm. Errors
-  // of β·√(K(x, x)·K(y, y)) change zᵀKz by at most β(Σ|z|√K(x, x))² ≤ β·tr K for a unit vector z.
+  // The bound on the error of the smallest eigenvalue has two parts. First, a kernel value has an
+  // error of a few units in the last place of its operands. n such errors add up in an eigenvalue.
+  // LAPACK's own error is a small multiple of n·2⁻⁵³ of the norm. Second, values may have further
+  // errors of up to β·√(K(x, x)·K(y, y)), where β is `value_error`. For a unit vector z, these
+  // change zᵀKz by at most β(Σ|z|√K(x, x))² ≤ β·tr K.
   return DefinitenessProbe{
       .rows = n,
       .smallest = values.front(),

@@ -1,4 +1,5 @@
-// Tests whether an unproven kernel is positive semidefinite on given rows.
+// Tests whether the Gram matrix of a kernel on given rows has a negative eigenvalue. For kernels
+// that are not known to be positive semidefinite.
 #ifndef PHIMAP_CORE_CERTIFICATE_DEFINITENESS_H_
 #define PHIMAP_CORE_CERTIFICATE_DEFINITENESS_H_
 
@@ -30,7 +31,7 @@ struct DefinitenessProbe {
   std::string ToText() const;
 };
 
-// Probes the kernel on the first kMaxProbeRows of `rows`, n×p after the input stage.
+// Probes the kernel on the first kMaxProbeRows of `rows`. Shape: n×p, after the input stage.
 // INVALID_ARGUMENT (VALUE_NOT_FINITE, field "kernel") if a kernel value is not finite. Also the
 // errors of `checkpoint`.
 absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program,
@@ -38,8 +39,9 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
                                                     Checkpoint checkpoint);
 
 // Probes a given Gram matrix, of which it reads the lower triangle. `unit` is the unit round-off of
-// the values; `value_error` is their further error, relative to √(K(x, x)·K(y, y)). Returns
-// INVALID_ARGUMENT as above. REQUIRES: `gram` is square with at most kMaxProbeRows rows.
+// the values; `value_error` is their additional error, relative to √(K(x, x)·K(y, y)). Returns
+// INVALID_ARGUMENT as ProbeDefiniteness does. REQUIRES: `gram` is square with at most kMaxProbeRows
+// rows.
 absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit,
                                             double value_error = 0);
 

@@ -15,8 +15,7 @@ namespace {
 constexpr int64_t kTileMultiplications = 64'000'000;
 
 // Writes the features of each row to `out`, which has the engine's columns and serving type.
-// Returns OUT_OF_RANGE like Engine, with the index of the row in its tile, and whatever `control`
-// returns.
+// Errors: OUT_OF_RANGE like Engine, with the index of the row in its tile; the errors of `control`.
 template <typename Float>
 absl::Status TransformTiles(const Engine& engine, const ExamplesView& rows, MatrixView<Float> out,
                             const TileControl& control) {

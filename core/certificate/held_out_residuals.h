@@ -16,14 +16,17 @@ namespace phimap {
 // Returns ρ of each row as the server would compute it. REQUIRES: the task has a residual.
 std::vector<double> ServedResiduals(const MeasurementTask& task, const Matrix<double>& served);
 
-// Measures the part of held-out rows outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹
-// k_r(x)‖²: Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x).
+// Measures how much of the held-out rows lies outside of the landmarks' span. The residual of a row
+// x is ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖². L is the Cholesky factor of the r landmarks' Gram matrix,
+// and k_r(x) holds the kernel values of x with the landmarks. Computes Σ ρ(x)/Σ K(x, x) and the
+// quantiles of ρ(x)/K(x, x).
 //
-// For F2, a row's share is at least |K(x, x) − ‖F(x)‖²|/K(x, x) with the features as served. Their
-// length can be too small, because numbers vanish in float32, or too large because of rounding.
+// For F2, the share of a row is at least |K(x, x) − ‖F(x)‖²|/K(x, x), where F(x) are the features
+// as served. ‖F(x)‖ can be too small because numbers vanish in float32, or too large because of
+// rounding.
 //
 // `x`: rows after the kernel's input stage. Fills in held_out_trace_residual, residual_share and
-// serving_share. Errors: whatever `control` returns.
+// serving_share. Errors: those of `control`.
 absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>& x,
                               const FeatureLengths& lengths, const TileControl& control,
                               Certificate& certificate);

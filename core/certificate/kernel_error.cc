@@ -10,8 +10,8 @@
 namespace phimap {
 namespace {
 
-// Rows of a tile of pairs. A few hundred pairs per row estimate the mean as well as all pairs, and
-// cost less than computing the features.
+// Number of rows in a tile of pairs. Each row is then in a few hundred pairs. That estimates the
+// mean as well as all pairs would, and costs less than computing the features.
 constexpr int64_t kPairRows = 128;
 
 // Returns K for the rows of a tile of pairs, not centred.
@@ -89,8 +89,8 @@ void AddTile(const PairTile& pairs, const TileErrors& tile, KernelErrors& errors
   const auto [begin, end, first] = pairs;
   for (int64_t i = first; i < end; ++i) {
     errors.by_row.sums[i] += tile.row_sums[i - first];
-    // Row i forms pairs with the rows before it, if it is one of begin … end − 1, and with those of
-    // begin … end − 1 that are behind it.
+    // Row i forms pairs with the rows before it, if it is one of begin … end − 1, and with those
+    // rows of begin … end − 1 that come after it.
     errors.by_row.counts[i] += (i >= begin ? i - first : 0) + end - std::max(begin, i + 1);
   }
   errors.error.max = std::max(errors.error.max, tile.max);

@@ -21,7 +21,8 @@ struct PairTile {
   int64_t first = 0;
 };
 
-// Return the number of tiles for this many held-out rows, and the t-th tile.
+// PairTileCount returns the number of tiles for this many held-out rows; PairTileAt returns the
+// t-th tile.
 int64_t PairTileCount(int64_t rows);
 PairTile PairTileAt(int64_t rows, int64_t t);
 
@@ -32,7 +33,7 @@ struct KernelErrors {
   MeasuredError error;
   // Sums of the errors by row.
   RowErrors by_row;
-  // Number of pairs whose error exceeds √(ρ(x)·ρ(y)).
+  // Number of pairs whose error exceeds √(ρ(x)·ρ(y)); ρ is the residual (held_out_residuals.h).
   int64_t unbounded = 0;
   // Errors of the pairs of rows 0 and 1, 2 and 3 …, which are independent of each other.
   std::vector<double> disjoint;
@@ -42,13 +43,14 @@ struct KernelErrors {
 std::vector<double> DiagonalOf(const MeasurementTask& task, const Matrix<double>& x,
                                const std::vector<double>& norms);
 
-// Measures |K(x, y) − F(x)·F(y)| for each row with the rows before it in its own tile and in the
-// previous tile. Rows are in random order, so these are a sample of all pairs that includes every
-// row. Each tile has its own sums, and tiles are added in order, so the bits do not depend on the
+// Measures |K(x, y) − F(x)·F(y)| on pairs of rows. Each row is compared with the rows before it in
+// its own tile, and with all rows of the previous tile. Rows are in random order, so these pairs
+// are a random sample of all pairs, and every row is in some pair. Each tile has its own sums,
+// which are added in the order of the tiles. The result is therefore bit-for-bit the same for any
 // number of threads.
 //
-// `x`: rows after the kernel's input stage; `features`: served ones; `residuals`: ρ of each row, or
-// empty. Errors: those of `control`.
+// `x`: rows after the kernel's input stage; `features`: their features as served; `residuals`: ρ of
+// each row, or empty. Errors: those of `control`.
 absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matrix<double>& x,
                                          const Matrix<double>& features,
                                          const std::vector<double>& residuals,

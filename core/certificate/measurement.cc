@@ -37,8 +37,8 @@ double MeanSquaredNorm(const FeatureLengths& lengths) {
   return sum / static_cast<double>(lengths.rows());
 }
 
-// Reports the progress of one part of a measurement, which takes `share` of the whole from `begin`
-// on.
+// Converts the progress of one part of a measurement to that of the whole. The part begins at
+// progress `begin` and takes `share` of the whole.
 class PartControl {
  public:
   PartControl(const TileControl& whole, double begin, double share)
@@ -51,7 +51,7 @@ class PartControl {
   const double share_;
 };
 
-// Features of the held-out rows by both plans.
+// Features of the held-out rows, computed by each of the two plans.
 struct HeldOutFeatures {
   Matrix<double> served;
   Matrix<double> reference;
@@ -81,7 +81,7 @@ absl::StatusOr<HeldOutFeatures> MapHeldOut(const MeasurementTask& task,
                    "; standardize the inputs or serve in float64"));
 }
 
-// `x`: rows after the kernel's input stage.
+// Measures the kernel error. `x`: rows after the kernel's input stage.
 absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double>& x,
                                 const Matrix<double>& served, const TileControl& control,
                                 Certificate& certificate) {
@@ -89,6 +89,11 @@ absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double
   if (task.residual != nullptr) residuals = ServedResiduals(task, served);
   PHIMAP_ASSIGN_OR_RETURN(const KernelErrors errors,
                           KernelError(task, x, served, residuals, control));
+  if (!std::isfinite(errors.error.mean) || !std::isfinite(errors.error.max)) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "kernel",
+                     "kernel values or products of features of the stream's own rows are not "
+                     "finite; standardize the inputs or rescale the kernel");
+  }
   certificate.kernel_error = errors.error;
   certificate.kernel_error_interval = JackknifeInterval(errors.by_row);
   certificate.kernel_error_bound = BoundPairs(errors.disjoint);

@@ -51,8 +51,8 @@ int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
   if (shape.rows < kMinHeldOutRows) return 0;
   constexpr int64_t kDouble = sizeof(double);
   const int64_t features = 2 * shape.rows * shape.output_columns * kDouble;
-  // Peak of two steps: the second plan's engine; later the rows after the input stage, and one tile
-  // per thread.
+  // The peak is the larger of two steps: loading the second plan's engine, and later holding the
+  // rows after the input stage and one tile per thread.
   const int64_t engine = shape.plan_numbers * kDouble;
   const int64_t tile =
       kHeldOutTileRows *

@@ -15,14 +15,15 @@ struct MeasurementShape {
   // Number of held-out rows, and of their columns.
   int64_t rows = 0;
   int64_t columns = 0;
-  // Plan: number of features, work per row, and how many numbers its matrices have.
+  // The plan: number of features, work per row, and how many numbers its matrices have.
   int64_t output_columns = 0;
   Work row;
   int64_t plan_numbers = 0;
-  // Work of one kernel value; nullopt: the kernel error is not measured.
+  // Work of one kernel value. Unset if the kernel error is not measured.
   std::optional<ValueWork> value;
-  // Number of landmarks on which the kernel is centred, each of which is compared with each row; 0
-  // if it is not centred. `centre_gram`: whether landmarks are also compared with each other.
+  // centre_landmarks is the number of landmarks on which the kernel is centred, or 0 if it is not
+  // centred. Each row is compared with each of these landmarks. If centre_gram is true, the
+  // landmarks are also compared with each other.
   int64_t centre_landmarks = 0;
   bool centre_gram = false;
   // Rank of the factor with which the residuals of rows are computed. 0 if there is no factor, or
@@ -30,7 +31,8 @@ struct MeasurementShape {
   int64_t rank = 0;
 };
 
-// Return the work and the peak memory in bytes of MeasureHeldOut.
+// WorkOfMeasurement returns the work of MeasureHeldOut, BytesOfMeasurement its peak memory in
+// bytes.
 Work WorkOfMeasurement(const MeasurementShape& shape);
 int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads);
 

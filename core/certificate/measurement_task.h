@@ -13,7 +13,7 @@
 
 namespace phimap {
 
-// Minimum number of held-out rows. With fewer, nothing is measured.
+// Minimum number of held-out rows for any measurement.
 inline constexpr int64_t kMinHeldOutRows = 20;
 
 // Values of a remote kernel on the held-out rows.
@@ -24,9 +24,9 @@ struct KnownKernel {
   std::vector<Matrix<double>> pairs;
 };
 
-// The part of a kernel that centring on landmarks removes. F(x)·F(y) of centred kernel PCA
-// approximates K(x, y) − m(x) − m(y) + M, the inner product of φ(x) and φ(y) after subtracting the
-// landmarks' mean in φ-space from both.
+// The part of a kernel that centring on landmarks removes. Centring subtracts the landmarks' mean
+// in φ-space from φ(x) and φ(y). Their inner product is then K(x, y) − m(x) − m(y) + M. The
+// features F of centred kernel PCA approximate it by F(x)·F(y). m(x) is `means`, and M is `mean`.
 struct KernelCentre {
   // m(x) of each held-out row: the mean of K(x, x_i) over the landmarks x_i.
   std::vector<double> means;
@@ -41,19 +41,20 @@ struct MeasurementTask {
   const Plan* reference = nullptr;
   // Held-out rows before the input stage, h×p. REQUIRES: no gaps between rows.
   ConstMatrixView<double> rows;
-  // If examples are strings: the strings, where each of `rows` holds the index of one. Null for
-  // rows of numbers.
+  // If examples are strings: the strings; each row of `rows` then holds the index of a string. Null
+  // for rows of numbers.
   const std::vector<std::string>* strings = nullptr;
-  // The held-out rows for the reference plan and for the kernel. If empty, `rows` is used.
+  // The held-out rows as the reference plan and the kernel take them. If empty, `rows` is used.
   ConstMatrixView<double> reference_rows;
-  // The kernel that F(x)·F(y) approximates, on rows after the plan's input stage, or after
-  // `kernel_input` if the plan's input stage projects. If this is nullopt and `known` is null, only
-  // the serving error and mean_squared_norm are measured (as for F1, whose features are
-  // similarities).
+  // The kernel that F(x)·F(y) approximates. It takes rows after the plan's input stage. If that
+  // stage projects, it takes rows after `kernel_input` instead. If `kernel` is nullopt and `known`
+  // is null, only the serving error and mean_squared_norm are measured. This is so for F1, whose
+  // features are similarities.
   std::optional<KernelProgram> kernel;
   const InputStage* kernel_input = nullptr;
-  // Values of a remote kernel on the rows, which replace `kernel`. `rows` then holds the engine's
-  // input: K of each row with the plan's landmarks, which are the pivots of F2 and F3, and K(x, x).
+  // Values of a remote kernel on the rows. If not null, they replace `kernel`. `rows` then holds
+  // the engine's input: for each row x, the values of K(x, a) for the plan's landmarks a, followed
+  // by K(x, x). For F2 and F3, these landmarks are the pivots.
   const KnownKernel* known = nullptr;
   // Centre of the kernel if features approximate the centred kernel; null if they approximate K.
   const KernelCentre* centre = nullptr;
@@ -63,8 +64,8 @@ struct MeasurementTask {
   ConstMatrixView<double> factor;
   // F2: the features are the coordinates of the projection, so ρ is computed from them.
   bool features_are_projection = false;
-  // F2: computes the served ρ, whose bound on the kernel error is checked. Null if it is not
-  // checked.
+  // F2: computes ρ as served. The measurement checks ρ's bound on the kernel error. Null if the
+  // bound is not checked.
   const Residual* residual = nullptr;
 };
 

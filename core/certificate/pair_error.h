@@ -1,8 +1,8 @@
 // Infers the error on all pairs of rows from the error on some pairs.
 //
-// Both statements assume that rows are exchangeable: a uniform sample of a stream, in random order.
-// Pairs that share a row depend on each other, so the mean over all pairs is not a mean of
-// independent numbers.
+// The interval and the bound below assume that rows are exchangeable, that is, a uniform sample of
+// a stream in random order. Two pairs that share a row depend on each other. The errors of all
+// pairs are therefore not independent numbers.
 #ifndef PHIMAP_CORE_CERTIFICATE_PAIR_ERROR_H_
 #define PHIMAP_CORE_CERTIFICATE_PAIR_ERROR_H_
 
@@ -27,7 +27,7 @@ struct PairBound {
   double share = 0;
 };
 
-// Sums of pair errors by row, where pairs are seen as the edges of a graph.
+// Sums of pair errors by row. The error of a pair is added to the sums of both of its rows.
 struct RowErrors {
   explicit RowErrors(int64_t rows)
       : sums(static_cast<size_t>(rows)), counts(static_cast<size_t>(rows)) {}
@@ -37,28 +37,31 @@ struct RowErrors {
   std::vector<int64_t> counts;
 };
 
-// Returns a confidence interval by a jackknife over the n rows. Let M be the mean over all pairs
-// and M_i the mean over the pairs without row i. Then s² = (n − 1)/n·Σ(M_i/M − 1)² estimates the
-// squared relative deviation of M, and the interval is M·exp(±t·√ln(1 + s²)). √ln(1 + s²) is the
-// deviation of ln M if M is lognormal, as means of skewed errors nearly are. t is the .975 quantile
-// of Student's distribution with ⌊n/2⌋ − 1 degrees of freedom.
+// Returns a confidence interval for the mean over all pairs, by a jackknife over the n rows. Let M
+// be the mean over the measured pairs, and M_i the mean over those of them without row i. The
+// squared relative deviation of M is estimated by s² = (n − 1)/n·Σ(M_i/M − 1)². Means of skewed
+// errors are nearly lognormal. If M is lognormal, the deviation of ln M is √ln(1 + s²). The
+// interval is therefore M·exp(±t·√ln(1 + s²)). Here t is the .975 quantile of Student's
+// distribution with ⌊n/2⌋ − 1 degrees of freedom.
 //
-// Accuracy: from 20 rows on, covers .99 if errors are moderate and do not depend on rows, .96 if
-//           rows have moderate effects, and .94 to .98 for independent lognormal errors with σ = 2.
-//           No interval from 20 rows covers every distribution: it covers .89 for strong row
-//           effects (lognormal, σ = 1 each), and if errors are concentrated in few rows, none of
-//           these may be measured. PairBound complements the interval for this reason.
+// Accuracy: from 20 rows on, the interval contains the true mean with probability .99 if errors are
+//           moderate and do not depend on rows. The probability is .96 if rows have moderate
+//           effects, and .94 to .98 for independent lognormal errors with σ = 2. It is only .89 for
+//           strong row effects (lognormal, σ = 1 each). If large errors occur only in few pairs,
+//           perhaps none of these pairs is measured. No interval from 20 rows is accurate for every
+//           distribution. PairBound complements the interval for this reason.
 // Width:    up to 1.65 times the width of an interval that knows the distribution. The ratio is
-//           least if row effects dominate. Without row effects, s² is twice the variance (Efron,
+//           smallest if row effects dominate. Without row effects, s² is twice the variance (Efron,
 //           Stein 1981).
 //
-// Returns nullopt if M is 0, or if the interval is not finite. REQUIRES: at least 3 rows, each in
-// some pair; no row in all pairs; errors >= 0.
+// Returns nullopt if M is 0, or if the interval is not finite. REQUIRES: at least 3 rows; each row
+// is in some pair, and no row in all pairs; errors >= 0.
 std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors);
 
-// Returns the bound from the errors of pairs that share no row. If a share p of all pairs has an
-// error above e, then n independent pairs all have an error of at most e with probability (1 − p)ⁿ,
-// which is .05 for p = 1 − .05^{1/n}. REQUIRES: `disjoint` is not empty.
+// Returns the bound on the share of pairs with larger errors, from the errors of pairs that share
+// no row. Let e be the largest of n such errors. If a share p of all pairs has an error above e,
+// then n independent pairs all have an error of at most e with probability (1 − p)ⁿ. This
+// probability is .05 for p = 1 − .05^{1/n}. REQUIRES: `disjoint` is not empty.
 PairBound BoundPairs(const std::vector<double>& disjoint);
 
 }  // namespace phimap

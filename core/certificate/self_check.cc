@@ -37,7 +37,7 @@ absl::StatusOr<std::string> FeaturesOf(const Engine& engine, const RowsView& row
   return bytes;
 }
 
-// Returns the largest |feature|, or 0 if that is below the normal numbers of the type.
+// Returns the largest |feature|, or 0 if it is smaller than the type's smallest normal number.
 template <typename T>
 double Largest(const std::string& features_le) {
   double largest = 0;
@@ -61,7 +61,7 @@ double LargestFeature(const Engine& engine, const std::vector<float>& row) {
                                                       : Largest<double>(*features);
 }
 
-// Returns anchor + share·(row − anchor) in float32, or nullopt if that overflows.
+// Returns the point anchor + share·(row − anchor) in float32, or nullopt if it overflows.
 std::optional<std::vector<float>> PointTowards(absl::Span<const double> anchor,
                                                absl::Span<const float> row, double share) {
   std::vector<float> point(row.size());
@@ -73,8 +73,9 @@ std::optional<std::vector<float>> PointTowards(absl::Span<const double> anchor,
   return point;
 }
 
-// Returns `row` itself, or the first point on the way to `anchor`, whose largest feature is not 0
-// and at least 1/1024 of the anchor's. Returns nullopt if there is no such point.
+// Tries `row` itself, then points on the way to `anchor`. Returns the first whose largest feature
+// is not 0 and is at least 1/1024 of the anchor's largest feature. Returns nullopt if there is
+// none.
 std::optional<std::vector<float>> ReferenceVector(const Engine& engine, absl::Span<const float> row,
                                                   absl::Span<const double> anchor) {
   const std::vector<float> made_up(row.begin(), row.end());
@@ -85,7 +86,7 @@ std::optional<std::vector<float>> ReferenceVector(const Engine& engine, absl::Sp
   const std::optional<std::vector<float>> end = PointTowards(anchor, row, 0);
   const double least = end.has_value() ? LargestFeature(engine, *end) / 1024 : 0;
   if (made_up_feature > 0 && made_up_feature >= least) return made_up;
-  constexpr int kHalvings = 22;  // a float32 row hardly moves after them
+  constexpr int kHalvings = 22;  // after 22 halvings, a float32 row hardly moves
   for (int i = 1; i <= kHalvings; ++i) {
     std::optional<std::vector<float>> point = PointTowards(anchor, row, std::ldexp(1.0, -i));
     if (!point.has_value()) continue;
@@ -99,7 +100,7 @@ absl::Status Failed(absl::string_view reason, absl::string_view what) {
   return MakeError(absl::StatusCode::kDataLoss, reason, "", absl::StrCat("self-check: ", what));
 }
 
-// Checks the number of rows first, so that products of the sizes do not overflow.
+// Checks the number of rows first, so that the sizes multiplied below cannot overflow.
 absl::Status CheckSelfCheckShape(const Engine& engine, const SelfCheck& check) {
   if (check.rows < 1 || check.rows > kMaxSelfCheckRows) {
     return Failed(
@@ -165,7 +166,8 @@ absl::StatusOr<bool> VerifySelfCheck(const Engine& engine, const SelfCheck& chec
       (differs.first - features->begin()) / FloatTypeBytes(engine.serving_type());
   return Failed("SELF_CHECK_FAILED",
                 absl::StrCat("feature ", number % engine.output_columns(), " of reference vector ",
-                             number / engine.output_columns(), " has other bits on this machine"));
+                             number / engine.output_columns(),
+                             " is not bit-for-bit the same on this machine"));
 }
 
 }  // namespace phimap

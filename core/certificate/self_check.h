@@ -1,4 +1,4 @@
-// Reference vectors of a version: rows, and the bits of their features.
+// Reference vectors of a version: rows, and their features bit for bit.
 #ifndef PHIMAP_CORE_CERTIFICATE_SELF_CHECK_H_
 #define PHIMAP_CORE_CERTIFICATE_SELF_CHECK_H_
 
@@ -12,15 +12,19 @@
 
 namespace phimap {
 
-// Returns `rows` with their features as `plan` serves them. A row whose features overflow, are 0,
-// or are all below 1/1024 of the anchor's largest feature is not worth comparing: under a sharp
-// kernel every row far from the landmarks gives 0 on any machine. Such a row is moved towards the
-// same row of `anchors`, halving the distance each time, until its features are worth comparing. It
-// is left out if that fails. `anchors` has the shape of `rows`, or is empty; then no row is moved.
+// Returns reference vectors: `rows`, with their features as `plan` serves them. A row is useful as
+// a reference if its features do not overflow and the largest of them is not 0. The largest must
+// also be at least 1/1024 of the largest feature of the row's anchor. A sharp kernel, for example,
+// gives 0 on every machine for every row far from the landmarks.
 //
-// Returns nullopt on a vector unit without fused multiply-add, whose bits differ from those of
-// other machines, and if no row is left. Cost: up to 24 rows through the engine for a row that is
+// The anchor of a row is the row with the same index in `anchors`, which has the shape of `rows`. A
+// row that is not useful is moved towards its anchor. Each move halves the distance, until the row
+// is useful. If it never becomes useful, it is left out. `anchors` may be empty; then no row is
 // moved.
+//
+// Returns nullopt if no row is left. Also returns nullopt on a vector unit without fused
+// multiply-add, because its results differ from those of other machines in the last bits. Cost: up
+// to 24 rows through the engine for each row that is moved.
 std::optional<SelfCheck> MakeSelfCheck(const Plan& plan, const Matrix<float>& rows,
                                        ConstMatrixView<double> anchors);
 
@@ -31,9 +35,10 @@ inline constexpr int64_t kMaxSelfCheckRows = 4;
 int64_t SelfCheckRows(int64_t input_columns, int64_t output_columns);
 
 // Runs the rows of `check`, which may be hostile, through `engine`. Returns true if the features
-// have the expected bits, and false on a vector unit without fused multiply-add, where bits cannot
-// be compared. DATA_LOSS: SELF_CHECK_SHAPE_MISMATCH if the shape does not match the engine or a row
-// is not finite; SELF_CHECK_FAILED if a feature differs (the message names the first).
+// agree bit for bit. Returns false on a vector unit without fused multiply-add, where features
+// cannot be compared bit for bit. DATA_LOSS: SELF_CHECK_SHAPE_MISMATCH if the shape does not match
+// the engine or a row is not finite; SELF_CHECK_FAILED if a feature differs (the message gives the
+// first).
 absl::StatusOr<bool> VerifySelfCheck(const Engine& engine, const SelfCheck& check);
 
 }  // namespace phimap

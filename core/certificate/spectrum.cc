@@ -92,13 +92,13 @@ Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, const ValueWork
   Work work = WorkOfKernelBlock(1, TiledTriangle(rows), p, value);
   work += WorkOfKernelBlock(r, m, p, value);
   work.product_flops += r * r * m + m * (m + 1) * r;
-  work.factor_flops += 2 * (4.0 / 3) * m * m * m;  // the eigenvalues of both
+  work.factor_flops += 2 * (4.0 / 3) * m * m * m;  // the eigenvalues of K and of K̂
   return work;
 }
 
 int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank) {
-  // The rows before and after the input stage; K and K̂; the projection and its transpose; the tile
-  // in which the Gram matrix is computed.
+  // Counts the rows before and after the input stage, K and K̂, the projection and its transpose,
+  // and the tile in which the Gram matrix is computed.
   const int64_t numbers = 2 * rows * columns + 2 * rows * rows + 2 * rank * rows + 256 * rows;
   return numbers * static_cast<int64_t>(sizeof(double));
 }

@@ -17,11 +17,13 @@ namespace phimap {
 inline constexpr int64_t kMaxSpectrumRows = 512;
 inline constexpr int64_t kMaxEigenvalues = 64;
 
-// Effective dimension d(λ) = Σ λ_i/(λ_i + λ), the soft number of eigenvalues λ_i larger than λ.
+// Effective dimension d(λ) = Σ λ_i/(λ_i + λ). It is a smooth count of the eigenvalues λ_i that are
+// larger than λ.
 struct EffectiveDimension {
   double lambda = 0;
-  // d(λ) for the eigenvalues of K/m and of K̂/m, where K̂ is the kernel projected onto the
-  // landmarks' span. d(K̂) ≤ d(K) ≤ d(K̂) + mτ/(mλ + τ).
+  // `kernel` is d(λ) for the eigenvalues of K/m. `mapping` is d(λ) for those of K̂/m, where K̂ is
+  // the kernel projected onto the landmarks' span. With m and τ of Spectrum, d(K̂) ≤ d(K) ≤ d(K̂) +
+  // mτ/(mλ + τ).
   double kernel = 0;
   double mapping = 0;
 };
@@ -29,7 +31,7 @@ struct EffectiveDimension {
 struct Spectrum {
   // m, the number of rows.
   int64_t rows = 0;
-  // tr K/m, which is the sum of all eigenvalues of K/m, and τ = tr(K − K̂)/m.
+  // `trace` is tr K/m, the sum of all eigenvalues of K/m. `residual` is τ = tr(K − K̂)/m.
   double trace = 0;
   double residual = 0;
   // Largest eigenvalues of K/m in descending order; at most kMaxEigenvalues.
@@ -38,25 +40,27 @@ struct Spectrum {
   std::vector<EffectiveDimension> effective_dimensions;
 };
 
-// Measures the spectrum of `kernel` on `x`, and what the span of `pivots` keeps of it.
+// Measures the spectrum of `kernel` on the rows `x`, and how much of it the span of `pivots` keeps.
 //
-// Shapes:   x m×p and pivots r×p after the input stage; factor r×r, lower: the Cholesky factor of
-//           the pivots' Gram matrix. REQUIRES m >= 1 and r >= 1.
-// Accuracy: eigenvalues within about m·2⁻⁵³ of the largest; values that round-off leaves below 0
-//           count as 0, and so does tr(K − K̂).
+// Shapes:   x has m rows and `pivots` r rows of p columns, both after the input stage. `factor` is
+//           the Cholesky factor of the pivots' Gram matrix, a lower triangle of order r. REQUIRES:
+//           m >= 1 and r >= 1.
+// Accuracy: the error of an eigenvalue is at most about m·2⁻⁵³ of the largest one. If round-off
+// makes an
+//           eigenvalue or tr(K − K̂) negative, it is set to 0.
 // Errors:   FAILED_PRECONDITION (SPECTRUM_UNDEFINED) if the trace is not a positive number.
 // Cost:     m²(p + r) + m r²/2 + (4/3)·2m³ flops, 8(2m² + 2rm) bytes.
 absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatrixView<double> x,
                                          ConstMatrixView<double> pivots,
                                          ConstMatrixView<double> factor);
 
-// Like MeasureSpectrum, from given kernel values: `gram`, m×m, of the rows (only the lower triangle
-// is read), and `block`, r×m, of the pivots with each row.
+// Does the same with given kernel values: `gram`, m×m, of the rows (only the lower triangle is
+// read), and `block`, r×m, of the pivots with each row.
 absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double> block,
                                              ConstMatrixView<double> factor);
 
-// Return the work of MeasureSpectrum for m rows of p columns and rank r, and its memory in bytes,
-// including the rows before and after the input stage.
+// WorkOfSpectrum returns the work of MeasureSpectrum for m rows of p columns and rank r.
+// BytesOfSpectrum returns its memory, including the rows before and after the input stage.
 Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, const ValueWork& value);
 int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank);
 

@@ -1,4 +1,5 @@
-// The names of a version's columns, which calls compare by one hash, whatever their length.
+// The names of a version's columns. Calls compare the names by a single hash, however long they
+// are.
 #ifndef PHIMAP_CORE_DIGEST_NAMED_COLUMNS_H_
 #define PHIMAP_CORE_DIGEST_NAMED_COLUMNS_H_
 
@@ -10,8 +11,9 @@
 
 namespace phimap {
 
-// Hash of names in this order: the first 8 bytes, little-endian, of the SHA-256 of all names, each
-// as its length in bytes (32 bits, little-endian) and its bytes; 1 if that is 0; 0 for no names.
+// Returns a hash of the names in this order: the first 8 bytes, little-endian, of the SHA-256 of
+// all names, each as its length in bytes (32 bits, little-endian) followed by its bytes. Returns 1
+// if those 8 bytes are 0, and 0 if there are no names.
 uint64_t ColumnNamesHash(const std::vector<std::string>& names);
 
 // Lists names for people: quoted, in order, with the number of omitted names if there are more than
@@ -25,7 +27,7 @@ class NamedColumns {
   explicit NamedColumns(std::vector<std::string> names)
       : names_(std::move(names)), hash_(ColumnNamesHash(names_)) {}
 
-  // Empty: the columns have no names.
+  // Empty if the columns have no names.
   const std::vector<std::string>& names() const { return names_; }
   uint64_t hash() const { return hash_; }
   int64_t memory_bytes() const;

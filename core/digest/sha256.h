@@ -1,4 +1,5 @@
-// Computes SHA-256 piece by piece. Artifacts are named by it, and hashed in transit.
+// Computes SHA-256 piece by piece. The digest of an artifact names it, and is computed while the
+// artifact is transferred.
 #ifndef PHIMAP_CORE_DIGEST_SHA256_H_
 #define PHIMAP_CORE_DIGEST_SHA256_H_
 

@@ -1,4 +1,4 @@
-// Values x·A_m a_j of each bilinear form of a program.
+// Computes the values x·A_m a_j of each bilinear form of a program.
 #ifndef PHIMAP_CORE_ENGINE_BILINEAR_VALUES_H_
 #define PHIMAP_CORE_ENGINE_BILINEAR_VALUES_H_
 

@@ -1,4 +1,4 @@
-// Column sums of rows with each landmark, for each column sum of a program.
+// Computes each column sum of a program for rows and landmarks.
 #ifndef PHIMAP_CORE_ENGINE_COLUMN_SUM_VALUES_H_
 #define PHIMAP_CORE_ENGINE_COLUMN_SUM_VALUES_H_
 

@@ -1,10 +1,12 @@
-// An engine executes one plan, fast. Its bits depend only on the plan and the row.
+// An engine executes one plan, fast. The bits of a row's features depend only on the plan and the
+// row.
 //
-// The arithmetic number of the plan fixes the order of every sum (panel_product.h). So a row's
-// features do not depend on the rows beside it, on threads, on whether equal values arrive as
-// float32 or float64, or on which machine with fused multiply-add computes them.
+// The arithmetic number of the plan fixes the order of every sum (panel_product.h). The features of
+// a row therefore do not depend on the rows beside it or on the number of threads. They are also
+// the same for float32 and float64 inputs of equal value, and on all machines with fused
+// multiply-add.
 //
-// Schedulers and servers use this interface; engine_loader.h makes engines from plans.
+// Schedulers and servers use this interface. engine_loader.h makes engines from plans.
 //
 // Thread-safety: a loaded engine is immutable. Any number of threads may use it, each with its own
 // scratch.
@@ -38,8 +40,8 @@ struct TransformPart {
 
 // Rows that an engine takes.
 struct EngineInput {
-  // Numbers per row; 0 for strings. A row of remote kernel values holds K(x, ·) for each landmark,
-  // in order. It may end with K(x, x), which the engine ignores.
+  // Numbers per row; 0 for strings. A row of remote kernel values holds K(x, a) for each landmark
+  // a, in order. It may end with K(x, x), which the engine ignores.
   int64_t columns = 0;
   bool remote = false;
   // Whether examples are strings, and whether these may be bytes that are not text.
@@ -73,8 +75,9 @@ class Engine {
   }
   int64_t output_columns() const { return shape_.output_columns; }
   FloatType serving_type() const { return shape_.serving_type; }
-  // Returns OK if the plan maps such examples; otherwise INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH,
-  // or COLUMNS_MISMATCH with both numbers; field "examples.KIND" or "examples.KIND.columns").
+  // Returns OK if the plan maps examples of this kind and number of columns. Otherwise returns
+  // INVALID_ARGUMENT with field "examples.KIND" or "examples.KIND.columns". The reason is
+  // EXAMPLE_KIND_MISMATCH, or COLUMNS_MISMATCH with both numbers.
   absl::Status CheckTakes(const ExamplesView& examples) const;
 
   // Bytes held by the loaded plan.

@@ -20,9 +20,10 @@ absl::StatusOr<std::unique_ptr<const Engine>> EngineLoader::Load(const Plan& pla
       backends_.begin(), backends_.end(),
       [&](const EngineBackend* candidate) { return candidate->RunsArithmetic(plan.arithmetic); });
   if (backend == backends_.end()) {
-    return MakeError(absl::StatusCode::kUnimplemented, "ARITHMETIC_UNKNOWN", "",
-                     absl::StrCat("the version needs arithmetic ", plan.arithmetic,
-                                  "; this release of phimap has ", kArithmetic));
+    return MakeError(
+        absl::StatusCode::kUnimplemented, "ARITHMETIC_UNKNOWN", "",
+        absl::StrCat("the version needs arithmetic ", plan.arithmetic,
+                     ", but this release of phimap supports only arithmetic ", kArithmetic));
   }
   PHIMAP_RETURN_IF_ERROR(plan.Validate());
   return (*backend)->Load(plan);

@@ -22,7 +22,8 @@ class EngineBackend {
  public:
   virtual ~EngineBackend() = default;
   virtual absl::string_view name() const = 0;
-  // Whether the backend executes plans of that arithmetic, with the arithmetic's bits.
+  // Whether the backend executes plans of that arithmetic, with exactly the bits that it
+  // prescribes.
   virtual bool RunsArithmetic(uint32_t arithmetic) const = 0;
   // Packs `plan`, which is not needed afterwards. REQUIRES: RunsArithmetic of the plan's
   // arithmetic, and plan.Validate() is OK. Errors: RESOURCE_EXHAUSTED if the plan would take too
@@ -41,8 +42,8 @@ class EngineLoader {
   static const EngineLoader& Default();
 
   // Loads `plan` with the first backend that runs its arithmetic. Errors: UNIMPLEMENTED
-  // (ARITHMETIC_UNKNOWN) if no backend does, INVALID_ARGUMENT for a plan that is not valid, and
-  // those of EngineBackend::Load. Throws std::bad_alloc.
+  // (ARITHMETIC_UNKNOWN) if no backend runs it, INVALID_ARGUMENT for a plan that is not valid, and
+  // the errors of EngineBackend::Load. Throws std::bad_alloc.
   absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan) const;
 
  private:

@@ -16,7 +16,8 @@ class EngineScratch {
   EngineScratch(const EngineScratch&) = delete;
   EngineScratch& operator=(const EngineScratch&) = delete;
 
-  // Returns the one Memory, as its last user left it. The first call default-constructs it.
+  // Returns the object of type Memory, as its last user left it. The first call default-constructs
+  // the object.
   template <typename Memory>
   Memory& Of() {
     for (const Slot& slot : slots_) {

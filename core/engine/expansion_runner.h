@@ -1,4 +1,4 @@
-// Features that are monomials of the columns.
+// The feature stage whose features are monomials of the columns.
 #ifndef PHIMAP_CORE_ENGINE_EXPANSION_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_EXPANSION_RUNNER_H_
 

@@ -12,8 +12,8 @@ namespace phimap {
 
 // Values of a feature stage that are checked for overflow.
 enum class FiniteCheck {
-  kInputs,    // values whose overflow features hide, as exp(−∞) = 0 hides a norm
-  kFeatures,  // these values and each feature, for the last stage
+  kInputs,    // values whose overflow the features hide, as exp(−∞) = 0 hides a norm of ∞
+  kFeatures,  // those values, and each feature, for the last stage
 };
 
 // Immutable, thread-safe.
@@ -22,9 +22,9 @@ class FeatureRunner {
  public:
   virtual ~FeatureRunner() = default;
 
-  // Computes z[i][j], feature j of row i; features() numbers per row. If a value of row i that
-  // `check` names is not finite, sets finite[i] to false; otherwise leaves it unchanged. The rows
-  // come from the plan's input stage, and are sparse only if takes_sparse().
+  // Computes z[i][j], which is feature j of row i. Each row has features() numbers. If a value of
+  // row i that `check` covers is not finite, sets finite[i] to false. Otherwise leaves finite[i]
+  // unchanged. The rows come from the plan's input stage. They are sparse only if takes_sparse().
   virtual void Run(const TileRows<T>& x, T* const* z, bool* finite, FiniteCheck check,
                    EngineScratch& scratch) const = 0;
 
@@ -33,14 +33,15 @@ class FeatureRunner {
   // dense.
   virtual bool takes_sparse() const { return false; }
   virtual int64_t memory_bytes() const = 0;
-  // multiplications: for a dense row. multiplications_of_numbers: the part of these that a sparse
-  // row needs only for its entries. multiplications_per_byte: for each byte of a string.
+  // multiplications() is the number of multiplications for a dense row. Of these, a sparse row
+  // needs multiplications_of_numbers() only for its entries. multiplications_per_byte() is the
+  // number for each byte of a string.
   virtual int64_t multiplications() const = 0;
   virtual int64_t multiplications_of_numbers() const { return 0; }
   virtual double multiplications_per_byte() const { return 0; }
 
-  // Why a row can overflow, besides its size, and the remedy; the error that rejects the row says
-  // both.
+  // Return a cause of overflow other than the size of a row, and the remedy. The error that rejects
+  // a row contains both.
   virtual absl::string_view overflow_cause() const { return ""; }
   virtual absl::string_view overflow_remedy() const {
     return "scale the inputs, build with standardize, or serve in float64";

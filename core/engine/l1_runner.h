@@ -1,5 +1,5 @@
-// Features that are a kernel program of L1 distances to fixed rows. This is the form of old plans,
-// whose program pushes a distance where others push a product.
+// Features that are a kernel program of L1 distances to fixed rows. Old plans have this form: their
+// programs receive L1 distances in place of products.
 #ifndef PHIMAP_CORE_ENGINE_L1_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_L1_RUNNER_H_
 

@@ -1,5 +1,7 @@
 #include "core/engine/landmark_kernel.h"
 
+#include <algorithm>
+
 #include "core/kernel/kernel_evaluator.h"
 
 namespace phimap {
@@ -35,6 +37,18 @@ void LandmarkKernel<T>::Evaluate(const Operands& operands, T* const* z, Memory& 
     for (int64_t m = 0; m < factors; ++m) memory.factors[m] = operands.self->factors()[m][i];
     EvaluateKernel(program_, row, landmarks_, z[i]);
   }
+}
+
+template <typename T>
+const char* LandmarkKernel<T>::overflow_cause() const {
+  const auto& sums = program_.sums();
+  const bool needs_nonnegative = std::any_of(sums.begin(), sums.end(), [](const ColumnSum& sum) {
+    return sum.term == ColumnTerm::kHarmonicMean || sum.term == ColumnTerm::kChiSquare ||
+           sum.term == ColumnTerm::kMinimum;
+  });
+  if (needs_nonnegative) return ", or a number is negative and the kernel takes numbers >= 0";
+  return program_.factors().empty() ? ""
+                                    : ", or K(x, x), by which the kernel divides, is not positive";
 }
 
 template class LandmarkKernel<float>;

@@ -1,4 +1,5 @@
-// A kernel program with everything that it reads only of the landmarks: norms, offsets, factors.
+// A kernel program, together with the values that it reads and that depend on the landmarks alone:
+// norms, offsets and factors.
 #ifndef PHIMAP_CORE_ENGINE_LANDMARK_KERNEL_H_
 #define PHIMAP_CORE_ENGINE_LANDMARK_KERNEL_H_
 
@@ -14,7 +15,7 @@ namespace phimap {
 template <typename T>
 class LandmarkKernel {
  public:
-  // Values that the program reads of a tile. Those that it does not read may be null.
+  // Values that the program reads of a tile. Values that the program does not read may be null.
   struct Operands {
     int64_t rows = 0;
     // products[i][j] = x_i·a_j, l1_distances[i][j] = ‖x_i − a_j‖₁, norms[i] = ‖x_i‖².
@@ -37,7 +38,7 @@ class LandmarkKernel {
   LandmarkKernel(KernelProgram program, int64_t landmarks)
       : program_(std::move(program)), landmarks_(landmarks) {}
 
-  // Takes b_j or ‖a_j‖² of each landmark, which any number of zeros may follow.
+  // Take b_j or ‖a_j‖² of each landmark. Any number of zeros may follow.
   void TakeOffsets(std::vector<T> offsets) { offsets_ = std::move(offsets); }
   void TakeNorms(std::vector<T> norms) { norms_ = std::move(norms); }
   // Takes the pair values of the landmarks with themselves, and computes the factors from these and
@@ -59,9 +60,7 @@ class LandmarkKernel {
            static_cast<int64_t>((norms_.size() + offsets_.size()) * sizeof(T));
   }
   // FeatureRunner::overflow_cause of a stage that evaluates this program.
-  const char* overflow_cause() const {
-    return program_.factors().empty() ? "" : ", or K(x, x) that it is divided by is not > 0";
-  }
+  const char* overflow_cause() const;
 
  private:
   KernelProgram program_;

@@ -15,15 +15,15 @@ struct NumberInput<T>::Memory {
 };
 
 template <typename T>
-NumberInput<T>::NumberInput(const EngineInput& input, const InputStage& stage, bool walks_sparse)
-    : InputRunner<T>(input, walks_sparse),
+NumberInput<T>::NumberInput(const EngineInput& input, const InputStage& stage, bool stays_sparse)
+    : InputRunner<T>(input, stays_sparse),
       scaling_(stage),
       stride_(SpreadStride<T>(input.columns)) {}
 
 template <typename T>
 TileRows<T> NumberInput<T>::Run(absl::Span<const RowPlace> tile, EngineScratch& scratch) const {
   Memory& memory = scratch.Of<Memory>();
-  if (this->Walks(tile[0].part->rows)) return RunSparse(tile, memory);
+  if (this->StaysSparse(tile[0].part->rows)) return RunSparse(tile, memory);
   constexpr FloatType kType = sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
   const int64_t columns = this->input().columns;
   Grow(memory.x, kDenseTileRows * stride_);

@@ -12,10 +12,10 @@ namespace phimap {
 template <typename T>
 class NumberInput final : public InputRunner<T> {
  public:
-  // REQUIRES: `stage` has no projection. c and s, if given, have input.columns numbers.
-  // walks_sparse only without c, because a number that a sparse row does not name stays 0 under any
-  // scale, but not under a shift.
-  NumberInput(const EngineInput& input, const InputStage& stage, bool walks_sparse);
+  // REQUIRES: `stage` has no projection. Its shift c and scale s, if given, have input.columns
+  //           numbers. stays_sparse may be true only if there is no shift. A number that is missing
+  //           from a sparse row is 0. It stays 0 under any scale, but not under a shift.
+  NumberInput(const EngineInput& input, const InputStage& stage, bool stays_sparse);
 
   TileRows<T> Run(absl::Span<const RowPlace> tile, EngineScratch& scratch) const override;
   int64_t memory_bytes() const override { return scaling_.memory_bytes(); }

@@ -14,7 +14,7 @@ template <typename T>
 class NumberRows {
  public:
   // Returns memory for `rows` rows of `columns` numbers, row i at [i]. Earlier contents are lost.
-  T* const* Lay(int64_t rows, int64_t columns) {
+  T* const* Allocate(int64_t rows, int64_t columns) {
     Grow(numbers_, rows * columns);
     rows_.resize(rows);
     for (int64_t i = 0; i < rows; ++i) rows_[i] = numbers_.data() + i * columns;

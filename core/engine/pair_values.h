@@ -1,5 +1,5 @@
-// Values that a kernel program reads of each pair of a row and a landmark, beside products and
-// distances.
+// Values that a kernel program reads of each pair of a row and a landmark, in addition to products
+// and distances.
 //
 // To add a kind, derive a class from PairValues and add a line to the table in pair_values.cc.
 #ifndef PHIMAP_CORE_ENGINE_PAIR_VALUES_H_
@@ -25,8 +25,9 @@ class PairValues {
   // Number of values of each pair.
   virtual int64_t count() const = 0;
 
-  // Computes values[m * x.count + i][j] = v_m(x_i, a_j) for each row i and each landmark j and,
-  // unless `self` is null, self[m][i] = v_m(x_i, x_i).
+  // Computes the values v_m, 0 <= m < count(), of each row x_i with each landmark a_j:
+  // values[m * x.count + i][j] = v_m(x_i, a_j). Unless `self` is null, also computes self[m][i] =
+  // v_m(x_i, x_i).
   virtual void Compute(const TileRows<T>& x, T* const* values, T* const* self,
                        EngineScratch& scratch) const = 0;
   // Computes only self[m][i], for any number of rows.

@@ -63,8 +63,8 @@ std::unique_ptr<const InputRunner<T>> LoadInput(const InputStage& stage,
   const EngineInput input{.columns = remote ? features.features() : stage.columns,
                           .remote = remote};
   if (!stage.projection.empty()) return std::make_unique<const ProjectedInput<T>>(input, stage);
-  const bool walks_sparse = stage.shift.empty() && features.takes_sparse();
-  return std::make_unique<const NumberInput<T>>(input, stage, walks_sparse);
+  const bool stays_sparse = stage.shift.empty() && features.takes_sparse();
+  return std::make_unique<const NumberInput<T>>(input, stage, stays_sparse);
 }
 
 template <typename T>

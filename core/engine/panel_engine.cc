@@ -14,7 +14,7 @@ namespace phimap {
 template <typename T>
 struct PanelEngine<T>::Memory {
   std::vector<RowPlace> tile;
-  NumberRows<T> features;  // only for plans that project them
+  NumberRows<T> features;  // used only if the plan projects features
   std::array<T*, kMaxTileRows> outputs;
   std::array<bool, kMaxTileRows> finite;
 };
@@ -38,12 +38,12 @@ int64_t PanelEngine<T>::multiplications_per_row() const {
          stages_.projection.multiplications();
 }
 
-// In the first product, a row that walks costs only its entries.
+// In the first product, a row that stays sparse costs only its entries.
 template <typename T>
 double PanelEngine<T>::Multiplications(const ExamplesView& rows) const {
   const double all = Engine::Multiplications(rows) + stages_.features->multiplications_per_byte() *
                                                          static_cast<double>(rows.bytes());
-  if (!stages_.input->Walks(rows)) return all;
+  if (!stages_.input->StaysSparse(rows)) return all;
   const int64_t projects = stages_.input->multiplications();
   const double dense =
       static_cast<double>(projects > 0 ? projects : stages_.features->multiplications_of_numbers());
@@ -52,24 +52,25 @@ double PanelEngine<T>::Multiplications(const ExamplesView& rows) const {
   return all - dense * (static_cast<double>(rows.rows()) - named * kSparseCost);
 }
 
-// Rows that walk do not share a tile with other rows, because these would make them dense too.
+// Rows that stay sparse do not share a tile with other rows, because all rows of a mixed tile would
+// be made dense.
 template <typename T>
 void PanelEngine<T>::Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const {
   Memory& memory = scratch.Of<Memory>();
   std::vector<RowPlace>& tile = memory.tile;
   tile.clear();
   tile.reserve(kMaxTileRows);
-  bool tile_walks = false;
+  bool tile_is_sparse = false;
   for (TransformPart& part : parts) {
     PHIMAP_CHECK(CheckTakes(part.rows).ok());
     part.status = absl::OkStatus();
-    const bool walks = stages_.input->Walks(part.rows);
-    if (!tile.empty() && walks != tile_walks) {
+    const bool stays_sparse = stages_.input->StaysSparse(part.rows);
+    if (!tile.empty() && stays_sparse != tile_is_sparse) {
       TransformTile(tile, memory, scratch);
       tile.clear();
     }
-    tile_walks = walks;
-    const int64_t tile_rows = walks ? kSparseTileRows : kDenseTileRows;
+    tile_is_sparse = stays_sparse;
+    const int64_t tile_rows = stays_sparse ? kSparseTileRows : kDenseTileRows;
     for (int64_t i = 0; i < part.rows.rows(); ++i) {
       tile.push_back({&part, i});
       if (static_cast<int64_t>(tile.size()) == tile_rows) {
@@ -91,7 +92,7 @@ void PanelEngine<T>::TransformTile(absl::Span<const RowPlace> tile, Memory& memo
   T* const* const y = memory.outputs.data();
   const ProjectionRunner<T>& projection = stages_.projection;
   const int64_t stride = SpreadStride<T>(stages_.features->features());
-  T* const* const z = projection.in_place() ? y : memory.features.Lay(rows, stride);
+  T* const* const z = projection.in_place() ? y : memory.features.Allocate(rows, stride);
   bool* const finite = memory.finite.data();
   std::fill_n(finite, rows, true);
   stages_.features->Run(stages_.input->Run(tile, scratch), z, finite,

@@ -101,7 +101,8 @@ template <typename T>
 T* const* ProductRunner<T>::Distances(const TileRows<T>& x, T* const* z, Memory& memory) const {
   if (!program().uses_l1_distances()) return nullptr;
   T* const* const distances =
-      program().uses_products() ? memory.distances.Lay(x.count, landmarks_.kernel.landmarks()) : z;
+      program().uses_products() ? memory.distances.Allocate(x.count, landmarks_.kernel.landmarks())
+                                : z;
   landmarks_.rows.L1Distances(x.x, x.stride, x.count, distances);
   return distances;
 }
@@ -126,7 +127,8 @@ void ProductRunner<T>::ComputePairValues(const TileRows<T>& x, Memory& memory,
   const int64_t factors = static_cast<int64_t>(program().factors().size());
   if (factors > 0) memory.self.Reserve(count, factors, x.count);
   if (count == 0) return;
-  pair_values.Compute(x, memory.pair_values.Lay(count * x.count, landmarks_.kernel.landmarks()),
+  pair_values.Compute(x,
+                      memory.pair_values.Allocate(count * x.count, landmarks_.kernel.landmarks()),
                       factors > 0 ? memory.self.pair_values() : nullptr, scratch);
 }
 
@@ -135,8 +137,8 @@ void ProductRunner<T>::CheckInputs(const TileRows<T>& x, const T* norms, bool* f
   for (int64_t i = 0; norms != nullptr && i < x.count; ++i) {
     if (!std::isfinite(norms[i])) finite[i] = false;
   }
-  // L1 distances and column sums can hide a number that is not finite: a minimum may drop it, and
-  // no sum may read its column.
+  // L1 distances and column sums can hide a number that is not finite: a minimum may drop it, or
+  // its column may be one that no sum reads.
   if (!program().uses_l1_distances() && program().sums().empty()) return;
   for (int64_t i = 0; i < x.count; ++i) {
     if (!AllFinite(x.row(i), landmarks_.rows.depth())) finite[i] = false;

@@ -17,7 +17,7 @@ struct ProjectedInput<T>::Memory {
 
 template <typename T>
 ProjectedInput<T>::ProjectedInput(const EngineInput& input, const InputStage& stage)
-    : InputRunner<T>(input, /*walks_sparse=*/stage.shift.empty()),
+    : InputRunner<T>(input, /*stays_sparse=*/stage.shift.empty()),
       scaling_(stage),
       projection_(PanelMatrix<double>::Pack(stage.projection.view())),
       stride_(SpreadStride<T>(stage.projection.cols())) {}
@@ -32,7 +32,7 @@ TileRows<T> ProjectedInput<T>::Run(absl::Span<const RowPlace> tile, EngineScratc
   for (int64_t i = 0; i < count; ++i) {
     memory.projected_rows[i] = memory.projected.data() + i * columns;
   }
-  if (this->Walks(tile[0].part->rows)) {
+  if (this->StaysSparse(tile[0].part->rows)) {
     ProjectSparse(tile, memory);
   } else {
     ProjectDense(tile, memory);

@@ -12,8 +12,8 @@
 namespace phimap {
 namespace {
 
-// Maximum bytes of the dense form of a sparse W. A large shape costs an artifact next to nothing,
-// so the limit is needed.
+// Maximum bytes of the dense form of a sparse W. The limit is needed because an artifact of few
+// bytes can state a large shape.
 constexpr int64_t kMaxUnfoldedBytes = int64_t{1} << 30;
 
 // One overload for each form of W.

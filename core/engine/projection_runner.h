@@ -11,7 +11,7 @@
 
 namespace phimap {
 
-// Holds W in panels whatever its form in the plan. Immutable, thread-safe.
+// Holds W in panels, in whatever form the plan has W. Immutable, thread-safe.
 template <typename T>
 class ProjectionRunner {
  public:
@@ -23,9 +23,9 @@ class ProjectionRunner {
   // Whether the stage does nothing.
   bool empty() const { return in_place() && centre_.empty(); }
 
-  // Computes y[i] for each of `count` rows of features z[i], and changes z. Sets finite[i] to false
-  // if an output of row i is not finite. REQUIRES: not empty(); z = y if in_place(), otherwise z[i]
-  // = z[0] + i · stride.
+  // Computes y[i] for each of `count` rows of features z[i], and overwrites z. Sets finite[i] to
+  // false if an output of row i is not finite. REQUIRES: not empty(). If in_place(), z = y.
+  // Otherwise z[i] = z[0] + i · stride.
   void Run(T* const* z, int64_t stride, int64_t count, T* const* y, bool* finite) const;
 
   int64_t memory_bytes() const {

@@ -1,4 +1,5 @@
-// Features that are the rows themselves: remote kernel values, which were computed elsewhere.
+// The feature stage whose features are the rows themselves: values of a remote kernel, which were
+// computed elsewhere.
 #ifndef PHIMAP_CORE_ENGINE_REMOTE_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_REMOTE_RUNNER_H_
 

@@ -1,4 +1,4 @@
-// Values of single rows that a kernel program reads beside those of pairs.
+// Values of single rows that a kernel program reads in addition to the values of pairs of rows.
 #ifndef PHIMAP_CORE_ENGINE_SELF_VALUES_H_
 #define PHIMAP_CORE_ENGINE_SELF_VALUES_H_
 

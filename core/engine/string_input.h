@@ -9,7 +9,7 @@ namespace phimap {
 template <typename T>
 class StringInput final : public InputRunner<T> {
  public:
-  explicit StringInput(const EngineInput& input) : InputRunner<T>(input, /*walks_sparse=*/false) {}
+  explicit StringInput(const EngineInput& input) : InputRunner<T>(input, /*stays_sparse=*/false) {}
 
   TileRows<T> Run(absl::Span<const RowPlace> tile, EngineScratch& scratch) const override;
   int64_t memory_bytes() const override { return 0; }

@@ -17,7 +17,7 @@ struct StringRunner<T>::Memory {
   typename LandmarkKernel<T>::Memory row;
 };
 
-// Strings have no norms: where a program reads one, it is 0.
+// Strings have no norms, so a program that reads a norm reads 0.
 template <typename T>
 StringRunner<T>::StringRunner(const StringFeatures& features)
     : values_(features.program.strings(), features.strings),
@@ -39,7 +39,7 @@ void StringRunner<T>::Run(const TileRows<T>& x, T* const* z, bool* finite, Finit
                           EngineScratch& scratch) const {
   Memory& memory = scratch.Of<Memory>();
   static constexpr std::array<T, kMaxTileRows> kNorms{};
-  T* const* const values = memory.values.Lay(values_.count() * x.count, kernel_.landmarks());
+  T* const* const values = memory.values.Allocate(values_.count() * x.count, kernel_.landmarks());
   memory.self.Reserve(values_.count(), static_cast<int64_t>(kernel_.program().factors().size()),
                       x.count);
   values_.Compute(x, values, memory.self.pair_values(), scratch);

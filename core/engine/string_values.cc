@@ -4,7 +4,7 @@ namespace phimap {
 namespace {
 
 // Cost of an n-gram of a string, in multiplications: kLookupCost to count it and look it up, and
-// kPostingCost for each string of the plan that has it.
+// kPostingCost for each string of the plan that contains it.
 constexpr double kLookupCost = 4000;
 constexpr double kPostingCost = 100;
 

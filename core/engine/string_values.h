@@ -24,7 +24,7 @@ class StringValues final : public PairValues<T> {
   void ComputeSelf(const TileRows<T>& x, T* const* self) const override;
   int64_t memory_bytes() const override { return index_.memory_bytes(); }
   int64_t multiplications() const override { return 0; }
-  // The time for a string is that for its n-grams, so it is counted per byte.
+  // The time for a string depends on the number of its n-grams, so its cost is counted per byte.
   double multiplications_per_byte() const;
 
  private:

@@ -12,11 +12,11 @@
 
 namespace phimap {
 
-// Maximum number of dense rows of a tile. It is a multiple of the row blocks of every target, and
-// so small that a tile's features stay in the second-level cache.
+// Maximum number of dense rows of a tile, so small that a tile's features stay in the second-level
+// cache.
 inline constexpr int64_t kDenseTileRows = 40;
-// Maximum number of sparse rows of a tile that walk. The rows of a tile share the matrix entries
-// that they read, so more rows per tile read less memory.
+// Maximum number of rows of a tile of sparse rows that stay sparse (InputRunner::StaysSparse). The
+// rows of a tile share the matrix entries that they read, so more rows per tile read less memory.
 inline constexpr int64_t kSparseTileRows = kMaxSparseRows;
 inline constexpr int64_t kMaxTileRows = std::max(kDenseTileRows, kSparseTileRows);
 

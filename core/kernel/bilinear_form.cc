@@ -9,9 +9,9 @@ namespace phimap {
 namespace {
 
 absl::Status NotSemidefinite(int64_t step, int64_t row, double value) {
-  return absl::InvalidArgumentError(absl::StrCat("eliminating ", step, " rows leaves ", value,
-                                                 " on the diagonal of row ", row + 1,
-                                                 ", expected at least 0"));
+  return absl::InvalidArgumentError(absl::StrCat("after elimination of ", step,
+                                                 " rows, the diagonal of row ", row + 1, " is ",
+                                                 value, ", expected at least 0"));
 }
 
 }  // namespace
@@ -54,7 +54,8 @@ template void BilinearForm::Apply(const double* x, double* out) const;
 template double BilinearForm::Square(const float* x) const;
 template double BilinearForm::Square(const double* x) const;
 
-// Runs Cholesky with complete pivoting on a copy. Matrices are small, because texts are short.
+// Runs Cholesky with complete pivoting on a copy. Matrices are small, because the text of a kernel
+// has at most kMaxExpressionBytes.
 absl::Status BilinearForm::CheckPositiveSemidefinite() const {
   double largest = 0;
   for (int64_t i = 0; i < columns; ++i) {
@@ -74,8 +75,8 @@ absl::Status BilinearForm::CheckPositiveSemidefinite() const {
     const int64_t p = *pivot;
     left.erase(pivot);
     if (at(p, p) <= slack) {
-      // The rest of the diagonal is 0 up to round-off, so any other entry that is left makes a 2×2
-      // minor negative.
+      // The remaining diagonal is 0 up to round-off. If an off-diagonal entry of the rest is not 0,
+      // a 2×2 minor is negative.
       left.push_back(p);
       for (const int64_t i : left) {
         if (at(i, i) < -slack) return NotSemidefinite(step, i, at(i, i));

@@ -66,7 +66,7 @@ absl::StatusOr<double> ExpressionScanner::Number() {
   if (digits == end || !(absl::ascii_isdigit(*digits) || *digits == '.')) {
     return Expected("a number");
   }
-  // Hexadecimal is not accepted: of "0x10" only the 0 is read.
+  // Hexadecimal numbers are not accepted. Of "0x10", only the 0 is read as a number.
   if (end - digits > 1 && digits[0] == '0' && absl::ascii_tolower(digits[1]) == 'x') {
     end = digits + 1;
   }
@@ -112,7 +112,7 @@ std::string NumberToText(double value) {
 
 namespace {
 
-// `[` number { `,` number } { `;` number { `,` number } } `]`
+// Parses `[` number { `,` number } { `;` number { `,` number } } `]`.
 absl::Status ParseList(ExpressionScanner& scanner, CallArgument& argument) {
   PHIMAP_RETURN_IF_ERROR(scanner.Consume('['));
   size_t columns = 0;
@@ -128,7 +128,7 @@ absl::Status ParseList(ExpressionScanner& scanner, CallArgument& argument) {
     if (length != columns) {
       return ExpressionError(row_column,
                              absl::StrCat("row ", argument.list_rows, " has ", length,
-                                          " numbers, expected ", columns, " as in the first"));
+                                          " numbers, expected ", columns, " as in the first row"));
     }
   } while (scanner.TryConsume(';'));
   return scanner.Peek() == ']' ? scanner.Consume(']') : scanner.Expected("',', ';' or ']'");
@@ -146,7 +146,7 @@ absl::StatusOr<CallArgument> ParseArgument(ExpressionScanner& scanner, bool may_
   return argument;
 }
 
-// `(` [ argument { `,` argument } ] `)`, no name twice.
+// Parses `(` [ argument { `,` argument } ] `)`. Rejects a name that occurs twice.
 absl::StatusOr<std::vector<CallArgument>> ParseArgumentList(ExpressionScanner& scanner,
                                                             bool may_call) {
   std::vector<CallArgument> arguments;

@@ -1,6 +1,6 @@
 // The syntax that kernels and mappings share: calls with named arguments, `name(key=value,
-// key=value)`. A value is a number, a range `0:8`, a word, a list `[1, 2; 3, 4]`, or a call whose
-// own values are not calls. Errors name the column.
+// key=value)`. A value is a number, a range `0:8`, a word, a list `[1, 2; 3, 4]`, or a call. The
+// values of such an inner call cannot be calls. Errors give the column in the text.
 #ifndef PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 #define PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 
@@ -24,10 +24,10 @@ class ExpressionScanner {
  public:
   explicit ExpressionScanner(absl::string_view text) : text_(text) {}
 
-  // Column of the next character that is not a space.
+  // Returns the column of the next character that is not a space.
   int column();
   bool AtEnd();
-  // The next character that is not a space, or '\0' at the end.
+  // Returns the next character that is not a space, or '\0' at the end.
   char Peek();
   // Consumes `c` if it is next.
   bool TryConsume(char c);
@@ -73,15 +73,15 @@ struct CallArgument {
   std::vector<CallArgument> arguments;
 
   bool is_call() const { return !call.empty(); }
-  // Returns the value in the form that an error shows.
+  // Returns the value as error messages show it.
   std::string ValueText() const;
 };
 
-// Parses a value alone: the result's `name` is empty.
+// Parses a value without a name, so the result's `name` is empty.
 absl::StatusOr<CallArgument> ParseValue(ExpressionScanner& scanner);
 
-// A parsed call. Call OnlyHas before the Take functions, because "no parameter 'gama'" helps more
-// than "gamma is missing".
+// A parsed call. Call OnlyHas before the Take functions, because the error "no parameter 'gama'"
+// helps users more than "gamma is missing".
 class ParsedCall {
  public:
   // Parses a name and its arguments. `what` names the expected call in errors.

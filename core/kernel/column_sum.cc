@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-// g(x, x).
+// Returns g(x, x), where g is the function that `term` stands for.
 double SelfTerm(ColumnTerm term, double x) {
   switch (term) {
     case ColumnTerm::kProduct:
@@ -30,8 +30,8 @@ bool IsOfSquares(ColumnTerm term) {
   return term == ColumnTerm::kProduct || term == ColumnTerm::kSquaredDifference;
 }
 
-// Returns the number of roundings of one weighted term, besides those of the sum. To first order a
-// term has no other error.
+// Returns the number of roundings in one weighted term w·g(x, a), not counting those of the sum. To
+// first order, a term has no other errors.
 double RoundingsOf(ColumnTerm term) {
   switch (term) {
     case ColumnTerm::kMinimum:
@@ -54,7 +54,7 @@ double RoundingsOf(ColumnTerm term) {
 template <typename T>
 double ColumnSum::Self(const T* x, int64_t columns) const {
   double sum = 0;
-  for (int64_t k = 0; k < TakenOf(columns); ++k) {
+  for (int64_t k = 0; k < ColumnsReadOf(columns); ++k) {
     if (WeightOf(k) == 0) continue;
     sum += WeightOf(k) * SelfTerm(term, static_cast<double>(x[first + k]));
   }
@@ -66,7 +66,7 @@ template double ColumnSum::Self(const double*, int64_t) const;
 
 double ColumnSum::SizeOf(const double* x, int64_t columns) const {
   double sum = 0;
-  for (int64_t k = 0; k < TakenOf(columns); ++k) {
+  for (int64_t k = 0; k < ColumnsReadOf(columns); ++k) {
     const double size = std::abs(x[first + k]);
     sum += WeightOf(k) * (IsOfSquares(term) ? size * size : size);
   }
@@ -78,11 +78,11 @@ absl::string_view WhyInvalid(const ColumnSum& sum) {
   const int term = static_cast<int>(sum.term);
   if (term < static_cast<int>(ColumnTerm::kProduct) ||
       term > static_cast<int>(ColumnTerm::kMinimum)) {
-    return "a column sum of unknown terms";
+    return "a column sum has terms of an unknown kind";
   }
   if (sum.first < 0 || sum.first >= kMaxColumns ||
       static_cast<int64_t>(sum.weights.size()) > kMaxColumns - sum.first) {
-    return "a column sum of over 65536 columns";
+    return "a column sum reads columns outside of 0 to 65535";
   }
   const bool valid = std::all_of(sum.weights.begin(), sum.weights.end(),
                                  [](double w) { return w >= 0 && std::isfinite(w); });

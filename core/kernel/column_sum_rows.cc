@@ -15,7 +15,7 @@
 #define PHIMAP_CORE_KERNEL_COLUMN_SUM_TASK_
 namespace phimap {
 
-// Rows of a panel: a whole number of pairs of vectors on every target.
+// Number of rows of a panel. On every target, it is a whole number of pairs of vectors.
 inline constexpr int64_t kSumPanelRows = 32;
 
 // Arguments for one row x and one panel. `x` and `weights` begin with the first column that the sum
@@ -37,7 +37,7 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Computes sum + w·g(x, a).
+// TermBody::Add computes sum + w·g(x, a).
 template <ColumnTerm>
 struct TermBody;
 
@@ -76,7 +76,7 @@ template <>
 struct TermBody<ColumnTerm::kHarmonicMean> {
   template <class D, class V>
   static HWY_INLINE V Add(D d, V x, V a, V w, V sum) {
-    // Divides before it multiplies by a, so that x·a cannot overflow.
+    // Computes 2x/(x + a) before it multiplies by a, because the product x·a could overflow.
     const V both = hn::Add(x, a);
     const V share = hn::IfThenElse(hn::Eq(both, hn::Zero(d)), both, hn::Div(hn::Add(x, x), both));
     return hn::MulAdd(hn::Mul(w, share), OfPositive(d, x, a, a), sum);
@@ -168,7 +168,7 @@ template <typename T>
 ColumnSumRows<T>::ColumnSumRows(const ColumnSum& sum, ConstMatrixView<T> rows)
     : term_(sum.term), first_(sum.first), rows_(rows.rows()) {
   PHIMAP_CHECK(sum.LeastColumns() <= rows.cols());
-  const int64_t taken = sum.TakenOf(rows.cols());
+  const int64_t taken = sum.ColumnsReadOf(rows.cols());
   for (int64_t k = 0; k < taken; ++k) weights_.push_back(static_cast<T>(sum.WeightOf(k)));
   const int64_t panels = (rows_ + kSumPanelRows - 1) / kSumPanelRows;
   panels_ = AlignedArray<T>(panels * taken * kSumPanelRows);

@@ -1,4 +1,5 @@
-// Computes column sums of a row with many fixed rows, with vector instructions.
+// Computes Σ_k w_k·g(x_k, a_k) of one row x with each of many fixed rows a (column_sum.h), with
+// vector instructions.
 #ifndef PHIMAP_CORE_KERNEL_COLUMN_SUM_ROWS_H_
 #define PHIMAP_CORE_KERNEL_COLUMN_SUM_ROWS_H_
 
@@ -10,22 +11,25 @@
 
 namespace phimap {
 
-// Fixed rows a_j, packed in panels of 32 rows. Holds only the columns that the sum reads.
-// Immutable; thread-safe.
+// Computes column sums with fixed rows a_j, which are packed in panels of 32 rows. Holds only the
+// columns that the sum reads. Immutable; thread-safe.
 //
-// Accuracy: each sum is one chain of fused multiply-adds of weights and terms per 512 columns, from
-//           the first column on; the chains are then added in order.
-// Bits:     a sum depends only on its own two rows; equal on every target with fused multiply-add.
+// Accuracy: a sum is cut into blocks of 512 columns, from the first column on. Each block is summed
+//           by one chain of fused multiply-adds of weights and terms. The sums of the blocks are
+//           then added in order.
+// Bits:     those of a sum depend only on its two rows, and are equal on every target with fused
+//           multiply-add.
 template <typename T>
 class ColumnSumRows {
  public:
-  // REQUIRES: `rows` have the columns that the sum reads, and its weights fit into T.
+  // REQUIRES: `rows` have the columns that `sum` reads, and the weights of `sum` fit into T.
   ColumnSumRows(const ColumnSum& sum, ConstMatrixView<T> rows);
 
   int64_t rows() const { return rows_; }
   int64_t taken() const { return static_cast<int64_t>(weights_.size()); }
-  // Computes out[j] = K(x, a_j). `x` is a whole row; `out` must not alias anything. Cost: 2 to 5
-  // operations per number and, for the terms that divide, a division.
+  // Computes out[j] = K(x, a_j) for each fixed row a_j. `x` is a whole row; `out` must not alias
+  // anything. Cost: 2 to 5 operations per number. Terms that divide also take one division per
+  // number.
   void Sums(const T* x, T* out) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>(panels_.size() + weights_.size()) * static_cast<int64_t>(sizeof(T));

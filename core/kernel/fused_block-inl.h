@@ -19,8 +19,8 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 
 // Replaces the products of a block by the arguments of the map. Returns whether all arguments are
-// within the map's range. It takes a maximum of integers, because a comparison per argument would
-// occupy the execution unit of the multiply-adds.
+// within the map's range. Finds the largest argument with integer instructions, because a
+// floating-point comparison for each argument would occupy the execution unit of the multiply-adds.
 template <class Map, typename T>
 HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
                              const ProductBlock<T>& block) {
@@ -30,8 +30,8 @@ HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
   const int64_t first_column = block.first_column;
   const int64_t columns = block.columns;
   const int64_t rows = block.rows;
-  // The bits of |t|, read as an integer, order numbers by size; those of NaN are larger than all
-  // others.
+  // Read as integers, the bits of |t| are in the same order as the numbers |t|, and the bits of NaN
+  // are larger than those of any number.
   auto largest = hn::Zero(di);
   KernelOperands<T> row{.row_norms = in.row_norms, .offsets = in.offsets};
   T* values = block.values;
@@ -56,9 +56,10 @@ HWY_INLINE void StoreSome(D d, V value, int64_t count, T* out) {
   std::copy_n(buffer, count, out);
 }
 
-// Writes the values of the map to their places in `out`, and second results `count` numbers
-// further. The block holds arguments, or products if the map has no range. Returns the sum of the
-// values, which is not finite if a value is not, or if the sum itself overflows.
+// Writes the values of the map to the rows of `out`. If the map has two results, row i of `out`
+// holds `count` first results, followed by `count` second results. The block holds the map's
+// arguments. If kRange is 0, it holds products instead. Returns the sum of the values written. The
+// sum is not finite if a value is not finite, or if the sum itself overflows.
 template <class Map, bool kInRange, typename T>
 HWY_INLINE T WriteValues(const Map& map, const KernelBlockOperands<T>& in,
                          const ProductBlock<T>& block, int64_t count, T* const* out) {

@@ -1,10 +1,11 @@
-// Fused maps: the programs that nearly every plan has, evaluated one vector at a time without
-// storing intermediate results in memory. They do the same operations on the same numbers as the
-// general evaluator, so the bits are the same.
+// Fused maps evaluate the programs that nearly every plan has. They work on one vector at a time
+// and do not store intermediate results in memory. They do the same operations on the same numbers
+// as the general evaluator, so the bits are the same.
 //
-// A map has two halves: Argument, which combines the product and the other operands, and Apply, the
-// function of that argument. kSecond: Apply also gives a second result. kRange: for arguments of at
-// most this size Apply<true> gives the same bits with fewer operations; 0 if it would save nothing.
+// A map has two functions. Argument combines the product with the other operands. Apply computes
+// the value from that argument. If kSecond is true, Apply also computes a second value. Apply<true>
+// needs fewer operations than Apply<false>, but it is only for arguments of at most kRange in size.
+// For these, it gives the same bits. If Apply<true> would save nothing, kRange is 0.
 #if defined(PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_
 #undef PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_

@@ -28,7 +28,7 @@ std::vector<double> SquaredNorms(ConstMatrixView<double> x) {
 
 namespace {
 
-// Values of n rows: one row of numbers for each factor, form or string kernel.
+// Values of n rows of x: row m of `values` holds the n values of factor, form or string kernel m.
 struct RowValues {
   Matrix<double> values;
   std::vector<const double*> pointers;
@@ -39,7 +39,7 @@ struct RowValues {
   }
 };
 
-// Returns the strings that the rows of x are indices of.
+// Returns the strings whose indices x holds, one index in each row.
 std::vector<const std::string*> StringsOf(const KernelProgram& program, ConstMatrixView<double> x) {
   PHIMAP_CHECK(program.string_table() != nullptr && x.cols() == 1);
   std::vector<const std::string*> strings;
@@ -136,7 +136,8 @@ RowValues Factors(const KernelProgram& program, const RowValues& forms,
   return factors;
 }
 
-// Computes the factors of rows whose forms have no other use.
+// Like Factors, but computes the forms of the rows itself, for callers that have no other use for
+// them.
 RowValues FactorsOf(const KernelProgram& program, ConstMatrixView<double> x,
                     const std::vector<double>& norms) {
   if (program.factors().empty()) return {};
@@ -250,8 +251,8 @@ absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
   const auto tile = [&](int64_t t) {
     const int64_t begin = t * kTileRows;
     const int64_t end = std::min(n, begin + kTileRows);
-    // Computes the tile's rows up to the end of its last row, in a buffer, because values right of
-    // the diagonal must not be written to `out`.
+    // Computes all rows of the tile up to the diagonal of its last row. Does so in a buffer,
+    // because values right of the diagonal must not be written to `out`.
     const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
     Matrix<double> block = Matrix<double>::Uninit(end - begin, end);
     KernelBlock(program, x.Rows(begin, end - begin), tile_norms, x.Rows(0, end), norms,
@@ -261,8 +262,8 @@ absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
       out(i, i) = diagonal[i];
     }
   };
-  // The work of a tile grows with its number, so the work done grows with the square of the
-  // fraction of tiles.
+  // Later tiles take more work, so the share of the work that is done is the square of the share
+  // `f` of the tiles that are done.
   return ForEachTile(
       control.threads(), (n + kTileRows - 1) / kTileRows, [&](double f) { return control(f * f); },
       tile);

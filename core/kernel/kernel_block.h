@@ -1,4 +1,4 @@
-// Blocks of kernel matrices in float64, for building.
+// Computes blocks of kernel matrices in float64, for builds.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_BLOCK_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_BLOCK_H_
 
@@ -17,9 +17,9 @@ inline constexpr int64_t kMaxBlockIndexedBytes = int64_t{1} << 20;
 // Returns ‖x_i‖² of each row.
 std::vector<double> SquaredNorms(ConstMatrixView<double> x);
 
-// For a string kernel, x and z have one column, whose numbers are indices into the program's table
-// of strings (KernelExpression::Over). Kernel values come from indexes of z's strings
-// (string_kernel.h), each of up to kMaxBlockIndexedBytes. Norms are not used.
+// For a string kernel, x and z have one column. Its numbers are indices into the program's table of
+// strings (KernelExpression::Over). Kernel values are computed with indexes of z's strings
+// (string_kernel.h). Each index covers up to kMaxBlockIndexedBytes of strings. Norms are not used.
 
 // Computes out_ij = K(x_i, z_j). Calls BLAS, so it must not run on RPC threads.
 //
@@ -31,13 +31,13 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
                  const std::vector<double>& x_norms, ConstMatrixView<double> z,
                  const std::vector<double>& z_norms, MatrixView<double> out);
 
-// Returns K(x_i, x_i) of each row, from ‖x_i‖² and, for a program with forms, column sums or
-// strings, x. Exactly 1 for an rbf.
+// Returns K(x_i, x_i) of each row, which is exactly 1 for an rbf. `x_norms` holds ‖x_i‖². Reads the
+// numbers of `x` only if the program has forms, column sums or strings.
 std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView<double> x,
                                    const std::vector<double>& x_norms);
 
-// Returns the diagonal for strings whose k_m(x, x) are known (StringSquares): `squares` has a row
-// for each string and a column for each string kernel m.
+// Returns K(x, x) of strings from their k_m(x, x) (StringSquares): `squares` has a row for each
+// string and a column for each string kernel m.
 std::vector<double> StringDiagonal(const KernelProgram& program, ConstMatrixView<double> squares);
 
 // Returns k_m(x, x) for each string (row) and each string kernel m (column). REQUIRES: x holds

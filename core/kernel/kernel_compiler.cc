@@ -1,12 +1,16 @@
 // Compiles expressions into programs.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "core/kernel/call_syntax.h"
 #include "core/kernel/kernel_emitter.h"
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/status/check.h"
+#include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
@@ -14,7 +18,7 @@ namespace {
 using Code = KernelOpCode;
 using Ops = std::vector<KernelOp>;
 
-// Walks an expression once.
+// Builds the parts of a program in one walk over an expression.
 class Compiler {
  public:
   KernelProgramParts Run(const KernelNode& root) {
@@ -47,8 +51,8 @@ class Compiler {
     PHIMAP_CHECK(false);
   }
 
-  // Adds the number of forms to the numbers of column sums. Runs last, when the number of forms is
-  // known.
+  // Adds the number of forms to the index of each column sum, because programs number column sums
+  // after forms. Runs last, when the number of forms is known.
   void NumberSumsAfterForms(Ops& ops) const {
     for (KernelOp& op : ops) {
       if (op.code == Code::kPushColumnSum) op.n += static_cast<int32_t>(parts_.forms.size());
@@ -82,6 +86,36 @@ class Compiler {
   KernelProgramParts parts_;
 };
 
+bool AnyInfinite(const Ops& ops) {
+  return std::any_of(ops.begin(), ops.end(),
+                     [](const KernelOp& op) { return std::isinf(op.a) || std::isinf(op.b); });
+}
+
+// Whether a number of the program is beyond float64. A NaN is a gamma that is not resolved yet.
+bool AnyInfinite(const KernelProgramParts& parts) {
+  return AnyInfinite(parts.ops) ||
+         std::any_of(parts.factors.begin(), parts.factors.end(),
+                     [](const Ops& factor) { return AnyInfinite(factor); }) ||
+         std::any_of(parts.sums.begin(), parts.sums.end(), [](const ColumnSum& sum) {
+           return std::any_of(sum.weights.begin(), sum.weights.end(),
+                              [](double weight) { return std::isinf(weight); });
+         });
+}
+
+// Each parameter is finite, but what a leaf kernel computes from its parameters, such as
+// 1/length_scale², may not be.
+absl::Status CheckLeaves(const KernelNode& node) {
+  if (node.kind == KernelNode::Kind::kLeaf && AnyInfinite(Compiler().Run(node))) {
+    return ExpressionError(
+        node.column,
+        absl::StrCat("the parameters of ", node.leaf->name,
+                     " give a number beyond the range of float64, such as 1/length_scale² of a "
+                     "length_scale below 1e-154; expected less extreme parameters"));
+  }
+  for (const auto& child : node.children) PHIMAP_RETURN_IF_ERROR(CheckLeaves(*child));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 KernelProgram KernelProgram::Compile(const KernelExpression& expression) {
@@ -92,7 +126,8 @@ KernelProgram KernelProgram::Compile(const KernelExpression& expression) {
 }
 
 absl::Status KernelProgram::CheckCompiles(const KernelExpression& expression) {
-  return CheckKernelSize(Compiler().Run(expression.root()));
+  PHIMAP_RETURN_IF_ERROR(CheckKernelSize(Compiler().Run(expression.root())));
+  return CheckLeaves(expression.root());
 }
 
 }  // namespace phimap

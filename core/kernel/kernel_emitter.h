@@ -11,8 +11,8 @@
 
 namespace phimap {
 
-// Appends to one list of operations, that of the program or of a factor. Equal factors, forms,
-// column sums and string kernels share one number.
+// Appends operations to one list, either the program's or a factor's. Equal factors, forms, column
+// sums and string kernels get the same number.
 class KernelEmitter {
  public:
   using Ops = std::vector<KernelOp>;

@@ -94,7 +94,8 @@ void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int
   }
 }
 
-// One list of operations: the program's, with its shape, or a factor's, with kAny.
+// A list of operations to run: either the program's, with the program's shape, or a factor's, with
+// the shape kAny.
 template <typename T>
 struct Evaluation {
   const KernelProgram& program;

@@ -21,9 +21,9 @@ using NodePtr = std::shared_ptr<const KernelNode>;
 
 std::string ToText(const Node& node);
 
-// Returns the text of an operand of a product or of a factor. It has parentheses unless it is a
-// leaf or a function: a sum needs them for its meaning, a product or a scaled kernel to read back
-// as the same tree.
+// Returns the text of an operand of a product or of a factor. The text has parentheses unless the
+// operand is a leaf or a function. A sum needs them to keep its meaning. A product or a scaled
+// kernel needs them to be read back as the same tree.
 std::string Operand(const Node& node) {
   const bool closed = node.kind == Node::Kind::kLeaf || node.kind == Node::Kind::kExp ||
                       node.kind == Node::Kind::kNormalized;
@@ -99,11 +99,12 @@ NodePtr Resolve(const NodePtr& node, absl::string_view word, double number) {
 }
 
 absl::Status NotPsd(const Node& node, absl::string_view why) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "",
-                   absl::StrCat("column ", node.column, ": ", why,
-                                "; F2, F3, kernel PCA and policy=rpcholesky need a positive "
-                                "semidefinite kernel, F1 of other policies takes any"),
-                   {{"column", absl::StrCat(node.column)}});
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "",
+      absl::StrCat("column ", node.column, ": ", why,
+                   "; F2, F3, kernel PCA and policy=rpcholesky need a positive "
+                   "semidefinite kernel, but F1 with any other policy accepts every kernel"),
+      {{"column", absl::StrCat(node.column)}});
 }
 
 absl::Status CheckPsd(const Node& node) {
@@ -112,9 +113,9 @@ absl::Status CheckPsd(const Node& node) {
     if (!why.empty()) return NotPsd(node, why);
   }
   if (node.kind == Node::Kind::kScaled && node.factor < 0) {
-    return NotPsd(node, absl::StrCat("factor ", NumberToText(node.factor),
-                                     " subtracts a kernel, and what is left is not known to be "
-                                     "positive semidefinite; expected a factor >= 0"));
+    return NotPsd(node, absl::StrCat("negative factor ", NumberToText(node.factor),
+                                     ": the result may not be positive semidefinite; expected a "
+                                     "factor >= 0"));
   }
   for (const NodePtr& child : node.children) PHIMAP_RETURN_IF_ERROR(CheckPsd(*child));
   return absl::OkStatus();
@@ -126,7 +127,8 @@ absl::Status CheckColumnsOf(const Node& node, int64_t columns) {
     if (wrong.has_value()) {
       return MakeError(
           absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "kernel",
-          absl::StrCat("column ", node.column, ": ", wrong->text, ", these have ", columns),
+          absl::StrCat("column ", node.column, ": ", wrong->text, ", but these rows have ",
+                       columns),
           {{"expected", absl::StrCat(wrong->expected)}, {"actual", absl::StrCat(columns)}});
     }
   }

@@ -2,15 +2,15 @@
 // composed and have a text form.
 //
 //   rbf(gamma=0.5)          a leaf kernel (leaf_kernel.h; core/kernel/leaf has a file for each)
-//   c*K   K1 + K2   K1*K2   the algebra; * binds tighter than +, ( K ) groups
+//   c*K   K1 + K2   K1*K2   the algebra; * binds tighter than +; parentheses group
 //   exp(K)                  e^K
-//   normalize(K)            K/√(K(x,x)·K(y,y)); rows need K(x, x) > 0; for strings, 0 where
-//                           K(x, x) = 0
+//   normalize(K)            K/√(K(x,x)·K(y,y)); rows of numbers need K(x, x) > 0; for strings
+//                           with K(x, x) = 0, the value is 0
 //
-// A leaf with `gamma=scale` or `gamma=median` takes the number from the data: 1/(p·Var), where Var
-// is the population variance of all entries of the stream after standardisation, or 1/median ‖x−y‖²
-// over pairs of pool rows. Both are resolved when a version is built, and the version stores the
-// numbers.
+// A leaf with `gamma=scale` or `gamma=median` takes gamma from the data. For `scale`, gamma is
+// 1/(p·Var), where p is the number of columns and Var the population variance of all entries of the
+// stream after standardisation. For `median`, gamma is 1/median ‖x−y‖² over pairs of pool rows.
+// Both are resolved when a version is built, and the version stores the numbers.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_EXPRESSION_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_EXPRESSION_H_
 
@@ -50,11 +50,11 @@ class KernelExpression {
   KernelExpression();
   explicit KernelExpression(std::shared_ptr<const KernelNode> root);
 
-  // Parses the text form. It may have at most 4,096 bytes, 256 nodes, depth 32, and after
-  // compilation 1,024 operations (normalize repeats its argument), 16 different weights and norms,
-  // and 8 each of different bilinear forms, column sums and string kernels. INVALID_ARGUMENT
-  // (reason EXPRESSION_INVALID, metadata "column") names the column, counted from 1, and the
-  // expected and actual text.
+  // Parses the text form. Limits: 4,096 bytes, 256 nodes and depth 32. After compilation (normalize
+  // repeats its argument), the limits are 1,024 operations, 16 different weights and norms, and 8
+  // each of different bilinear forms, column sums and string kernels. For any other text, returns
+  // INVALID_ARGUMENT (reason EXPRESSION_INVALID, metadata "column"). The message has the column,
+  // counted from 1, and the expected and actual text.
   static absl::StatusOr<KernelExpression> Parse(absl::string_view text);
   // Returns the canonical text with every parameter. Numbers have their shortest form that reads
   // back equal.
@@ -72,14 +72,14 @@ class KernelExpression {
 
   // Whether K(x, y) depends only on x − y, because every leaf does.
   bool IsTranslationInvariant() const;
-  // Whether some leaf's values jump where rows become equal.
+  // Whether some leaf is discontinuous where two rows become equal, as delta is.
   bool JumpsAtEqualRows() const;
   // Whether the expression depends only on Euclidean distances and inner products, which random
   // projections preserve.
   bool SurvivesProjection() const;
-  // TakesStrings: whether the kernel compares strings. TakesBytes: whether these may be bytes that
-  // are not text, because every string leaf counts bytes. No kernel takes both strings and rows of
-  // numbers.
+  // TakesStrings: whether the kernel compares strings. TakesBytes: whether these strings may be
+  // bytes that are not text, because every string leaf counts bytes. No kernel takes both strings
+  // and rows of numbers.
   bool TakesStrings() const;
   bool TakesBytes() const;
   // Returns the kernel on matrices of one column, whose numbers are indices into `strings`.
@@ -90,20 +90,21 @@ class KernelExpression {
   // does.
   const KernelNode* NeedsNonnegative(int64_t column) const;
   const KernelNode* NeedsNonnegative() const;
-  // Whether the kernel is c·xᵀy, for any c; sets *factor = c. Its mapping then folds into one
-  // matrix.
+  // Whether the kernel is c·xᵀy, for any c; sets *factor = c. A mapping of such a kernel folds into
+  // one matrix.
   bool IsScaledLinear(double* factor) const;
   // If the expression is a leaf times numbers, returns the leaf and sets *factor to their product.
   // Otherwise returns null.
   const KernelNode* ScaledLeaf(double* factor) const;
-  // CheckPositiveSemidefinite: OK, or the parameter and column that break positive semidefiniteness
-  // (a leaf's own condition, or a negative factor; reason KERNEL_NOT_POSITIVE_SEMIDEFINITE). It
-  // passes leaves whose definiteness is unknown in general, such as sigmoid.
-  // IsProvenPositiveSemidefinite: whether that check is OK and the expression has no such leaf.
+  // CheckPositiveSemidefinite returns OK, or an error (reason KERNEL_NOT_POSITIVE_SEMIDEFINITE).
+  // The error gives the parameter and the column that break positive semidefiniteness. The cause
+  // may be a leaf's own condition or a negative factor. A leaf whose definiteness is unknown in
+  // general, such as sigmoid, passes the check. IsProvenPositiveSemidefinite returns whether the
+  // check is OK and the expression has no such leaf.
   absl::Status CheckPositiveSemidefinite() const;
   bool IsProvenPositiveSemidefinite() const;
   // Returns OK if rows of `columns` numbers have the length that every leaf needs; otherwise
-  // INVALID_ARGUMENT (COLUMNS_MISMATCH, field "kernel") with both numbers.
+  // INVALID_ARGUMENT (COLUMNS_MISMATCH, field "kernel") with the expected and the actual number.
   absl::Status CheckColumns(int64_t columns) const;
 
  private:

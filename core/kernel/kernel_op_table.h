@@ -22,7 +22,7 @@ struct KernelOpInfo {
 // Returns the properties of `code`, or null if this build does not know it.
 const KernelOpInfo* FindKernelOp(KernelOpCode code);
 
-// Returns whether any of `ops` reads `reads`. REQUIRES: this build knows all codes.
+// Returns whether any of `ops` reads the operand `reads`. REQUIRES: this build knows all codes.
 bool AnyReads(const std::vector<KernelOp>& ops, OpReads reads);
 
 }  // namespace phimap

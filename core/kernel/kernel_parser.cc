@@ -53,7 +53,8 @@ class KernelParser {
     return Counted(std::move(sum));
   }
 
-  // Multiplies all numbers into one factor; what remains is a kernel or a product of kernels.
+  // Parses a product. Multiplies all its numbers into one factor of the remaining kernel, which may
+  // itself be a product of kernels.
   absl::StatusOr<NodePtr> Product(int depth) {
     const int column = scanner_.column();
     KernelNode product{.kind = KernelNode::Kind::kProduct, .column = column};
@@ -71,7 +72,7 @@ class KernelParser {
       }
     } while (scanner_.TryConsume('*'));
     if (product.children.empty()) {
-      return scanner_.Expected("'*' and a kernel: a number alone is not a kernel");
+      return scanner_.Expected("'*' and a kernel (a number alone is not a kernel)");
     }
     NodePtr result = product.children[0];
     if (product.children.size() > 1) {
@@ -102,7 +103,7 @@ class KernelParser {
     return Leaf(call);
   }
 
-  // Parses the argument of exp or normalize, whose name was read.
+  // Parses the argument of exp or normalize; the name has been read.
   absl::StatusOr<NodePtr> Function(KernelNode::Kind kind, int column, int depth) {
     PHIMAP_RETURN_IF_ERROR(scanner_.Consume('('));
     PHIMAP_ASSIGN_OR_RETURN(NodePtr inner, Sum(depth + 1));
@@ -134,7 +135,7 @@ class KernelParser {
                                         absl::StrJoin(names, ", "), ", exp or normalize"));
   }
 
-  // Rejects a leaf of strings beside a leaf of numbers.
+  // Rejects a leaf of strings in an expression that has leaves of numbers, and the reverse.
   absl::Status TakesWhatOthersTake(const ParsedCall& call, KernelDomain input) {
     if (input == KernelDomain::kAnything) return absl::OkStatus();
     const bool strings = input != KernelDomain::kNumbers;
@@ -171,7 +172,11 @@ absl::StatusOr<KernelExpression> KernelExpression::Parse(absl::string_view text)
   PHIMAP_ASSIGN_OR_RETURN(NodePtr root, KernelParser(text).Parse());
   KernelExpression kernel(std::move(root));
   const absl::Status compiles = KernelProgram::CheckCompiles(kernel);
-  if (!compiles.ok()) return ExpressionError(1, compiles.message());
+  if (!compiles.ok()) {
+    // An error about one leaf names the place of the leaf.
+    const bool is_placed = DetailOf(compiles)->reason == "EXPRESSION_INVALID";
+    return is_placed ? compiles : ExpressionError(1, compiles.message());
+  }
   return kernel;
 }
 

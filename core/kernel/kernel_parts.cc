@@ -12,7 +12,7 @@ absl::Status CheckCount(absl::string_view what, size_t count, int limit) {
   if (count <= static_cast<size_t>(limit)) return absl::OkStatus();
   return MakeError(
       absl::StatusCode::kDataLoss, "KERNEL_PROGRAM_INVALID", "",
-      absl::StrCat("the kernel needs ", count, " ", what, ", at most ", limit, " are allowed"));
+      absl::StrCat("the kernel needs ", count, " ", what, "; at most ", limit, " are allowed"));
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ absl::Status CheckKernelSize(const KernelProgramParts& parts) {
   PHIMAP_RETURN_IF_ERROR(
       CheckCount("different choices of columns", parts.sums.size(), kMaxColumnSums));
   PHIMAP_RETURN_IF_ERROR(
-      CheckCount("different kernels of strings", parts.strings.size(), kMaxKernelForms));
+      CheckCount("different string kernels", parts.strings.size(), kMaxKernelForms));
   size_t ops = parts.ops.size();
   for (const std::vector<KernelOp>& factor : parts.factors) ops += factor.size();
   return CheckCount("operations", ops, kMaxKernelOps);

@@ -1,4 +1,4 @@
-// Parts of a kernel program: its operations, and the tables of parts that operations name by
+// Parts of a kernel program: its operations, and the tables of parts that operations refer to by
 // number.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_PARTS_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_PARTS_H_
@@ -14,12 +14,13 @@
 namespace phimap {
 
 // Maximum depth of a program's stack, and maximum number of its operations. The parser admits 32
-// levels of parentheses. At each of the 33 levels of expression a term of a sum and a factor of a
-// product may wait on the stack, and the innermost operand comes on top: 2·33 + 1.
+// levels of parentheses, so an expression has at most 33 levels. At each level, up to two values
+// wait on the stack: a term of a sum and a factor of a product. The innermost operand comes on top.
+// The depth is therefore at most 2·33 + 1.
 inline constexpr int kMaxKernelStack = 67;
 inline constexpr int kMaxKernelOps = 1024;
-// Maximum numbers of different factors, of different forms (and of different string kernels), and
-// of different column sums. Operations of factors count towards kMaxKernelOps.
+// Maximum numbers of different factors, forms and column sums. The maximum for forms applies to
+// string kernels too. Operations of factors count towards kMaxKernelOps.
 inline constexpr int kMaxKernelFactors = 16;
 inline constexpr int kMaxKernelForms = 8;
 inline constexpr int kMaxColumnSums = 8;
@@ -30,16 +31,16 @@ struct KernelProgramParts {
   std::vector<KernelOp> ops;
   std::vector<std::vector<KernelOp>> factors;
   std::vector<BilinearForm> forms;
-  // Operations number the column sums after the forms.
+  // An operation refers to sums[m] by the number forms.size() + m.
   std::vector<ColumnSum> sums = {};
-  // String kernels, in place of products, distances and forms. Their values are evaluated like
-  // those of forms.
+  // String kernels. A program that has them reads no products, distances or forms. Their values are
+  // evaluated like the values of forms.
   std::vector<StringKernel> strings = {};
   friend bool operator==(const KernelProgramParts&, const KernelProgramParts&) = default;
 };
 
-// Returns OK, or DATA_LOSS (KERNEL_PROGRAM_INVALID) with the limit above that is exceeded and the
-// number that the program needs.
+// Returns OK, or DATA_LOSS (KERNEL_PROGRAM_INVALID) with the first limit of this file that the
+// program exceeds, and the number that the program needs.
 absl::Status CheckKernelSize(const KernelProgramParts& parts);
 
 }  // namespace phimap

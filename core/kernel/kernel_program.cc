@@ -62,12 +62,13 @@ absl::Status CheckNumber(const KernelOp& op, size_t i, absl::string_view what, s
                          size_t count) {
   const auto least = static_cast<int64_t>(first);
   if (op.n >= least && op.n < least + static_cast<int64_t>(count)) return absl::OkStatus();
-  return BadProgram(i, absl::StrCat(what, " ", op.n, " of ", count));
+  return BadProgram(i, absl::StrCat("refers to ", what, " ", op.n, "; available: ", count));
 }
 
 absl::Status CheckOfNumbers(size_t i, const KernelProgramParts& parts) {
-  return parts.strings.empty() ? absl::OkStatus()
-                               : BadProgram(i, "a kernel of strings reads rows of numbers");
+  return parts.strings.empty()
+             ? absl::OkStatus()
+             : BadProgram(i, "a program with string kernels must not read rows of numbers");
 }
 
 // Checks that the part that an operation reads exists, and that a program of strings does not read
@@ -119,12 +120,13 @@ absl::Status CheckOp(const std::vector<KernelOp>& ops, size_t i, size_t factors,
   const absl::string_view why = info->why_invalid(op);
   if (!why.empty()) return BadProgram(i, absl::StrCat(why, ", n = ", op.n));
   if (LeavesPair(op) && i + 1 != ops.size()) {
-    return BadProgram(i, "a pair of cosine and sine is not the last operation");
+    return BadProgram(i, "only the last operation may give a cosine and a sine");
   }
   return CheckRead(op, i, factors, parts);
 }
 
-// Checks the operations of the program or of a factor, which may name the first `factors` factors.
+// Checks the operations of the program or of a factor. They may refer only to the first `factors`
+// factors.
 absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors,
                       const KernelProgramParts& parts) {
   if (ops.empty()) return BadProgram(0, "expected at least 1 operation, got 0");
@@ -133,7 +135,8 @@ absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors,
     PHIMAP_RETURN_IF_ERROR(CheckOp(ops, i, factors, parts, depth));
   }
   if (depth != (LeavesPair(ops.back()) ? 2 : 1)) {
-    return BadProgram(ops.size(), absl::StrCat("ends with ", depth, " results"));
+    return BadProgram(ops.size(),
+                      absl::StrCat("the operations leave ", depth, " results on the stack"));
   }
   return absl::OkStatus();
 }
@@ -160,18 +163,18 @@ absl::Status CheckForm(const BilinearForm& form) {
 
 absl::Status CheckStringKernels(const KernelProgramParts& parts) {
   if (!parts.strings.empty() && !(parts.forms.empty() && parts.sums.empty())) {
-    return BadProgram(0, "it has both string kernels and bilinear forms or column sums");
+    return BadProgram(0, "string kernels cannot be combined with bilinear forms or column sums");
   }
   for (size_t m = 0; m < parts.strings.size(); ++m) {
     const StringKernel& kernel = parts.strings[m];
     if (std::count(parts.strings.begin(), parts.strings.end(), kernel) > 1) {
-      return BadProgram(0, absl::StrCat("string kernel ", m, " is there twice"));
+      return BadProgram(0, absl::StrCat("string kernel ", m, " occurs twice"));
     }
     const int measure = static_cast<int>(kernel.measure);
     const int unit = static_cast<int>(kernel.unit);
     if (measure < 1 || measure > 2 || unit < 1 || unit > 3 || kernel.n < 1 ||
         kernel.n > kMaxNgram) {
-      return BadProgram(0, absl::StrCat("a string kernel of measure ", measure, ", unit ", unit,
+      return BadProgram(0, absl::StrCat("invalid string kernel: measure ", measure, ", unit ", unit,
                                         ", n ", kernel.n));
     }
   }
@@ -186,12 +189,12 @@ absl::Status CheckParts(const KernelProgramParts& parts) {
     if (!why.empty()) return BadProgram(0, why);
   }
   PHIMAP_RETURN_IF_ERROR(CheckStringKernels(parts));
-  // A factor may name only earlier factors.
+  // A factor may refer only to earlier factors.
   for (size_t i = 0; i < parts.factors.size(); ++i) {
     PHIMAP_RETURN_IF_ERROR(CheckOps(parts.factors[i], i, parts));
     for (const KernelOp& op : parts.factors[i]) {
       if (FindKernelOp(op.code)->reads == OpReads::kShiftedProduct || LeavesPair(op)) {
-        return BadProgram(i, "a factor reads an offset or leaves two numbers");
+        return BadProgram(i, "a factor must not read an offset or leave two numbers");
       }
     }
   }
@@ -199,7 +202,7 @@ absl::Status CheckParts(const KernelProgramParts& parts) {
   for (size_t i = 0; i < parts.ops.size() && !parts.strings.empty(); ++i) {
     // Factors of strings may push a product: a constant weight pushes it and multiplies it by 0.
     if (parts.ops[i].code == Code::kPushProduct) {
-      return BadProgram(i, "a kernel of strings reads products");
+      return BadProgram(i, "a program with string kernels must not read products");
     }
   }
   return absl::OkStatus();

@@ -1,19 +1,22 @@
 // The compiled form of a kernel expression: a short list of vector operations on a tile of
 // products. Plans store it.
 //
-// The program is postfix: operations push to and pop from a stack of vectors, which have one
-// element for each row a_j of the feature stage. Its operands are the product x·a_j and, if needed,
-// ‖x‖² and ‖a_j‖², an offset b_j, ‖x − a_j‖₁, products x·Aa_j with the bilinear forms A, column
-// sums, values of string kernels, and *factors*: functions f of one row, which enter as
-// f(x)·f(a_j).
+// The program is postfix. Operations push to and pop from a stack of vectors. Each vector has one
+// element for each row a_j of the feature stage. For a row x, the operands of the program are
+//   the product x·a_j;
+//   ‖x‖² and ‖a_j‖², an offset b_j, and ‖x − a_j‖₁;
+//   the products x·Aa_j with bilinear forms A;
+//   column sums, and values of string kernels;
+//   products f(x)·f(a_j) of *factors*, which are functions f of one row.
+// All of these except the product x·a_j are optional.
 //
-// A factor has its own list of operations, which reads operands of K(x, x) instead of K(x, a_j):
-// the product is ‖x‖², distances are 0, forms are xᵀAx, column sums are those of x with itself, and
-// earlier factors are f(x)². Each product and each factor is computed once, however often the
-// expression names it.
+// A factor has its own list of operations. They read the operands of K(x, x) instead of those of
+// K(x, a_j): the product is ‖x‖², distances are 0, forms are xᵀAx, column sums are those of x with
+// itself, and earlier factors are f(x)². Each product and each factor is computed once, even if the
+// expression uses it several times.
 //
 // A program leaves one or two numbers per row a_j. If it leaves two, the stage has twice as many
-// features as rows: all first numbers, then all second numbers.
+// features as rows: first the first numbers of all rows, then the second numbers of all rows.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_PROGRAM_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_PROGRAM_H_
 
@@ -35,7 +38,7 @@ namespace phimap {
 
 class KernelProgram {
  public:
-  // The identity, whose results are the products.
+  // Makes the identity program, whose results are the products.
   KernelProgram();
   // Compiles an expression without unresolved parameters.
   static KernelProgram Compile(const KernelExpression& expression);
@@ -49,7 +52,7 @@ class KernelProgram {
     return FromParts({.ops = std::move(ops), .factors = {}, .forms = {}});
   }
   // Like FromOps. DATA_LOSS also for a form that is not symmetric or has no columns, for any other
-  // invalid part or too many of them, and for a part that is named but missing.
+  // invalid part, for too many parts, and for an operation that refers to a missing part.
   static absl::StatusOr<KernelProgram> FromParts(KernelProgramParts parts);
 
   const std::vector<KernelOp>& ops() const { return parts_->ops; }
@@ -62,15 +65,15 @@ class KernelProgram {
   size_t form_count() const {
     return parts_->forms.size() + parts_->sums.size() + parts_->strings.size();
   }
-  // The table of KernelExpression::Over, by which builds evaluate string kernels; null in other
-  // programs.
+  // The table of strings from KernelExpression::Over, with which builds evaluate string kernels.
+  // Null in all other programs.
   const std::shared_ptr<const std::vector<std::string>>& string_table() const { return table_; }
   KernelProgram Over(std::shared_ptr<const std::vector<std::string>> table) const {
     KernelProgram program = *this;
     program.table_ = std::move(table);
     return program;
   }
-  // Operands that must be computed before the program and its factors run.
+  // Whether these operands must be computed before the program and its factors run.
   bool uses_products() const { return uses_products_; }
   bool uses_norms() const { return uses_norms_; }
   bool uses_l1_distances() const { return uses_l1_distances_; }

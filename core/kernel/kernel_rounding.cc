@@ -35,8 +35,8 @@ KernelRounding::KernelRounding(const KernelProgram& program, int64_t columns, do
     : program_(program), columns_(columns), unit_(unit), of_shares_(of_shares) {
   const double chain = static_cast<double>(std::min<int64_t>(columns, kChainBlock));
   sum_ = std::max(4.0, 2 * std::sqrt(chain / 3));
-  // The least positive number of the type, divided by u. The type is float32 if u is large, else
-  // float64.
+  // The smallest positive number of the type, divided by u. The type is float32 if u is large, and
+  // float64 otherwise.
   if (of_shares) underflow_ = unit > 0x1p-50 ? 0x1p-149 / unit : 0x1p-1074 / unit;
 }
 
@@ -211,7 +211,7 @@ RoundedOperands KernelRounding::PairOperands(const double* x, double squared_nor
   const double product = norm * group.norm;
   const double lost = static_cast<double>(columns_) * underflow_;
   pair.product = {-product, product, sum_ * product + lost, 0};
-  // Rows of different lengths are at least `near` apart. Where that is far, an rbf is 0, and so is
+  // Rows of different lengths are at least `near` apart. If `near` is large, an rbf is 0, and so is
   // its error.
   const double near = std::max({0.0, norm - group.norm, group.least_norm - norm});
   const double far = norm + group.norm;
@@ -276,8 +276,9 @@ double KernelRounding::ScaledOf(const double* x, double squared_norm, double sel
 
 double KernelRounding::LargestShare(ConstMatrixView<double> rows,
                                     const std::vector<double>& self) const {
-  // The pairs of a small group are cheap to check, so a slightly loose bound is reason enough. The
-  // pairs of a large group are checked only if its bound says almost nothing.
+  // The pairs of a small group are cheap to check one by one, so even a slightly loose bound is
+  // reason enough to do so. The pairs of a large group are checked only if the bound of the group
+  // says almost nothing.
   constexpr size_t kFewMembers = 64;
   constexpr double kLooseOfFew = 0x1p-44;
   constexpr double kLooseOfMany = 0x1p-13;

@@ -10,10 +10,10 @@
 
 namespace phimap {
 
-// Returns a bound on the dimension of φ, and so on the rank of any Gram matrix, for rows of
-// `columns` numbers. The bound is p for linear(), the number of monomials for poly, and sums and
-// products of these for sums and products of kernels. nullopt if there is no bound, as for rbf, or
-// if it is over 2^40. REQUIRES: columns >= 1.
+// Returns a bound on the dimension of φ for rows of `columns` numbers. The rank of a Gram matrix is
+// at most this bound. For linear() it is p, the number of columns, and for poly it is the number of
+// monomials. For sums and products of kernels, it is the sum and product of their bounds. Returns
+// nullopt if there is no bound, as for rbf, or if it is over 2^40. REQUIRES: columns >= 1.
 std::optional<int64_t> FeatureDimension(const KernelExpression& kernel, int64_t columns);
 
 // Cost of one kernel value.
@@ -31,8 +31,9 @@ ValueWork WorkOfValue(const KernelExpression& kernel, int64_t columns);
 // Returns the work of a KernelBlock of n×m values on rows of `columns` numbers.
 Work WorkOfKernelBlock(double n, double m, double columns, const ValueWork& value);
 
-// Returns the number of values that KernelGram and the certificate compute for a triangle: in tiles
-// of 256 rows, each up to the end of the tile's last row.
+// Returns the number of values that KernelGram and the certificate compute for a lower triangle of
+// n rows. They compute tiles of 256 rows. All rows of a tile reach to the diagonal of the tile's
+// last row.
 double TiledTriangle(int64_t n);
 
 }  // namespace phimap

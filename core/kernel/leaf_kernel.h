@@ -1,6 +1,7 @@
 // Leaf kernels, of which expressions are composed. A descriptor holds everything about one leaf
-// kernel; core/kernel/leaf has a file for each, leaf_kernels.cc the list. The parser, the compiler,
-// the mappings and the documentation read descriptors, and none of them names a leaf kernel.
+// kernel. Each leaf kernel has a file in core/kernel/leaf, and leaf_kernels.cc lists them all. The
+// parser, the compiler, the mappings and the documentation read descriptors, and none of them
+// mentions a particular leaf kernel.
 #ifndef PHIMAP_CORE_KERNEL_LEAF_KERNEL_H_
 #define PHIMAP_CORE_KERNEL_LEAF_KERNEL_H_
 
@@ -17,28 +18,28 @@
 
 namespace phimap {
 
-// Kinds of rows that a kernel takes. An expression takes either numbers or strings; kAnything goes
-// with both.
+// Kinds of rows that a kernel takes. An expression takes either numbers or strings; kAnything fits
+// both.
 enum class KernelDomain { kNumbers, kText, kTextOrBytes, kAnything };
 
-// (γ xᵀy + r)^q.
+// The polynomial (γ xᵀy + r)^q: `gamma` is γ, `coef0` is r, and `degree` is q.
 struct AffinePower {
   double gamma = 1;
   double coef0 = 0;
   int32_t degree = 1;
 };
 
-// The distribution of frequencies ω with E cos ω·(x − y) = K(x, y), for random Fourier features:
-// ω_jk = s_j·u_jk·f_k, with independent random numbers u, a scale s_j for each row j and a factor
-// f_k for each column k.
+// The distribution of the frequencies ω of random Fourier features. It satisfies E cos ω·(x − y) =
+// K(x, y). Component k of frequency j is ω_jk = s_j·u_jk·f_k. The u_jk are independent random
+// numbers, s_j is a scale for row j, and f_k is a factor for column k.
 struct FourierLaw {
   // kNormal: u is standard normal, so the direction of a row is uniform. kCauchy: u is Cauchy.
   enum class Numbers { kNormal, kCauchy };
   Numbers numbers = Numbers::kNormal;
   // Returns s_j, which depends only on the values, the seed and j.
   double (*row_scale)(const ParameterValues& values, uint64_t seed, int64_t row) = nullptr;
-  // Returns γ if the kernel is an rbf. Frequencies are then normal, and there are bounds that hold
-  // for all rows at once. Null for other kernels.
+  // Returns γ of an rbf. Null for other kernels. The frequencies of an rbf are normal, and there
+  // are error bounds that hold for all rows at once.
   double (*rbf_gamma)(const ParameterValues& values) = nullptr;
   // Returns the factor f_k of column k. Null: 1 for every column.
   double (*column_factor)(const ParameterValues& values, int64_t column) = nullptr;
@@ -46,7 +47,7 @@ struct FourierLaw {
   int numbers_of_row = 0;
 };
 
-// A number of columns that does not fit a kernel.
+// What check_columns returns for rows whose number of columns does not fit the kernel.
 struct WrongColumns {
   int64_t expected = 0;
   // The message, for example "the matrix of bilinear is for rows of 3 numbers".
@@ -77,15 +78,15 @@ struct LeafKernel {
   // no column has this condition.
   bool (*needs_nonnegative)(const ParameterValues& values, int64_t column) = nullptr;
 
-  // Returns "" for a positive semidefinite kernel, else the reason: "poly with coef0=-1 is not
-  // positive semidefinite; expected coef0 >= 0". Null: the kernel is always positive semidefinite,
-  // unless `is_definiteness_unknown`.
+  // Returns "" for a positive semidefinite kernel, otherwise why it is not, for example "poly with
+  // coef0=-1 is not positive semidefinite; expected coef0 >= 0". Null: the kernel is always
+  // positive semidefinite, unless `is_definiteness_unknown`.
   std::string (*why_indefinite)(const ParameterValues& values) = nullptr;
   // Whether the kernel's definiteness is unknown in general; builds then measure it.
   bool is_definiteness_unknown = false;
   // Whether K(x, y) depends only on x − y.
   bool is_translation_invariant = false;
-  // Whether the kernel's values jump where rows become equal.
+  // Whether the kernel is discontinuous where two rows become equal.
   bool jumps_at_equal_rows = false;
   // Whether the kernel depends only on inner products and Euclidean distances, which random
   // projections preserve. Null: no.

@@ -40,12 +40,12 @@ constexpr KernelCapability kCompositions[] = {
     {.name = "exp", .formula = "e^K", .line = "exp(K) of a kernel K", .parameters = {}},
     {.name = "normalize",
      .formula = "K(x,y)/√(K(x,x)·K(y,y))",
-     .line = "normalize(K): each φ(x) scaled to length 1; rows need K(x,x) > 0, strings without "
-             "n-grams have 0",
+     .line = "normalize(K): each φ(x) scaled to length 1; rows of numbers need K(x,x) > 0; strings "
+             "without n-grams get 0",
      .parameters = {}},
     {.name = "*",
      .formula = "c·K, K1·K2",
-     .line = "c*K with a number c, K1*K2; binds tighter than +",
+     .line = "c*K with a number c, or K1*K2; binds tighter than +",
      .parameters = {}},
     {.name = "+", .formula = "K1 + K2", .line = "K1 + K2", .parameters = {}},
 };

@@ -19,7 +19,7 @@ absl::Span<const absl::string_view> WordsOf(const Parameter& parameter) {
   return parameter.type == ParameterType::kBoolean ? kBooleanWords : parameter.words;
 }
 
-// " from 1 to 64", " > 0", " >= 0" or "".
+// Returns the bounds as text, such as " from 1 to 64", " > 0", " >= 0" or "".
 std::string RangeText(const Parameter& parameter) {
   const bool bounded = parameter.largest < Parameter::kInfinity;
   const std::string largest = NumberToText(parameter.largest);
@@ -55,7 +55,8 @@ std::string ExpectedOf(const Parameter& parameter) {
     case ParameterType::kMatrix:
       return "a square list, [a, b; b, c]";
     case ParameterType::kColumns:
-      return "a range of columns from 0 on without its end, as 0:8, or one column, as 8";
+      return "a range of columns such as 0:8, which begins at 0 and ends before 8, or one column "
+             "such as 8";
     case ParameterType::kText:
       return "a word";
   }

@@ -22,23 +22,23 @@ enum class ParameterType {
   kBoolean,  // true or false
   kNumbers,  // [1, 2]
   kMatrix,   // [1, 2; 2, 5]
-  kColumns,  // 0:8, half open, or 8
+  kColumns,  // 0:8 (columns 0 to 7), or 8
   kText,     // any word
 };
 
-// "integer", "number", "word", "boolean", "list of numbers", "matrix", "columns" or "text".
+// Returns "integer", "number", "word", "boolean", "list of numbers", "matrix", "columns" or "text".
 absl::string_view ParameterTypeName(ParameterType type);
 
 struct ParameterCall;
 
 // Immutable, meant for static tables: views point to texts that live forever.
 struct Parameter {
-  // What it means if the call does not name the parameter.
+  // The value that applies if a call does not give the parameter.
   enum class Absent {
     kDefault,   // default_text
     kRequired,  // nothing: the call is refused
     kFromData,  // a value that is chosen when the data are known
-    kNothing,   // the parameter plays no part
+    kNothing,   // the parameter has no value
   };
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -57,16 +57,16 @@ struct Parameter {
   absl::string_view unit = "";
   // One line for people.
   absl::string_view line = "";
-  // Calls that may replace the value, as auto(residual=0.01).
+  // Calls that may replace the value, such as auto(residual=0.01).
   absl::Span<const ParameterCall> calls = {};
 
-  // Permitted values: "an integer from 1 to 64", "a number > 0, scale or median".
+  // Describes the permitted values: "an integer from 1 to 64", "a number > 0, scale or median".
   std::string Expected() const;
   // Whether the number is within the bounds.
   bool Allows(double number) const;
-  // Null if `calls` has none of that name.
+  // Returns the call of that name from `calls`, or null.
   const ParameterCall* FindCall(absl::string_view call) const;
-  // "required", "from the data", "none", or default_text.
+  // Returns "required", "from the data", "none", or default_text.
   absl::string_view DefaultText() const;
 };
 
@@ -76,7 +76,7 @@ struct ParameterCall {
   absl::Span<const Parameter> parameters;
 };
 
-// The values of one call. Immutable except for Resolve. A parameter that the call does not name has
+// The values of one call. Immutable except for Resolve. A parameter that the call does not give has
 // its default. Accessors require that a parameter of that name exists.
 class ParameterValues {
  public:
@@ -88,35 +88,36 @@ class ParameterValues {
 
   // Whether there is a parameter of that name.
   bool Knows(absl::string_view name) const;
-  // Whether it has a value, given or by default.
+  // Whether the parameter has a value, given or by default.
   bool Has(absl::string_view name) const { return Of(name).present; }
-  // The number; NaN, which equals nothing, if a word replaces it.
+  // Returns the number, or NaN, which equals nothing, if a word is given instead.
   double Number(absl::string_view name) const;
   int64_t Integer(absl::string_view name) const;
   bool Boolean(absl::string_view name) const { return Word(name) == "true"; }
-  // "" if it is not a word.
+  // Returns the word, or "" if the value is not a word.
   absl::string_view Word(absl::string_view name) const { return Of(name).argument.word; }
-  // Index of the word in Parameter::words.
+  // Returns the index of the word in Parameter::words.
   int WordIndex(absl::string_view name) const;
-  // Row after row.
+  // Returns the numbers of a list or a matrix, row after row.
   const std::vector<double>& Numbers(absl::string_view name) const {
     return Of(name).argument.list;
   }
-  // Half open.
+  // Return the first column of the range, and the column after its last.
   int64_t FirstColumn(absl::string_view name) const;
   int64_t EndColumn(absl::string_view name) const;
   // Whether the value is a call, and the values of that call.
   bool IsCall(absl::string_view name) const { return Of(name).argument.is_call(); }
   ParameterValues CallValues(absl::string_view name) const;
-  // Argument in the text, with its position, for errors. The column is 0 for defaults.
+  // Returns the argument in the text, with its position, for errors. The column is 0 for defaults.
   const CallArgument& Argument(absl::string_view name) const { return Of(name).argument; }
 
-  // Whether `word` replaces any number.
+  // Whether any number parameter has `word` in place of a number.
   bool AnyNumberIs(absl::string_view word) const;
   // Replaces `word` by `number` in every number parameter.
   void Resolve(absl::string_view word, double number);
 
-  // "gamma=0.5, coef0=0": every value in the order of the descriptors.
+  // Returns every parameter that has a value, in the order of the descriptors: "gamma=0.5,
+  // coef0=0".
   std::string ToText() const;
 
  private:

@@ -9,7 +9,8 @@
 namespace phimap {
 namespace {
 
-// Returns the word that the call gives for `parameter`; empty if the call does not name it.
+// Returns the word that the call gives for `parameter`; empty if the call does not give the
+// parameter.
 absl::StatusOr<std::string> TakeName(const ParsedCall& call, absl::string_view parameter) {
   const CallArgument* const argument = call.Take(parameter);
   if (argument == nullptr) return std::string();
@@ -31,7 +32,8 @@ absl::StatusOr<RemoteKernel> FromCall(const ParsedCall& call) {
   PHIMAP_ASSIGN_OR_RETURN(remote.endpoint, TakeName(call, "endpoint"));
   if (remote.endpoint.empty()) {
     return ExpressionError(call.column(),
-                           "service needs endpoint=NAME, a kernel service on the operator's list");
+                           "service needs endpoint=NAME, where NAME is a kernel service on the "
+                           "operator's list");
   }
   PHIMAP_ASSIGN_OR_RETURN(remote.kernel, TakeName(call, "kernel"));
   if (remote.kernel.empty()) remote.kernel = remote.endpoint;
@@ -53,8 +55,8 @@ absl::StatusOr<std::optional<RemoteKernel>> RemoteKernel::Parse(absl::string_vie
   PHIMAP_ASSIGN_OR_RETURN(RemoteKernel remote, FromCall(call));
   if (!scanner.AtEnd()) {
     return scanner.Expected(
-        absl::StrCat("the end: ", call.name(),
-                     " cannot be part of an expression, because its kernel is remote"));
+        absl::StrCat("the end (", call.name(),
+                     " cannot be part of an expression, because its kernel is remote)"));
   }
   return std::optional<RemoteKernel>(std::move(remote));
 }

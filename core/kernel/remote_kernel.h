@@ -23,7 +23,7 @@ struct RemoteKernel {
 
   // Parses `precomputed()` and `service(endpoint=NAME, kernel=NAME)`; kernel defaults to the
   // endpoint's name. Returns nullopt for a text that begins with any other kernel. INVALID_ARGUMENT
-  // (EXPRESSION_INVALID, metadata "column") if the text is malformed, or goes on after the call,
+  // (EXPRESSION_INVALID, metadata "column") if the call is malformed, or if text follows it,
   // because remote kernels cannot be composed.
   static absl::StatusOr<std::optional<RemoteKernel>> Parse(absl::string_view text);
   // Canonical text with every parameter.

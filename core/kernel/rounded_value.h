@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// A number from `low` to `high`, whose computed value is off by at most u·(absolute +
+// A number from `low` to `high` that is computed with an error. The error is at most u·(absolute +
 // relative·|number|), where u is the unit round-off.
 struct RoundedValue {
   double low = 0;
@@ -26,7 +26,7 @@ struct RoundedValue {
   static RoundedValue Between(double a, double b, double absolute, double relative) {
     return {std::min(a, b), std::max(a, b), absolute, relative};
   }
-  // A value ≥ 0 of which nothing else is known.
+  // Returns a value ≥ 0 of which nothing else is known.
   static RoundedValue Unknown() {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     return {0, kInfinity, kInfinity, 0};
@@ -43,16 +43,16 @@ struct RoundedOperands {
   std::vector<RoundedValue> factors;
 };
 
-// Properties of the float type that the rounding of an operation depends on. `unit`: u.
-// `underflow`: the largest loss of a number that is too small for the type, divided by u; 0 if
-// losses are not counted.
+// Properties of the float type that the rounding of an operation depends on. `unit` is the unit
+// round-off u. A number that is too small for the type is rounded with an absolute error.
+// `underflow` is the largest such error, divided by u. It is 0 if such errors are left out.
 struct RoundingUnit {
   double unit = 0;
   double underflow = 0;
 };
 
-// Relative error of a function that is accurate to some ULP, divided by u; kernel_evaluator.h has
-// the accuracies.
+// Relative error, divided by u, that is assumed for a function that is accurate to a few ULP. The
+// accuracies are in kernel_evaluator.h.
 inline constexpr double kFunctionRoundings = 4;
 
 inline RoundedValue RoundedSum(const RoundedValue& s, const RoundedValue& t) {

@@ -40,7 +40,7 @@ std::string SpacedWords(absl::string_view text) {
 
 void NgramCounts::Count(absl::string_view text, StringUnit unit, int32_t n) {
   if (unit != StringUnit::kWord) return CountSpaced(text, unit, n);
-  counts_.clear();  // they are views into the old words_
+  counts_.clear();  // its keys are views into the old words_
   words_ = SpacedWords(text);
   CountSpaced(words_, unit, n);
 }

@@ -1,20 +1,24 @@
-// String kernels: they compare two strings by the n-grams that these share, counted exactly.
+// String kernels compare two strings by the n-grams that both contain. The n-grams are counted
+// exactly.
 //
-// A string is a sequence of units: characters (code points of UTF-8), bytes, or words (separated by
-// ASCII white space of any length). An n-gram is n consecutive units. Let c_x(g) be the number of
-// times that g occurs in x, and G_x the set of n-grams that occur in x:
+// A string is a sequence of units. A unit is a character (a code point of UTF-8), a byte, or a word
+// (words are separated by ASCII white space of any length). An n-gram is n consecutive units. Let
+// c_x(g) be the number of times that the n-gram g occurs in x, and G_x the set of n-grams that
+// occur in x:
 //
-//   spectrum(x, y) = Σ_g c_x(g)·c_y(g)            raw counts of exactly n units: not normalised
+//   spectrum(x, y) = Σ_g c_x(g)·c_y(g)            raw counts of n-grams, not normalised
 //   jaccard(x, y)  = |G_x ∩ G_y| / |G_x ∪ G_y|    1 if both are empty
 //
-// The spectrum is an inner product of counts (Leslie, Eskin, Noble, "The spectrum kernel", PSB
-// 2002). The Jaccard index is positive semidefinite by Gower, "A general coefficient of similarity
-// and some of its properties", Biometrics 27, 1971, Theorem; a string without n-grams counts as a
-// set with one element of its own, which preserves this. A string shorter than n has no n-grams:
-// its spectrum with any string, also with itself, is 0, and so is its normalize().
+// Both are positive semidefinite. The spectrum is an inner product of counts (Leslie, Eskin, Noble,
+// "The spectrum kernel", PSB 2002). For the Jaccard index, see the Theorem of Gower, "A general
+// coefficient of similarity and some of its properties", Biometrics 27, 1971.
 //
-// N-grams are compared in full. Hashes only locate them, so two n-grams with equal hashes stay
-// distinct.
+// A string shorter than n has no n-grams. Its spectrum with any string, also with itself, is 0, and
+// so is its normalize(). The Jaccard index treats such strings as sets whose only element is one
+// special n-gram, which keeps the index positive semidefinite.
+//
+// N-grams are compared in full. Hashes are used only to locate them, so two n-grams with equal
+// hashes stay distinct.
 #ifndef PHIMAP_CORE_KERNEL_STRING_KERNEL_H_
 #define PHIMAP_CORE_KERNEL_STRING_KERNEL_H_
 
@@ -27,11 +31,11 @@
 
 namespace phimap {
 
-// Numbers of the artifact format; never reused.
+// The numbers are part of the artifact format and are never reused.
 enum class StringMeasure : uint8_t { kSpectrum = 1, kJaccard = 2 };
 enum class StringUnit : uint8_t { kCharacter = 1, kByte = 2, kWord = 3 };
 
-// "character", "byte" or "word".
+// Returns "character", "byte" or "word".
 absl::string_view StringUnitName(StringUnit unit);
 
 inline constexpr int32_t kMaxNgram = 64;
@@ -58,12 +62,13 @@ class NgramCounts {
   void CountSpaced(absl::string_view text, StringUnit unit, int32_t n);
 
   const absl::flat_hash_map<absl::string_view, int32_t>& counts() const { return counts_; }
-  // Returns k(x, x) of a spectrum, Σ c². It is at most 2^40 for a string of 2^20 bytes.
+  // Returns k(x, x) of the spectrum kernel, which is Σ c². It is at most 2^40 for a string of 2^20
+  // bytes.
   double SumOfSquares() const;
 
  private:
   absl::flat_hash_map<absl::string_view, int32_t> counts_;
-  // Start of each unit, and the end.
+  // Start of each unit of the text, and the end of the last one.
   std::vector<int32_t> starts_;
   std::string words_;
 };
@@ -77,9 +82,9 @@ void StringSquares(const std::vector<StringKernel>& kernels, absl::string_view x
 // Immutable; thread-safe.
 class StringIndex {
  public:
-  // Maximum bytes of memory while the index is built, for each byte of its strings and each pair of
-  // unit and n: an n-gram's slot in a table that has just doubled, its slot in the old table, and
-  // its postings.
+  // Maximum memory that an index takes while it is built: this many bytes for each byte of its
+  // strings and for each pair of unit and n. The bytes are for an n-gram's slot in a table that has
+  // just doubled, its slot in the old table, and its postings.
   static constexpr int64_t kBytesPerUnit = 96;
 
   StringIndex() = default;
@@ -93,8 +98,9 @@ class StringIndex {
   StringIndex& operator=(StringIndex&&) noexcept = default;
 
   int64_t strings() const { return count_; }
-  // Computes out[m][j] = k_m(x, string j) and self[m] = k_m(x, x). Exact except for the one
-  // division of a jaccard, so the bits are equal everywhere.
+  // Computes out[m][j] = k_m(x, string j) and self[m] = k_m(x, x) for each kernel k_m. The spectrum
+  // is exact. A jaccard is rounded only once, in its division. The bits are therefore equal
+  // everywhere.
   void Values(absl::string_view x, NgramCounts& scratch, double* const* out, double* self) const;
   int64_t memory_bytes() const;
   // Cost per byte of x, if x is like the fixed strings: n-grams that are looked up, and postings
@@ -103,7 +109,7 @@ class StringIndex {
   double postings_per_byte() const { return postings_per_byte_; }
 
  private:
-  // How often (`count`) string number `string` has an n-gram.
+  // String number `string` contains the n-gram `count` times.
   struct Posting {
     int32_t string;
     int32_t count;
@@ -113,11 +119,12 @@ class StringIndex {
     int32_t begin = 0;
     int32_t end = 0;
   };
-  // Table of one unit and n.
+  // The table for one pair of unit and n.
   struct Table {
     StringUnit unit;
     int32_t n;
-    // Numbers of the kernels that the table serves; −1 if there is none.
+    // Numbers of the spectrum kernel and of the Jaccard kernel that use the table; −1 if no such
+    // kernel does.
     int spectrum = -1;
     int jaccard = -1;
     // The text of the n-grams of words. For other units it is empty, and n-grams point into
@@ -137,8 +144,8 @@ class StringIndex {
   double postings_per_byte_ = 0;
 };
 
-// Returns the size that limits apply to, for an index of strings of `string_bytes` bytes in all:
-// these bytes, counted once for each different pair of unit and n.
+// Returns the size to which limits on an index apply: `string_bytes`, the bytes of all its strings,
+// counted once for each different pair of unit and n among `kernels`.
 int64_t IndexedBytes(const std::vector<StringKernel>& kernels, int64_t string_bytes);
 
 }  // namespace phimap

@@ -9,18 +9,20 @@
 
 namespace phimap {
 
-// A K(x, x) of at most this many times its error counts as rounding: the row is 0 in φ-space.
+// A K(x, x) of at most this many times its error is treated as a rounding error of 0. The row then
+// counts as 0 in φ-space.
 inline constexpr double kZeroRoundings = 8;
 
-// Returns the largest error of K(x, x) for each row. `rows`: n×p after the input stage, or indices
-// of strings. `row_unit`: the unit round-off u to which the rows' own numbers were rounded.
-// Rounding the rows by u can turn K(x, x) = 0 into u² times its terms; the errors include that.
+// Returns, for each row, the largest error of K(x, x). `rows` are n×p after the input stage, or
+// indices of strings. `row_unit` is the unit round-off u to which the numbers of the rows were
+// rounded. If K(x, x) is 0, rounding the row can change it to u² times the terms of its sum. The
+// errors returned include that.
 std::vector<double> SelfErrors(const KernelProgram& program, ConstMatrixView<double> rows,
                                double row_unit = 0x1p-53);
 
-// Returns β such that |K̂(x, y) − K(x, y)| ≤ β·√(K(x, x)·K(y, y)) for all pairs of different rows,
-// by KernelRounding::LargestShare, which also says the cost. `self`: K(x, x) of each row, > 0.
-// Bilinear forms take the square of the columns per row.
+// Returns β such that |K̂(x, y) − K(x, y)| ≤ β·√(K(x, x)·K(y, y)) for all pairs of different rows.
+// `self` holds K(x, x) of each row, which must be > 0. Cost: that of KernelRounding::LargestShare
+// and, for each row and each bilinear form, the square of the number of columns.
 double ValueErrorOf(const KernelProgram& program, ConstMatrixView<double> rows,
                     const std::vector<double>& self);
 

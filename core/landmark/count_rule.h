@@ -1,5 +1,5 @@
-// A rule by which a build finds how many landmarks suffice, such as landmarks=auto(residual=0.01),
-// described in one descriptor.
+// CountRule describes a rule by which a build finds how many landmarks suffice, such as
+// landmarks=auto(residual=0.01).
 #ifndef PHIMAP_CORE_LANDMARK_COUNT_RULE_H_
 #define PHIMAP_CORE_LANDMARK_COUNT_RULE_H_
 
@@ -19,13 +19,14 @@ namespace phimap {
 
 struct CountTask {
   const KernelProgram& kernel;
-  // Rows as they are served: after the input stage, rounded to the serving type. The landmarks are
-  // the first of the candidates m×p. The deciding rows h×p are disjoint from the candidates.
+  // Rows as they are served: after the input stage, rounded to the serving type. `candidates` is an
+  // m×p matrix whose first rows will be the landmarks. `deciding` is an h×p matrix of other rows,
+  // which decide how many landmarks are enough.
   ConstMatrixView<double> candidates;
   ConstMatrixView<double> deciding;
-  // Value of CountRule::goal.
+  // The value that the user gave for CountRule::goal.
   double goal = 0;
-  // The limit that the caller set. The pool may have fewer candidates.
+  // Maximum number of landmarks, set by the caller. The pool may have fewer candidates.
   int64_t most = 0;
   // Unit round-off of the serving type.
   double unit = 0x1p-24;
@@ -33,14 +34,14 @@ struct CountTask {
 
 struct LandmarkCount {
   int64_t landmarks = 0;
-  // Continues "The number of landmarks was found by the build, which ".
+  // Text that completes the sentence "The number of landmarks was found by the build, which ".
   std::string how;
-  // Warning for people if a limit came before the goal, with the remedy; empty if the goal was
-  // reached.
+  // Warning for people if a limit was reached before the goal; it includes the remedy. Empty if the
+  // goal was reached.
   std::string warning;
 };
 
-// Size of a task, for forecasts, which assume that all candidates are tried.
+// Size of a task, for forecasts. Forecasts assume that all candidates are tried.
 struct CountShape {
   int64_t candidates = 0;
   int64_t deciding = 0;
@@ -48,23 +49,26 @@ struct CountShape {
   ValueWork value;
 };
 
-// Each rule is defined in a file of its own and listed in count_rules.h.
+// Descriptor of a rule. Each rule is defined in a file of its own and listed in count_rules.cc.
 struct CountRule {
-  // Name of the call in texts. The call has two parameters: the goal, and `most`, the largest
-  // number of landmarks.
+  // Name of the rule in texts, for example "auto". In texts the rule is a call with two parameters,
+  // such as auto(residual=0.01, most=2048). The first parameter is `goal`. The second is `most`,
+  // the largest number of landmarks.
   absl::string_view name;
   Parameter goal;
-  // A clause for the help of `landmarks`: "auto(residual=0.01) finds the number".
+  // A clause for the help text of `landmarks`, such as "auto(residual=0.01) finds the number".
   absl::string_view line;
-  // The kernel must be known to be positive semidefinite.
+  // Whether the kernel must be known to be positive semidefinite.
   bool needs_definite_kernel = false;
-  // Message that refuses remote kernels; empty: they are accepted.
+  // Why the rule refuses remote kernels, as part of the error message. Empty if the rule accepts
+  // them.
   absl::string_view no_remote;
 
-  // A function of the task (per BLAS core), for any number of threads. REQUIRES: m ≥ 1.
+  // Finds the number of landmarks. The result depends on the task and on OpenBLAS's CPU type, but
+  // not on the number of threads. REQUIRES: m ≥ 1.
   absl::StatusOr<LandmarkCount> (*find)(const CountTask& task,
                                         const TileControl& control) = nullptr;
-  // Cost of finding, and its memory, rows included.
+  // Work of `find`, and its memory including the rows.
   Work (*work)(const CountShape& shape) = nullptr;
   int64_t (*bytes)(const CountShape& shape) = nullptr;
 };

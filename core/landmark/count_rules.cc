@@ -2,7 +2,8 @@
 
 namespace phimap {
 
-// Each is defined in the file of its name; a new one takes a line here and one below.
+// Each rule is defined in the file of its name. For a new rule, add a declaration here and an entry
+// to the list below.
 extern const CountRule kResidualRule;
 
 const std::vector<const CountRule*>& CountRules() {

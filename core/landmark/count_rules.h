@@ -8,7 +8,7 @@
 
 namespace phimap {
 
-// Thread-safe.
+// Returns all rules by which a build can find the number of landmarks. Thread-safe.
 const std::vector<const CountRule*>& CountRules();
 
 }  // namespace phimap

@@ -59,8 +59,8 @@ class Seeding {
     return candidates;
   }
 
-  // Returns the last row that is not a copy of a seed. It is used if rounding of the sum puts a
-  // mark behind all rows.
+  // Returns the last row that is not a copy of a seed. This row is drawn if the sum is rounded such
+  // that the random target lies beyond all rows.
   int64_t LastOver0() const {
     int64_t last = static_cast<int64_t>(nearest_.size()) - 1;
     while (!(nearest_[last] > 0)) --last;
@@ -99,8 +99,8 @@ class Seeding {
     return absl::OkStatus();
   }
 
-  // For each candidate: computes the squared distance of each row in one tile from its nearest seed
-  // if the candidate became a seed, and the sum of these distances.
+  // Assumes for each candidate that it becomes a seed. Computes the squared distance of each row in
+  // one tile from its nearest seed, and the sum of these distances.
   void MeasureTile(const std::vector<int64_t>& candidates, int64_t begin, Matrix<double>& distances,
                    double* sums) const {
     const int64_t rows = std::min(kPoolTile, task_.pool.rows() - begin);
@@ -111,7 +111,8 @@ class Seeding {
     Matrix<double> products = Matrix<double>::Uninit(count, rows);
     MultiplyTransposed(1, std::as_const(from).view(), task_.pool.Rows(begin, rows), 0,
                        products.view());
-    // A distance up to this share of ‖x‖² + ‖y‖² is only rounding, so the row is a copy.
+    // A distance up to this share of ‖x‖² + ‖y‖² is only rounding. In that case row x is a copy of
+    // row y.
     const double rounding = 4 * static_cast<double>(p + 4) * 0x1p-53;
     for (int64_t k = 0; k < count; ++k) {
       sums[k] = 0;
@@ -177,10 +178,11 @@ extern const LandmarkPolicy kD2Policy;
 constinit const LandmarkPolicy kD2Policy = {
     .name = "d2",
     .line =
-        "rows far from each other by greedy D² seeding, in Euclidean distances of the scaled "
-        "columns whatever the kernel; the kernel is off by less, no margin theorem",
-    .no_strings = "d2 takes distances of rows of numbers",
-    .no_remote = "d2 takes distances of rows of numbers, which a remote kernel need not depend on",
+        "rows far from each other, by greedy D² seeding on Euclidean distances of the scaled "
+        "columns; often a smaller kernel error than uniform on standardised rows, no margin "
+        "theorem",
+    .no_strings = "d2 computes distances between rows of numbers",
+    .no_remote = "d2 computes distances between rows; a remote kernel need not depend on them",
     .copies_pool = true,
     .theorem =
         "none: the theorems about margins speak of uniform landmarks, and these were chosen "

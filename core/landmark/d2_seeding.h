@@ -14,9 +14,9 @@
 namespace phimap {
 
 struct D2SeedingTask {
-  // N×p, after the input stage.
+  // An N×p matrix, after the input stage.
   ConstMatrixView<double> pool;
-  // 1 <= seeds <= N.
+  // Number of rows to choose: 1 <= seeds <= N.
   int64_t seeds = 0;
   uint64_t seed = 0;
   // Returns the number of threads that may work now. Called before each step. The result does not
@@ -24,14 +24,16 @@ struct D2SeedingTask {
   absl::FunctionRef<int()> threads;
 };
 
-// Returns distinct rows in the order in which they were chosen (greedy k-means++). The first is
-// uniform. For each further row, 2 + ⌊ln seeds⌋ candidates are drawn, each with probability
-// proportional to its squared Euclidean distance from the nearest chosen row. The candidate that
-// leaves the smallest sum of these distances is chosen. If all remaining rows are copies of chosen
-// ones, the rest are drawn uniformly from the rows not chosen.
+// Chooses `seeds` distinct rows by greedy k-means++, and returns them in the order in which they
+// were chosen. The first row is uniform. For each further row, 2 + ⌊ln seeds⌋ candidates are drawn.
+// The probability of a candidate is proportional to its squared Euclidean distance from the nearest
+// chosen row. Of these candidates, the one that leaves the smallest sum of such squared distances
+// over the pool is chosen. If every remaining row is a copy of a chosen row, the rest are drawn
+// uniformly from the rows not chosen.
 //
-// Bits:    a function of pool, seeds and seed (per BLAS core). Draws from StreamId::kD2Seeds.
-// Errors:  whatever `checkpoint` returns.
+// Result:  bit-for-bit repeatable. It depends only on pool, seeds and seed, and on the CPU type
+//          that OpenBLAS detects. Draws from StreamId::kD2Seeds.
+// Errors:  those of `checkpoint`.
 // Cost:    N·seeds·(2 + ln seeds)·p multiplications; 16·N bytes, and 8·N bytes per candidate.
 absl::StatusOr<std::vector<int64_t>> D2Seeds(const D2SeedingTask& task, Checkpoint checkpoint);
 

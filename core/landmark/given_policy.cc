@@ -13,7 +13,7 @@ absl::StatusOr<LandmarkChoice> TakeGiven(const LandmarkChoiceTask& task, Checkpo
 extern const LandmarkPolicy kGivenPolicy;
 constinit const LandmarkPolicy kGivenPolicy = {
     .name = "given",
-    .line = "the first rows of the stream, which are landmarks and nothing else",
+    .line = "the first rows of the stream, which are used only as landmarks",
     .takes_first_rows = true,
     .no_count_rule = "given takes as many rows as there are landmarks",
     .theorem = "none: the theorems speak of uniform landmarks, and these were given",

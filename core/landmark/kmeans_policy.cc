@@ -15,14 +15,14 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kAssignedRows = 256;
-// Maximum number of passes of Lloyd's iteration, and the relative decrease of the sum of distances
-// below which it stops. Later passes would hardly change the kernel error.
+// Lloyd's iteration stops after kMostPasses passes, or when a pass decreases the sum of distances
+// by less than the share kLeastGain. Further passes would hardly change the kernel error.
 constexpr int kMostPasses = 25;
 constexpr double kLeastGain = 1e-3;
-// Share of the reported progress at which the seeds are done.
+// Share of the reported progress at which the initial centres (seeds) have been chosen.
 constexpr double kSeedShare = 0.4;
 
-// Nearest centre of each row, and the squared distance to it.
+// The nearest centre of each row, and its squared distance from the row.
 struct Assignment {
   std::vector<int64_t> centre;
   std::vector<double> distance;
@@ -60,7 +60,7 @@ absl::StatusOr<Assignment> Assign(ConstMatrixView<double> pool, const std::vecto
   return out;
 }
 
-// Moves to each centre without rows the row that is farthest from its own centre. No row is moved
+// Gives each centre without rows the row that is farthest from its own centre. No row is moved
 // twice.
 void FillEmptyClusters(int64_t centres, Assignment& assigned) {
   std::vector<int64_t> sizes(static_cast<size_t>(centres));
@@ -124,8 +124,8 @@ absl::StatusOr<Assignment> Cluster(const LandmarkChoiceTask& task, ConstMatrixVi
   return assigned;
 }
 
-// Chooses means of rows before the input stage. The input stage is affine, so it maps them to the
-// means of the rows after it.
+// Chooses means of rows before the input stage. The input stage is affine, so it maps these means
+// to the means of the rows after the stage.
 absl::StatusOr<LandmarkChoice> ChooseCentres(const LandmarkChoiceTask& task,
                                              Checkpoint checkpoint) {
   const Matrix<double> pool = PoolForDistances(task);
@@ -152,10 +152,11 @@ extern const LandmarkPolicy kKMeansPolicy;
 constinit const LandmarkPolicy kKMeansPolicy = {
     .name = "kmeans",
     .line =
-        "centres of k-means clusters, in Euclidean distances of the scaled columns whatever the "
-        "kernel, and no rows of the stream; the least kernel error, no margin theorem",
-    .no_strings = "kmeans takes means of rows of numbers",
-    .no_remote = "kmeans takes means of rows, for which a remote kernel has no values",
+        "centres of k-means clusters on Euclidean distances of the scaled columns, not rows of the "
+        "stream; often the smallest kernel error on standardised rows, no margin theorem",
+    .no_strings = "kmeans computes means of rows of numbers",
+    .no_remote = "kmeans computes means of rows, for which a remote kernel has no values",
+    .no_jumps = "kmeans places centres, which equal no row",
     .copies_pool = true,
     .no_count_rule = "kmeans places all centres together",
     .theorem =

@@ -17,9 +17,9 @@ namespace {
 // Number of deciding rows per tile.
 constexpr int64_t kDecidingTile = 256;
 
-// The rows whose K(x, x) is not 0, with their squared norms, √K(x, x) and K(x, x).
+// The rows x whose K(x, x) is not 0, and for each row its squared norm, √K(x, x) and K(x, x).
 struct NormalRows {
-  // `unit`: see SelfErrors.
+  // `unit`: unit round-off of the rows (see SelfErrors).
   NormalRows(const KernelProgram& kernel, ConstMatrixView<double> from, double unit) {
     const std::vector<double> self = KernelDiagonal(kernel, from, SquaredNorms(from));
     const std::vector<double> errors = SelfErrors(kernel, from, unit);
@@ -96,8 +96,8 @@ class Growing {
     return factor_.view().Block(begin, begin, count, count);
   }
 
-  // Computes kernel values of rows [first, first + n) of x with candidates [begin, begin + m),
-  // divided by √K(x, x)·√K(y, y).
+  // Computes normalised kernel values K(x, y)/(√K(x, x)·√K(y, y)). The x are rows [first, first +
+  // n) of `x`, and the y are candidates [begin, begin + m).
   void Values(const NormalRows& x, int64_t first, int64_t begin, MatrixView<double> out) const {
     const auto norms_of = [](const std::vector<double>& norms, int64_t from, int64_t count) {
       return std::vector<double>(norms.begin() + from, norms.begin() + from + count);
@@ -113,14 +113,15 @@ class Growing {
     }
   }
 
-  // Adds the candidates before `end` that were not looked at yet.
+  // Considers the candidates before `end` that were not considered before.
   absl::Status AddUpTo(int64_t end, double tolerance) {
     const int64_t first = next_;
     while (next_ < candidates_.count() && candidates_.places[next_] < end) ++next_;
     const int64_t n = next_ - first;
     if (n == 0) return absl::OkStatus();
     const int64_t r = added_;
-    // Their rows of the factor: their values with the candidates added before, times L⁻ᵀ.
+    // Rows of the factor for these candidates: their kernel values with the landmarks added before,
+    // times L⁻ᵀ.
     Matrix<double> before = Matrix<double>::Uninit(n, r);
     if (r > 0) {
       Values(candidates_, first, 0, before.view());
@@ -135,7 +136,7 @@ class Growing {
   }
 
   // Factors the block. Skips candidates whose residual is within the tolerance, and moves the
-  // others to the front of the candidates.
+  // others to the end of the candidates added before.
   absl::Status AddIndependent(int64_t first, double tolerance, const Matrix<double>& before,
                               const Matrix<double>& schur) {
     const int64_t r = before.cols();
@@ -171,7 +172,8 @@ class Growing {
     ++added_;
   }
 
-  // Subtracts from the residuals of the deciding rows what the added candidates from r on explain.
+  // Subtracts from the residuals of the deciding rows the part that candidates r … added_ − 1
+  // explain.
   absl::Status Explain(int64_t r) {
     const int64_t q = added_ - r;
     if (q == 0) return absl::OkStatus();
@@ -211,16 +213,18 @@ class Growing {
 
   const CountTask& task_;
   const TileControl& control_;
-  // The first `added_` candidates were added. `next_` is the next one to look at.
+  // The first `added_` rows are the added candidates. `next_` is the next candidate to consider.
   NormalRows candidates_;
   const NormalRows deciding_;
   int64_t added_ = 0;
   int64_t next_ = 0;
-  // Lower triangle of the normalised factor L, and K(H, S)·L⁻ᵀ, where H are the deciding rows and S
-  // the added candidates; both K and L are normalised.
+  // `factor_` is the lower triangle of L, the Cholesky factor of the normalised Gram matrix of the
+  // added candidates S. `explained_` is K(H, S)·L⁻ᵀ, where H are the deciding rows; the kernel
+  // values K(H, S) are normalised too.
   Matrix<double> factor_;
   Matrix<double> explained_;
-  // ρ(x)/K(x, x) of the deciding rows, and its maximum at the last Look().
+  // The shares ρ(x)/K(x, x) of the deciding rows x, and their maximum at the last Look(). ρ(x) is
+  // the residual of row x (landmark_growth.h).
   std::vector<double> shares_;
   double largest_ = 0;
 };
@@ -243,7 +247,8 @@ Work WorkOfGrowth(const CountShape& shape) {
 int64_t BytesOfGrowth(const CountShape& shape) {
   const int64_t m = shape.candidates;
   const int64_t h = shape.deciding;
-  // Four copies of the rows: before and after the input stage, rounded, and those that are not 0.
+  // Four copies of the rows: before the input stage, after it, rounded, and without those whose
+  // K(x, x) is 0.
   return static_cast<int64_t>(sizeof(double)) * (m * (m + h) + 4 * (m + h) * (shape.columns + 1));
 }
 

@@ -16,33 +16,42 @@ inline constexpr int64_t kGrowthBlock = 32;
 
 struct LandmarkGrowth {
   enum class End {
-    kReached,     // the residual
-    kCandidates,  // the last candidate
-    kRank,        // the rest of every deciding row is within the rank tolerance
+    kReached,     // the residual reached the goal
+    kCandidates,  // all candidates are used
+    kRank,        // the residual of every deciding row is within the rank tolerance
   };
   End end = End::kReached;
-  // Number of candidates used, from the first on: a multiple of kGrowthBlock, or all.
+  // Number of landmarks: the first candidates. A multiple of kGrowthBlock, unless it is the number
+  // of all candidates.
   int64_t landmarks = 0;
-  // The quantile with these landmarks, over the deciding rows whose K(x, x) is more than rounding.
+  // The 95 % quantile of the residual with these landmarks, over the deciding rows whose K(x, x) is
+  // not only rounding.
   double quantile_95 = 0;
   int64_t deciding_rows = 0;
 };
 
-// Adds candidates in blocks until the 95 % quantile of ρ(x)/K(x, x) over the deciding rows is at
-// most `task.goal`, where ρ(x) = K(x, x) − ‖L⁻¹k(x)‖². Candidates are added as rows of a Cholesky
-// factor of the normalised Gram matrix, and takes from each deciding row what they explain of it. A
-// candidate whose rest is within max(n·unit, 4β) of its own K(x, x) adds nothing and is passed
-// over, n the landmarks so far and β the error of values (ValueErrorOf): as the factor of F2 will
-// drop it. The result is therefore what F2 leaves, up to that tolerance.
+// Adds candidates in blocks until they explain the deciding rows well enough: until the 95 %
+// quantile of ρ(x)/K(x, x) over the deciding rows x is at most `task.goal`.
 //
-// Errors:  INVALID_ARGUMENT (VALUE_NOT_FINITE); whatever `control` returns, between blocks.
-// Bits:    a function of the task (per BLAS core), for any number of threads.
-// Cost:    of n landmarks in the end n·(n/2 + h) kernel values and n³/3 + h·n²/2 multiplications;
-//          BytesOfGrowth. REQUIRES: m ≥ 1.
+// Here ρ(x) = K(x, x) − ‖L⁻¹k(x)‖² is the residual of row x. The vector k(x) has the kernel values
+// of x with the added candidates, and L is the Cholesky factor of their Gram matrix. Each added
+// candidate becomes a row of the factor of the normalised Gram matrix. The part that it explains is
+// subtracted from the residual of each deciding row.
+//
+// A candidate x is skipped if its own residual is at most max(n·unit, 4β)·K(x, x), because the
+// factor of F2 will drop it too. Here n is the number of landmarks so far, and β is the error of
+// kernel values (ValueErrorOf). So the result is the residual that F2 leaves, up to that tolerance.
+//
+// Errors:  INVALID_ARGUMENT (VALUE_NOT_FINITE); those of `control`, called between blocks.
+// Result:  bit-for-bit repeatable. It depends only on the task and on the CPU type that OpenBLAS
+//          detects, not on the number of threads.
+// Cost:    for n landmarks in the end and h deciding rows, n·(n/2 + h) kernel values and n³/3 +
+//          h·n²/2 multiplications; BytesOfGrowth of memory.
+// REQUIRES: at least one candidate.
 absl::StatusOr<LandmarkGrowth> GrowLandmarks(const CountTask& task, const TileControl& control);
 
 Work WorkOfGrowth(const CountShape& shape);
-// Memory, the rows of the task included.
+// Returns the memory in bytes, including the rows of the task.
 int64_t BytesOfGrowth(const CountShape& shape);
 
 }  // namespace phimap

@@ -6,7 +6,8 @@
 
 namespace phimap {
 
-// Each policy is defined in a file of its own. Add a new policy here and to kPolicies.
+// Each policy is defined in a file of its own. For a new policy, add a declaration here and an
+// entry to kPolicies.
 extern const LandmarkPolicy kUniformPolicy;
 extern const LandmarkPolicy kRpCholeskyPolicy;
 extern const LandmarkPolicy kGivenPolicy;

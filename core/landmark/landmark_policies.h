@@ -11,12 +11,13 @@
 
 namespace phimap {
 
-// The default first.
+// Returns all policies, the default first.
 absl::Span<const LandmarkPolicy* const> LandmarkPolicies();
 const LandmarkPolicy& DefaultLandmarkPolicy();
-// "uniform, rpcholesky or d2": the policies that `holds` is true for, of which there must be one.
+// Returns the names of the policies for which `holds` is true, such as "uniform, rpcholesky or d2".
+// There must be at least one.
 std::string ListOfPolicies(absl::FunctionRef<bool(const LandmarkPolicy&)> holds);
-// Their names, in that order.
+// Returns the names of all policies, in the order of LandmarkPolicies.
 absl::Span<const absl::string_view> LandmarkPolicyNames();
 
 }  // namespace phimap

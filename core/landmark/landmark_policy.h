@@ -1,5 +1,5 @@
-// A landmark policy decides which rows of a stream become landmarks. Each is described in one
-// descriptor.
+// A landmark policy decides which rows of a stream become landmarks. A LandmarkPolicy describes
+// one.
 #ifndef PHIMAP_CORE_LANDMARK_LANDMARK_POLICY_H_
 #define PHIMAP_CORE_LANDMARK_LANDMARK_POLICY_H_
 
@@ -31,19 +31,19 @@ struct LandmarkChoiceTask {
   const Reservoir& reservoir;
   // Slots of the pool that may become landmarks.
   const std::vector<int64_t>& pool;
-  // Whether the input stage may have a shift.
+  // Whether the input stage may shift rows.
   bool shifts = true;
   // The first rows of the stream, if the policy uses them.
   ConstMatrixView<double> given;
-  // Number of threads that may be used at the moment.
+  // Returns the number of threads that may be used at the moment.
   absl::FunctionRef<int()> threads;
 };
 
 struct LandmarkChoice {
-  // Rows before the input stage.
+  // The landmarks before the input stage.
   Matrix<double> rows;
-  // tr(K − K̂)/tr(K) over the pool, where K̂ comes from the chosen rows; set if the policy computes
-  // it anyway.
+  // The share of the pool's kernel that the chosen rows do not explain: tr(K − K̂)/tr(K) over the
+  // pool, where K̂ is the part of K that they explain. Set only if the policy computes it anyway.
   std::optional<double> pool_trace_residual;
 };
 
@@ -51,52 +51,63 @@ struct LandmarkChoice {
 struct LandmarkPoolShape {
   int64_t rows = 0;
   int64_t landmarks = 0;
-  // Columns before and after the input stage.
+  // Number of columns before the input stage, and after it (seen_columns).
   int64_t columns = 0;
   int64_t seen_columns = 0;
-  // Cost of a kernel value.
+  // Work of a kernel value.
   ValueWork value;
 };
 
-// Each policy is defined in a file of its own and listed in landmark_policies.h.
+// Descriptor of a policy. Each policy is defined in a file of its own and listed in
+// landmark_policies.cc.
 struct LandmarkPolicy {
-  // Name in texts: "uniform".
+  // Name in text forms, such as "uniform".
   absl::string_view name;
   // Description, for people.
   absl::string_view line;
-  // Reasons to refuse kernels of strings, and remote kernels; empty: they are accepted.
+  // Why the policy refuses kernels of strings (no_strings) and remote kernels (no_remote), as part
+  // of the error message. Empty if the policy accepts them.
   absl::string_view no_strings;
   absl::string_view no_remote;
-  // The kernel must be known to be positive semidefinite, whatever the mapping requires.
+  // Why the policy refuses kernels whose values jump where rows become equal, in the same form.
+  absl::string_view no_jumps;
+  // Whether the policy itself requires a kernel that is known to be positive semidefinite, even if
+  // the mapping does not.
   bool needs_definite_kernel = false;
-  // Landmarks are the first rows of the stream, which have no other use.
+  // Whether the landmarks are the first rows of the stream. These rows are then not used for
+  // anything else.
   bool takes_first_rows = false;
-  // Choosing takes the pool as a dense matrix, and a copy of it after the input stage.
+  // Whether `choose` holds the pool as a dense matrix, and a copy of it after the input stage.
   bool copies_pool = false;
-  // Reason to refuse a rule that finds the number of landmarks (CountRule); empty: rules are
-  // accepted. A rule requires that the first landmarks of a large choice are a small choice.
+  // The reason why the policy cannot be used with a rule that finds the number of landmarks
+  // (CountRule). It is part of the error message, and empty if the policy can be used with rules.
+  //
+  // A rule keeps the first n of the chosen landmarks. So a policy that accepts rules must choose
+  // rows in such an order that the first n are a valid choice of n landmarks.
   absl::string_view no_count_rule;
-  // The margin theorems, which are proven for uniform landmarks, hold for this policy.
+  // Whether the margin theorems, which are proven for uniform landmarks, hold for this policy.
   bool carries_margin_theorems = false;
-  // If the mapping's theorem does not hold: the policy's own theorem, or the reason why there is
-  // none.
+  // Text for the certificate of mappings whose own theorem does not hold with this policy: the
+  // policy's theorem, or the reason why there is none.
   absl::string_view theorem;
-  // The policy's theorem holds for the rows of the pool. Otherwise the certificate names no rows.
+  // Whether the policy's theorem holds for the rows of the pool. If not, the certificate does not
+  // state for which rows it holds.
   bool theorem_is_of_pool = false;
 
-  // Reduces a default pool of `rows` rows; null: leaves it.
+  // Returns the size to which the policy reduces a default pool of `rows` rows. Null if the policy
+  // does not reduce it.
   int64_t (*default_pool)(int64_t landmarks, int64_t rows) = nullptr;
-  // Cost of choosing and the memory needed; null: negligible.
+  // Work of `choose`, and its memory. Null if they are negligible.
   Work (*work)(const LandmarkPoolShape& shape) = nullptr;
   int64_t (*bytes)(const LandmarkPoolShape& shape) = nullptr;
   // Chooses the landmarks. FAILED_PRECONDITION (ROWS_TOO_FEW) if the pool has fewer rows than
-  // landmarks. The bits depend on the task, but not on `threads`.
+  // landmarks. The result depends on the task but not, even in the last bit, on `threads`.
   absl::StatusOr<LandmarkChoice> (*choose)(const LandmarkChoiceTask& task,
                                            Checkpoint checkpoint) = nullptr;
 };
 
-// Sets the stage's shift to the mean of `rows`, about which distances keep more digits. Only for
-// translation-invariant kernels.
+// Sets the stage's shift to the mean of `rows`. Distances between shifted rows lose fewer digits.
+// Only for translation-invariant kernels.
 void CentreOn(ConstMatrixView<double> rows, InputStage& input);
 
 }  // namespace phimap

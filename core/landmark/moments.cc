@@ -10,12 +10,11 @@
 namespace phimap {
 namespace {
 
-// Smallest exponent of a unit, which is also the initial one; the largest is its negative. The
-// limits keep 1/unit a normal number.
+// Smallest exponent of a column's unit, which is a power of two. A unit begins with this exponent.
+// The largest exponent is −kLeastExponent. With these limits, 1/unit is always a normal number.
 constexpr int kLeastExponent = -1000;
-// A deviation of more units than this makes the column's unit larger. Squares of deviations up to
-// this are far from overflow, and squares of deviations smaller by the same factor are far from
-// underflow.
+// Largest deviation of a column in units; a larger deviation enlarges the column's unit. The square
+// of this number is far from overflow, and the square of its reciprocal is far from underflow.
 constexpr double kMostUnits = 0x1p400;
 
 // Comparisons are written as selections, which compile to vector minima and maxima.
@@ -107,8 +106,8 @@ absl::Status ColumnMoments::CheckScales() const {
     return MakeError(
         absl::StatusCode::kInvalidArgument, "VALUES_TOO_SMALL", "examples",
         absl::StrCat("column ", j, " cannot be standardized: its deviation is ", deviation(j),
-                     ", whose reciprocal is no float64; scale the column "
-                     "up, or build without standardize"),
+                     ", and the reciprocal of that overflows float64; scale the column up, or "
+                     "build without standardize"),
         {{"column", absl::StrCat(j)},
          {"min", absl::StrCat(min_[j])},
          {"max", absl::StrCat(max_[j])}});
@@ -137,9 +136,9 @@ double EntryVariance(const ColumnMoments& moments, bool standardized, bool shift
     for (int64_t j = 0; j < columns; ++j) varying += moments.IsConstant(j) ? 0 : 1;
     return static_cast<double>(varying) / static_cast<double>(columns);
   }
-  // Law of total variance over the columns, which all have the same count: the mean of the
-  // variances plus the variance of the means. The first mean is subtracted from all means, so that
-  // a common offset cancels before it is squared.
+  // The total variance is the mean of the columns' variances plus the variance of their means,
+  // because all columns have the same count. The first mean is subtracted from all means, so that a
+  // common offset cancels before it is squared.
   const auto scale = [&](int64_t j) { return standardized ? moments.StandardScale(j) : 1.0; };
   const double first = moments.mean(0) * scale(0);
   double mean = 0;

@@ -10,8 +10,8 @@
 namespace phimap {
 namespace {
 
-// Bytes per block: small enough that a reservoir with few rows wastes little memory, large enough
-// that there are few blocks.
+// Bytes per block. Blocks are small enough that a reservoir with few rows wastes little memory, and
+// large enough that there are few of them.
 constexpr int64_t kBlockBytes = int64_t{256} << 10;
 
 int64_t RowsPerBlock(int64_t capacity, int64_t columns) {
@@ -92,11 +92,13 @@ int64_t Reservoir::TakeSlot() {
 }
 
 void Reservoir::DrawNextKept() {
-  // All kept keys are below W, so their maximum is distributed as W·u^(1/capacity). If
-  // u^(1/capacity) rounds to 1 at the start, log(1 − W) is −inf and the gap is 0, which is correct.
+  // Updates w_, the W of Algorithm L: an upper bound that all kept keys are below. The maximum of
+  // the kept keys is distributed as W·u^(1/capacity), where u is uniform. If u^(1/capacity) rounds
+  // to 1 at the start, log(1 − W) is −inf and the gap is 0, which is correct.
   w_ *= Exp(Log(random_.UniformOpen01()) / static_cast<double>(capacity_));
   const double gap = Log(random_.UniformOpen01()) / Log1p(-w_);
-  // No further row of the stream is kept. Also true if W has underflowed to 0 and the gap is +inf.
+  // True if no further row of the stream will be kept. This includes the case that W has
+  // underflowed to 0 and the gap is +inf.
   const bool beyond = !(gap < static_cast<double>(kMaxStreamRows));
   next_kept_ = beyond ? std::numeric_limits<int64_t>::max()
                       : rows_seen_ + static_cast<int64_t>(gap);  // gap ≥ 0: truncation is floor

@@ -11,12 +11,12 @@
 
 namespace phimap {
 
-// Keeps min(n, capacity) of the n rows seen so far; every subset of that size is equally likely. Up
-// to the capacity all rows are kept, with row i in slot i. After that, each kept row replaces the
-// row in a random slot, so slots are in no particular order.
+// A uniform sample of min(n, capacity) of the n rows seen so far: every subset of that size is
+// equally likely. Until the capacity is reached, all rows are kept, and row i is in slot i. After
+// that, each newly kept row replaces the row in a random slot, so slots are in no particular order.
 //
-// The kept rows depend only on (seed, capacity, rows), not on the blocks in which the stream came.
-// Rows that are not kept need not be converted or read:
+// The kept rows depend only on (seed, capacity, rows), not on how the stream is divided into
+// blocks. Rows that are not kept need not be converted or read:
 //
 //   while (row < end) {
 //     const int64_t skip = std::min(reservoir.RowsToSkip(), end - row);
@@ -26,16 +26,19 @@ namespace phimap {
 //   }
 //
 // Method:   Algorithm L (Li, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))",
-//           ACM TOMS 20, 1994, after Vitter). W is distributed as the largest of `capacity` uniform
-//           keys, and the gap to the next row whose key is smaller is geometric: floor(log u /
-//           log(1 − W)).
-// Memory:   min(n, capacity) rows of float64, allocated in blocks as rows come (a block is at most
-//           256 KiB or one row), and 8 bytes per row for its stream index. With Form::kSparse, a
-//           row takes 12 bytes per number other than 0, but at most 8 bytes per number in total,
-//           plus 64 bytes. Keep may throw std::bad_alloc.
+//           ACM TOMS 20, 1994, after Vitter). Each row has a uniform random key, and the rows with
+//           the smallest keys are kept. W is distributed as the largest of the `capacity` kept
+//           keys. The number of rows to skip until the next row with a smaller key is geometric:
+//           floor(log u / log(1 − W)) with a uniform u.
+// Memory:   min(n, capacity) rows of float64, and 8 bytes per row for its stream index. The rows
+//           are allocated in blocks as they arrive; a block is at most 256 KiB or one row. With
+//           Form::kSparse, a row takes 12 bytes per number other than 0, but at most 8 bytes per
+//           number in total, plus 64 bytes. Keep may throw std::bad_alloc.
 // Cost:     capacity·(1 + ln(n/capacity)) rows are copied, each with three draws (about 120 ns).
 //           Skipping is free.
-// Range:    streams of up to 2^62 rows. Not thread-safe.
+// Range:    streams of up to 2^62 rows.
+//
+// Not thread-safe.
 class Reservoir {
  public:
   static constexpr int64_t kMaxStreamRows = int64_t{1} << 62;
@@ -44,16 +47,16 @@ class Reservoir {
   // its slot, and the caller stores the examples by slot.
   enum class Form { kDense, kSparse, kSlots };
 
-  // REQUIRES capacity ≥ 1 and columns ≥ 1; with kSlots, columns must be 1. Draws from
-  // StreamId::kReservoir of `seed`. Which rows are kept does not depend on the form.
+  // Draws from StreamId::kReservoir of `seed`. The form has no influence on which rows are kept.
+  // REQUIRES capacity ≥ 1 and columns ≥ 1; with kSlots, columns must be 1.
   Reservoir(int64_t capacity, int64_t columns, uint64_t seed, Form form = Form::kDense);
 
   // Number of rows to skip before the next kept row; 0 if the next row is to be kept.
   int64_t RowsToSkip() const { return next_kept_ - rows_seen_; }
   // Skips rows. REQUIRES 0 ≤ rows ≤ RowsToSkip().
   void Skip(int64_t rows);
-  // Keeps the next row: copies the `columns` numbers at `row` (may be null with kSlots) to a slot,
-  // whose earlier row is lost. Returns the slot. REQUIRES RowsToSkip() == 0.
+  // Keeps the next row. Copies `columns` numbers from `row` to a slot and returns the slot; the row
+  // that was in the slot is lost. With kSlots, `row` may be null. REQUIRES RowsToSkip() == 0.
   int64_t Keep(const double* row);
   // Calls Skip or Keep for each row of the block. REQUIRES block.cols() == columns.
   void Offer(ConstMatrixView<double> block);
@@ -68,7 +71,7 @@ class Reservoir {
   void CopyRow(int64_t slot, double* out) const;
   // Position in the stream of the row in `slot`, from 0.
   int64_t stream_row(int64_t slot) const { return stream_rows_[slot]; }
-  // Returns the rows in `slots`, in that order: slots.size() × columns.
+  // Returns a matrix of slots.size() × columns whose rows are the rows in `slots`, in that order.
   Matrix<double> Gather(absl::Span<const int64_t> slots) const;
 
  private:

@@ -1,4 +1,5 @@
-// landmarks=auto(residual=0.01): as many landmarks as the residual of deciding rows asks for.
+// landmarks=auto(residual=0.01): adds landmarks until the residual of the deciding rows is at most
+// 0.01.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,29 +13,31 @@
 namespace phimap {
 namespace {
 
-// A share of K(x, x).
+// Maximum of the parameter `residual`, a share of K(x, x).
 constexpr double kMaxResidual = 0.5;
 
-// Returns "at 512 the 95 % quantile of ρ(x)/K(x, x) over the 1000 rows that decide is 0.0097".
+// Returns a text such as "at 512 the 95 % quantile of ρ(x)/K(x, x) over the 1000 deciding rows is
+// 0.0097". The 512 is the number of landmarks, and ρ(x) is the residual of row x.
 std::string QuantileText(const LandmarkGrowth& growth) {
   return absl::StrFormat(
-      "at %d the 95 %% quantile of ρ(x)/K(x, x) over the %d rows that decide is %.3g",
+      "at %d the 95 %% quantile of ρ(x)/K(x, x) over the %d deciding rows is %.3g",
       growth.landmarks, growth.deciding_rows, growth.quantile_95);
 }
 
-// Empty if the residual was reached.
+// Returns why the residual was not reached, and the remedy. Returns an empty text if it was
+// reached.
 absl::string_view LimitText(const CountTask& task, const LandmarkGrowth& growth) {
   switch (growth.end) {
     case LandmarkGrowth::End::kReached:
       return "";
     case LandmarkGrowth::End::kCandidates:
       return growth.landmarks == task.most
-                 ? "`most` came first, so allow more landmarks or a larger residual"
-                 : "the pool has no more rows, so stream more rows, allow more pool_rows or a "
+                 ? "the limit `most` was reached first; allow more landmarks or a larger residual"
+                 : "the pool has no more rows; stream more rows, allow more pool_rows or a "
                    "larger residual";
     case LandmarkGrowth::End::kRank:
-      return "nothing is left to add, because the rest of each of these rows is within the rank "
-             "tolerance; serving_type=float64 has a smaller one";
+      return "no candidate adds to the span, because the residual of each is within the rank "
+             "tolerance; serving_type=float64 has a smaller tolerance";
   }
   PHIMAP_CHECK(false);
 }
@@ -64,11 +67,12 @@ const CountRule kResidualRule = {
              .least = 0,
              .largest = kMaxResidual,
              .above_least = true,
-             .line = "95 % quantile of ρ(x)/K(x, x) that is allowed"},
+             .line = "largest 95 % quantile of ρ(x)/K(x, x) that is allowed"},
     .line = "auto(residual=0.01) finds the number",
     // The residual is defined in φ-space, which only positive semidefinite kernels have.
     .needs_definite_kernel = true,
-    .no_remote = "auto(…) asks for values until they suffice; give a number",
+    .no_remote =
+        "auto(…) would request kernel values without a known limit; give the number of landmarks",
     .find = FindCount,
     .work = WorkOfGrowth,
     .bytes = BytesOfGrowth,

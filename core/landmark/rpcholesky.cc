@@ -24,8 +24,9 @@ namespace {
 
 constexpr int64_t kTileRows = 1024;
 
-// Returns the number of proposals per block. More proposals make the products wider. But each is
-// checked against all others, and a larger share is rejected because proposals explain each other.
+// Returns the number of proposals per block. A larger block makes matrix products wider and faster.
+// But each proposal is checked against all others of its block, and more of them are rejected,
+// because proposals explain parts of each other.
 int64_t BlockSize(int64_t landmarks) { return std::clamp<int64_t>(landmarks / 4, 16, 256); }
 
 // Unit round-off of float64.
@@ -34,14 +35,15 @@ constexpr double kUnit = 0x1p-53;
 absl::Status NotPsd(int64_t row, double left, const DefinitenessWitness& witness) {
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
-      absl::StrCat("not positive semidefinite on the pool: of K(x, x) of row ", row, " ", left,
-                   " is left, and zᵀKz is ", witness.value,
-                   " for a z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
-                   "; policy rpcholesky needs a positive semidefinite kernel, uniform takes any"));
+      absl::StrCat("the kernel is not positive semidefinite on the pool: the residual of row ", row,
+                   " is ", left, ", and a vector z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
+                   " has zᵀKz = ", witness.value,
+                   "; policy rpcholesky needs a positive semidefinite kernel, policy uniform "
+                   "accepts any kernel"));
 }
 
-// A choice in progress. factor_ holds F, N×d, of which the first chosen() columns are done;
-// K ≈ F·Fᵀ on these columns.
+// A selection of d rows in progress. `factor_` holds the N×d matrix F. Its first chosen() columns
+// are final: the product F·Fᵀ of these columns approximates K.
 class Selection {
  public:
   explicit Selection(const RandomPivotTask& task)
@@ -84,8 +86,8 @@ class Selection {
     return absl::OkStatus();
   }
 
-  // Sets K(x, x) to 0 for rows where it is only rounding, and computes the error of the others'
-  // values.
+  // Sets K(x, x) to 0 for rows where it is only rounding. Computes the error of the kernel values
+  // of the other rows.
   absl::Status LeaveZerosOut() {
     const std::vector<double> errors = SelfErrors(task_.kernel, task_.pool);
     std::vector<int64_t> kept;
@@ -110,21 +112,21 @@ class Selection {
     return absl::OkStatus();
   }
 
-  // Computes running sums of the residuals, for drawing rows. Returns the total.
+  // Computes cumulative sums of the residuals, from which rows are drawn. Returns the total.
   double Accumulate() {
     double sum = 0;
     for (int64_t i = 0; i < n_; ++i) sums_[i] = sum += residual_[i];
     return sum;
   }
 
-  // Draws rows, each with probability residual/total, and computes the residual of their kernel
-  // matrix given the rows chosen before.
+  // Draws a block of proposals. The probability of a row is its residual divided by `total`. Then
+  // computes the proposals' kernel matrix, minus the part that the rows chosen before explain.
   void Propose(double total) {
     const int64_t block = BlockSize(d_);
     proposals_.resize(static_cast<size_t>(block));
     for (int64_t& row : proposals_) {
       const double target = random_.UniformOpen01() * total;
-      // The first row whose running sum exceeds the target has a residual above 0.
+      // The first row whose cumulative sum exceeds the target has a residual above 0.
       row = std::upper_bound(sums_.begin(), sums_.end(), target) - sums_.begin();
       // The product u·total may have been rounded up to the total.
       if (row == n_) row = std::lower_bound(sums_.begin(), sums_.end(), total) - sums_.begin();
@@ -137,9 +139,10 @@ class Selection {
     MultiplyTransposed(-1, f.view(), f.view(), 1, left_.view());
   }
 
-  // Accepts or rejects the proposals in order. A row was drawn in proportion to residual_, but
-  // given the rows just accepted it should have been drawn in proportion to its new residual. So it
-  // is accepted with probability new residual/residual_.
+  // Accepts or rejects the proposals in order. A proposal was drawn with a probability proportional
+  // to its residual before the block (residual_). The correct probability is proportional to its
+  // new residual, given the rows just accepted. So each proposal is accepted with probability (new
+  // residual)/residual_.
   void Decide() {
     const int64_t block = left_.rows();
     accepted_.clear();
@@ -159,7 +162,8 @@ class Selection {
     }
   }
 
-  // Replaces column j of left_ by that of its Cholesky factor, and updates the columns behind it.
+  // Replaces column j of left_ by that column of its Cholesky factor, and updates the columns after
+  // it.
   void EliminateProposal(int64_t j, double root) {
     const int64_t block = left_.rows();
     left_(j, j) = root;
@@ -173,8 +177,9 @@ class Selection {
     }
   }
 
-  // Adds the columns of F for the accepted rows S, (K(·, S) − F·F(S)ᵀ)·L^{-T}, and updates the
-  // residuals.
+  // Adds the columns of F for the accepted rows S, which are (K(·, S) − F·F(S)ᵀ)·L^{-T}. F(S) are
+  // the rows of F for S, and L is the Cholesky factor of the residual kernel matrix of S. Then
+  // updates the residuals.
   absl::Status AddColumns(Checkpoint checkpoint) {
     const int64_t before = chosen();
     const int64_t added = static_cast<int64_t>(accepted_.size());
@@ -241,9 +246,9 @@ class Selection {
     return absl::OkStatus();
   }
 
-  // Elimination amplifies the errors of values, so a residual can be negative even for a positive
-  // semidefinite kernel. The vector z whose zᵀKz is the residual decides whether the kernel is
-  // refused.
+  // Decides whether a negative residual shows that the kernel is indefinite. Elimination amplifies
+  // the errors of values, so a residual can be negative even for a positive semidefinite kernel.
+  // The test is on the vector z for which zᵀKz is the residual.
   absl::Status Disprove(int64_t row) {
     std::vector<int64_t> rows = result_.rows;
     const Matrix<double> triangle = Gather(DoneColumns(), rows);
@@ -294,8 +299,8 @@ class Selection {
   const int64_t d_;
   const std::vector<double> norms_;
   RandomCursor random_;
-  // Error of values relative to √(K(x, x)·K(y, y)), and the share of K(x, x) up to which a residual
-  // counts as 0.
+  // Tolerances. `value_error_` is the error of a value K(x, y) divided by √(K(x, x)·K(y, y)). A
+  // residual counts as 0 up to `noise_`·K(x, x).
   double value_error_ = kUnit;
   double noise_ = 0;
   // K(x, x) of each row (0 if it is only rounding), and its residual (0 for a chosen row).
@@ -307,7 +312,7 @@ class Selection {
   std::vector<int64_t> proposals_;
   Matrix<double> left_;
   std::vector<double> column_;
-  std::vector<int64_t> accepted_;  // places in proposals_
+  std::vector<int64_t> accepted_;  // indices into proposals_
   RandomPivots result_;
 };
 
@@ -333,8 +338,8 @@ Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
   const double d = static_cast<double>(landmarks);
   const double p = static_cast<double>(columns);
   const double block = static_cast<double>(BlockSize(landmarks));
-  // The columns of F. And for each block of proposals (2d proposals in total) its own kernel
-  // matrix, the part of it that F explains, and its elimination.
+  // Counts the columns of F and, for each block of proposals (2d proposals in total), its own
+  // kernel matrix, the part of it that F explains, and its elimination.
   Work work = WorkOfKernelBlock(n, d, p, value);
   work.product_flops += n * d * d + 2 * d * block * (2 * p * value.products + d);
   work.elements += 2 * d * block * value.elements;

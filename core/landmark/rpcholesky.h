@@ -25,7 +25,7 @@ struct RandomPivots {
 
 struct RandomPivotTask {
   KernelProgram kernel;
-  // N×p, after the input stage.
+  // An N×p matrix, after the input stage.
   ConstMatrixView<double> pool;
   // Number of rows to choose.
   int64_t landmarks = 0;
@@ -38,23 +38,25 @@ struct RandomPivotTask {
   absl::FunctionRef<int()> threads;
 };
 
-// Chooses each row with probability proportional to its residual, the part of K(x, x) that the rows
-// chosen before do not explain. If all residuals are 0, because the kernel has a lower rank on the
-// pool, the rest are drawn uniformly from the rows not chosen. REQUIRES
-// 1 <= landmarks <= pool.rows().
+// Chooses `landmarks` rows of the pool, one after another. The probability of a row is proportional
+// to its residual: the part of K(x, x) that the rows chosen before do not explain. If all residuals
+// are 0, because the kernel has a lower rank on the pool, the rest are drawn uniformly from the
+// rows not chosen. REQUIRES 1 <= landmarks <= pool.rows().
 //
-// Method:  blocks of proposals with rejection, which has exactly the same probabilities as choosing
-//          one row at a time (Epperly, Tropp, Webber, "Embrace rejection", 2024, after Chen,
-//          Epperly, Tropp, Webber, "Randomly pivoted Cholesky", 2022). The pool is processed in
-//          tiles of 1,024 rows.
-//          A residual counts as 0 up to max(4·d·2⁻⁵³, 4β) of the row's own K(x, x), where β is the
-//          error of values (ValueErrorOf). So does a K(x, x) that is only rounding
-//          (kZeroRoundings).
-// Errors:  FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) if a witness shows that an
-//          unproven kernel is indefinite (definiteness_witness.h), or if some K(x, x) is negative;
-//          INVALID_ARGUMENT (VALUE_NOT_FINITE); whatever `checkpoint` returns, between tiles.
-// Bits:    a function of kernel, pool, landmarks and seed (per BLAS core).
-// Cost:    an N×d kernel block and N·d²/2 multiplications; RandomPivotBytes of memory.
+// Method:  rows are proposed in blocks, and some proposals are rejected. The probabilities are
+//          exactly those of choosing one row at a time (Epperly, Tropp, Webber, "Embrace
+//          rejection", 2024, after Chen, Epperly, Tropp, Webber, "Randomly pivoted Cholesky",
+//          2022). The pool is processed in tiles of 1,024 rows.
+// Zeros:   with d = landmarks, a residual counts as 0 up to max(4·d·2⁻⁵³, 4β) of the row's own K(x,
+//          x), where β is the error of kernel values (ValueErrorOf). A K(x, x) that is only
+//          rounding (kZeroRoundings) also counts as 0.
+// Errors:  FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) if some K(x, x) is negative, or
+//          if a witness shows that an unproven kernel is indefinite (definiteness_witness.h).
+//          INVALID_ARGUMENT (VALUE_NOT_FINITE). Those of `checkpoint`, called between tiles.
+// Result:  bit-for-bit repeatable. It depends only on kernel, pool, landmarks and seed, and on the
+//          CPU type that OpenBLAS detects.
+// Cost:    for a pool of N rows, an N×d kernel block and N·d²/2 multiplications; RandomPivotBytes
+//          of memory.
 absl::StatusOr<RandomPivots> ChooseRandomPivots(const RandomPivotTask& task, Checkpoint checkpoint);
 
 // Returns the memory that choosing `landmarks` of `pool_rows` rows of `columns` numbers takes, in

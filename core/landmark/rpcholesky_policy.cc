@@ -11,7 +11,8 @@
 namespace phimap {
 namespace {
 
-// Cuts a default pool so that its factor stays within kMaxDefaultFactorBytes.
+// Returns the size of a default pool, reduced so that the pool's factor stays within
+// kMaxDefaultFactorBytes.
 int64_t PoolOfPivots(int64_t landmarks, int64_t rows) {
   return std::max(landmarks, std::min(rows, kMaxDefaultFactorBytes / 8 / landmarks));
 }
@@ -54,8 +55,10 @@ absl::StatusOr<LandmarkChoice> ChooseByPivots(const LandmarkChoiceTask& task,
 extern const LandmarkPolicy kRpCholeskyPolicy;
 constinit const LandmarkPolicy kRpCholeskyPolicy = {
     .name = "rpcholesky",
-    .line = "randomly pivoted Cholesky: rows that those before explain least; a smaller residual",
-    .no_remote = "rpcholesky asks for the kernel of the whole pool",
+    .line =
+        "randomly pivoted Cholesky: prefers rows that earlier landmarks explain least; a smaller "
+        "residual",
+    .no_remote = "rpcholesky would need kernel values of the whole pool",
     .needs_definite_kernel = true,
     .copies_pool = true,
     .theorem =

@@ -8,35 +8,35 @@
 
 namespace phimap {
 
-// Maximum number of held-out rows. They make 1,000 disjoint pairs, over which the mean kernel error
-// has a standard error of 3 % of its deviation.
+// Maximum number of held-out rows. They make 1,000 disjoint pairs. The mean kernel error over these
+// has a standard error of 3 % of the deviation of a single pair's error.
 inline constexpr int64_t kMaxHeldOutRows = 2000;
 // Maximum size of the default pool in bytes, at 8 bytes per number.
 inline constexpr int64_t kMaxDefaultPoolBytes = int64_t{256} << 20;
 
-// Maximum size in bytes of the factor that rpcholesky keeps for a default pool, at 8·landmarks
-// bytes per row.
+// Largest size in bytes of the factor that rpcholesky keeps for a pool of the default size. The
+// factor takes 8·landmarks bytes per row.
 inline constexpr int64_t kMaxDefaultFactorBytes = int64_t{1} << 30;
 
 // Returns the number of pool rows if the spec does not set it: max(20·landmarks, 20,000), limited
 // by kMaxDefaultPoolBytes, but at least `landmarks`. REQUIRES 1 ≤ landmarks ≤ 2^58 and columns ≥ 1.
 int64_t DefaultPoolRows(int64_t landmarks, int64_t columns);
 
-// Numbers of deciding rows, which decide how many landmarks suffice (CountRule). They are a
-// tenth of the pool, at most 1,000 and at least 20. The 95 % quantile of 20 rows is the second
-// largest value.
+// Limits for deciding rows, which determine how many landmarks suffice (CountRule): a tenth of the
+// pool, at most 1,000 and at least 20. The 95 % quantile of 20 rows is the second largest value.
 inline constexpr int64_t kMaxDecidingRows = 1000;
 inline constexpr int64_t kMinDecidingRows = 20;
 inline constexpr int64_t kMinDecidedPool = 10 * kMinDecidingRows;
-// Shortest stream with kMinDecidedPool rows in the pool, besides the tenth that is held out.
+// Length of the shortest stream that leaves kMinDecidedPool rows for the pool after a tenth of the
+// rows is held out.
 inline constexpr int64_t kMinDecidedStream = 222;
 
 // Returns the capacity of the reservoir for a pool of `pool_rows` rows and the held-out rows.
 int64_t ReservoirCapacity(int64_t pool_rows);
 
-// Returns the number of rows to hold out: min(2,000, stream_rows/10, kept − landmarks), but at
-// least 0. Landmarks have priority: if there are too few rows for both, the build succeeds without
-// measurements. REQUIRES all arguments ≥ 0.
+// Returns the number of rows to hold out: the smallest of 2,000, stream_rows/10 and kept −
+// landmarks, but at least 0. Landmarks have priority: if there are too few rows for both, the build
+// succeeds without measurements. REQUIRES all arguments ≥ 0.
 int64_t HeldOutCount(int64_t stream_rows, int64_t kept, int64_t landmarks);
 
 // Slots of a reservoir. The lists are disjoint and in random order, so each prefix of a list is a
@@ -48,19 +48,19 @@ struct SampleSplit {
   std::vector<int64_t> deciding;
 };
 
-// Divides the `kept` rows of a reservoir at random (StreamId::kSplit of `seed`): HeldOutCount rows
-// are held out, and at most `pool_rows` of the rest form the pool. Both are uniform samples of the
-// stream, because the reservoir is. The pool has at least min(kept, landmarks) rows. REQUIRES
-// kept ≤ stream_rows and pool_rows ≥ landmarks.
+// Divides the `kept` rows of a reservoir at random (StreamId::kSplit of `seed`) into held-out rows
+// and a pool. HeldOutCount rows are held out, and at most `pool_rows` of the other rows form the
+// pool. Both parts are uniform samples of the stream, because the reservoir is one. The pool has at
+// least min(kept, landmarks) rows.
 //
-// Cost:     O(kept) time, 8 bytes per kept row.
+// Cost: O(kept) time, 8 bytes per kept row. REQUIRES kept ≤ stream_rows and pool_rows ≥ landmarks.
 SampleSplit SplitSample(int64_t stream_rows, int64_t kept, int64_t landmarks, int64_t pool_rows,
                         uint64_t seed);
 
 // Returns the number of deciding rows for a pool of `pool_rows` rows.
 int64_t DecidingCount(int64_t pool_rows);
 
-// Moves the first rows of the pool to `deciding`.
+// Moves the first rows of the pool to `deciding`, as many as DecidingCount says.
 void SetDecidingApart(SampleSplit& split);
 
 }  // namespace phimap

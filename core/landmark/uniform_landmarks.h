@@ -10,10 +10,10 @@
 
 namespace phimap {
 
-// Returns `landmarks` members of `pool` (slots of a reservoir), drawn without replacement in random
-// order: the first members of a permutation drawn from StreamId::kLandmarks of `seed`. Each subset
-// is equally likely. For the same pool and seed, fewer landmarks are a prefix of more landmarks.
-// REQUIRES landmarks ≥ 0.
+// Returns `landmarks` members of `pool` (slots of a reservoir), drawn without replacement, in
+// random order. They are the first members of a permutation drawn from StreamId::kLandmarks of
+// `seed`, so each subset is equally likely. With the same pool and seed, the result for n landmarks
+// is the beginning of the result for any larger number. REQUIRES landmarks ≥ 0.
 //
 // Errors:   FAILED_PRECONDITION (ROWS_TOO_FEW, field "spec.landmarks", with `expected` and
 //           `actual`) if the pool has fewer than `landmarks` rows.

@@ -19,7 +19,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Share of a fold's work that is attributed to learning.
+// Share of a fold's progress that is attributed to learning. The rest is attributed to scoring.
 constexpr double kLearningShare = 0.9;
 constexpr int kMaxFolds = 100;
 
@@ -35,7 +35,7 @@ absl::Status CheckShare(absl::string_view field, double value) {
   return OutOfRange(field, "a number over 0 and under 1", absl::StrCat(value));
 }
 
-// Separators of a linear model. With two classes there is only one.
+// Returns the separators of a linear model: one per class, or a single one for two classes.
 Separators SeparatorsOf(const LinearWeights& linear) {
   Separators separators;
   const Matrix<double>& w = linear.weights;
@@ -106,7 +106,7 @@ class Run {
   const EvaluationMonitor monitor_;
   const int64_t n_;
   const int folds_;
-  // The original number of each row, in their present order.
+  // order_[i] is the original number of the row that is now at position i.
   std::vector<int64_t> order_;
   std::vector<int64_t> confusion_;
   std::vector<double> margins_;
@@ -115,8 +115,8 @@ class Run {
   // Labels of the current fold.
   std::vector<int32_t> labels_;
   std::optional<Separators> separators_;
-  std::vector<double> fold_margins_;         // in the kernel's space, of all rows
-  std::vector<double> fold_tested_margins_;  // of those tested
+  std::vector<double> fold_margins_;         // of all rows, in the kernel's space
+  std::vector<double> fold_tested_margins_;  // of the tested rows, in the kernel's space
   Evaluation out_;
 };
 
@@ -131,15 +131,15 @@ absl::Status Run::Check() {
   const auto present = std::count_if(out_.classes.begin(), out_.classes.end(),
                                      [](const auto& c) { return c.rows > 0; });
   if (present < 2) {
-    return MakeError(
-        Code::kInvalidArgument, "CLASSES_TOO_FEW", "labels",
-        absl::StrCat("expected rows of two classes at least, got ", n_, " rows of ", present),
-        {{"actual", absl::StrCat(present)}});
+    return MakeError(Code::kInvalidArgument, "CLASSES_TOO_FEW", "labels",
+                     absl::StrCat("expected rows of at least two classes, got ", n_, " rows of ",
+                                  present, present == 1 ? " class" : " classes"),
+                     {{"actual", absl::StrCat(present)}});
   }
   if (options_.folds > n_) {
     return MakeError(Code::kInvalidArgument, "FOLDS_TOO_MANY", "folds",
-                     absl::StrCat("expected one row for each fold at least, got ", options_.folds,
-                                  " folds of ", n_, " rows"),
+                     absl::StrCat("expected at least one row per fold, got ", options_.folds,
+                                  " folds for ", n_, " rows"),
                      {{"actual", absl::StrCat(options_.folds)}, {"limit", absl::StrCat(n_)}});
   }
   return absl::OkStatus();
@@ -177,7 +177,8 @@ absl::Status Run::RunFold(int fold) {
   return absl::OkStatus();
 }
 
-// Rows that the model learned from are scored only for the margins of all rows.
+// Scores the tested rows. Also scores the rows that the model was trained on if the margins of all
+// rows are needed.
 absl::Status Run::ScoreRows(const Model& model, int fold, const RowSplit& split) {
   fold_margins_.clear();
   fold_tested_margins_.clear();
@@ -236,7 +237,9 @@ void Run::TakeMargins(int64_t i, bool tested, absl::Span<const double> scores) {
 void Run::Certify() {
   std::sort(fold_margins_.begin(), fold_margins_.end());
   std::sort(fold_tested_margins_.begin(), fold_tested_margins_.end());
-  // α = 0 makes no statement about the distribution, so it gets no share of the doubt.
+  // Probability of failure for one statement. The permitted total is 1 − confidence. It is divided
+  // equally among the folds and all α except 0. For α = 0 there is no statement about the
+  // distribution.
   const double doubt =
       (1 - options_.confidence) / (folds_ * static_cast<double>(kCertifiedAlphas.size() - 1));
   const bool first = out_.certified.empty();

@@ -1,18 +1,21 @@
-// Measures how well a learner does on labeled rows: errors on rows that it did not learn from, and
-// margins.
+// Measures how well a learner does on labeled rows: its errors on rows that it did not learn from,
+// and its margins.
 //
-// A certified margin is a statement about separators in the kernel's own space, and needs K(x, x)
-// of every row (core/learn/margin.h):
+// A certified margin is a statement about separators in the kernel's own space. It states that a
+// separator exists for which at most a share α of the rows has a smaller margin. Theorems about
+// mappings require such a separator. Certified margins need K(x, x) of every row x
+// (core/learn/margin.h). There are two kinds:
 //
-//   rows          Of all labeled rows at most ⌊α·n⌋ miss the margin. No probability is involved.
-//   distribution  With probability `confidence` over the draw of the rows, a future row misses the
-//                 margin with probability at most α, for every α of kCertifiedAlphas at once. It
-//                 follows from the tested rows, of which the separator is independent, by order
-//                 statistics. Every α > 0 and every fold gets a share of the doubt
-//                 1 − confidence, so that readers may choose among the numbers.
+//   rows          At most ⌊α·n⌋ of the n labeled rows have a smaller margin. This is a fact; no
+//                 probability is involved.
+//   distribution  A future row has a smaller margin with probability at most α. This holds for all
+//                 α of kCertifiedAlphas at once, with probability `confidence` over the draw of the
+//                 rows.
 //
-// Both state that some separator is that good (the one of the best fold), as the theorems about
-// mappings require.
+// A statement about the distribution follows from order statistics of the tested rows, because the
+// separator does not depend on these rows. The failure probability 1 − confidence is divided among
+// all α > 0 and all folds, so a reader may pick any of the numbers. For each number, the separator
+// is that of the fold with the largest margin.
 #ifndef PHIMAP_CORE_LEARN_EVALUATION_H_
 #define PHIMAP_CORE_LEARN_EVALUATION_H_
 
@@ -34,27 +37,29 @@ inline constexpr std::array<double, 11> kCertifiedAlphas = {0,   0.01, 0.02, 0.0
                                                             0.2, 0.25, 0.3,  0.4,  0.5};
 
 struct EvaluationOptions {
-  // Share of the rows that is tested, in (0, 1). Not used with folds.
+  // Share of the rows that is tested, in (0, 1). Ignored if `folds` is not 0.
   double held_out = 0.3;
   // Number of folds: 2..100, or 0 for one split.
   int folds = 0;
   // Seed of the split and of the learner.
   uint64_t seed = 0;
-  // In (0, 1).
+  // Probability with which the certified margins for future rows hold, in (0, 1).
   double confidence = 0.95;
 
-  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the field, "held_out", "folds" or "confidence".
+  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE, field "held_out", "folds" or "confidence") if a value is
+  // out of range.
   absl::Status Validate() const;
 };
 
 struct LabeledRows {
-  // Input rows of the learner.
+  // The rows as the learner takes them.
   Matrix<double> rows;
-  // One per row, 0 … class_count − 1.
+  // Class of each row, 0 … class_count − 1.
   std::vector<int32_t> labels;
   int32_t class_count = 0;
-  // K(x, x) of each row, if the rows are coordinates of φ-space (for F2, of the landmarks' span);
-  // else empty. And the error of each feature row over √K(x, x).
+  // `self_kernel` has K(x, x) of each row x if `rows` holds coordinates in φ-space (for F2, in the
+  // landmarks' span). It is empty otherwise. `rounding` has the error of each feature row, divided
+  // by √K(x, x).
   std::vector<double> self_kernel;
   std::vector<double> rounding;
 };
@@ -70,7 +75,8 @@ struct Evaluation {
   struct Class {
     int64_t rows = 0;
     int64_t tested_rows = 0;
-    // Tested rows that were predicted to be in the class, and the number of correct ones.
+    // Number of tested rows that were predicted to be in this class, and how many of these
+    // predictions are correct.
     int64_t predicted = 0;
     int64_t correct = 0;
   };
@@ -83,7 +89,7 @@ struct Evaluation {
     int64_t trained_rows = 0;
     int64_t tested_rows = 0;
     int64_t errors = 0;
-    // Classes without a row to learn from.
+    // Number of classes that have rows, but none among the fold's training rows.
     int64_t unseen_classes = 0;
     // Summary of the training, for people.
     std::string summary;
@@ -93,35 +99,42 @@ struct Evaluation {
   int64_t tested_rows = 0;
   int64_t errors = 0;
   double error = 0;
-  // √(e(1 − e)/n) for one split; for folds, the deviation of their errors divided by √folds.
+  // Standard error of `error`. With one split, it is √(e(1 − e)/n), where e is the error on the n
+  // tested rows. With folds, it is the standard deviation of the folds' errors, divided by √folds.
   double error_standard_error = 0;
   std::vector<Class> classes;
-  // Pairs that occur, by actual, then predicted.
+  // The pairs of actual and predicted class that occur, sorted by actual, then by predicted class.
   std::vector<Confusion> confusion;
   std::vector<Fold> folds;
-  // Percentiles over the tested rows. Both are empty for models that are not linear; the second is
-  // also empty without self_kernel.
+  // Percentiles over the tested rows. Both are empty for models that are not linear.
   std::vector<double> margins;
   std::vector<double> unnormalised_margins;
-  // Lower bounds, which allow for rounding.
+  // Percentiles of the tested rows' margins in the kernel's own space. They are lower bounds,
+  // because the possible effect of rounding is subtracted. Empty if the model is not linear or
+  // there is no self_kernel.
   std::vector<double> kernel_margins;
-  // B of the learner's intercept; 0: none.
+  // Value B of the constant feature whose weight is the intercept (margin.h). 0 means that there is
+  // no intercept.
   double intercept_scale = 0;
-  // At kCertifiedAlphas; empty without kernel_margins.
+  // One certified margin for each of kCertifiedAlphas; empty without kernel_margins.
   std::vector<CertifiedMargin> certified;
 };
 
-// Called with the fold, from 0, and the finished share of all work. Any status but OK ends the
-// work.
+// Called with the number of the fold (from 0) and the share of all work that is done. A status
+// other than OK ends the evaluation.
 using EvaluationMonitor = absl::FunctionRef<absl::Status(int fold, double fraction)>;
 
-// Splits, trains and tests. The result depends on rows, learner and options alone, except for the
-// times. Reorders `labeled.rows`.
+// Splits the rows, trains on one part and tests on the other. The result depends only on the rows,
+// the learner and the options. Reorders `labeled.rows`.
 //
-// Errors: INVALID_ARGUMENT (options; fewer than two classes with a row, reason CLASSES_TOO_FEW,
-// field "labels"; more folds than rows, FOLDS_TOO_MANY, field "folds"), and those of the learner
-// and the monitor. Memory: the learner's own, and some 60 bytes a row beside the rows. REQUIRES:
-// labels, and self_kernel and rounding unless empty, have one number a row.
+// Errors: those of the learner and the monitor, and INVALID_ARGUMENT for one of these reasons:
+// - Validate rejects the options.
+// - Fewer than two classes have rows (CLASSES_TOO_FEW, field "labels").
+// - There are more folds than rows (FOLDS_TOO_MANY, field "folds").
+//
+// Memory: that of the learner, and some 60 bytes per row in addition to the rows. REQUIRES:
+// `labels` has one number per row. `self_kernel` and `rounding` also have one number per row, or
+// are empty.
 absl::StatusOr<Evaluation> Evaluate(const Learner& learner, LabeledRows& labeled,
                                     const EvaluationOptions& options, EvaluationMonitor monitor);
 

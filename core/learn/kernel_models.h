@@ -1,4 +1,4 @@
-// The models of kernel SGD: linear in features, or in kernel values.
+// The models that kernel SGD trains. They are linear in features or in kernel values.
 #ifndef PHIMAP_CORE_LEARN_KERNEL_MODELS_H_
 #define PHIMAP_CORE_LEARN_KERNEL_MODELS_H_
 
@@ -13,8 +13,8 @@
 
 namespace phimap {
 
-// Scores of `problems` separators, each for one class against the rest. With two classes there is
-// one separator, and the scores are −s and s.
+// A model with one separator per class. A separator tells its class from all others. Two classes
+// have a single separator; if its value is s, the scores are −s and s.
 class OneAgainstRestModel : public Model {
  public:
   OneAgainstRestModel(int64_t columns, int32_t class_count, std::string summary)
@@ -27,7 +27,7 @@ class OneAgainstRestModel : public Model {
                       Checkpoint checkpoint) const override;
 
  private:
-  // Sets values_ij to the value of separator j on row i. At most 256 rows.
+  // Sets values_ij to the value of separator j on row i. Called with at most 256 rows.
   virtual absl::Status Values(ConstMatrixView<double> rows, MatrixView<double> values) const = 0;
 
   int64_t columns_;
@@ -35,7 +35,8 @@ class OneAgainstRestModel : public Model {
   std::string summary_;
 };
 
-// w·F(x), with one row of weights for each separator.
+// A model that scores a row x by w·F(x). The features F(x) are computed by `map`. `weights` has one
+// row w per separator.
 class MappedModel : public OneAgainstRestModel {
  public:
   MappedModel(std::shared_ptr<const RowMap> map, Matrix<double> weights, int32_t class_count,
@@ -51,7 +52,8 @@ class MappedModel : public OneAgainstRestModel {
   Matrix<double> weights_;
 };
 
-// Σ u_i K(x_i, x), with a row of coefficients for each separator and a column for each row x_i.
+// A model that scores a row x by Σ_i u_i K(x_i, x), where the x_i are the given rows.
+// `coefficients` has one row u per separator and one column per row x_i.
 class ExpansionModel : public OneAgainstRestModel {
  public:
   ExpansionModel(KernelProgram kernel, Matrix<double> rows, Matrix<double> coefficients,

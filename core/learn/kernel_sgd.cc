@@ -20,20 +20,22 @@
 namespace phimap {
 namespace {
 
-// Share of the work before the first step if inner products or features are stored. A guess, for
-// the progress.
+// Share of the work before the first step, if the Gram matrix or the features are stored. It is a
+// guess, used only for progress reports.
 constexpr double kStoringShare = 0.5;
 
 int64_t SeparatorCount(const TrainingSet& examples) {
   return examples.class_count == 2 ? 1 : examples.class_count;
 }
 
-// −rate·ℓ'(s; y): the multiple of the row that a step adds.
+// Returns the factor −rate·ℓ'(s; y) of a gradient step, which adds this factor times the drawn row
+// to w. ℓ' is the derivative of the loss, s = `score` is the score of the drawn row, and y is its
+// label.
 double StepLength(double rate, double score, double y) {
   return rate * y / (1 + std::exp(y * score));
 }
 
-// Runs the steps. `step` gets the number of the row that was drawn.
+// Takes epochs·n steps. In each step, calls `step` with the number of a randomly drawn row.
 absl::Status TakeSteps(int64_t n, int64_t epochs, uint64_t seed, double begin,
                        Checkpoint checkpoint, absl::FunctionRef<absl::Status(int64_t row)> step) {
   const RandomStream stream(seed, StreamId::kSgdRows);
@@ -51,18 +53,18 @@ absl::Status TakeSteps(int64_t n, int64_t epochs, uint64_t seed, double begin,
 
 absl::Status TooMuch(absl::string_view what, int64_t limit, int64_t actual,
                      absl::string_view instead) {
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition, "ROWS_TOO_MANY", "rows",
-      absl::StrCat(what, ": at most ", limit, ", got ", actual, "; ", instead, " stores nothing"),
-      {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(actual)}});
+  return MakeError(absl::StatusCode::kFailedPrecondition, "ROWS_TOO_MANY", "rows",
+                   absl::StrCat(what, " is at most ", limit, ", got ", actual, "; ", instead,
+                                " has no such limit"),
+                   {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(actual)}});
 }
 
-// Computes φ of every row, in blocks.
+// Returns the features of every row, computed in blocks.
 absl::StatusOr<Matrix<double>> StoreFeatures(const RowMap& map, ConstMatrixView<double> rows,
                                              Checkpoint checkpoint) {
   const int64_t n = rows.rows();
   if (n > kMaxStoredFeatures / map.output_columns()) {
-    return TooMuch("kernel_sgd(strategy=stored_features) keeps all features: numbers",
+    return TooMuch("kernel_sgd(strategy=stored_features): the number of stored features",
                    kMaxStoredFeatures, n * map.output_columns(), "strategy=features");
   }
   Matrix<double> features = Matrix<double>::Uninit(n, map.output_columns());
@@ -75,8 +77,9 @@ absl::StatusOr<Matrix<double>> StoreFeatures(const RowMap& map, ConstMatrixView<
   return features;
 }
 
-// Fills the upper triangle from the lower one in square blocks. Column by column, each number would
-// come from a different page (3.7 s for 14,000 rows, without a checkpoint).
+// Copies the lower triangle to the upper triangle, in square blocks. A copy row by row would touch
+// another memory page for each number that it reads: it took 3.7 s for 14,000 rows, with no
+// checkpoint in between.
 absl::Status Mirror(MatrixView<double> gram, Checkpoint checkpoint) {
   constexpr int64_t kSquare = 64;
   const int64_t n = gram.rows();
@@ -93,13 +96,13 @@ absl::Status Mirror(MatrixView<double> gram, Checkpoint checkpoint) {
   return absl::OkStatus();
 }
 
-// Computes K of every pair, in both triangles, because steps read rows.
+// Computes K for every pair of rows. Fills both triangles, because each step reads a whole row.
 absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatrixView<double> rows,
                                          Checkpoint checkpoint) {
   const int64_t n = rows.rows();
   if (n > kMaxGramRows) {
-    return TooMuch("kernel_sgd(strategy=gram) keeps the Gram matrix: rows", kMaxGramRows, n,
-                   "strategy=kernel");
+    return TooMuch("kernel_sgd(strategy=gram): the number of rows of the Gram matrix", kMaxGramRows,
+                   n, "strategy=kernel");
   }
   Matrix<double> gram = Matrix<double>::Uninit(n, n);
   const auto computed = [&](double fraction) { return checkpoint(0.9 * kStoringShare * fraction); };
@@ -111,7 +114,7 @@ absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatri
   return gram;
 }
 
-// Returns the numbers of the rows that were drawn. The coefficients of all others are 0.
+// Returns the numbers of the rows that were drawn at least once. All other rows have coefficient 0.
 std::vector<int64_t> DrawnRows(const Matrix<double>& coefficients) {
   std::vector<int64_t> drawn;
   for (int64_t i = 0; i < coefficients.cols(); ++i) {
@@ -209,7 +212,7 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::TrainCoefficients(
 
 namespace {
 
-// In the order of the enum.
+// Names of the strategies in learner texts, in the order of SgdStrategy.
 constexpr absl::string_view kStrategyWords[] = {"features", "stored_features", "kernel", "gram"};
 
 constexpr Parameter kKernelSgdParameters[] = {
@@ -217,8 +220,9 @@ constexpr Parameter kKernelSgdParameters[] = {
      .type = ParameterType::kWord,
      .default_text = "gram",
      .words = kStrategyWords,
-     .line = "where inner products come from: explicit features or kernel values, computed when "
-             "they are needed or stored"},
+     .line =
+         "source of inner products: explicit features or kernel values, which are either stored "
+         "or computed whenever they are needed"},
     {.name = "rate",
      .default_text = "0.1",
      .least = 0,
@@ -243,7 +247,8 @@ bool RunsOnFeatures(const ParameterValues& values) {
 }
 
 double KernelSgdBytes(const ParameterValues& values, const TrainingShape& shape) {
-  // Largest number of values that is stored: training refuses to begin with more rows.
+  // Maximum number of stored values. Training fails before it begins if more would have to be
+  // stored.
   constexpr double kMostValues = 1.0 * kMaxGramRows * kMaxGramRows;
   const double n = shape.rows;
   switch (StrategyOf(values)) {

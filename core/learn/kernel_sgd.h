@@ -1,5 +1,5 @@
-// Logistic regression in φ-space by stochastic gradient descent, with the four strategies of the
-// Cornell lecture.
+// Logistic regression in φ-space by stochastic gradient descent. The four strategies are those of
+// the Cornell lecture notes on kernels.
 #ifndef PHIMAP_CORE_LEARN_KERNEL_SGD_H_
 #define PHIMAP_CORE_LEARN_KERNEL_SGD_H_
 
@@ -12,22 +12,26 @@
 
 namespace phimap {
 
-// Most rows whose Gram matrix is stored: 2 GiB.
+// Maximum number of rows for which the Gram matrix is stored. The matrix then takes 2 GiB.
 inline constexpr int64_t kMaxGramRows = 16384;
-// Most numbers of stored features: 2 GiB.
+// Maximum number of stored feature values. They then take 2 GiB.
 inline constexpr int64_t kMaxStoredFeatures = int64_t{1} << 28;
 
-// Ways to obtain inner products; the four of the Cornell lecture, which give equal models. With n
-// rows, T steps, features that are D numbers and cost c_φ, and a kernel that costs c_K:
+// Ways to obtain inner products. These are the four ways of the Cornell lecture, and all give the
+// same model. The table uses these letters: n is the number of rows, T the number of steps, D the
+// number of features, c_φ the cost of computing the features of one row, and c_K the cost of one
+// kernel value. Memory is counted in numbers.
 //
-//   text               time             memory   keeps
-//   features           T·c_φ + T·D      D        w, mapping each row when it is drawn
-//   stored_features    n·c_φ + T·D      n·D      w and the features of every row
-//   kernel             T·n·c_K          n        a coefficient a row, K(x_i, ·) when i is drawn
-//   gram               n²·c_K + T·n     n²       a coefficient a row and the Gram matrix
+//   strategy           time             memory   stores
+//   features           T·c_φ + T·D      D        w; computes the features of each drawn row
+//   stored_features    n·c_φ + T·D      n·D      w and the features of all rows
+//   kernel             T·n·c_K          n        one coefficient per row; computes K(x_i, ·) when
+//                                                row i is drawn
+//   gram               n²·c_K + T·n     n²       one coefficient per row, and the Gram matrix
 //
-// The first two need explicit features; with those of a mapping that approximates the kernel they
-// are the lecture's two further ways.
+// The first two strategies need explicit features. The lecture lists these two once more with
+// features that only approximate the kernel, which makes six strategies; here they are the same
+// two.
 enum class SgdStrategy { kFeatures, kStoredFeatures, kKernel, kGram };
 
 struct KernelSgdOptions {
@@ -36,20 +40,23 @@ struct KernelSgdOptions {
   int64_t epochs = 20;
 };
 
-// For each class against the rest, with labels y = ±1, w begins at 0 and takes T = epochs·n steps
+// Logistic regression in φ-space. For each class, a weight vector w is trained to separate the
+// class from all others, with labels y = ±1. (With two classes, there is only one such problem.)
+// Gradient descent begins with w = 0 and takes T = epochs·n steps, where n is the number of rows:
 //
-//    w ← w − rate · ℓ'(w·φ(x_i); y_i) φ(x_i),     ℓ'(s; y) = −y/(1 + e^{ys}),
+//    w ← w − rate · ℓ'(w·φ(x_i); y_i) φ(x_i),     ℓ'(s; y) = −y/(1 + e^{ys})
 //
-// i drawn uniformly by StreamId::kSgdRows, the same for every class. Two classes are one such
-// problem. The scores are w·φ(x). There is no intercept and no regularisation, as in the lecture.
+// Here ℓ' is the derivative of the logistic loss at the score s. The row number i is drawn
+// uniformly from StreamId::kSgdRows, with the same draws for all classes. The scores of the model
+// are w·φ(x). There is no intercept and no regularisation, as in the lecture.
 //
-// The strategies keep either w, with explicit features, or the coefficients u of w = Σ u_i φ(x_i),
-// with the kernel. They arrive at the same w: for the same seed, scores differ by round-off alone.
-// A model on u keeps the rows whose coefficient is not 0.
+// The strategies with explicit features store w itself. The strategies with the kernel store
+// coefficients u such that w = Σ u_i φ(x_i), and their models store the rows whose coefficients are
+// not 0. For the same seed, the scores of all strategies are equal up to round-off.
 //
 // Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) if strategy gram has more than kMaxGramRows rows, or
-// stored_features more than kMaxStoredFeatures numbers. The other two strategies have no such
-// limit.
+// if strategy stored_features has more than kMaxStoredFeatures feature values. The other two
+// strategies have no such limit.
 class KernelSgd : public Learner {
  public:
   // Constructor for the strategies kernel and gram.

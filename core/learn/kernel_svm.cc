@@ -17,16 +17,19 @@
 namespace phimap {
 namespace {
 
-// The rows of one class, and their coefficients in the pairs of that class.
+// The support vectors of one class, and their coefficients in each pair of classes that includes
+// it.
 struct ClassRows {
   Matrix<double> rows;
   std::vector<double> norms;
-  // One row per row of the class and one column per class. The column of the class itself is 0.
+  // coefficients(i, b) is the coefficient of row i in the pair with class b. The column of the
+  // class itself is 0.
   Matrix<double> coefficients;
 };
 
-// The separator f of classes a < b, positive for a, is the sum of a's rows with the coefficients of
-// column b, of b's rows with those of column a, and of offsets(a, b).
+// A model with one separator for each pair of classes a < b. The separator is a function f that is
+// positive for class a. It is the sum of three parts: the rows of a with the coefficients in column
+// b, the rows of b with the coefficients in column a, and offsets(a, b).
 class PairwiseModel : public Model {
  public:
   PairwiseModel(KernelProgram kernel, int64_t columns, std::vector<ClassRows> classes,
@@ -64,7 +67,8 @@ class PairwiseModel : public Model {
                           Checkpoint checkpoint) const {
     const std::vector<double> norms = SquaredNorms(rows);
     const auto classes = static_cast<int64_t>(classes_.size());
-    // says[a](i, b) is the part of f that a's rows contribute for row i in the pair with b.
+    // says[a](i, b): let f be the separator of classes a and b. This is the part of f's value on
+    // row i that comes from the rows of class a.
     std::vector<Matrix<double>> says;
     for (const ClassRows& one : classes_) {
       PHIMAP_RETURN_IF_ERROR(
@@ -118,9 +122,10 @@ absl::Status CheckSizes(const std::vector<std::vector<int64_t>>& classes) {
   if (most <= static_cast<size_t>(kMaxKernelSvmRows)) return absl::OkStatus();
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "ROWS_TOO_MANY", "rows",
-      absl::StrCat("kernel_svm holds the Gram matrix of two classes at a time and takes at most ",
-                   kMaxKernelSvmRows, " rows of two classes, got ", most,
-                   "; kernel_sgd(strategy=kernel), or linear_svm on features, take more"),
+      absl::StrCat("kernel_svm holds the Gram matrix of two classes at a time, which together "
+                   "may have at most ",
+                   kMaxKernelSvmRows, " rows, got ", most,
+                   "; kernel_sgd(strategy=kernel), or linear_svm on features, accepts more"),
       {{"limit", absl::StrCat(kMaxKernelSvmRows)}, {"actual", absl::StrCat(most)}});
 }
 
@@ -128,7 +133,7 @@ void Copy(ConstMatrixView<double> from, const std::vector<int64_t>& rows, double
   for (const int64_t row : rows) to = std::copy_n(from.row(row), from.cols(), to);
 }
 
-// Returns the rows of a class that have a coefficient in some pair.
+// Returns the rows of a class that have a nonzero coefficient in some pair.
 ClassRows SupportVectors(const TrainingSet& examples, const std::vector<int64_t>& rows,
                          const Matrix<double>& coefficients) {
   std::vector<int64_t> kept;
@@ -201,7 +206,7 @@ constexpr Parameter kKernelSvmParameters[] = {
      .least = 0,
      .largest = 1e12,
      .above_least = true,
-     .line = "weight of the rows' losses against the length of the separator"},
+     .line = "weight of the rows' losses relative to ½‖w‖², for the separator w"},
     {.name = "tolerance",
      .default_text = "0.001",
      .least = 0,
@@ -211,10 +216,11 @@ constexpr Parameter kKernelSvmParameters[] = {
 };
 
 double KernelSvmBytes(const ParameterValues&, const TrainingShape& shape) {
-  // Largest number of values: training refuses to begin with more rows.
+  // Maximum number of stored values. Training fails before it begins if more would have to be
+  // stored.
   constexpr double kMostValues = 1.0 * kMaxKernelSvmRows * (kMaxKernelSvmRows + 2);
   const double n = shape.rows;
-  // One of the 17 bytes is libsvm's cache.
+  // Each kernel value takes 16 bytes, plus 1 byte for its share of libsvm's cache.
   return 17 * std::min(n * (n + 2), kMostValues) + 8 * n * shape.classes;
 }
 

@@ -1,4 +1,4 @@
-// A kernel support vector machine, by libsvm: the reference for learners on features.
+// A kernel support vector machine, trained by libsvm. It is the reference for learners on features.
 #ifndef PHIMAP_CORE_LEARN_KERNEL_SVM_H_
 #define PHIMAP_CORE_LEARN_KERNEL_SVM_H_
 
@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// Most rows of two classes together.
+// Maximum number of rows in any two classes together.
 inline constexpr int64_t kMaxKernelSvmRows = 8192;
 
 struct KernelSvmOptions {
@@ -18,21 +18,25 @@ struct KernelSvmOptions {
   double tolerance = 0.001;
 };
 
-// For each pair of classes, with labels y = ±1, the minimum of
+// A support vector machine with a kernel. For each pair of classes, with labels y = ±1, training
+// finds the weights w and the offset b that minimise
 //
-//   ½‖w‖² + C Σ max(0, 1 − y_i (w·φ(x_i) + b))
+//   ½‖w‖² + C Σ_i max(0, 1 − y_i (w·φ(x_i) + b)).
 //
-// by sequential minimal optimisation, until no pair of rows violates the optimality conditions by
-// more than `tolerance`. Training draws nothing at random: the seed is not used. With two classes
-// the scores are −s and s, s = w·φ(x) + b for class 1; with more, a score is the number of pairs
-// that vote for the class, as in libsvm.
+// The method is sequential minimal optimisation. It ends when no pair of rows violates the
+// optimality conditions by more than `tolerance`. Training draws nothing at random, so the seed is
+// not used. If the kernel is not positive semidefinite, the result is only a stationary point.
 //
-// The kernel need not be positive semidefinite; the result is then a stationary point.
-// Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) for two classes of more than kMaxKernelSvmRows rows.
-// Memory: 16·m² bytes, m the rows of two classes together; the kernel's values are computed again
-//         for each pair.
-// Cancel: between pairs and, within one, when libsvm next asks for a kernel value that it does not
-//         hold.
+// With two classes, let s = w·φ(x) + b be the score for class 1; the scores of the classes are −s
+// and s. With more classes, the score of a class is the number of pairs that vote for it, as in
+// libsvm.
+//
+// Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) if two classes together have more than
+// kMaxKernelSvmRows rows.
+// Memory: 16·m² bytes, where m is the number of rows of two classes together. The kernel values are
+//         computed again for each pair.
+// Cancel: takes effect between pairs. Within a pair, it takes effect when libsvm next reads a
+//         kernel value that is not in its cache.
 class KernelSvm : public Learner {
  public:
   KernelSvm(const KernelSvmOptions& options, KernelProgram kernel)

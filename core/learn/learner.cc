@@ -39,7 +39,7 @@ absl::Status TrainingSet::Validate() const {
     return Invalid(
         "ROWS_EMPTY", "rows",
         absl::StrCat("expected at least one row of at least one column to learn from, got ",
-                     rows.rows(), " rows of ", rows.cols()));
+                     rows.rows(), " rows of ", rows.cols(), " columns"));
   }
   if (class_count < 2) {
     return Invalid("FIELD_OUT_OF_RANGE", "class_count",
@@ -48,15 +48,15 @@ absl::Status TrainingSet::Validate() const {
   if (static_cast<int64_t>(labels.size()) != rows.rows()) {
     return Invalid(
         "LENGTH_MISMATCH", "labels",
-        absl::StrCat("expected one a row, ", rows.rows(), ", got ", labels.size()),
+        absl::StrCat("expected one label per row (", rows.rows(), "), got ", labels.size()),
         {{"expected", absl::StrCat(rows.rows())}, {"actual", absl::StrCat(labels.size())}});
   }
   for (size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] >= 0 && labels[i] < class_count) continue;
-    return Invalid(
-        "FIELD_OUT_OF_RANGE", "labels",
-        absl::StrCat("row ", i, ": expected 0 to ", class_count - 1, ", got ", labels[i]),
-        {{"row", absl::StrCat(i)}});
+    return Invalid("FIELD_OUT_OF_RANGE", "labels",
+                   absl::StrCat("row ", i, ": expected a label from 0 to ", class_count - 1,
+                                ", got ", labels[i]),
+                   {{"row", absl::StrCat(i)}});
   }
   return CheckFinite(rows);
 }
@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<int32_t>> Model::Predict(ConstMatrixView<double> rows
   Matrix<double> scores(std::min(n, kScoredRows), class_count());
   for (int64_t first = 0; first < n; first += kScoredRows) {
     const int64_t count = std::min(kScoredRows, n - first);
-    // Maps a block's own progress, 0 to 1, to its part of the whole.
+    // Converts the progress of one block, 0 to 1, to the progress of all blocks.
     const auto part = [&](double fraction) {
       return checkpoint((static_cast<double>(first) + fraction * static_cast<double>(count)) /
                         static_cast<double>(n));

@@ -1,11 +1,12 @@
-// Interface of all learners: a function from labeled rows to a model.
+// Interfaces of all learners and their models. A learner is a function from labeled rows to a
+// model.
 //
 //   PHIMAP_ASSIGN_OR_RETURN(const LearnerSpec spec, LearnerSpec::Parse("linear_svm(C=1)"));
 //   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Learner> learner, MakeLearner(spec));
 //   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Model> model,
 //                           learner->Train({features, labels, class_count}, seed, checkpoint));
-//   PHIMAP_ASSIGN_OR_RETURN(const std::vector<int32_t> classes, model->Predict(others,
-//   checkpoint));
+//   PHIMAP_ASSIGN_OR_RETURN(const std::vector<int32_t> classes,
+//                           model->Predict(others, checkpoint));
 #ifndef PHIMAP_CORE_LEARN_LEARNER_H_
 #define PHIMAP_CORE_LEARN_LEARNER_H_
 
@@ -22,29 +23,32 @@
 
 namespace phimap {
 
-// n rows and the class of each. A view that is valid only during the call.
+// n rows and the class of each row. Does not own them: they must stay valid during the call.
 struct TrainingSet {
   ConstMatrixView<double> rows;
   // n numbers from 0 to class_count−1.
   absl::Span<const int32_t> labels;
-  // At least 2. A class may have no rows; no row is then predicted to be in it.
+  // At least 2. A class may have no rows; then no row is ever predicted to be in it.
   int32_t class_count = 0;
 
-  // INVALID_ARGUMENT unless there are rows and columns (ROWS_EMPTY), as many labels as rows
-  // (LENGTH_MISMATCH, field "labels"), labels and class count in range (FIELD_OUT_OF_RANGE), and
-  // finite numbers (VALUE_NOT_FINITE, field "rows", with row and column). Every learner calls it.
+  // Every learner calls this function first. Returns INVALID_ARGUMENT for one of these reasons:
+  // - There are no rows or no columns (ROWS_EMPTY).
+  // - The number of labels differs from the number of rows (LENGTH_MISMATCH, field "labels").
+  // - A label or the class count is out of range (FIELD_OUT_OF_RANGE).
+  // - A number is not finite (VALUE_NOT_FINITE, field "rows", with row and column).
   absl::Status Validate() const;
 };
 
-// scores(x) = weights·x + intercepts, with one row of weights per class. Only differences between
-// the rows of two classes have a meaning. w = (weights_1 − weights_0)/2 is the separator of a
-// two-class model, which predicts class 1 where w·x + b > 0.
+// A linear model: scores(x) = weights·x + intercepts, with one row of weights per class. Only the
+// differences between the rows of two classes are meaningful. With two classes, the separator is w
+// = (weights_1 − weights_0)/2. Its intercept b is defined in the same way, and the model predicts
+// class 1 where w·x + b > 0.
 struct LinearWeights {
   Matrix<double> weights;          // classes × columns
-  std::vector<double> intercepts;  // one a class
-  // The constant feature B, whose weight times B is the intercept. 0 if the model has no
-  // intercepts. The constant feature is part of the margin, which is divided by √(‖w‖² +
-  // b²/B²)·√(‖x‖² + B²).
+  std::vector<double> intercepts;  // one per class
+  // Value B of the constant feature, or 0 if the model has no intercepts. An intercept b is the
+  // weight of this feature times B. Margins include the constant feature: for weights w and a row
+  // x, they are divided by √(‖w‖² + b²/B²)·√(‖x‖² + B²).
   double bias = 0;
 };
 
@@ -53,27 +57,30 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Number of columns of the rows that the model takes: that of its training rows.
+  // Number of columns that rows must have: as many as the training rows had.
   virtual int64_t columns() const = 0;
   virtual int32_t class_count() const = 0;
-  // scores_ij: how much speaks for class j of row i. Shapes: rows n×columns(), scores
-  // n×class_count(). Each learner documents its scale.
+  // Computes the scores of rows. Entry (i, j) of `scores` is the score of row i for class j; a
+  // higher score makes the class more likely. Each learner documents the scale of its scores.
+  // Shapes: rows n×columns(), scores n×class_count().
   virtual absl::Status Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
                               Checkpoint checkpoint) const = 0;
-  // Returns the class of each row: the class with the highest score, the first of several equal
-  // ones.
+  // Returns the class of each row: the class with the highest score. If several classes share the
+  // highest score, the first of them.
   absl::StatusOr<std::vector<int32_t>> Predict(ConstMatrixView<double> rows,
                                                Checkpoint checkpoint) const;
   // The weights of a model whose scores are linear in the rows; nullptr for others.
   virtual const LinearWeights* linear() const { return nullptr; }
-  // The vector v of a model that scores class y by ⟨v, block y of the row⟩ (one_parameter):
-  // columns() / class_count() numbers; empty for other models.
+  // The weight vector v of a model (one_parameter) that divides a row into one block per class and
+  // scores class y by ⟨v, block y of the row⟩. It has columns() / class_count() numbers. Empty for
+  // other models.
   virtual absl::Span<const double> shared_weights() const { return {}; }
   // One line about the training, for people ("812 mistakes in the last epoch").
   virtual std::string Summary() const = 0;
 
  protected:
-  // INVALID_ARGUMENT (COLUMNS_MISMATCH) with both numbers.
+  // Returns INVALID_ARGUMENT (COLUMNS_MISMATCH), with both numbers, unless `columns` equals
+  // columns().
   absl::Status CheckColumns(int64_t columns) const;
 };
 
@@ -82,12 +89,15 @@ class Learner {
  public:
   virtual ~Learner() = default;
 
-  // The model is a function of examples and seed alone: the same bits on every run (where OpenBLAS
-  // chooses the same core). `checkpoint` is called often, with the share of the work that is done;
-  // an error that it returns ends training. Calls BLAS: not on RPC threads.
+  // Trains a model. The model depends only on the examples and the seed: every run gives a
+  // bit-for-bit identical model, as long as OpenBLAS chooses its code for the same CPU type. Calls
+  // BLAS, so it must not run on an RPC thread.
   //
-  // Errors: those of TrainingSet::Validate; examples that a learner cannot handle are
-  // FAILED_PRECONDITION.
+  // `checkpoint` is called often, with the share of the work that is done. If it returns an error,
+  // training ends with that error.
+  //
+  // Errors: those of TrainingSet::Validate; FAILED_PRECONDITION for examples that the learner
+  // cannot handle.
   virtual absl::StatusOr<std::unique_ptr<const Model>> Train(const TrainingSet& examples,
                                                              uint64_t seed,
                                                              Checkpoint checkpoint) const = 0;

@@ -12,20 +12,21 @@
 
 namespace phimap {
 
-// Made by Parse. A default-constructed spec has no type and may only be assigned to.
+// Created by Parse. A default-constructed spec has no type and may only be assigned to.
 struct LearnerSpec {
   const LearnerType* type = nullptr;
   ParameterValues values;
 
-  // Whether it learns from raw rows and a kernel.
+  // Whether the learner learns from raw rows and a kernel.
   bool is_kernel_learner() const { return type->learns_from_kernel; }
-  // Whether it needs a map of raw rows to features.
+  // Whether the learner needs a map of raw rows to features.
   bool needs_row_map() const {
     return type->needs_row_map != nullptr && type->needs_row_map(values);
   }
 
-  // Parses the text form; an empty text is the default learner. INVALID_ARGUMENT (reason
-  // EXPRESSION_INVALID) names the column, counted from 1, and the expected and actual text.
+  // Parses the text form. An empty text gives the default learner. If the text is not valid,
+  // returns INVALID_ARGUMENT (reason EXPRESSION_INVALID); the message states the position in the
+  // text, counted from 1, and the expected and actual text.
   static absl::StatusOr<LearnerSpec> Parse(absl::string_view text);
   // Canonical text with every parameter; Parse(ToText()) gives an equal spec.
   std::string ToText() const;

@@ -1,4 +1,4 @@
-// A kind of learner, described in one descriptor.
+// LearnerType describes one kind of learner: its name, its parameters, and how to make it.
 #ifndef PHIMAP_CORE_LEARN_LEARNER_TYPE_H_
 #define PHIMAP_CORE_LEARN_LEARNER_TYPE_H_
 
@@ -16,21 +16,21 @@
 
 namespace phimap {
 
-// Kernel with which kernel learners compare raw rows. Rows must be given as the kernel takes them:
-// standardised, for a mapping that standardises.
+// What a kernel learner needs besides the rows. The rows must already have the form that the kernel
+// takes: if the mapping standardises its input, they must be standardised.
 struct KernelInput {
-  // The kernel, with every gamma resolved.
+  // The kernel, with a number for every gamma.
   std::optional<KernelExpression> kernel;
-  // Explicit features of raw rows, for learners that run on them.
+  // Computes explicit features of raw rows. For kernel learners that need features.
   std::shared_ptr<const RowMap> map;
 };
 
-// Size of a learning problem; as double, for forecasts.
+// Size of a learning problem. The numbers are double because they are used in forecasts.
 struct TrainingShape {
   double rows = 0;
   // Columns of the rows that the learner takes.
   double columns = 0;
-  // Number of features that the learner computes from the columns; 0 if none.
+  // Number of features that the learner computes for each row; 0 if none.
   double features = 0;
   double classes = 0;
 };
@@ -43,13 +43,13 @@ struct LearnerType {
   // Description, for people.
   absl::string_view line;
   absl::Span<const Parameter> parameters;
-  // Whether it learns from raw rows and a kernel. Otherwise it learns from features.
+  // Whether the learner learns from raw rows and a kernel. Otherwise it learns from features.
   bool learns_from_kernel = false;
-  // Whether it needs KernelInput::map. Null if it never does.
+  // Returns whether the learner needs KernelInput::map. Null if it never does.
   bool (*needs_row_map)(const ParameterValues& values) = nullptr;
-  // Maximum bytes of memory that training takes beside rows and model.
+  // Returns the maximum memory, in bytes, that training takes besides the rows and the model.
   double (*training_bytes)(const ParameterValues& values, const TrainingShape& shape) = nullptr;
-  // REQUIRES: `input` has the parts that it needs.
+  // Creates the learner. REQUIRES: `input` has the parts that the learner needs.
   std::unique_ptr<const Learner> (*make)(const ParameterValues& values,
                                          const KernelInput& input) = nullptr;
 };

@@ -6,7 +6,8 @@
 
 namespace phimap {
 
-// Each is defined in the file of its class. For a new learner, add a line here and one below.
+// Each learner type is defined in the file of its class. For a new learner, add a declaration here
+// and an entry to the list below.
 extern const LearnerType kPerceptronType;
 extern const LearnerType kWinnowType;
 extern const LearnerType kLinearSvmType;

@@ -14,9 +14,9 @@ namespace phimap {
 absl::Span<const LearnerType* const> LearnerTypes();
 // Returns null for an unknown name.
 const LearnerType* FindLearnerType(absl::string_view name);
-// The learner type that is used if the user names none.
+// The learner type that is used if the user does not give one.
 const LearnerType& DefaultLearnerType();
-// All names, as "perceptron, winnow or linear_svm".
+// Returns the names of all types as a text such as "perceptron, winnow or linear_svm".
 std::string LearnerTypeNames();
 
 }  // namespace phimap

@@ -9,7 +9,8 @@
 
 namespace phimap {
 
-// scores = rows·weightsᵀ + intercepts, by BLAS.
+// A model with scores = rows·weightsᵀ + intercepts, computed by BLAS. `weights` has one row per
+// class.
 class LinearModel : public Model {
  public:
   LinearModel(LinearWeights weights, std::string summary)
@@ -27,8 +28,10 @@ class LinearModel : public Model {
   std::string summary_;
 };
 
-// Splits the weights of a learner that saw a constant feature of `bias` as its last column: row y
-// of `augmented` is (w_y, v_y), and v_y·bias is the intercept. With bias 0 there is no such column.
+// Separates weights from intercepts after training with a constant feature of value `bias` in the
+// last column. Row y of `augmented` has the weights w_y of class y, followed by the weight v_y of
+// the constant feature. The intercept of class y is v_y·bias. If `bias` is 0, there is no constant
+// feature, and `augmented` has only the weights w_y.
 LinearWeights SplitIntercepts(ConstMatrixView<double> augmented, double bias);
 
 }  // namespace phimap

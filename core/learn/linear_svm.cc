@@ -17,11 +17,11 @@
 namespace phimap {
 namespace {
 
-// liblinear counts rows and columns in int.
+// Maximum number of rows, and of columns. liblinear counts both in int.
 constexpr int64_t kMost = (int64_t{1} << 31) - 2;
 
-// The rows in liblinear's form: index from 1 and value of each number that is not 0, then the bias,
-// then an end mark.
+// The rows in liblinear's format. Each row lists the index (from 1) and value of every number that
+// is not 0, then the bias, then an end mark.
 class Nodes {
  public:
   Nodes(ConstMatrixView<double> rows, double bias) {
@@ -38,7 +38,7 @@ class Nodes {
   }
 
   feature_node** rows() { return rows_.data(); }
-  // Makes every row empty until Restore.
+  // Makes every row look empty until Restore is called.
   void Blank() {
     for (feature_node* row : rows_) {
       first_indices_.push_back(row->index);
@@ -59,20 +59,23 @@ class Nodes {
   std::vector<int> first_indices_;
 };
 
-// Newton steps for which rows are kept empty.
+// Number of Newton steps during which Watch keeps the rows empty.
 constexpr int64_t kBlankSteps = 100;
 
-// liblinear cannot be cancelled. But it prints a line each step, on the training thread, and reads
-// rows that we own. So a watch turns each line into a checkpoint and, if that asks to stop, makes
-// the rows empty for 100 steps, which take some microseconds each. The objective is then at least
-// C·n, its value at w = 0, and no step improves it: each is refused and at least halves the trust
-// region. When the rows are restored, the next step is less than 2^-100 of the original length and
-// changes nothing, so the solver ends.
+// Cancels training, for which liblinear has no function of its own. But liblinear prints a line at
+// each step, on the training thread, and reads rows that we own. A Watch turns each line into a
+// checkpoint.
+//
+// If the checkpoint fails, the Watch makes the rows empty for 100 steps, which take some
+// microseconds each. With empty rows the objective is at least C·n, its value at w = 0, and no step
+// improves it. So each step is refused, and at least halves the trust region. When the rows are
+// restored, the next step has less than 2^-100 of its original length and changes nothing, so the
+// solver ends.
 class Watch {
  public:
   Watch(Nodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
-    // liblinear has a single print function for all threads, so what it does depends on the calling
-    // thread.
+    // liblinear has a single print function for all threads. It passes the line to the watch of the
+    // calling thread.
     static std::once_flag once;
     std::call_once(once, [] { set_print_string_function(&Watch::OnLine); });
     current_ = this;
@@ -93,7 +96,7 @@ class Watch {
 
  private:
   static void OnLine(const char* line) {
-    // Other lines are printed within a step.
+    // A line that begins with "iter" marks a new step. Other lines are printed within a step.
     if (current_ != nullptr && absl::StartsWith(line, "iter")) current_->OnStep();
   }
 
@@ -132,7 +135,7 @@ struct ModelDeleter {
   void operator()(model* trained) const { free_and_destroy_model(&trained); }
 };
 
-// Computes the separator whose positive side is label +1.
+// Computes the separator that is positive for the label +1.
 void Solve(const problem& input, const LinearSvmOptions& options, double* separator) {
   parameter parameters{};
   parameters.solver_type = L2R_L2LOSS_SVC;
@@ -140,7 +143,8 @@ void Solve(const problem& input, const LinearSvmOptions& options, double* separa
   parameters.eps = options.tolerance;
   PHIMAP_CHECK(check_parameter(&input, &parameters) == nullptr);
   const std::unique_ptr<model, ModelDeleter> trained(train(&input, &parameters));
-  // The model's scores are for the label that it names first, which is −1 if there is no other.
+  // liblinear's weights are positive for the first label in its list. That label is −1 only if no
+  // row has the label +1; the signs are then reversed.
   for (int k = 0; k < input.n; ++k) separator[k] = trained->label[0] * trained->w[k];
 }
 
@@ -187,7 +191,7 @@ constexpr Parameter kLinearSvmParameters[] = {
      .least = 0,
      .largest = 1e12,
      .above_least = true,
-     .line = "weight of the rows' losses against the length of the separator"},
+     .line = "weight of the rows' losses relative to ½‖w‖², for the separator w"},
     {.name = "tolerance",
      .default_text = "0.01",
      .least = 0,
@@ -198,8 +202,8 @@ constexpr Parameter kLinearSvmParameters[] = {
      .default_text = "1",
      .least = 0,
      .largest = 1e6,
-     .line = "value of a constant feature, which gives an intercept; 0: separators go through the "
-             "origin"},
+     .line = "value of a constant feature, whose weight gives the intercept; with 0, separators go "
+             "through the origin"},
 };
 
 }  // namespace

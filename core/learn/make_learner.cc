@@ -20,7 +20,7 @@ absl::Status CheckKernelInput(const LearnerSpec& spec, const KernelInput& input)
   if (input.kernel->NeedsScale() || input.kernel->NeedsMedian()) {
     return MakeError(
         absl::StatusCode::kInvalidArgument, "GAMMA_UNRESOLVED", "kernel",
-        absl::StrCat("expected numbers for every gamma, got ", input.kernel->ToText()));
+        absl::StrCat("expected a number for every gamma, got ", input.kernel->ToText()));
   }
   return absl::OkStatus();
 }

@@ -11,8 +11,8 @@
 
 namespace phimap {
 
-// INVALID_ARGUMENT: a kernel or a map that the learner needs and `input` lacks (reason
-// KERNEL_NOT_AVAILABLE), a gamma that is not resolved (GAMMA_UNRESOLVED).
+// Returns INVALID_ARGUMENT if `input` lacks a kernel or a map that the learner needs (reason
+// KERNEL_NOT_AVAILABLE), or if a gamma of the kernel is not resolved (GAMMA_UNRESOLVED).
 absl::StatusOr<std::unique_ptr<const Learner>> MakeLearner(const LearnerSpec& spec,
                                                            const KernelInput& input = {});
 

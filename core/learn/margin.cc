@@ -10,13 +10,15 @@
 namespace phimap {
 namespace {
 
-// ‖(w_k, b_k/B)‖.
+// Returns the length of the weight vector w_k with the weight of the constant feature appended:
+// ‖(w_k, b_k/B)‖. Returns ‖w_k‖ if the model has no intercepts b_k. B is the intercept scale.
 double VectorNorm(const Separators& separators, size_t k) {
   if (separators.intercepts.empty()) return separators.norms[k];
   return std::hypot(separators.norms[k], separators.intercepts[k] / separators.intercept_scale);
 }
 
-// The margin, with s_k/(‖w_k‖·length) instead of cosines.
+// Returns the margin of a row of the given length. The cosine of the row with weight vector w_k is
+// s_k/(‖w_k‖·length), where s_k is the row's score.
 double Lead(const Separators& separators, absl::Span<const double> scores, double length,
             int label) {
   const size_t vectors = separators.norms.size();
@@ -69,15 +71,15 @@ std::vector<double> Percentiles(absl::Span<const double> rising) {
 
 double MarginOfRows(absl::Span<const double> rising, double alpha) {
   PHIMAP_CHECK(!rising.empty() && alpha >= 0 && alpha < 1);
-  // Counts a share such as 0.29 of 100 rows as 29 rows, not as the 28 that its rounded product
-  // gives.
+  // The factor 1 + 1e-12 makes 0.29 of 100 rows 29 rows. The rounded product alone would give 28.
   const double missing = alpha * static_cast<double>(rising.size()) * (1 + 1e-12);
   return rising[std::min(static_cast<size_t>(missing), rising.size() - 1)];
 }
 
 int64_t ConfidentRank(int64_t n, double alpha, double doubt) {
   if (n == 0 || alpha <= 0) return 0;
-  // P[Bin(n, α) < k] rises with k: 0 at k = 0, 1 at n + 1.
+  // Searches the largest k with P[Bin(n, α) < k] ≤ doubt. The probability increases with k, from 0
+  // at k = 0 to 1 at k = n + 1.
   int64_t low = 0;
   int64_t high = n + 1;
   while (high - low > 1) {

@@ -49,7 +49,9 @@ class OneParameterModel : public Model {
   std::string summary_;
 };
 
-// The dual problem: v = Σ α_iy (R_{y_i} x_i − R_y x_i), α >= 0.
+// Coordinate descent on the dual variables α_iy >= 0, one for each row i and each class y other
+// than the row's own class y_i. The weight vector is v = Σ α_iy (R_{y_i} x_i − R_y x_i).
+// one_parameter.h explains the other symbols.
 class Descent {
  public:
   Descent(const TrainingSet& examples, double C)
@@ -60,7 +62,8 @@ class Descent {
         v_(static_cast<size_t>(length_)),
         difference_(static_cast<size_t>(length_)) {}
 
-  // Visits each rival of row i in turn. Returns the largest projected gradient.
+  // Updates α_iy for each class y other than the class of row i. Returns the largest projected
+  // gradient.
   double Visit(int64_t i) {
     double largest = 0;
     for (int32_t y = 0; y < examples_.class_count; ++y) {
@@ -104,11 +107,9 @@ absl::Status CheckBlocks(const TrainingSet& examples) {
   const int64_t columns = examples.rows.cols();
   if (columns % examples.class_count == 0) return absl::OkStatus();
   return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "rows",
-                   absl::StrCat("one_parameter learns from features that are a block a class, as "
-                                "the mapping multiclass(classes=",
-                                examples.class_count,
-                                ", dimensions=…) makes them: expected a "
-                                "multiple of ",
+                   absl::StrCat("one_parameter needs features with one block of columns per class, "
+                                "such as those of the mapping multiclass(classes=",
+                                examples.class_count, ", dimensions=…): expected a multiple of ",
                                 examples.class_count, " columns, got ", columns),
                    {{"actual", absl::StrCat(columns)}});
 }
@@ -138,7 +139,7 @@ absl::StatusOr<std::unique_ptr<const Model>> OneParameter::Train(const TrainingS
   }
   return std::make_unique<const OneParameterModel>(
       descent.TakeWeights(), examples.class_count,
-      absl::StrCat(epoch, " passes, the largest violation in the last ", largest));
+      absl::StrCat(epoch, " passes; the largest violation in the last pass was ", largest));
 }
 
 namespace {
@@ -149,7 +150,7 @@ constexpr Parameter kOneParameterParameters[] = {
      .least = 0,
      .largest = 1e12,
      .above_least = true,
-     .line = "weight of the rows' losses against the length of the separator"},
+     .line = "weight of the rows' losses relative to ½‖v‖², for the weight vector v"},
     {.name = "tolerance",
      .default_text = "0.01",
      .least = 0,
@@ -161,7 +162,7 @@ constexpr Parameter kOneParameterParameters[] = {
      .default_text = "1000",
      .least = 1,
      .largest = 1e6,
-     .line = "passes over the rows, at most"},
+     .line = "maximum number of passes over the rows"},
 };
 
 }  // namespace

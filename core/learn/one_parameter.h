@@ -1,4 +1,4 @@
-// One weight vector for all classes, on features that are a block a class.
+// A learner with one weight vector for all classes. The features consist of one block per class.
 #ifndef PHIMAP_CORE_LEARN_ONE_PARAMETER_H_
 #define PHIMAP_CORE_LEARN_ONE_PARAMETER_H_
 
@@ -14,19 +14,23 @@ struct OneParameterOptions {
   int64_t epochs = 1000;
 };
 
-// Shi, Shen, Hill, van den Hengel 2012, Theorem 9: features are (R_1 x, …, R_L x), as the mapping
-// `multiclass` makes them, and v scores class y by ⟨v, R_y x⟩. The v that is learned is the minimum
-// of
+// A learner with a single weight vector v for all classes. Its input is the output of the mapping
+// `multiclass`: for each row x, the features (R_1 x, …, R_L x), where L is the number of classes
+// and R_y is the random matrix of class y. The score of class y is ⟨v, R_y x⟩ (Shi, Shen, Hill, van
+// den Hengel 2012, Theorem 9). Let y_i be the class of row x_i. Training finds the v that minimises
 //
-//   ½‖v‖² + C Σ_i Σ_{y ≠ y_i} max(0, 1 − ⟨v, R_{y_i} x_i − R_y x_i⟩)²,
+//   ½‖v‖² + C Σ_i Σ_{y ≠ y_i} max(0, 1 − ⟨v, R_{y_i} x_i − R_y x_i⟩)².
 //
-// the support vector machine of the differences whose cosines with v the theorem bounds. Dual
-// coordinate descent (Hsieh and others 2008), rows in an order of its own each pass (RowOrder),
-// until the largest projected gradient of a pass is at most `tolerance`, or for `epochs` passes.
+// This is a support vector machine on the differences R_{y_i} x_i − R_y x_i. The theorem bounds the
+// cosines of these differences with v.
 //
-// Errors: INVALID_ARGUMENT (COLUMNS_MISMATCH) when columns are not L blocks of equal length.
-// Memory: 8 bytes a row and class.
-// Cost:   2·n·p flops a pass.
+// Training is dual coordinate descent (Hsieh and others 2008). Each pass visits the rows in a new
+// random order (RowOrder). Training ends when the largest projected gradient of a pass is at most
+// `tolerance`, or after `epochs` passes.
+//
+// Errors: INVALID_ARGUMENT (COLUMNS_MISMATCH) unless the columns form L blocks of equal length.
+// Memory: 8 bytes per pair of row and class.
+// Cost:   2·n·p flops per pass over n rows of p columns.
 class OneParameter : public Learner {
  public:
   explicit OneParameter(const OneParameterOptions& options) : options_(options) {}

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kRowsPerCheckpoint = 64;
 
-// Weights on (x, bias), and the sums that their mean needs.
+// Weights of (x, bias), and the sums from which the mean of the weights is computed.
 class Weights {
  public:
   Weights(const TrainingSet& examples, const PerceptronOptions& options)
@@ -40,8 +40,9 @@ class Weights {
     return true;
   }
 
-  // Returns the last weights, or the mean of the weights after each step. A change at step t is
-  // part of the weights after steps t … T, so its share of the mean is 1 − (t − 1)/T.
+  // Returns the last weights or, for an averaged perceptron, the mean of the weights after each
+  // step. Let T be the number of steps. A change at step t is part of the weights after steps t …
+  // T, so its share of the mean is 1 − (t − 1)/T.
   Matrix<double> Result() const {
     Matrix<double> result = weights_.Clone();
     for (int64_t k = 0; k < weighted_.size(); ++k) {
@@ -51,7 +52,7 @@ class Weights {
   }
 
  private:
-  // Adds sign·x to the weights of class y.
+  // Adds sign·x to the weights of class y, where x is the current row.
   void Add(int32_t y, double sign) {
     AddTo(weights_.row(y), sign);
     if (!weighted_.empty()) AddTo(weighted_.row(y), sign * static_cast<double>(steps_ - 1));
@@ -66,7 +67,8 @@ class Weights {
   std::vector<double> x_;
   std::vector<double> scores_;
   Matrix<double> weights_;
-  // Σ (t − 1)·change_t. Empty unless the mean is wanted.
+  // The sum Σ (t − 1)·change_t over the steps t, where change_t is the change of the weights at
+  // step t. Empty unless the mean is needed.
   Matrix<double> weighted_;
   int64_t steps_ = 0;
 };
@@ -107,7 +109,7 @@ constexpr Parameter kPerceptronParameters[] = {
      .default_text = "10",
      .least = 1,
      .largest = 1e6,
-     .line = "passes over the rows, at most"},
+     .line = "maximum number of passes over the rows"},
     {.name = "average",
      .type = ParameterType::kBoolean,
      .default_text = "false",
@@ -116,8 +118,8 @@ constexpr Parameter kPerceptronParameters[] = {
      .default_text = "1",
      .least = 0,
      .largest = 1e6,
-     .line = "value of a constant feature, which gives an intercept; 0: separators go through the "
-             "origin"},
+     .line = "value of a constant feature, whose weight gives the intercept; with 0, separators go "
+             "through the origin"},
 };
 
 }  // namespace

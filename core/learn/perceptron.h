@@ -14,21 +14,27 @@ struct PerceptronOptions {
   double bias = 1;
 };
 
-// All weights begin at 0. Passes over the rows, each in an order of its own (RowOrder), at most
-// `epochs`. If the score of the row's class does not exceed every other one, the row is added to
-// the weights of its class and subtracted from those of its rival, the first of the other classes
-// with the highest score; x stands for (x, bias) throughout. Training ends early after a pass
-// without a change: then the rows are separated.
+// The perceptron. Throughout, x stands for the row with `bias` appended. All weights begin at 0.
+// Training makes at most `epochs` passes over the rows, each in a new random order (RowOrder).
 //
-// Two classes: the rule of Rosenblatt, w ← w + yx where y·w·x <= 0 for labels y = ±1, with w =
-// (w_1 − w_0)/2. Rows of ‖x‖ <= R that some unit w separates with y·w·x >= γ change it at most
-// (R/γ)² times (Novikoff 1962). More classes: Kesler's construction (Duda, Hart 1973; the
-// ultraconservative family of Crammer, Singer 2003), at most 2(R/γ)² times with γ the lead over
-// every rival and the weights of all classes of length 1 together.
+// One step: the rival of a row's class is the other class with the highest score, or the first of
+// several such classes. If the score of the row's class does not exceed the rival's score, x is
+// added to the weights of the row's class and subtracted from the weights of the rival. Training
+// ends early after a pass without a change, because the rows are then separated.
 //
-// With `average` the model is the mean of the weights after each row (Freund, Schapire 1999).
-// Cost: epochs · n·L·p multiplications, no matrix products: a row's scores depend on the row
-// before.
+// Two classes: this is Rosenblatt's rule. With labels y = ±1 and w = (w_1 − w_0)/2, it changes w to
+// w + yx if y·w·x <= 0. Suppose that ‖x‖ <= R for all rows, and that some unit vector w separates
+// them with y·w·x >= γ. Then there are at most (R/γ)² changes (Novikoff 1962).
+//
+// More classes: this is Kesler's construction (Duda, Hart 1973; the ultraconservative family of
+// Crammer, Singer 2003). There are at most 2(R/γ)² changes. Here γ is defined by weights whose
+// length over all classes together is 1: it is the least amount by which the score of a row's own
+// class exceeds the score of a rival.
+//
+// If `average`, the model is the mean of the weights after each row (Freund, Schapire 1999).
+//
+// Cost: epochs · n·L·p multiplications for n rows, L classes and p columns. They cannot be combined
+//       into matrix products, because a row's scores depend on the row before it.
 class Perceptron : public Learner {
  public:
   explicit Perceptron(const PerceptronOptions& options) : options_(options) {}

@@ -1,4 +1,4 @@
-// Numbers of rows that learners and models work on at a time.
+// Numbers of rows that learners and models process at a time.
 #ifndef PHIMAP_CORE_LEARN_ROW_BLOCKS_H_
 #define PHIMAP_CORE_LEARN_ROW_BLOCKS_H_
 

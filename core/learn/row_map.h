@@ -1,4 +1,4 @@
-// Explicit features of raw rows, wherever they come from.
+// Interface of a map from raw rows to explicit features.
 #ifndef PHIMAP_CORE_LEARN_ROW_MAP_H_
 #define PHIMAP_CORE_LEARN_ROW_MAP_H_
 
@@ -16,7 +16,8 @@ class RowMap {
 
   virtual int64_t input_columns() const = 0;
   virtual int64_t output_columns() const = 0;
-  // out_i = F(rows_i). A row gives the same bits alone as among others. Shapes: rows
+  // Computes the features of rows: row i of `out` becomes F(row i of `rows`). The features of a row
+  // are bit-for-bit identical whether the row is mapped alone or with others. Shapes: rows
   // n×input_columns(), out n×output_columns().
   virtual absl::Status Map(ConstMatrixView<double> rows, MatrixView<double> out) const = 0;
 };

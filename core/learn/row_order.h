@@ -20,8 +20,8 @@ class RowOrder {
     std::iota(rows_.begin(), rows_.end(), int64_t{0});
   }
 
-  // The next permutation: Fisher–Yates on the last one, n − 1 draws. The order is valid until the
-  // next call.
+  // Returns the next permutation: a Fisher–Yates shuffle of the previous one, with n − 1 draws. The
+  // result is valid until the next call.
   const std::vector<int64_t>& Next() {
     for (size_t left = rows_.size(); left > 1; --left) {
       std::swap(rows_[left - 1], rows_[cursor_.UniformBelow(left)]);

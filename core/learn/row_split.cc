@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// The split in which rows begin … end − 1 of the shuffled ones are tested.
+// Returns the split in which positions begin … end − 1 of the shuffled rows are tested.
 RowSplit SplitAt(int64_t n, int64_t begin, int64_t end, uint64_t seed) {
   const std::vector<int64_t> shuffled =
       FirstOfPermutation(n, n, RandomStream(seed, StreamId::kEvaluationSplit));
@@ -40,7 +40,7 @@ void ReorderRows(const std::vector<int64_t>& from, const std::vector<int64_t>& t
                  MatrixView<double> rows) {
   const auto n = static_cast<int64_t>(from.size());
   PHIMAP_CHECK(to.size() == from.size() && rows.rows() == n);
-  // Position of the row that belongs at i.
+  // place[r] is the present position of row number r.
   std::vector<int64_t> place(from.size());
   for (int64_t i = 0; i < n; ++i) place[from[i]] = i;
   std::vector<int64_t> source(from.size());
@@ -49,7 +49,7 @@ void ReorderRows(const std::vector<int64_t>& from, const std::vector<int64_t>& t
   for (int64_t start = 0; start < n; ++start) {
     if (source[start] == start) continue;
     std::copy_n(rows.row(start), rows.cols(), spare.data());
-    int64_t hole = start;  // along the cycle; what is done stays
+    int64_t hole = start;  // moves along the cycle and leaves finished rows behind
     while (source[hole] != start) {
       const int64_t next = source[hole];
       std::copy_n(rows.row(next), rows.cols(), rows.row(hole));

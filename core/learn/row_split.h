@@ -17,17 +17,17 @@ struct RowSplit {
   int64_t tested() const { return static_cast<int64_t>(order.size()) - trained; }
 };
 
-// Tests a share of the rows, rounded to the nearest row, with at least one row on either side. Each
-// set of that size is equally likely, whatever the labels: rows that were drawn independently stay
-// independent. REQUIRES: n >= 2, 0 < held_out < 1.
+// Returns a split whose test part has about n·held_out rows, rounded to the nearest row. Both parts
+// have at least one row. Each set of test rows of that size is equally likely, whatever the labels.
+// So rows that were drawn independently stay independent. REQUIRES: n >= 2, 0 < held_out < 1.
 RowSplit HeldOutSplit(int64_t n, double held_out, uint64_t seed);
 // Returns fold `fold` of `folds`. Each row is tested in exactly one fold, and the sizes of folds
 // differ by at most one. REQUIRES: 2 <= folds <= n, 0 <= fold < folds.
 RowSplit FoldSplit(int64_t n, int folds, int fold, uint64_t seed);
 
-// Moves the rows from the order `from` into the order `to`: row i was number from[i] and becomes
-// number to[i]. Works in place, with one temporary row. REQUIRES: both are permutations of the
-// rows.
+// Moves the rows from the order `from` into the order `to`. Before the call, position i holds row
+// number from[i]; afterwards, it holds row number to[i]. Works in place, with one temporary row.
+// REQUIRES: both are permutations of the row numbers.
 void ReorderRows(const std::vector<int64_t>& from, const std::vector<int64_t>& to,
                  MatrixView<double> rows);
 

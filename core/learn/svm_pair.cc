@@ -15,11 +15,12 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kTileRows = 256;
-// Share of a pair's time that the kernel's values take; a guess, for the progress.
+// Share of a pair's time that computing the kernel values takes. It is a guess, used only for
+// progress reports.
 constexpr double kGramShare = 0.5;
 
-// The Gram matrix in libsvm's form of a precomputed kernel: row i is its number from 1, then K(x_i,
-// x_1) …
+// The Gram matrix in libsvm's format for a precomputed kernel: row i holds its own number i,
+// counted from 1, then K(x_i, x_1), K(x_i, x_2) …
 class GramNodes {
  public:
   explicit GramNodes(int64_t n) : n_(n), nodes_(static_cast<size_t>(n * (n + 1))) {
@@ -51,7 +52,7 @@ class GramNodes {
 
   svm_node** rows() { return rows_.data(); }
 
-  // Sets every value of the kernel to NaN. Rows keep their numbers.
+  // Sets every kernel value to NaN. Leaves the row numbers unchanged.
   void Spoil() {
     for (svm_node* row : rows_) {
       for (int64_t j = 1; j <= n_; ++j) row[j].value = std::numeric_limits<double>::quiet_NaN();
@@ -64,15 +65,15 @@ class GramNodes {
   std::vector<svm_node*> rows_;
 };
 
-// libsvm cannot be cancelled. But it prints a dot every 1,000 steps, on the training thread, and
-// reads values that we own. So a watch turns each dot into a checkpoint and, if that asks to stop,
-// sets the values to NaN. A comparison with NaN is false, so no pair of rows violates a condition
-// and the solver ends.
+// Cancels training, for which libsvm has no function of its own. But libsvm prints a dot every
+// 1,000 steps, on the training thread, and reads values that we own. A Watch turns each dot into a
+// checkpoint. If the checkpoint fails, the Watch sets the values to NaN. A comparison with NaN is
+// false, so no pair of rows violates a condition, and the solver ends.
 class Watch {
  public:
   Watch(GramNodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
-    // libsvm has a single print function for all threads, so what it does depends on the calling
-    // thread.
+    // libsvm has a single print function for all threads. It passes the dot to the watch of the
+    // calling thread.
     static std::once_flag once;
     std::call_once(once, [] { svm_set_print_string_function(&Watch::OnText); });
     current_ = this;
@@ -114,8 +115,8 @@ svm_parameter Parameters(int64_t n, double C, double tolerance) {
   parameters.C = C;
   parameters.eps = tolerance;
   parameters.shrinking = 1;
-  // In MiB: a quarter of the matrix as float32. Copying a row is cheap, and a solver notices the
-  // NaNs only in rows that it reads again.
+  // The cache size is in MiB: a quarter of the matrix as float32. It is small on purpose, because
+  // copying a row is cheap, and a solver notices the NaNs only in rows that it reads again.
   parameters.cache_size =
       std::max(0.01, static_cast<double>(n) * static_cast<double>(n) / (1 << 20));
   return parameters;

@@ -21,11 +21,12 @@ constexpr int64_t kBatch = 8;
 
 // Separators of one class against the rest, and their votes.
 struct Committee {
-  Matrix<double> separators;  // rounds × columns, and bias
+  Matrix<double> separators;  // one row per round; columns of the rows, then the bias if any
   std::vector<double> votes;
 };
 
-// values_it = h_t·(x_i, bias).
+// Sets entry (i, t) of `values` to h_t·(x_i, bias): the product of separator h_t with row x_i, to
+// which `bias` is appended.
 void Values(ConstMatrixView<double> rows, double bias, ConstMatrixView<double> separators,
             MatrixView<double> values) {
   const int64_t columns = rows.cols();
@@ -91,7 +92,7 @@ class BoostedModel : public Model {
   std::string summary_;
 };
 
-// A separator that was found, identified by its draw.
+// The separator that was chosen: the number of its draw, and its error.
 struct Found {
   int64_t draw = -1;
   double error = 1;
@@ -110,7 +111,8 @@ class Booster {
         signs_(static_cast<size_t>(examples.rows.rows())),
         shares_(signs_.size()) {}
 
-  // Learns class y against the rest, problem `problem` of all.
+  // Learns class y against the rest. `problem` numbers the two-class problems from 0, so that each
+  // has its own random draws.
   absl::StatusOr<Committee> Run(int32_t y, int64_t problem, Checkpoint checkpoint) {
     const auto n = static_cast<double>(signs_.size());
     for (size_t i = 0; i < signs_.size(); ++i) signs_[i] = examples_.labels[i] == y ? 1 : -1;
@@ -139,11 +141,11 @@ class Booster {
   }
 
   int64_t rounds() const { return rounds_; }
-  // Rounds in which no draw was good enough, so that the best of all draws was used.
+  // Number of rounds in which no draw was good enough, so that the best of all draws was used.
   int64_t short_rounds() const { return short_rounds_; }
 
  private:
-  // Separator number `index`: a normal vector, scaled to length 1.
+  // Computes separator number `index`: a vector of normal numbers, scaled to length 1.
   void Draw(uint64_t index, double* h) const {
     double square = 0;
     for (int64_t k = 0; k < width_; ++k) {
@@ -153,7 +155,7 @@ class Booster {
     for (int64_t k = 0; k < width_; ++k) h[k] /= std::sqrt(square);
   }
 
-  // Returns the first draw of a round that is good enough, or the best of all.
+  // Returns the first draw of a round that is good enough, or else the best draw.
   absl::StatusOr<Found> Find(uint64_t key, Checkpoint checkpoint) {
     Found best;
     for (int64_t first = 0; first < options_.draws; first += kBatch) {
@@ -173,7 +175,7 @@ class Booster {
     return best;
   }
 
-  // Share of the rows, by their present weights, that separator b of the batch misclassifies.
+  // Returns the weighted share of the rows that separator b of the batch misclassifies.
   double Error(int64_t b) const {
     double error = 0;
     for (size_t i = 0; i < signs_.size(); ++i) {
@@ -235,9 +237,9 @@ absl::StatusOr<std::unique_ptr<const Model>> WeakLearner::Train(const TrainingSe
   }
   return std::make_unique<const BoostedModel>(
       examples.rows.cols(), examples.class_count, options_.bias, std::move(committees),
-      absl::StrCat(booster.rounds(), " separators; ", booster.short_rounds(),
-                   " of them only the best of ", options_.draws,
-                   " draws, with an error above 1/2 - γ/6"));
+      absl::StrCat(booster.rounds(), " separators; for ", booster.short_rounds(),
+                   " of them no draw had an error of at most 1/2 - γ/6, so the best of ",
+                   options_.draws, " draws was used"));
 }
 
 namespace {
@@ -248,7 +250,7 @@ constexpr Parameter kWeakLearnerParameters[] = {
      .default_text = "100",
      .least = 1,
      .largest = 1e5,
-     .line = "separators that are boosted; 1: the weak learner alone"},
+     .line = "number of separators that are boosted; 1 gives the weak learner alone"},
     {.name = "margin",
      .default_text = "0.1",
      .least = 0,
@@ -260,13 +262,13 @@ constexpr Parameter kWeakLearnerParameters[] = {
      .default_text = "1000",
      .least = 1,
      .largest = 1e6,
-     .line = "separators that are tried for one of error at most 1/2 − γ/6"},
+     .line = "maximum number of draws to find a separator with error at most 1/2 − γ/6"},
     {.name = "bias",
      .default_text = "0",
      .least = 0,
      .largest = 1e6,
-     .line = "value of a constant feature, which gives an intercept; 0: separators go through the "
-             "origin"},
+     .line = "value of a constant feature, whose weight gives the intercept; with 0, separators go "
+             "through the origin"},
 };
 
 }  // namespace

@@ -14,25 +14,31 @@ struct WeakLearnerOptions {
   int64_t draws = 1000;
   double bias = 0;
 
-  // The error at which a separator will do.
+  // The largest error at which a separator is accepted.
   double Threshold() const { return 0.5 - margin / 6; }
 };
 
-// Blum 2005, Algorithm 1: draw a separator h·x >= 0 with h uniform on the unit sphere until its
-// error on the rows is at most 1/2 − γ/6 (the paper's footnote 2: γ/4 is for the true error). Rows
-// that a separator through the origin classifies with margin γ let a draw succeed with probability
-// of at least WeakLearnerSuccess (core/theory/weak_learner.h), however they are weighted. If none
-// of `draws` does, the best of them is used if its error is under 1/2, and the summary says so.
+// Boosting on random separators. A separator classifies a row x by the sign of h·x, where h is
+// uniform on the unit sphere. If `bias` is not 0, x stands for (x, bias); the papers have no bias.
 //
-// `rounds` of it are boosted by AdaBoost (Freund, Schapire 1997): each round weights the rows by
-// how the rounds before did on them, and votes with ½ ln((1 − ε)/ε), ε its weighted error. With
-// errors ε_t a share of at most Π 2√(ε_t(1 − ε_t)) of the rows is misclassified. A separator
-// without error ends it, and votes alone. One round is Algorithm 1 by itself.
+// Weak learner (Blum 2005, Algorithm 1): separators are drawn until one has a weighted error of at
+// most 1/2 − γ/6 on the rows, where γ = `margin`. (γ/6 is from the paper's footnote 2; its γ/4 is
+// for the true error.) Suppose that some separator through the origin classifies the rows with
+// margin γ. Then each draw succeeds with probability at least WeakLearnerSuccess
+// (core/theory/weak_learner.h), for any weights of the rows. If none of `draws` draws succeeds, the
+// draw with the smallest error is used, if that error is below 1/2. The summary then reports this.
 //
-// Each class against the rest; two classes are one such problem. The scores are votes for less
-// votes against, over all votes: −1 to 1. x stands for (x, bias) unless bias is 0, as in the paper.
+// AdaBoost (Freund, Schapire 1997) combines `rounds` of these separators. In each round, the
+// weights of the rows depend on the errors of the previous rounds. A separator with the weighted
+// error ε votes with the weight ½ ln((1 − ε)/ε). If round t has the error ε_t, the share of
+// misclassified rows is at most Π_t 2√(ε_t(1 − ε_t)). A separator without error ends the boosting,
+// and is then the only one that votes. With one round, the learner is Algorithm 1 itself.
 //
-// Cost: 2·n·p flops a separator drawn, in products.
+// Each class is learned against the rest. (With two classes, there is only one such problem.) The
+// score of a class is the weight of the votes for it, minus the weight of the votes against it,
+// divided by the weight of all votes. Scores are between −1 and 1.
+//
+// Cost: 2·n·p flops per drawn separator for n rows of p columns, in matrix products.
 class WeakLearner : public Learner {
  public:
   explicit WeakLearner(const WeakLearnerOptions& options) : options_(options) {}

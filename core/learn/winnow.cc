@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kRowsPerCheckpoint = 64;
 constexpr double kMaxExponent = 300;
 
-// The largest magnitude of each column; 1 for a column of zeros.
+// Returns the largest magnitude of each column; 1 for a column of zeros.
 std::vector<double> Scales(ConstMatrixView<double> rows) {
   std::vector<double> scales(static_cast<size_t>(rows.cols()));
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -41,8 +41,8 @@ class Weights {
         exponents_(static_cast<int64_t>(scores_.size()), static_cast<int64_t>(x_.size())),
         weights_(exponents_.rows(), exponents_.cols()) {}
 
-  // Applies the rule to row i for every class. Returns the number of classes for which it was a
-  // mistake.
+  // Applies the rule to row i for every class. Returns the number of classes for which the row was
+  // a mistake.
   int64_t Learn(int64_t i, int32_t label) {
     for (size_t k = 0; k < scales_.size(); ++k) x_[k] = rows_(i, k) / scales_[k];
     MultiplyVector(1, weights_.view(), x_.data(), 0, scores_.data(), 1);
@@ -56,9 +56,10 @@ class Weights {
     return mistakes;
   }
 
-  // Returns the weights for rows before scaling.
+  // Returns the weights for unscaled rows.
   LinearWeights Result() const {
-    // A threshold is an intercept too. Without a bias of its own it has a bias of 1.
+    // A threshold is an intercept too. If the options have no bias, the threshold is treated as the
+    // weight of a bias of 1.
     const double bias = options_.bias > 0 || options_.threshold == 0 ? options_.bias : 1;
     LinearWeights result{
         .weights = Matrix<double>(weights_.rows() + first_class_, rows_.cols()),
@@ -142,13 +143,13 @@ constexpr Parameter kWinnowParameters[] = {
      .default_text = "10",
      .least = 1,
      .largest = 1e6,
-     .line = "passes over the rows, at most"},
+     .line = "maximum number of passes over the rows"},
     {.name = "bias",
      .default_text = "1",
      .least = 0,
      .largest = 1e6,
-     .line = "value of a constant feature, which gives an intercept; 0: separators go through the "
-             "origin"},
+     .line = "value of a constant feature, whose weight gives the intercept; with 0, separators go "
+             "through the origin"},
 };
 
 }  // namespace

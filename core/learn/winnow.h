@@ -15,22 +15,28 @@ struct WinnowOptions {
   double bias = 1;
 };
 
-// For each class against the rest, with labels y = ±1: positive weights u⁺ and u⁻ begin at 1. Rows
-// are looked at in passes, each in an order of its own (RowOrder), at most `epochs`. A row is a
-// mistake where y·(Σ (u⁺_k − u⁻_k)·x_k − threshold) <= 0, and then u⁺_k ← u⁺_k·exp(rate·y·x_k) and
-// u⁻_k ← u⁻_k·exp(−rate·y·x_k). Training ends early after a pass without a mistake. Two classes are
-// one such problem. The scores are the sums less the threshold.
+// Balanced Winnow. For each class, weights are trained to separate the class from all others, with
+// labels y = ±1. (With two classes, there is only one such problem.)
 //
-// x is the row with each column divided by its largest magnitude among the rows learned from, and,
-// unless bias is 0, a last column of 1: exponents mean nothing without a scale. The resulting model
-// is linear in the given rows.
+// Inputs: x stands for the row with each column divided by the column's largest magnitude in the
+// training rows. The exponents below depend on the scale, so this division is necessary. Unless
+// `bias` is 0, a last column of 1 is appended. The resulting model is linear in the unscaled rows.
 //
-// Since u⁺·u⁻ stays 1, the difference of the weights is 2·sinh(z), z_k = rate·Σ y·x_k over the
-// mistakes; z is kept within ±300, where e^300 is 1e130.
+// Training: each feature k has two positive weights, u⁺_k and u⁻_k, which begin at 1. Training
+// makes at most `epochs` passes over the rows, each in a new random order (RowOrder). The score of
+// a row is Σ (u⁺_k − u⁻_k)·x_k − threshold. A row is a mistake if y times its score is at most 0.
+// Each mistake multiplies u⁺_k by exp(rate·y·x_k) and u⁻_k by exp(−rate·y·x_k), for all k. Training
+// ends early after a pass without a mistake.
 //
-// Source: Littlestone 1988 (Winnow, exponents of 0 and ±1), and its balanced form as Balcan, Blum,
-// Vempala 2006 use it in section 6; the theory for real x is that of EG±, Kivinen, Warmuth 1997.
-// Cost:   epochs · n·L·p multiplications, and p exponentials a mistake.
+// Range: the product u⁺_k·u⁻_k stays 1. So the difference u⁺_k − u⁻_k is 2·sinh(z_k), where z_k is
+// the sum of rate·y·x_k over the mistakes. z_k is kept within ±300, so no weight exceeds e^300,
+// about 1e130.
+//
+// Source: Littlestone 1988 (Winnow, exponents of 0 and ±1). The balanced form is that of Balcan,
+//         Blum, Vempala 2006, section 6. The theory for real x is that of EG±, Kivinen, Warmuth
+//         1997.
+// Cost:   epochs · n·L·p multiplications for n rows, L classes and p columns, and p exponentials
+//         per mistake.
 class Winnow : public Learner {
  public:
   explicit Winnow(const WinnowOptions& options) : options_(options) {}

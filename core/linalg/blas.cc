@@ -9,7 +9,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 
-// Declarations from OpenBLAS's own interface, which the standard headers do not have.
+// Functions of OpenBLAS that the standard headers do not declare.
 extern "C" {
 void openblas_set_num_threads(int threads);
 char* openblas_get_corename(void);
@@ -18,15 +18,15 @@ char* openblas_get_corename(void);
 namespace phimap {
 namespace {
 
-// BLAS wants a leading dimension of at least 1 and pointers that are not null, also for empty
-// matrices.
+// Even for empty matrices, BLAS requires a leading dimension of at least 1 and pointers that are
+// not null.
 int Leading(int64_t stride) { return static_cast<int>(stride > 0 ? stride : 1); }
 bool Empty(int64_t rows, int64_t cols) { return rows == 0 || cols == 0; }
 
-// Rows of a triangle that one call solves for.
+// Largest order of a triangle that is solved by one call of BLAS. Larger triangles are halved.
 constexpr int64_t kSolvedAtOnce = 64;
 
-// About half of m > kSolvedAtOnce, in whole blocks.
+// Returns about half of m, rounded up to whole blocks. REQUIRES: m > kSolvedAtOnce.
 int64_t HalfOf(int64_t m) { return (m / 2 + kSolvedAtOnce - 1) / kSolvedAtOnce * kSolvedAtOnce; }
 
 void Gemm(CBLAS_TRANSPOSE transpose_b, double alpha, ConstMatrixView<double> a,
@@ -102,8 +102,9 @@ void MultiplyLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out) {
   Triangle(/*solve=*/false, CblasNoTrans, l, out);
 }
 
-// The three solves halve their triangle recursively, so that everything but blocks of 64 rows is a
-// matrix product: OpenBLAS's own dtrsm takes three times as long per operation.
+// This solve and the two below halve their triangle recursively, so that everything except the
+// diagonal blocks of 64 rows is a matrix product. OpenBLAS's own dtrsm would take three times as
+// long per operation.
 void SolveLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out) {
   const int64_t m = l.rows();
   if (m <= kSolvedAtOnce) return Triangle(/*solve=*/true, CblasNoTrans, l, out);
@@ -122,8 +123,8 @@ void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> 
   const int64_t half = HalfOf(m);
   const MatrixView<double> rest = out.Rows(half, m - half);
   SolveLowerTriangleTransposed(l.Block(half, half, m - half, m - half), rest);
-  // Subtracts the contribution of the rows already solved: below · rest, with the block below
-  // transposed.
+  // Subtracts the contribution of `rest`, the rows that are already solved: the transpose of
+  // `below`, times `rest`.
   const ConstMatrixView<double> below = l.Block(half, 0, m - half, half);
   if (!Empty(out.rows(), out.cols())) {
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<int>(half),
@@ -169,8 +170,8 @@ absl::StatusOr<std::vector<double>> SymmetricEigenvectors(MatrixView<double> m) 
   PHIMAP_CHECK(m.rows() == m.cols());
   std::vector<double> values(static_cast<size_t>(m.rows()));
   if (values.empty()) return values;
-  // Our rows are LAPACK's columns: the lower triangle is its upper one, and the eigenvectors that
-  // it leaves as columns are our rows.
+  // Our rows are LAPACK's columns: our lower triangle is LAPACK's upper one, and the eigenvectors
+  // that LAPACK leaves as columns are our rows.
   const int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', static_cast<int>(m.rows()), m.data(),
                                   Leading(m.stride()), values.data());
   if (info == LAPACK_WORK_MEMORY_ERROR) throw std::bad_alloc();

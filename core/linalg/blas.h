@@ -1,9 +1,9 @@
-// BLAS and LAPACK for everything that is built once. blas.cc is the only file of the project that
-// includes their headers.
+// BLAS and LAPACK, for builds and other work that is not repeated for each request. blas.cc is the
+// only file of the project that includes their headers.
 //
-// All matrices are row-major, and float64 except where a name has Single. The library is held to
-// one thread (UseOneBlasThread); parallel work is cut into tiles by its caller. Never call from an
-// RPC thread: more than about 130 threads at once corrupt OpenBLAS's heap.
+// All matrices are row-major, and float64 except where a name has Single. The library runs on one
+// thread (UseOneBlasThread); callers cut parallel work into tiles. Never call from an RPC thread:
+// more than about 130 threads at once corrupt OpenBLAS's heap.
 #ifndef PHIMAP_CORE_LINALG_BLAS_H_
 #define PHIMAP_CORE_LINALG_BLAS_H_
 
@@ -16,47 +16,51 @@
 
 namespace phimap {
 
-// Holds the library to one thread. Call once, before the first other call.
+// Limits the library to one thread. Call once, before any other function of this file.
 void UseOneBlasThread();
-// The core the library chose its routines for, for instance "Haswell". Results may differ in the
-// last bits between cores.
+// Returns the name of the core for which the library chose its routines, for instance "Haswell".
+// Results may differ in the last bits between cores.
 std::string BlasCoreName();
 
-// out = alpha · a · b + beta · out. Shapes: a m×k, b k×n, out m×n; out aliases neither.
+// Computes out = alpha · a · b + beta · out. Shapes: a m×k, b k×n, out m×n; out must not alias a or
+// b.
 void Multiply(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b, double beta,
               MatrixView<double> out);
-// out = alpha · a · bᵀ + beta · out. Shapes: a m×k, b n×k, out m×n; out aliases neither.
+// Computes out = alpha · a · bᵀ + beta · out. Shapes: a m×k, b n×k, out m×n; out must not alias a
+// or b.
 void MultiplyTransposed(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b,
                         double beta, MatrixView<double> out);
-// out = a · bᵀ in float32. Shapes as above.
+// Computes out = a · bᵀ in float32. Shapes: those of MultiplyTransposed.
 void MultiplyTransposedSingle(ConstMatrixView<float> a, ConstMatrixView<float> b,
                               MatrixView<float> out);
-// out_i = a_i·x for each row i, in float32. Shapes: a m×k, x k numbers, out m numbers.
+// Computes out_i = a_i·x for each row i, in float32. Shapes: a m×k, x k numbers, out m numbers.
 void MultiplyVectorSingle(ConstMatrixView<float> a, const float* x, float* out);
-// out_i = alpha · a_i·x + beta · out_i for each row i. Shapes: a m×k, x k numbers, out m numbers
-// `out_stride` apart.
+// Computes out_i = alpha · a_i·x + beta · out_i for each row i. Shapes: a m×k, x k numbers, out m
+// numbers that are `out_stride` apart.
 void MultiplyVector(double alpha, ConstMatrixView<double> a, const double* x, double beta,
                     double* out, int64_t out_stride);
-// Lower triangle of out (diagonal included) = alpha · a · aᵀ + beta · out. Shapes: a n×k, out n×n.
-// The strict upper triangle is not touched.
+// Computes the lower triangle of out = alpha · a · aᵀ + beta · out, with the diagonal. Shapes: a
+// n×k, out n×n. Leaves the strict upper triangle of out unchanged.
 void SymmetricRankUpdate(double alpha, ConstMatrixView<double> a, double beta,
                          MatrixView<double> out);
-// out = l · out, l lower triangular with a non-unit diagonal; its strict upper triangle is not
-// read. Shapes: l m×m, out m×n.
+// Computes out = l · out for a lower triangle l with any diagonal. The strict upper triangle of l
+// is not read. Shapes: l m×m, out m×n.
 void MultiplyLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out);
-// Solves l · x = out in place, l as above.
+// Solves l · x = out for x, and stores x in out. l is as in MultiplyLowerTriangle.
 void SolveLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out);
-// Solves lᵀ · x = out in place, l as above.
+// Solves lᵀ · x = out for x, and stores x in out. l is as in MultiplyLowerTriangle.
 void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> out);
-// Solves x · lᵀ = out in place, l as above. Shapes: l m×m, out n×m.
+// Solves x · lᵀ = out for x, and stores x in out. Shapes: l m×m, as in MultiplyLowerTriangle; out
+// n×m.
 void SolveLowerTriangleFromRight(ConstMatrixView<double> l, MatrixView<double> out);
-// Eigenvalues, rising, of the symmetric matrix whose lower triangle m holds; m is overwritten.
-// Within about n·2⁻⁵³·‖m‖₂ of the exact ones. Cost: (4/3)n³ flops. INTERNAL when LAPACK does not
+// Returns the eigenvalues, in rising order, of the symmetric matrix whose lower triangle m holds.
+// Overwrites m. Accuracy: about n·2⁻⁵³·‖m‖₂. Cost: (4/3)n³ flops. INTERNAL if LAPACK does not
 // converge. REQUIRES: entries are finite.
 absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m);
-// Eigenvalues, rising, of the symmetric matrix whose lower triangle m holds; row i of m becomes the
-// unit eigenvector of value i. Within about n·2⁻⁵³·‖m‖₂ of the exact ones. Cost: about 9n³ flops.
-// INTERNAL when LAPACK does not converge. REQUIRES: entries are finite.
+// Returns the eigenvalues, in rising order, of the symmetric matrix whose lower triangle m holds.
+// Replaces row i of m by the unit eigenvector of value i. Accuracy of the values: about
+// n·2⁻⁵³·‖m‖₂. Cost: about 9n³ flops. INTERNAL if LAPACK does not converge. REQUIRES: entries are
+// finite.
 absl::StatusOr<std::vector<double>> SymmetricEigenvectors(MatrixView<double> m);
 
 }  // namespace phimap

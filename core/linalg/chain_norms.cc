@@ -1,4 +1,4 @@
-// Squared norms by the chains of products (panel_product.h).
+// Computes squared norms by the chains of products (panel_product.h).
 #include <algorithm>
 
 #include "core/linalg/panel_product.h"
@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/linalg/chain_norms.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h, which includes this file once for each target.
+// Must follow foreach_target.h, which includes this file once per target.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,9 +14,9 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Chains of kRows rows run side by side, to hide the latency of the multiply-add. At most 32 bytes
-// of sums: gcc 12 keeps 64 in one AVX-512 vector, and AddressSanitizer's stack is not aligned for
-// that.
+// Runs the chains of kRows rows side by side, to hide the latency of the multiply-add. The sums
+// take at most 32 bytes: gcc 12 keeps 64 bytes in one AVX-512 vector, for which AddressSanitizer's
+// stack is not aligned.
 template <int kRows, typename T>
 HWY_INLINE void SquaredNormsOf(const T* HWY_RESTRICT x, int64_t stride, int64_t cols, T* out) {
   const hn::CappedTag<T, 1> d;

@@ -18,7 +18,7 @@ double Norm(const std::vector<double>& a) {
 }
 
 // Orthogonalizes w against the basis. Two passes, because one leaves rounding errors.
-void TakeOff(const std::vector<std::vector<double>>& basis, std::vector<double>& w) {
+void OrthogonalizeAgainst(const std::vector<std::vector<double>>& basis, std::vector<double>& w) {
   for (int pass = 0; pass < 2; ++pass) {
     for (const std::vector<double>& q : basis) {
       const double part = std::inner_product(q.begin(), q.end(), w.begin(), 0.0);
@@ -27,8 +27,8 @@ void TakeOff(const std::vector<std::vector<double>>& basis, std::vector<double>&
   }
 }
 
-// The extreme eigenvalues of the tridiagonal matrix; their residuals follow from the next
-// off-diagonal entry.
+// Returns the extreme eigenvalues of the tridiagonal matrix. Their residuals follow from `next`,
+// the next off-diagonal entry.
 absl::StatusOr<SpectrumEnds> EndsOf(const std::vector<double>& diagonal,
                                     const std::vector<double>& below, double next) {
   const int64_t steps = static_cast<int64_t>(diagonal.size());
@@ -69,10 +69,11 @@ absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::ve
                                     MatrixView<double>(w.data(), 1, m), within));
     diagonal.push_back(std::inner_product(q.begin(), q.end(), w.begin(), 0.0));
     basis.push_back(q);
-    TakeOff(basis, w);
+    OrthogonalizeAgainst(basis, w);
     length = Norm(w);
     PHIMAP_ASSIGN_OR_RETURN(const SpectrumEnds ends, EndsOf(diagonal, below, length));
-    // If the start vector lies in the span of a few eigenvectors, only rounding is left.
+    // If the start vector lies in the span of a few eigenvectors, only rounding errors are left of
+    // w.
     const bool exhausted = length <= 1e-14 * static_cast<double>(m) * ends.norm();
     if (exhausted || ends.residual <= tolerance * ends.norm() || ends.steps == last) return ends;
     progress = static_cast<double>(ends.steps) / static_cast<double>(last);
@@ -91,7 +92,8 @@ int64_t NormSteps(int64_t m, double error, double doubt) {
 absl::StatusOr<NormBounds> BoundNorm(SymmetricProduct multiply, std::vector<double> start,
                                      double error, double doubt, const TileControl& control) {
   const int64_t steps = NormSteps(static_cast<int64_t>(start.size()), error, doubt);
-  // A tolerance of 0 never stops the iteration early: the bound depends on the number of steps.
+  // Uses a tolerance of 0, which never stops the iteration early, because the bound depends on the
+  // number of steps.
   PHIMAP_ASSIGN_OR_RETURN(const SpectrumEnds ends,
                           FindSpectrumEnds(multiply, std::move(start), 0, steps, control));
   const double missed = error * (ends.highest - ends.lowest) / (1 - 2 * error);

@@ -1,4 +1,5 @@
-// Both ends of the spectrum of a symmetric matrix that is known by its products alone.
+// Finds both ends of the spectrum of a symmetric matrix that is known only by its products with
+// vectors.
 #ifndef PHIMAP_CORE_LINALG_LANCZOS_H_
 #define PHIMAP_CORE_LINALG_LANCZOS_H_
 
@@ -22,43 +23,51 @@ struct SpectrumEnds {
   double norm() const { return -lowest > highest ? -lowest : highest; }
 };
 
-// Lanczos with full reorthogonalization, from `start` (m numbers, not all 0), until both ends have
-// a residual of at most `tolerance` times the norm, or after max_steps. The method uses one vector:
-// an end whose eigenvector is orthogonal to the start is missed, which random numbers make
+// Runs the Lanczos method with full reorthogonalization from `start` (m numbers, not all 0). Stops
+// when both ends have a residual of at most `tolerance` times the norm, or after max_steps steps.
+// An end is missed if its eigenvector is orthogonal to `start`. For a random `start`, this is
 // improbable.
 //
-// Errors: those of `multiply` and `control`. Cost: a product and 4·steps·m flops a step;
-//         8·steps·m bytes. Calls BLAS. REQUIRES: start is not empty, max_steps >= 1.
+// Errors: those of `multiply` and `control`.
+// Cost:   each step takes a product and 4·steps·m flops, where `steps` is the number of steps so
+//         far. 8·steps·m bytes. Calls BLAS. REQUIRES: start is not empty, max_steps >= 1.
 absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::vector<double> start,
                                               double tolerance, int64_t max_steps,
                                               const TileControl& control);
 
-// ‖A‖₂ from both sides.
+// A lower and an upper bound on ‖A‖₂.
 struct NormBounds {
   double below = 0;
   double above = 0;
   int64_t steps = 0;
 };
 
-// Number of steps that NormBounds takes: the least k with 2·1.648·√m·exp(−√error·(2k − 1)) <=
-// doubt, or m.
-// REQUIRES: m >= 1, 0 < error < 1/4, 0 < doubt < 1.
+// Returns the number of steps of BoundNorm for an m×m matrix. This is the smallest k with
+// 2·1.648·√m·exp(−√error·(2k − 1)) <= doubt, but at most m. REQUIRES: m >= 1, 0 < error < 1/4, 0 <
+// doubt < 1.
 int64_t NormSteps(int64_t m, double error, double doubt);
 
-// With probability 1 − doubt over a `start` of independent normal numbers, which have nothing to do
-// with A, ‖A‖₂ <= above. After k steps the highest Ritz value θ_max misses λ_max by more than
-// error·(λ_max − λ_min) with probability at most 1.648·√m·exp(−√error·(2k − 1)) (Kuczyński,
-// Woźniakowski, "Estimating the largest eigenvalue by the power and Lanczos algorithms with a
-// random start", SIAM J. Matrix Anal. Appl. 13, 1992, for a positive semidefinite matrix: here A −
-// λ_min·I, whose Krylov spaces are A's), and so does the lowest. If neither does, λ_max − λ_min <=
-// (θ_max − θ_min)/(1 − 2·error), hence
+// Returns lower and upper bounds on ‖A‖₂. The upper bound, `above`, holds with probability 1 −
+// doubt if `start` holds independent normal numbers that do not depend on A.
 //
-//   below = max(θ_max, −θ_min),   above = below + error·(θ_max − θ_min)/(1 − 2·error),
+// The bounds. Let λ be the eigenvalues of A, and θ the Ritz values after k steps. The bounds are
 //
-// which is at most 2·error/(1 − 2·error) over ‖A‖₂, and half of that where A is semidefinite. A
-// residual proves less: some eigenvalue is near, but others may be beyond it.
+//   below = max(θ_max, −θ_min),   above = below + error·(θ_max − θ_min)/(1 − 2·error).
 //
-// Errors and cost: as FindSpectrumEnds, NormSteps steps. The rounding of `multiply` comes on top.
+// The proof. A theorem of Kuczyński and Woźniakowski bounds the probability that θ_max is less than
+// λ_max by more than error·(λ_max − λ_min). The probability is at most 1.648·√m·exp(−√error·(2k −
+// 1)) ("Estimating the largest eigenvalue by the power and Lanczos algorithms with a random start",
+// SIAM J. Matrix Anal. Appl. 13, 1992). The theorem is for positive semidefinite matrices. It is
+// applied to A − λ_min·I, which has the same Krylov spaces as A. By symmetry, the same probability
+// bounds the error of θ_min. If neither error is larger, λ_max − λ_min <= (θ_max − θ_min)/(1 −
+// 2·error), and `above` follows.
+//
+// The relative excess of `above` over ‖A‖₂ is at most 2·error/(1 − 2·error), and half of that if A
+// is semidefinite. The residual of a Ritz value would prove less: it shows that some eigenvalue is
+// near, but not that no eigenvalue is larger.
+//
+// Errors and cost: those of FindSpectrumEnds with NormSteps steps. The bounds do not include the
+// rounding errors of `multiply`.
 absl::StatusOr<NormBounds> BoundNorm(SymmetricProduct multiply, std::vector<double> start,
                                      double error, double doubt, const TileControl& control);
 

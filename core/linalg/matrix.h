@@ -30,7 +30,7 @@ class BasicMatrixView {
     PHIMAP_CHECK(rows >= 0 && cols >= 0 && (stride >= cols || rows <= 1));
   }
   BasicMatrixView(T* data, int64_t rows, int64_t cols) : BasicMatrixView(data, rows, cols, cols) {}
-  // A writable view can be read.
+  // Converts a writable view to a read-only one.
   template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
   BasicMatrixView(const BasicMatrixView<U>& other)  // NOLINT: implicit, as pointer to const is
       : BasicMatrixView(other.data(), other.rows(), other.cols(), other.stride()) {}
@@ -41,7 +41,7 @@ class BasicMatrixView {
   int64_t stride() const { return stride_; }
   T* row(int64_t i) const { return data_ + i * stride_; }
   T& operator()(int64_t i, int64_t j) const { return data_[i * stride_ + j]; }
-  // The block of `rows` × `cols` whose first element is (i, j).
+  // Returns the block of `rows` × `cols` whose first element is (i, j).
   BasicMatrixView Block(int64_t i, int64_t j, int64_t rows, int64_t cols) const {
     PHIMAP_CHECK(i >= 0 && j >= 0 && i + rows <= rows_ && j + cols <= cols_);
     return BasicMatrixView(data_ + i * stride_ + j, rows, cols, stride_);
@@ -85,10 +85,10 @@ class AlignedArray {
   int64_t size_ = 0;
 };
 
-// The stride for rows of `cols` numbers that are read side by side: an odd number of cache lines,
-// so that the same column of several rows falls into different sets of the first-level cache. With
-// a stride of 4 KiB and more, 12 rows would share the 8 lines of one set; at 2,048 columns that
-// cost the panel product a third of its speed.
+// Returns the stride for rows of `cols` numbers that are read side by side. The stride is an odd
+// number of cache lines. The same column of several rows then falls into different sets of the
+// first-level cache. With a stride that is a multiple of 4 KiB, 12 rows would share the 8 lines of
+// one set. With 2,048 columns, this made the panel product a third slower.
 template <typename T>
 int64_t SpreadStride(int64_t cols) {
   constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
@@ -104,7 +104,7 @@ class Matrix {
   Matrix(int64_t rows, int64_t cols) : Matrix(rows, cols, Uninitialized{}) {
     if (array_.size() > 0) std::memset(array_.data(), 0, sizeof(T) * array_.size());
   }
-  // For blocks that the caller fills entirely.
+  // Leaves the elements uninitialised, for a caller that sets all of them.
   static Matrix Uninit(int64_t rows, int64_t cols) { return Matrix(rows, cols, Uninitialized{}); }
 
   int64_t rows() const { return rows_; }
@@ -136,7 +136,7 @@ class Matrix {
   AlignedArray<T> array_;
 };
 
-// Each element rounded to (or widened to) To.
+// Returns a copy with each element converted to To, rounded if necessary.
 template <typename To, typename From>
 Matrix<To> Converted(ConstMatrixView<From> from) {
   Matrix<To> to = Matrix<To>::Uninit(from.rows(), from.cols());

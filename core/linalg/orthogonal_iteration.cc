@@ -17,8 +17,8 @@ namespace {
 // Rows that one thread multiplies at a time.
 constexpr int64_t kTileRows = 128;
 
-// Columns of b rows that one thread rotates or solves at a time: about 0.1 ms of work, much longer
-// than a thread takes to start.
+// Returns how many columns of b rows one thread rotates or solves at a time. They take about 0.1
+// ms, much longer than a thread takes to start.
 int64_t TileColumns(int64_t b) { return std::max<int64_t>(1024, 2'000'000 / (b * b)); }
 
 double Dot(const double* a, const double* b, int64_t count) {
@@ -28,9 +28,9 @@ double Dot(const double* a, const double* b, int64_t count) {
 double Norm(const double* a, int64_t count) { return std::sqrt(Dot(a, a, count)); }
 
 // Orthogonalizes row i against the rows before it, which are orthonormal. Repeats until a pass
-// leaves most of the row's length, as rounding hides components otherwise ("twice is enough",
+// leaves most of the row's length, because rounding otherwise hides components ("twice is enough",
 // Parlett 1980).
-void TakeOffEarlierRows(MatrixView<double> rows, int64_t i) {
+void OrthogonalizeAgainstEarlierRows(MatrixView<double> rows, int64_t i) {
   const int64_t m = rows.cols();
   double* row = rows.row(i);
   for (int pass = 0; pass < 4; ++pass) {
@@ -43,8 +43,9 @@ void TakeOffEarlierRows(MatrixView<double> rows, int64_t i) {
   }
 }
 
-// Computes gram = L·Lᵀ in its lower triangle. Returns false if the rows, of unit length, are so
-// close to dependent that most digits would be lost.
+// Factors gram = L·Lᵀ and stores L in the lower triangle of `gram`, which holds the inner products
+// of some unit vectors. Returns false if these vectors are so close to dependent that most digits
+// would be lost.
 bool Factor(MatrixView<double> gram) {
   for (int64_t j = 0; j < gram.rows(); ++j) {
     const double square = gram(j, j) - Dot(gram.row(j), gram.row(j), j);
@@ -57,10 +58,10 @@ bool Factor(MatrixView<double> gram) {
   return true;
 }
 
-// Orthonormalizes rows that are nearly orthonormal, as a sweep leaves them. Otherwise returns false
-// and leaves rows of the same span. The error after a pass is 2⁻⁵³ times the squared condition
-// number of its input (Cholesky QR: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya 2015), so the second
-// pass leaves rounding only.
+// Orthonormalizes rows that are nearly orthonormal, as they are after a sweep. If the rows are far
+// from orthonormal, returns false and leaves rows with the same span. One pass of Cholesky QR
+// leaves an error of 2⁻⁵³ times the squared condition number of its input (Yamamoto, Nakatsukasa,
+// Yanagisawa, Fukaya 2015). The second pass therefore leaves only rounding errors.
 absl::StatusOr<bool> OrthonormalizeNear(MatrixView<double> rows, const TileControl& control) {
   Matrix<double> gram = Matrix<double>::Uninit(rows.rows(), rows.rows());
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -96,10 +97,10 @@ absl::Status Orthonormalize(MatrixView<double> rows, const TileControl& control)
     for (;;) {
       if (norm > 0) {
         for (int64_t k = 0; k < m; ++k) row[k] /= norm;
-        TakeOffEarlierRows(rows, i);
+        OrthogonalizeAgainstEarlierRows(rows, i);
         norm = Norm(row, m);
       }
-      // A unit vector in the span of the others has only rounding left.
+      // Only rounding errors are left of a unit vector that lies in the span of the other rows.
       if (norm > 1e-12) break;
       std::fill_n(row, m, 0.0);
       row[axis++] = 1;  // not all of m axes lie in the span of fewer rows
@@ -110,7 +111,7 @@ absl::Status Orthonormalize(MatrixView<double> rows, const TileControl& control)
   return absl::OkStatus();
 }
 
-// Rows of `rows` ← rotation · rows.
+// Computes rows ← rotation · rows.
 absl::Status Rotate(ConstMatrixView<double> rotation, Matrix<double>& rows, Matrix<double>& scratch,
                     const TileControl& control) {
   const ConstMatrixView<double> from = std::as_const(rows).view();
@@ -158,7 +159,7 @@ absl::StatusOr<std::vector<double>> RayleighRitz(Matrix<double>& v, Matrix<doubl
   return values;
 }
 
-// Largest ‖av_i − λ_i v_i‖ of the first `count` rows.
+// Returns the largest ‖av_i − λ_i v_i‖ of the first `count` rows.
 double LargestResidual(const Matrix<double>& v, const Matrix<double>& av,
                        const std::vector<double>& values, int64_t count) {
   double largest = 0;
@@ -173,14 +174,15 @@ double LargestResidual(const Matrix<double>& v, const Matrix<double>& av,
   return largest;
 }
 
-// Limits on the filter: the largest number of products between two Rayleigh–Ritz steps, and the
-// largest ratio of the longest row to the shortest after them. Beyond that, rounding and the next
-// orthonormal basis would lose the short rows.
+// Limits on the Chebyshev filter. kMaxDegree is the largest number of products between two
+// Rayleigh–Ritz steps. The other limit is the largest ratio of the longest row to the shortest
+// after these products. With a larger ratio, rounding and the next orthonormal basis would lose the
+// short rows.
 constexpr int64_t kMaxDegree = 12;
 constexpr double kMaxGrowth = 1e6;
 
-// Degree of the polynomial T(A/c) for Ritz vectors with these values, where c is the smallest of
-// the values.
+// Returns the degree of the polynomial T(A/c) for Ritz vectors with these values, which are in
+// order of falling modulus. c is the last modulus.
 int64_t DegreeFor(const std::vector<double>& values) {
   const double ratio = std::abs(values.front()) / std::abs(values.back());
   if (!(ratio < kMaxGrowth)) return 1;
@@ -196,7 +198,7 @@ absl::Status CheckFinite(const Matrix<double>& images) {
       "a product with the kernel matrix is not finite: rescale the kernel or the inputs");
 }
 
-// The leading pairs, with their signs.
+// Returns the leading pairs, with the signs that Eigenpairs describes.
 Eigenpairs Leading(const Matrix<double>& v, std::vector<double> values, int64_t count) {
   const int64_t m = v.cols();
   Eigenpairs pairs;
@@ -213,8 +215,9 @@ Eigenpairs Leading(const Matrix<double>& v, std::vector<double> values, int64_t 
   return pairs;
 }
 
-// v ← T(A/c)·v for av = A·v, where T is the Chebyshev polynomial of this degree. T stays within ±1
-// where |λ| ≤ c, and outside grows faster than any other polynomial of the degree.
+// Replaces v by T(A/c)·v, starting from av = A·v. T is the Chebyshev polynomial of this degree. For
+// eigenvalues |λ| ≤ c, T stays within ±1. For larger |λ|, it grows faster than any other polynomial
+// of the same degree that does so.
 absl::Status Filter(double c, int64_t degree, SymmetricProduct multiply, Matrix<double>& v,
                     Matrix<double>& av, Matrix<double>& scratch, const TileControl& control) {
   if (degree == 1) {
@@ -243,7 +246,8 @@ absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
   Matrix<double> v = std::move(start);
   Matrix<double> av = Matrix<double>::Uninit(v.rows(), v.cols());
   Matrix<double> scratch = Matrix<double>::Uninit(v.rows(), v.cols());
-  // The number of products left is unknown; the residual falls geometrically.
+  // The number of products left is unknown, so progress is derived from the residual, which falls
+  // geometrically.
   double progress = 0;
   const auto here = [&](double) { return control(progress); };
   const TileControl within(control.threads_ref(), here);

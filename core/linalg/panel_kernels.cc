@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/linalg/panel_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h, which includes this file once for each target.
+// Must follow foreach_target.h, which includes this file once per target.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -16,17 +16,18 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows whose sums are kept in registers: two vectors each, beside two of the panel and one of z. 32
-// registers on AVX-512, 16 elsewhere; 12 rows would spill on AVX2.
+// Number of rows whose sums are kept in registers. The sums of a row take two vectors; the panel
+// takes two more and z one. AVX-512 has 32 registers, other targets have 16: 12 rows would spill on
+// AVX2.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kBlockRows = 12;
 #else
 constexpr int kBlockRows = 6;
 #endif
 
-// Number of panels that a few rows are applied to at the same time. A multiply-add takes about four
-// cycles and two start in each cycle, so fewer than eight chains leave the unit idle. Several
-// panels are also several streams of memory.
+// Number of panels that are multiplied with the same rows at the same time. A multiply-add takes
+// about four cycles, and two start in each cycle. With fewer than eight chains, the unit would be
+// idle part of the time. Several panels are also several streams of memory.
 constexpr int GroupPanels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 
 // Whether a block prefetches the next panel while it computes: only blocks of enough rows have time
@@ -34,9 +35,10 @@ constexpr int GroupPanels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; 
 template <int kRows, int kPanels>
 constexpr bool kPrefetches = kPanels == 1 && kRows >= 4;
 
-// Prefetches the memory that the sums are written to. A result outside the second-level cache would
-// otherwise be waited for at the end of a block, much longer than a chain of 64 takes. Prefetches
-// to the second level only: in the first, rows of results 4 KiB apart would evict z and W.
+// Prefetches the memory that the sums will be written to. Without the prefetch, the end of a block
+// would wait for results outside the second-level cache. That takes much longer than a chain of 64
+// steps. Prefetches only to the second-level cache: rows of results that are 4 KiB apart would
+// evict z and W from the first.
 template <int kRows, int kPanels, typename T>
 HWY_INLINE void FetchResults(const PanelTask<T>& task, int64_t row) {
   constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
@@ -63,8 +65,9 @@ HWY_INLINE void ForEachSum(Sums<kRows, kPanels, V>& sums, const F& f) {
   }
 }
 
-// 0 · v is 0 for finite v and NaN otherwise, and sums keep a NaN. Four sums hide the latency of the
-// multiply-add: with one, the check took as long as the product of a row of 64 numbers.
+// Returns whether all values are finite. 0 · v is 0 if v is finite, and NaN otherwise. A sum that
+// contains a NaN is NaN. Four sums hide the latency of the multiply-add. With one sum, the check
+// took as long as the product of a row of 64 numbers.
 template <typename T>
 bool Finite(const T* values, int64_t count) {
   const hn::ScalableTag<T> d;
@@ -84,7 +87,7 @@ bool Finite(const T* values, int64_t count) {
   return sum == T{0};
 }
 
-// Finds the rows of a block that have a result which is not finite.
+// Sets finite[i] to false for each row i of a block that has a result which is not finite.
 template <typename T>
 HWY_NOINLINE void MarkRows(const PanelTask<T>& task, int64_t row, int64_t rows, int64_t columns) {
   for (int64_t i = row; i < row + rows; ++i) {
@@ -115,7 +118,7 @@ HWY_INLINE void StoreSums(D d, Sums<kRows, kPanels, V>& sums, const PanelTask<T>
   if (!hn::AllTrue(d, hn::Eq(zeros, hn::Zero(d)))) MarkRows(task, row, kRows, kPanels * 2 * lanes);
 }
 
-// Summand of a step of a chain: a product, or the distance of two numbers.
+// A step of a chain adds a product, or the distance of two numbers, to a sum.
 struct AddProduct {
   template <class V>
   HWY_INLINE V operator()(V z, V w, V sum) const {
@@ -129,11 +132,12 @@ struct AddDistance {
   }
 };
 
-// Pointers to z_k of each of kRows rows, k one step further each time.
+// Pointers to z_k in each of kRows rows. Step advances k by one.
 //
-// Few rows have a pointer each, and one index. With more rows every third has a pointer, and the
-// addresses of the two behind it are computed from the stride: with a dozen pointers gcc reloaded
-// some from memory in each step, which cost 4 % of the speed.
+// If there are few rows, each has its own pointer, and all share one index. If there are more, only
+// every third row has a pointer, and the addresses of the next two rows are computed from the
+// stride. With a dozen pointers, gcc reloaded some of them from memory in each step, which made the
+// product 4 % slower.
 template <int kRows, typename T>
 class RowCursor {
  public:
@@ -174,15 +178,15 @@ class RowCursor {
   int64_t k_ = 0;
 };
 
-// The rows of z from the block's first, at the next step.
+// The rows of z that a block reads, from the column of the next step on.
 template <typename T>
 struct RowsAhead {
   const T* z;
   int64_t stride;
 };
 
-// Adds `steps` steps of the panels kFirst and later to the sums. `rows` and `w` walk along, and so
-// does `ahead`, a cache line a step, if the block prefetches.
+// Adds `steps` steps of the panels kFirst and later to the sums. Advances `rows` and `w`. If the
+// block prefetches, advances `ahead` by a cache line per step.
 template <int kFirst, class Step, int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void AddSteps(D d, int64_t steps, RowsAhead<T>& rows, const T* HWY_RESTRICT* w,
                          const T*& ahead, Sums<kRows, kPanels, V>& sums) {
@@ -208,9 +212,10 @@ HWY_INLINE void AddSteps(D d, int64_t steps, RowsAhead<T>& rows, const T* HWY_RE
   }
 }
 
-// Like AddSteps of products, for the rows of one panel whose left vector is zero: a quarter of a
-// triangle's diagonal block. A multiply-add with zero would not change a sum. The last steps of a
-// panel, all in one block of the chain, whose length is a multiple of a panel's width.
+// Like AddSteps with AddProduct, for the last steps of one panel, in which the left vector of the
+// panel is zero. These steps are a quarter of a triangle's diagonal block. They leave out the left
+// vector, because a multiply-add with zero would not change a sum. All of these steps are in one
+// block of the chain, because the length of a block is a multiple of the width of a panel.
 template <int kRows, class D, class V, typename T>
 HWY_INLINE void AddRightProducts(D d, int64_t steps, const RowsAhead<T>& rows,
                                  const T* HWY_RESTRICT w, Sums<kRows, 1, V>& sums) {
@@ -225,8 +230,8 @@ HWY_INLINE void AddRightProducts(D d, int64_t steps, const RowsAhead<T>& rows,
   }
 }
 
-// The panels of a triangle end at different rows: each stage runs the panels that are left, up to
-// the end of the shortest one.
+// Adds one block of the chain. The panels of a triangle end at different rows, so each stage runs
+// the panels that have not ended, up to the end of the shortest of them.
 template <int kFirst, class Step, int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void AddBlock(D d, int64_t begin, int64_t end, const int64_t* heights,
                          RowsAhead<T>& rows, const T* HWY_RESTRICT* w, const T*& ahead,
@@ -238,7 +243,8 @@ HWY_INLINE void AddBlock(D d, int64_t begin, int64_t end, const int64_t* heights
   }
 }
 
-// Sums of the steps begin … end − 1, one block of a chain: from +0.
+// Computes the sums of the steps begin … begin + kChainBlock − 1, one block of a chain, starting
+// from +0.
 template <class Step, int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void SumBlock(D d, int64_t begin, const PanelTask<T>& task, RowsAhead<T>& rows,
                          const T* HWY_RESTRICT* w, const T*& ahead, Sums<kRows, kPanels, V>& sums) {
@@ -253,10 +259,11 @@ HWY_INLINE void SumBlock(D d, int64_t begin, const PanelTask<T>& task, RowsAhead
   }
 }
 
-// `ahead` is memory that is read next. kShort: chains of one block, whose sums need no memory.
-// Never inlined: each has several callers, and gcc takes more than three times as long over copies
-// of them in one function. HWY_UNROLL: gcc unrolls a function's outer loops too late to keep in
-// registers what they index.
+// Computes kRows rows of kPanels panels. `ahead` is memory that will be read next. kShort is true
+// for chains of one block, whose sums need no memory. The function is never inlined, because it has
+// several callers, and gcc takes more than three times as long to compile several copies in one
+// function. HWY_UNROLL is needed because gcc unrolls a function's outer loops too late to keep the
+// arrays that the loops index in registers.
 template <class Step, int kRows, int kPanels, bool kShort, typename T>
 HWY_NOINLINE void RunChains(const PanelTask<T>& task, int64_t row, const T* ahead) {
   const hn::ScalableTag<T> d;
@@ -275,7 +282,7 @@ HWY_NOINLINE void RunChains(const PanelTask<T>& task, int64_t row, const T* ahea
     });
     StoreSums(d, sums, task, row);
   } else {
-    // Block sums so far; the compiler keeps them in memory while a block runs.
+    // Sums of the blocks so far. The compiler keeps them in memory while a block runs.
     Sums<kRows, kPanels, V> totals;
     ForEachSum(totals, [&](V& left, V& right, int, int) HWY_ATTR { left = right = hn::Zero(d); });
     for (int64_t begin = 0; begin < task.heights[kPanels - 1]; begin += kChainBlock) {
@@ -307,7 +314,7 @@ HWY_INLINE void RunBlock(const PanelTask<T>& task, int64_t row, int64_t rows, co
   }
 }
 
-// Computes all rows, fewer than a block.
+// Computes all rows of a task that has fewer rows than a block.
 template <class Step, int kRows, typename T>
 HWY_INLINE void RunFewRows(const PanelTask<T>& task) {
   if constexpr (kRows > 0) {
@@ -328,20 +335,21 @@ HWY_INLINE void RunFewRows(const PanelTask<T>& task) {
   }
 }
 
-// REQUIRES: as many panels as PanelsAtOnceHere says for task.rows, or fewer at the end of the
-// matrix.
+// REQUIRES: the task has PanelsAtOnceHere(task.rows) panels, or fewer at the end of the matrix.
 template <class Step, typename T>
 void RunPanels(const PanelTask<T>& task) {
   if (task.rows < kBlockRows) return RunFewRows<Step, kBlockRows - 1>(task);
-  // Blocks of nearly the same height: 32 rows as 6, 6, 5, 5, 5, 5 and not as 6, 6, 6, 6, 6, 2,
-  // which leaves two rows with too few chains to fill the unit.
+  // Cuts the rows into blocks of nearly the same height. For example, 32 rows become 6, 6, 5, 5, 5
+  // and 5. Blocks of 6, 6, 6, 6, 6 and 2 would be slower, because the last block would have too few
+  // chains to fill the unit.
   const int64_t blocks = (task.rows + kBlockRows - 1) / kBlockRows;
   constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
   const int64_t lines_a_step = 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())) / kLine;
   for (int64_t block = 0, row = 0; block < blocks; ++block) {
     const int64_t rows = task.rows / blocks + (block < task.rows % blocks ? 1 : 0);
-    // Prefetches the next panel during the first blocks, one cache line per step. Otherwise its
-    // first block would wait for all of it: at d = 2,048 and 12 rows it would need 20 GB/s.
+    // Prefetches the next panel during the first blocks, one cache line per step. Otherwise the
+    // first block of that panel would wait for all of it: at d = 2,048 and 12 rows it would need 20
+    // GB/s.
     const int64_t first_line = block < lines_a_step ? block * task.heights[0] * kLine : 0;
     RunBlock<Step, kBlockRows>(task, row, rows, task.ahead + first_line);
     row += rows;

@@ -9,12 +9,13 @@
 namespace phimap {
 namespace {
 
-// Size of the block of results that waits, in a quarter of the first-level cache, for
-// MultiplyAndFinish's callback.
+// Size of the block of results that waits for MultiplyAndFinish's callback: a quarter of the
+// first-level cache.
 constexpr int64_t kStagedBytes = 8192;
 constexpr int64_t kMostStagedRows = 64;
 
-// Largest number of rows whose results for one panel may wait.
+// Returns the largest number of rows whose results for one panel may wait in a block of
+// kStagedBytes.
 template <typename T>
 int64_t StagedRows(int64_t panel_columns) {
   return std::min(kMostStagedRows, kStagedBytes / static_cast<int64_t>(sizeof(T)) / panel_columns);
@@ -100,7 +101,7 @@ void PanelMatrix<T>::MultiplyAndFinish(const T* z, int64_t z_stride, int64_t row
   const int64_t most = kStagedBytes / static_cast<int64_t>(sizeof(T)) / panel_columns_;
   for (int64_t row = 0; row < rows; row += most_rows) {
     const Rows some{z + row * z_stride, z_stride, std::min(most_rows, rows - row)};
-    // Only whole groups of panels.
+    // Rounds the number of panels to whole groups, at least one.
     const int64_t at_once = PanelsAtOnce(some.count);
     const int64_t count = std::max<int64_t>(1, most / some.count / at_once) * at_once;
     for (int64_t p = 0; p < panels(); p += count) {
@@ -125,7 +126,7 @@ void PanelMatrix<T>::Run(Step step, const Rows& z, int64_t first_panel, int64_t 
   PHIMAP_CHECK(0 <= first_panel && last_panel <= panels());
   if (first_panel >= last_panel) return;
   int64_t whole = std::min(last_panel, columns_ / panel_columns_);
-  // Panels that run together stay together.
+  // Begins the last part at the start of a group, because the panels of a group run together.
   if (whole < last_panel) {
     whole -= (whole - first_panel) % PanelsAtOnce(z.count);
   }

@@ -1,10 +1,10 @@
 // Products of panels with sparse rows (panel_product.h).
 //
-// Each block of 512 rows of W is applied to all rows of z before the next block, so that the parts
-// that several rows need come from memory once and then from the second-level cache. A row keeps
-// the sums of as many panels in registers as fit, reads only the rows of W that its entries name,
-// and adds the sums to its totals at the end of the block: these are the steps of a chain with z_k
-// ≠ 0, in the order of k.
+// Each block of 512 rows of W is applied to all rows of z before the next block. So the parts of W
+// that several rows of z need are read from memory only once, and then from the second-level cache.
+// For one row of z, the sums of as many panels as fit are kept in registers. Only the rows of W
+// that the row's entries select are read. At the end of the block, the sums are added to the row's
+// totals. These steps are exactly the steps of a dense chain in which z_k ≠ 0, in the order of k.
 #include <algorithm>
 
 #include "core/linalg/panel_product.h"
@@ -13,10 +13,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/linalg/panel_sparse.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h, which includes this file once for each target.
+// Must follow foreach_target.h, which includes this file once per target.
 #include "hwy/highway.h"
 
-// Shared by all targets, so outside of their namespaces.
+// The following is shared by all targets, so it is outside of their namespaces.
 #ifndef PHIMAP_CORE_LINALG_PANEL_SPARSE_ONCE
 #define PHIMAP_CORE_LINALG_PANEL_SPARSE_ONCE
 namespace phimap {
@@ -28,7 +28,7 @@ struct SparseTask {
   int64_t panels;
   int64_t panel_columns;
   int64_t depth;
-  int64_t columns;  // of these panels that exist in W
+  int64_t columns;  // columns of these panels that W has
   SparseRowsRef<T> z;
   T* const* y;  // y[i] + first_column is where row i's result goes
   int64_t first_column;
@@ -42,12 +42,12 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Panels whose sums one row keeps in registers, two vectors each. Four of a block of float32 are
-// 256 KiB on AVX-512, so that this block and the next stay in the second-level cache: eight were no
-// faster at 1 % of numbers named, and a fifth slower at 30 %.
+// Number of panels whose sums one row keeps in registers, two vectors each. Four panels of a block
+// of float32 are 256 KiB on AVX-512, so that this block and the next stay in the second-level
+// cache. Eight panels were no faster with 1 % nonzeros, and a fifth slower with 30 %.
 constexpr int kMostPanels = 4;
 
-// Entries of a row that lie before `end`, from `entry` on.
+// Returns the first entry of the row, from `entry` on, whose column is `end` or more.
 template <typename T>
 HWY_INLINE int64_t EndOfBlock(const SparseRowsRef<T>& z, int64_t row, int64_t entry, int64_t end) {
   const int64_t last = z.offsets[row + 1];
@@ -55,7 +55,8 @@ HWY_INLINE int64_t EndOfBlock(const SparseRowsRef<T>& z, int64_t row, int64_t en
   return entry;
 }
 
-// Prefetches into the second-level cache what the entries begin … end − 1 name of kPanels panels.
+// Prefetches, into the second-level cache, the rows of kPanels panels that the entries begin … end
+// − 1 are multiplied by.
 template <int kPanels, typename T>
 HWY_INLINE void Fetch(const SparseTask<T>& task, int64_t begin, int64_t end) {
   constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
@@ -100,7 +101,7 @@ void RunGroup(const SparseTask<T>& task) {
   const int64_t width = kPanels * 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   HWY_ALIGN T totals[kMaxSparseRows * kPanels * 2 * HWY_MAX_BYTES / sizeof(T)];
   std::fill_n(totals, rows * width, T{0});
-  // Range of each row's entries in the current block, and of the entries after it.
+  // The entries begin[i] … end[i] − 1 of row i are in the current block.
   int64_t begin[kMaxSparseRows];
   int64_t end[kMaxSparseRows];
   for (int64_t i = 0; i < rows; ++i) {
@@ -138,7 +139,7 @@ void RunGroups(SparseTask<T> task) {
 
 template <typename T>
 void RunSparse(const SparseTask<T>& task) {
-  // Packed for this target.
+  // REQUIRES: the panels were packed for this target.
   PHIMAP_CHECK(task.panel_columns == 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())));
   RunGroups<kMostPanels>(task);
 }
@@ -146,7 +147,7 @@ void RunSparse(const SparseTask<T>& task) {
 void MultiplySparseF32(const SparseTask<float>& task) { RunSparse(task); }
 void MultiplySparseF64(const SparseTask<double>& task) { RunSparse(task); }
 
-// The chains of dense rows, restricted to the entries of sparse ones.
+// Computes squared norms by the chains of dense rows, with steps only for the entries.
 template <typename T>
 void SquaredNorms(const SparseRowsRef<T>& x, T* out) {
   const hn::CappedTag<T, 1> d;

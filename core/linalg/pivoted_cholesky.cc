@@ -18,18 +18,19 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kBlock = 64;
-// Number of rows behind a block that one thread updates at a time.
+// Number of rows below a block that one thread updates at a time.
 constexpr int64_t kUpdateRows = 512;
 
 absl::Status NotPsd(std::string what, const DefinitenessWitness& witness) {
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
-      absl::StrCat("not positive semidefinite on the landmarks: ", what, ", so that zᵀKz is ",
-                   witness.value, " for a z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
-                   "; F2 and F3 need a positive semidefinite kernel, F1 takes any"));
+      absl::StrCat("the kernel is not positive semidefinite on the landmarks: ", what,
+                   "; a vector z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
+                   " has zᵀKz = ", witness.value,
+                   "; F2 and F3 need a positive semidefinite kernel, but F1 takes any kernel"));
 }
 
-// A copy of the original matrix, in the upper triangle, which a factorization does not touch.
+// A copy of the original matrix in the upper triangle, which the factorization does not change.
 class Original {
  public:
   explicit Original(MatrixView<double> m) : m_(m), diagonal_(static_cast<size_t>(m.rows())) {
@@ -47,7 +48,7 @@ class Original {
   std::vector<double> diagonal_;
 };
 
-// One factorization in progress. Rows and columns 0 .. next_−1 are done; `order_` names the
+// One factorization in progress. Rows and columns 0 .. next_−1 are done; `order_` holds the
 // original index of each row.
 class Factorization {
  public:
@@ -78,7 +79,8 @@ class Factorization {
                      {{"landmark", absl::StrCat(order_[i])}});
   }
 
-  // Left-looking inside the block, then one update of all rows behind it.
+  // Factors one block of columns: left-looking within the block, then one update of the rows below
+  // the block.
   absl::Status FactorBlock(int threads) {
     const int64_t begin = next_;
     const int64_t end = std::min(n_, begin + kBlock);
@@ -98,7 +100,7 @@ class Factorization {
     return ForEachTile(threads, tiles, NeverStop, [&](int64_t t) { Update(begin, t); });
   }
 
-  // Subtracts the contribution of the block's columns from tile t of the rows behind it.
+  // Subtracts the contribution of the block's columns from tile t of the rows below the block.
   void Update(int64_t begin, int64_t t) {
     const int64_t first = next_ + t * kUpdateRows;
     const int64_t count = std::min(kUpdateRows, n_ - first);
@@ -108,7 +110,7 @@ class Factorization {
     SymmetricRankUpdate(-1, rows, 1, m_.Block(first, first, count, count));
   }
 
-  // Chooses the next pivot. On the way it accumulates the squares that the last column of the block
+  // Chooses the next pivot. Also accumulates the squares that the last column of the block
   // subtracted from each diagonal element.
   int64_t ChoosePivot(int64_t begin) {
     int64_t best = next_;
@@ -168,13 +170,13 @@ class Factorization {
     rows.push_back(order_[worst]);
     const DefinitenessWitness witness = Witness(z, rows);
     if (!witness.Proves(limits_.value_error)) return absl::OkStatus();
-    return NotPsd(absl::StrCat("eliminating ", next_, " landmarks leaves ", m_(worst, worst),
-                               " on the diagonal of landmark ", order_[worst]),
+    return NotPsd(absl::StrCat("after ", next_, " elimination steps, ", m_(worst, worst),
+                               " remains", " on the diagonal of landmark ", order_[worst]),
                   witness);
   }
 
-  // Looks for an off-diagonal entry that is larger than the mean of its two diagonal ones, by more
-  // than rounding explains: a proof of indefiniteness.
+  // Looks for a proof of indefiniteness: an off-diagonal entry that exceeds the mean of its two
+  // diagonal entries by more than rounding explains.
   absl::Status CheckLargestEntry() {
     if (limits_.is_proven) return absl::OkStatus();
     int64_t a = -1;
@@ -200,14 +202,14 @@ class Factorization {
     rows.insert(rows.end(), {order_[a], order_[b]});
     const DefinitenessWitness witness = Witness(z, rows);
     if (!witness.Proves(limits_.value_error)) return absl::OkStatus();
-    return NotPsd(absl::StrCat("eliminating ", next_, " landmarks leaves ", m_(a, b),
+    return NotPsd(absl::StrCat("after ", next_, " elimination steps, ", m_(a, b), " remains",
                                " between landmarks ", order_[a], " and ", order_[b],
                                ", whose own entries are ", m_(a, a), " and ", m_(b, b)),
                   witness);
   }
 
-  // Completes row i to a z whose zᵀMz is the Schur complement: adds −L_r^{-T} of its part of the
-  // factor, `factor` times.
+  // Extends the unit vector of row i to a vector z for which zᵀMz is the Schur complement. To do
+  // so, subtracts `factor` times L_r^{-T} times row i of the computed columns of L.
   void AddEliminated(int64_t i, double factor, std::vector<double>& z) const {
     std::vector<double> solved(m_.row(i), m_.row(i) + next_);
     SolveLowerTriangleTransposed(m_.Block(0, 0, next_, next_),
@@ -232,10 +234,11 @@ class Factorization {
   MatrixView<double> m_;
   const int64_t n_;
   const FactorLimits limits_;
-  // Set only while definiteness is not proven.
+  // Empty if definiteness is proven.
   std::optional<Original> original_;
   std::vector<int64_t> order_;
-  // For each row: squares of its entries in the block's finished columns.
+  // For each row: the sum of the squares of its entries in the finished columns of the current
+  // block.
   std::vector<double> squares_;
   std::vector<double> diagonal_;
   int64_t next_ = 0;

@@ -15,9 +15,10 @@ namespace phimap {
 struct PivotedCholesky {
   // Indices of the pivots in the order they were chosen: the first `rank` rows of the permutation.
   std::vector<int64_t> pivots;
-  // Schur diagonal of each pivot when it was chosen, falling.
+  // Schur diagonal of each pivot when it was chosen, in falling order.
   std::vector<double> diagonal;
-  // Indices of the rows that were not chosen, and the Schur diagonal of each, not below 0.
+  // `dropped` holds the indices of the rows that were not chosen. `residuals` holds the Schur
+  // diagonal of each, or 0 if it is negative.
   std::vector<int64_t> dropped;
   std::vector<double> residuals;
 
@@ -26,36 +27,42 @@ struct PivotedCholesky {
   double largest_residual() const;
 };
 
-// When a factorization stops, and when it refuses.
+// When a factorization stops, and when it rejects a matrix.
 struct FactorLimits {
-  // Pivots are larger than this.
+  // A row becomes a pivot only if its Schur diagonal is larger than this.
   double tolerance = 0;
-  // β: entry (i, j) is off by at most β·√(m_ii·m_jj).
+  // β, the error of the matrix entries: entry (i, j) has an error of at most β·√(m_ii·m_jj).
   double value_error = 0x1p-53;
-  // Whether the matrix is known to be positive semidefinite up to the error of its values. Then
-  // nothing is refused: elimination amplifies the errors of values, so that a Schur diagonal can
+  // Whether the matrix is known to be positive semidefinite up to the error of its values. If so,
+  // no matrix is rejected, because elimination amplifies the errors of values: a Schur diagonal can
   // fall far below −β even if the exact matrix is semidefinite.
   bool is_proven = false;
 };
 
-// M ≈ P·[L_r; B]·[L_rᵀ Bᵀ]·Pᵀ: at each step the largest Schur diagonal is the pivot, ties going to
-// the lowest index of the matrix as given (exact ties: rows that are equal may differ in the last
-// bit once BLAS has updated them); stops before the first pivot that is not over the tolerance.
+// Factors a symmetric n×n matrix M by pivoted Cholesky: M ≈ P·[L_r; B]·[L_rᵀ Bᵀ]·Pᵀ. P is a
+// permutation, r the rank, L_r a lower triangle of r rows, and B the other n − r rows of the
+// factor. Each step takes the row of the largest Schur diagonal as the pivot. Of equal diagonals,
+// it takes the one of the lowest index in the given matrix. BLAS updates can make diagonals of
+// equal rows differ in their last bits. The factorization stops before the first pivot that does
+// not exceed the tolerance.
 //
-// Shapes:   m n×n symmetric; only the lower triangle is read, and overwritten: its
-//           leading rank×rank lower triangle then holds L_r, rows and columns in the order of
-//           `pivots`. The upper triangle is overwritten too unless limits.is_proven.
-// Accuracy: the computed factor is exact for M + E, ‖E‖₂ ≤ 4n·n·2⁻⁵³·max M_ii plus what lies under
-//           the tolerance.
-// Errors:   FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) when an unproven matrix has a
-//           witness: a z with zᵀMz < −β(Σ|z_i|√m_ii)², which no values within β of these can undo.
-//           Indefiniteness is looked for where a Schur diagonal falls under −β·m_ii, and in the
-//           largest entry that is left beside the diagonal. INVALID_ARGUMENT (VALUE_NOT_FINITE) for
-//           an entry that is not finite. Errors of `control`, between blocks of 64 pivots.
-// Bits:     equal for any number of threads.
-// Cost:     n²r − 2nr²/3 … ≤ n³/3 multiplications, nearly all of them in BLAS.
-// Source:   the blocked algorithm of LAPACK's dpstrf (Lucas, LAPACK working note 161); ours breaks
-//           ties and checks definiteness.
+// Shapes:   m n×n. Only the lower triangle is read. It is overwritten: afterwards its leading
+//           rank×rank part holds L_r, with rows and columns in the order of `pivots`. The upper
+//           triangle is also overwritten unless limits.is_proven.
+// Accuracy: the computed factor is exact for some M + E. ‖E‖₂ is at most 4n·n·2⁻⁵³·max M_ii plus
+//           the part below the tolerance.
+// Errors:   FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) if a matrix that is not proven
+//           has a witness. A witness is a vector z with zᵀMz < −β(Σ|z_i|√m_ii)², where β is
+//           limits.value_error. It proves that no matrix within β of M is positive semidefinite
+//           (definiteness_witness.h). A witness is sought where a Schur diagonal falls below
+//           −β·m_ii. At the end, a witness is also sought for the off-diagonal entry that most
+//           exceeds the mean of its two diagonal entries. INVALID_ARGUMENT (VALUE_NOT_FINITE) for
+//           an entry that is not finite. Errors of `control`, which is called between blocks of 64
+//           pivots.
+// Bits:     the same for any number of threads.
+// Cost:     n²r − 2nr²/3 multiplications, at most n³/3, nearly all of them in BLAS.
+// Source:   the blocked algorithm of LAPACK's dpstrf (Lucas, LAPACK working note 161), with
+//           tie-breaking and the check of definiteness added.
 absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, const FactorLimits& limits,
                                               const TileControl& control);
 

@@ -9,16 +9,16 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/linalg/sparse_symmetric.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h, which includes this file once for each target.
+// Must follow foreach_target.h, which includes this file once per target.
 #include "hwy/highway.h"
 
-// Shared by all targets, so outside of their namespaces.
+// The following is shared by all targets, so it is outside of their namespaces.
 #ifndef PHIMAP_CORE_LINALG_SPARSE_SYMMETRIC_ONCE
 #define PHIMAP_CORE_LINALG_SPARSE_SYMMETRIC_ONCE
 namespace phimap {
 
-// Vectors that go through the matrix together, side by side: the numbers of all of them at one
-// index fill one or two cache lines.
+// Numbers of vectors that go through the matrix together. The vectors lie side by side: their
+// numbers at one index fill one or two cache lines.
 constexpr int64_t kNarrow = 16;
 constexpr int64_t kWide = 32;
 
@@ -30,12 +30,12 @@ struct SparseEntries {
 };
 
 struct SparseTask {
-  const float* diagonal;  // of row `first` on
+  const float* diagonal;  // from row `first` on
   SparseEntries below;
   SparseEntries above;
   int64_t first;
   int64_t rows;
-  const float* v;  // of all rows × width
+  const float* v;  // all rows × width
   float* out;      // rows × width
 };
 
@@ -47,7 +47,7 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// sum += a_ij·v_j over the entries of row r on one side.
+// Adds a_ij·v_j to the sums for each entry of row r on one side of the diagonal.
 template <int64_t kWidth, class D, class V>
 HWY_INLINE void AddEntries(D d, const SparseEntries& entries, int64_t r, const float* v, V* sum) {
   constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(d));
@@ -60,7 +60,7 @@ HWY_INLINE void AddEntries(D d, const SparseEntries& entries, int64_t r, const f
   }
 }
 
-// A row's sums stay in registers until all of it was added.
+// Keeps the sums of a row in registers until all its entries are added.
 template <int64_t kWidth>
 HWY_INLINE void Accumulate(const SparseTask& task) {
   const hn::CappedTag<float, kNarrow> d;

@@ -1,4 +1,4 @@
-// A symmetric matrix most of whose entries off the diagonal are zero, in float32.
+// A sparse symmetric matrix in float32: most entries off the diagonal are zero.
 #ifndef PHIMAP_CORE_LINALG_SPARSE_SYMMETRIC_H_
 #define PHIMAP_CORE_LINALG_SPARSE_SYMMETRIC_H_
 
@@ -12,20 +12,21 @@
 
 namespace phimap {
 
-// Filled row by row, where different threads may fill different blocks of rows; then mirrored; then
-// multiplied with, thread-safe from then on. Takes 12 bytes an entry below the diagonal and its
-// mirror image: columns are 16 bits.
+// The matrix is first filled row by row. Different threads may fill different blocks of rows. Then
+// it is mirrored. After that, it is thread-safe and can be multiplied with. An entry below the
+// diagonal and its mirror image together take 12 bytes, because columns have 16 bits.
 class SparseSymmetric {
  public:
   static constexpr int64_t kMaxRows = 65536;
   // Row i is in block i / kBlockRows.
   static constexpr int64_t kBlockRows = 64;
 
-  // An empty matrix of capacity `rows`, 1 to kMaxRows.
+  // Makes an empty matrix with room for `rows` rows, 1 to kMaxRows.
   explicit SparseSymmetric(int64_t rows);
 
-  // Row i: its diagonal entry and the entries left of it that are not zero, by rising column.
-  // REQUIRES: the rows of its block before it were added, none after it; columns are below i.
+  // Adds row i: its diagonal entry, and the entries left of the diagonal that are not zero, by
+  // rising column. REQUIRES: the earlier rows of its block were added, and no later ones; columns
+  // are below i.
   void AddRow(int64_t i, float diagonal, const std::vector<uint16_t>& columns,
               const std::vector<float>& values);
 
@@ -35,14 +36,20 @@ class SparseSymmetric {
 
   int64_t rows() const { return rows_; }
   float diagonal(int64_t i) const { return diagonal_[i]; }
-  // Stored entries, diagonal included; each below it counts for two.
+  // Returns the number of stored entries: the diagonal, and the entries below it, each of which
+  // stands for two entries of the matrix.
   int64_t stored() const;
 
-  // out = v·A. Shapes: v and out b×rows(); out aliases not v. Products are of float32 numbers,
-  // added in float32, the diagonal's first and then by rising column: within about 2⁻²⁴·√(entries
-  // of a row) of the largest partial sum. Bits are equal on every target with fused multiply-add,
-  // and for any number of threads. Cost: 4b flops an entry below the diagonal; 128 bytes a row
-  // beside. Errors: those of `control`. REQUIRES: Mirror was called.
+  // Computes out = v·A for this matrix A and b row vectors v.
+  //
+  // Shapes: v and out b×rows(). out must not alias v.
+  // Accuracy: numbers are multiplied and added in float32, first the product with the diagonal,
+  //           then the others by rising column. The error is at most about 2⁻²⁴·√(entries of a row)
+  //           times the largest partial sum.
+  // Bits: the same on every target with fused multiply-add, and for any number of threads.
+  // Cost: 4b flops for each entry below the diagonal, and 128 bytes of memory for each row.
+  // Errors: those of `control`.
+  // REQUIRES: Mirror was called.
   absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
                         const TileControl& control) const;
 
@@ -62,7 +69,7 @@ class SparseSymmetric {
  private:
   // The entries of rows on one side of the diagonal.
   struct Entries {
-    // Offsets of each row in the two arrays that follow; one more than rows were added.
+    // The offset of each row in the two arrays below, and the offset after the last row.
     std::vector<int64_t> offsets = {0};
     std::vector<uint16_t> columns;
     std::vector<float> values;
@@ -77,7 +84,7 @@ class SparseSymmetric {
   // row.
   template <class F>
   void ForEachBelow(int64_t begin, int64_t end, const F& f) const;
-  // sums = the rows of a block, times `width` adjacent vectors.
+  // Computes sums = the rows of a block times `width` adjacent vectors.
   void MultiplyBlock(int64_t block, int64_t width, const float* v, float* sums) const;
 
   int64_t rows_;

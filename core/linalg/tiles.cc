@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// The tiles of one call. Threads take the next one here.
+// The tiles of one call. Each thread takes its next tile from here.
 class Tiles {
  public:
   Tiles(int64_t count, absl::FunctionRef<void(int64_t)> work) : count_(count), work_(work) {}

@@ -12,8 +12,8 @@
 namespace phimap {
 
 // Supplies the number of threads that may work at the moment, and a checkpoint that may stop the
-// work. Converts from a callable that fits Checkpoint, with one thread. Holds references to both,
-// as Checkpoint does.
+// work. A callable that fits Checkpoint converts to a TileControl with one thread. Holds only
+// references to the two callables, as Checkpoint does.
 class TileControl {
  public:
   using Threads = absl::FunctionRef<int()>;
@@ -25,7 +25,7 @@ class TileControl {
   TileControl(F&& checkpoint)  // NOLINT(google-explicit-constructor)
       : threads_(OneThread), checkpoint_(checkpoint) {}
 
-  // At least 1. A result never depends on it.
+  // Returns the number of threads, at least 1. A result never depends on this number.
   int threads() const { return threads_(); }
   Threads threads_ref() const { return threads_; }
   absl::Status operator()(double fraction) const { return checkpoint_(fraction); }
@@ -37,23 +37,24 @@ class TileControl {
   Checkpoint checkpoint_;
 };
 
-// Runs work(i) once for each tile 0 <= i < tiles, on at most `threads` threads, the caller's
-// included, and returns when all are done. Tiles begin in order; which thread takes one is left
-// open, so a tile whose result depends on itself alone gives the same bits for any number of
-// threads.
+// Runs work(i) once for each tile i, 0 <= i < tiles, on at most `threads` threads. The caller's
+// thread is one of them. Returns when all tiles are done. Tiles begin in order, but any thread may
+// run any tile. If the result of each tile depends on that tile alone, the bits are therefore the
+// same for any number of threads.
 //
-// `checkpoint` is called on the caller's thread before each tile that it takes, with the share of
-// the tiles that were taken. No tile begins while it is called: work that it lets pass has the
-// machine. When it is not OK no further tile begins, those under way end, and its status is
-// returned.
+// The caller's thread calls `checkpoint` before each tile that it runs, with the share of the tiles
+// that have begun. No tile begins during this call, so a checkpoint that waits leaves the machine
+// to other work. If its status is not OK, no further tile begins. The function then waits for the
+// running tiles and returns the status.
 //
-// Threads:    started for the call and joined in it: about 20 µs each, nothing for one thread or
-//             tile. Fewer run if the system cannot start more.
+// Threads:    started and joined within the call, which costs about 20 µs for each. With one thread
+//             or one tile, no thread is started. If the system cannot start all threads, fewer run.
 // Exceptions: those of `work`, such as std::bad_alloc, reach the caller.
 absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
                          absl::FunctionRef<void(int64_t tile)> work);
 
-// Runs over 0 … total − 1 in ranges of `size` numbers, the last one shorter: each is a tile.
+// Cuts 0 … total − 1 into ranges of `size` numbers, the last of which may be shorter, and runs each
+// range as a tile.
 absl::Status ForEachRange(int64_t total, int64_t size, const TileControl& control,
                           absl::FunctionRef<void(int64_t begin, int64_t count)> work);
 

@@ -22,11 +22,11 @@ absl::StatusOr<Matrix<double>> TransposedInverseOfLowerTriangle(ConstMatrixView<
   for (int64_t i = 0; i < n; ++i) {
     if (l(i, i) != 0) continue;
     return MakeError(absl::StatusCode::kFailedPrecondition, "TRIANGLE_SINGULAR", "",
-                     absl::StrCat("triangular factor has a zero on its diagonal at ", i));
+                     absl::StrCat("the triangular factor has a zero on its diagonal, in row ", i));
   }
   Matrix<double> w(n, n);
-  // Rows from `begin` on of W are rows of the identity, solved from the right by the part of L
-  // behind `begin`; the columns before `begin` are 0.
+  // Computes the rows of W in block t. They begin as rows of the identity, and are solved from the
+  // right with the part of L from row and column `begin` on. Their columns before `begin` are 0.
   const auto block = [&](int64_t t) {
     const int64_t begin = t * kBlockRows;
     const int64_t count = std::min(kBlockRows, n - begin);
@@ -34,7 +34,7 @@ absl::StatusOr<Matrix<double>> TransposedInverseOfLowerTriangle(ConstMatrixView<
     SolveLowerTriangleFromRight(l.Block(begin, begin, n - begin, n - begin),
                                 w.view().Block(begin, begin, count, n - begin));
   };
-  // The first block takes the most.
+  // The first block takes the most work, and the last ones nearly none.
   const auto progress = [&](double f) { return control(1 - (1 - f) * (1 - f) * (1 - f)); };
   PHIMAP_RETURN_IF_ERROR(
       ForEachTile(control.threads(), (n + kBlockRows - 1) / kBlockRows, progress, block));

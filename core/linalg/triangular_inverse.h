@@ -1,4 +1,4 @@
-// The inverse of a triangle, in blocks of our own: it can be stopped, and shared by threads.
+// Inverts a triangular matrix in blocks, so that the work can be stopped and shared by threads.
 #ifndef PHIMAP_CORE_LINALG_TRIANGULAR_INVERSE_H_
 #define PHIMAP_CORE_LINALG_TRIANGULAR_INVERSE_H_
 
@@ -9,12 +9,13 @@
 
 namespace phimap {
 
-// L^{-T}, upper triangular with zeros below, of the lower triangle l (n×n; its upper part is not
-// read), by substitution in blocks of 128 rows.
+// Returns W = L^{-T} for a lower triangle L. W is an upper triangle with zeros below. `l` holds L
+// (n×n); its upper part is not read. The rows of W are computed by substitution, in blocks of 128.
 //
-// Accuracy: row i of W, as computed, solves w·(L + E)ᵀ = e_i with |E| ≤ n·2⁻⁵³·|L| elementwise.
-// Errors:   FAILED_PRECONDITION (TRIANGLE_SINGULAR) when a diagonal entry is 0; what `control`
-//           returns, between blocks. The bits do not depend on the number of threads.
+// Accuracy: let w be the computed row i of W, and e_i row i of the identity. Then w·(L + E)ᵀ = e_i
+//           for some E with |E| ≤ n·2⁻⁵³·|L| elementwise.
+// Errors:   FAILED_PRECONDITION (TRIANGLE_SINGULAR) if a diagonal entry is 0; errors of `control`,
+//           which is called between blocks. The bits do not depend on the number of threads.
 // Cost:     n³/6 multiplications and additions, nearly all of them in BLAS.
 absl::StatusOr<Matrix<double>> TransposedInverseOfLowerTriangle(ConstMatrixView<double> l,
                                                                 const TileControl& control);

@@ -13,7 +13,8 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
-// The byte table is docs/formats.md. A change here needs a change there, and a new kArtifactFormat.
+// docs/formats.md describes every byte of the format. A change here needs a change there, and a new
+// kArtifactFormat.
 namespace phimap {
 namespace {
 
@@ -42,7 +43,7 @@ constexpr std::array<absl::string_view, kSections.size()> kSectionNames = {
 // Number of sections of kFormatWithoutNames.
 constexpr size_t kFewestSections = 5;
 
-// End of the section table.
+// Returns the end of the section table.
 constexpr int64_t TableEnd(size_t sections) {
   return kHeaderBytes + kTableEntryBytes * static_cast<int64_t>(sections);
 }
@@ -51,7 +52,7 @@ static_assert(TableEnd(kSections.size()) == kArtifactHeadBytes);
 constexpr int64_t Aligned(int64_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
-// Every artifact is long enough for the longer head to be read.
+// Every artifact is longer than the longest head, so kArtifactHeadBytes can always be read.
 static_assert(Aligned(TableEnd(kFewestSections)) >= kArtifactHeadBytes);
 
 struct TableEntry {
@@ -110,7 +111,7 @@ void EncodeHeader(const Header& header, std::string& out) {
     table_writer.Number<uint64_t>(static_cast<uint64_t>(header.table[i].offset));
     table_writer.Number<uint64_t>(static_cast<uint64_t>(header.table[i].size));
   }
-  // The header's own checksum covers itself and the table.
+  // The header's checksum covers all earlier fields of the header, and the table.
   writer.Number<uint32_t>(Crc32c(head + table));
   std::copy_n(head.data(), head.size(), out.data());
   std::copy_n(table.data(), table.size(), out.data() + head.size());
@@ -127,8 +128,8 @@ absl::Status CheckHeaderChecksum(absl::string_view bytes, size_t sections, uint3
 
 absl::Status Unknown(absl::string_view what, uint32_t got, uint32_t known) {
   return MakeError(absl::StatusCode::kUnimplemented, "FORMAT_UNKNOWN", "",
-                   absl::StrCat("artifact has ", what, " ", got, "; this build knows ", known,
-                                ". A newer phimap wrote it"));
+                   absl::StrCat("the artifact has ", what, " ", got, ", but this build knows only ",
+                                what, "s up to ", known, "; a newer phimap wrote the artifact"));
 }
 
 // Reads the table of header.sections sections, which follow each other without gaps.
@@ -180,7 +181,7 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit)
     return Unknown("arithmetic", header.arithmetic, kArithmetic);
   header.serving_type = static_cast<FloatType>(serving_type);
   PHIMAP_RETURN_IF_ERROR(ReadTable(reader, size_limit, header));
-  // Length of the head with a shorter table.
+  // In an artifact with fewer sections, zeros follow the table up to kArtifactHeadBytes.
   const int64_t table_end = TableEnd(header.sections);
   ByteReader padding(bytes.substr(table_end, kArtifactHeadBytes - table_end), table_end);
   padding.AlignTo(kArtifactHeadBytes);
@@ -201,7 +202,7 @@ absl::StatusOr<ByteReader> CheckSection(absl::string_view section, const Header&
   return ByteReader(section, entry.offset);
 }
 
-// The section's bytes, after its checksum.
+// Checks the section's checksum and returns a reader of its bytes.
 absl::StatusOr<ByteReader> OpenSection(absl::string_view bytes, const Header& header,
                                        size_t index) {
   const TableEntry& entry = header.table[index];
@@ -211,7 +212,7 @@ absl::StatusOr<ByteReader> OpenSection(absl::string_view bytes, const Header& he
 absl::Status CheckEnd(const Header& header, int64_t size) {
   if (header.end == size) return absl::OkStatus();
   return DamagedArtifact(header.end,
-                         absl::StrCat("artifact of ", size, " bytes; expected ", header.end));
+                         absl::StrCat("the artifact has ", size, " bytes, expected ", header.end));
 }
 
 absl::StatusOr<std::string> ReadExactly(const ArtifactRange& read, int64_t offset, int64_t bytes) {
@@ -220,14 +221,14 @@ absl::StatusOr<std::string> ReadExactly(const ArtifactRange& read, int64_t offse
   return DamagedArtifact(offset + static_cast<int64_t>(part.size()), "the artifact is cut off");
 }
 
-// A plan has no names, or one for each column.
+// Checks that there are no names, or one for each column of the plan.
 absl::Status CheckNamesOf(const Plan& plan, const std::vector<std::string>& names) {
   const auto count = static_cast<int64_t>(names.size());
   if (count == 0 || count == plan.input_columns()) return CheckColumnNames(names);
   return MakeError(
       absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
-      absl::StrCat("expected ", plan.input_columns(), " names, one for each column, or none, got ",
-                   count),
+      absl::StrCat("expected no names, or ", plan.input_columns(),
+                   " names, one for each column; got ", count),
       {{"expected", absl::StrCat(plan.input_columns())}, {"actual", absl::StrCat(count)}});
 }
 
@@ -311,7 +312,7 @@ absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
   const auto size = static_cast<int64_t>(bytes.size());
   if (size > kMaxArtifactBytes) {
-    return DamagedArtifact(0, absl::StrCat("artifact of ", size, " bytes; at most ",
+    return DamagedArtifact(0, absl::StrCat("the artifact has ", size, " bytes; at most ",
                                            kMaxArtifactBytes, " are allowed"));
   }
   PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes, size));

@@ -1,7 +1,8 @@
-// Artifacts: plan ↔ bytes. The byte table is docs/formats.md.
+// Encodes plans as artifacts, and decodes artifacts. docs/formats.md describes every byte.
 //
 // An artifact is untrusted until it is decoded: every size is bounded before memory is allocated,
-// every section is checked against its CRC-32C, and every index and number against its target.
+// every section must match its CRC-32C, every index must be within what it refers to, and every
+// number must be valid for its purpose.
 #ifndef PHIMAP_CORE_PLAN_ARTIFACT_H_
 #define PHIMAP_CORE_PLAN_ARTIFACT_H_
 
@@ -40,7 +41,7 @@ struct Provenance {
 struct Artifact {
   Plan plan;
   Provenance provenance;
-  // Opaque here; written and read by certificate/.
+  // Bytes that only core/certificate writes and reads.
   std::string certificate;
 };
 
@@ -54,7 +55,8 @@ inline constexpr int64_t kArtifactHeadBytes = 176;
 // Returns the size of the artifact that begins with `bytes`, reading only the first
 // kArtifactHeadBytes. Errors: those of DecodeArtifact. Checks only the head.
 absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes);
-// Returns the format version that an artifact's `bytes` are written in; 0 if they end before it.
+// Returns the format version that an artifact's `bytes` are written in; 0 if `bytes` end before the
+// version.
 uint32_t ArtifactFormatOf(absl::string_view bytes);
 
 // Facts about an artifact for people: all of it except the plan.
@@ -64,20 +66,21 @@ struct ArtifactFacts {
 };
 
 // Returns a range of an artifact's bytes, given its offset and length, or an error. Returns fewer
-// bytes if the artifact ends before.
+// bytes if the artifact ends earlier.
 using ArtifactRange = std::function<absl::StatusOr<std::string>(int64_t offset, int64_t bytes)>;
 
-// Reads only the head and the sections of facts: some KiB of an artifact of gigabytes. They are
-// checked as by DecodeArtifact; the plan may still be damaged. `charge`, if not empty, is called
-// with the size of the sections before they are allocated, and its error is returned. REQUIRES:
-// size_bytes is the size of the artifact.
+// Reads the facts of an artifact without its plan. Reads only the head and the sections that hold
+// facts, which are some KiB even of an artifact of gigabytes. Checks these sections as
+// DecodeArtifact does. The plan may be damaged. `charge`, if not empty, is called with the total
+// size of the sections before memory for them is allocated. If it returns an error,
+// ReadArtifactFacts returns that error. REQUIRES: size_bytes is the size of the artifact.
 absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
     int64_t size_bytes, const ArtifactRange& read,
     const std::function<absl::Status(int64_t bytes)>& charge = nullptr);
 
-// Decodes an artifact. DATA_LOSS with the byte offset, and the expected and actual value, for
-// anything damaged; UNIMPLEMENTED for a format version, arithmetic or kind of stage that this build
-// does not know.
+// Decodes an artifact. Returns DATA_LOSS if anything is damaged, with the byte offset and the
+// expected and actual value. Returns UNIMPLEMENTED for a format version, arithmetic or kind of
+// stage that this build does not know.
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes);
 
 }  // namespace phimap

@@ -17,14 +17,14 @@ void ByteWriter::AlignTo(int64_t alignment) {
 bool ByteReader::Want(int64_t bytes, absl::string_view what) {
   if (!status_.ok()) return false;
   if (bytes <= left()) return true;
-  Fail(absl::StrCat("expected ", what, " of ", bytes, " bytes, only ", left(), " are left"));
+  Fail(absl::StrCat("expected ", what, " of ", bytes, " bytes, but only ", left(), " are left"));
   return false;
 }
 
 const char* ByteReader::Bytes(int64_t count, int64_t size) {
   if (!status_.ok()) return nullptr;
   if (count < 0 || count > left() / size) {
-    Fail(absl::StrCat("expected ", count, " numbers of ", size, " bytes, only ", left(),
+    Fail(absl::StrCat("expected ", count, " numbers of ", size, " bytes, but only ", left(),
                       " bytes are left"));
     return nullptr;
   }

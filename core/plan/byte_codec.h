@@ -60,7 +60,7 @@ class ByteReader {
   const char* Numbers(int64_t count) {
     return Bytes(count, sizeof(T));
   }
-  // Reads a text of at most `limit` bytes that Text wrote.
+  // Reads a text that ByteWriter::Text wrote, of at most `limit` bytes.
   std::string Text(int64_t limit);
   // Skips zeros up to the next multiple of `alignment`, counted from the start of the artifact.
   void AlignTo(int64_t alignment);
@@ -68,7 +68,7 @@ class ByteReader {
   void Fail(absl::string_view what);
   // Fails unless low <= value <= high.
   void CheckRange(absl::string_view what, int64_t value, int64_t low, int64_t high);
-  // OK if nothing failed and no bytes are left.
+  // Returns OK if nothing failed and no bytes are left.
   absl::Status Finish();
 
   bool ok() const { return status_.ok(); }
@@ -85,7 +85,7 @@ class ByteReader {
   absl::Status status_;
 };
 
-// DATA_LOSS (reason ARTIFACT_MALFORMED) at a byte offset of the artifact.
+// Returns DATA_LOSS (reason ARTIFACT_MALFORMED) at a byte offset of the artifact.
 absl::Status DamagedArtifact(int64_t offset, absl::string_view what);
 
 }  // namespace phimap

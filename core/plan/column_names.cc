@@ -35,8 +35,8 @@ absl::Status CheckColumnNames(const std::vector<std::string>& names) {
     }
     const auto [first, fresh] = places.emplace(names[i], i);
     if (!fresh) {
-      return BadName(i, absl::StrCat(Quoted(names[i]), " is the name of column ", first->second,
-                                     " too; expected names that differ"));
+      return BadName(i, absl::StrCat(Quoted(names[i]), " is also the name of column ",
+                                     first->second, "; expected names that differ"));
     }
     total += size;
     if (total > kMaxColumnNamesBytes) {
@@ -63,8 +63,8 @@ absl::StatusOr<std::vector<std::string>> DecodeColumnNames(absl::string_view byt
   ByteReader reader(bytes, offset);
   const uint32_t count = reader.Number<uint32_t>();
   std::vector<std::string> names;
-  // Each name takes at least its length field, so that a count cannot claim more than the bytes can
-  // hold.
+  // Each name takes at least the bytes of its length field, so `count` is at most what the
+  // remaining bytes can hold.
   reader.CheckRange("column names", count, 1, reader.left() / int64_t{sizeof(uint32_t)});
   for (uint32_t i = 0; i < count && reader.ok(); ++i) {
     names.push_back(reader.Text(kMaxColumnNameBytes));

@@ -17,15 +17,16 @@ namespace phimap {
 inline constexpr int64_t kMaxColumnNameBytes = 256;
 inline constexpr int64_t kMaxColumnNamesBytes = int64_t{1} << 20;
 
-// OK if every name is non-empty, unique and at most kMaxColumnNameBytes long, and all together are
-// at most kMaxColumnNamesBytes. Otherwise INVALID_ARGUMENT (COLUMN_NAMES_INVALID, field
-// "column_names[i]"). Does not check whether the names may be shown to people.
+// Returns OK if every name is non-empty, unique and at most kMaxColumnNameBytes long, and all names
+// together take at most kMaxColumnNamesBytes. Otherwise INVALID_ARGUMENT (COLUMN_NAMES_INVALID,
+// field "column_names[i]"). Does not check whether the names may be shown to people.
 absl::Status CheckColumnNames(const std::vector<std::string>& names);
 
-// Encodes the section of an artifact. Empty if there are no names.
+// Encodes the names as a section of an artifact. Returns "" if there are no names.
 std::string EncodeColumnNames(const std::vector<std::string>& names);
-// DATA_LOSS for bytes that EncodeColumnNames cannot have written, and for names that
-// CheckColumnNames rejects. `offset` is the offset of `bytes` in the artifact.
+// Decodes the section that EncodeColumnNames returns. DATA_LOSS for bytes that EncodeColumnNames
+// cannot have written, and for names that CheckColumnNames rejects. `offset` is the offset of
+// `bytes` in the artifact.
 absl::StatusOr<std::vector<std::string>> DecodeColumnNames(absl::string_view bytes, int64_t offset);
 
 }  // namespace phimap

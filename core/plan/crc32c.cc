@@ -6,8 +6,8 @@
 namespace phimap {
 namespace {
 
-// tables[n][b]: the CRC of byte b followed by n zero bytes, so that eight bytes are folded at once
-// ("slicing by 8").
+// tables[n][b] is the CRC of byte b followed by n zero bytes. With these tables, eight bytes are
+// processed at once ("slicing by 8").
 constexpr std::array<std::array<uint32_t, 256>, 8> MakeTables() {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t b = 0; b < 256; ++b) {

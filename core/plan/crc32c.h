@@ -8,8 +8,8 @@
 
 namespace phimap {
 
-// CRC-32C of `bytes` (polynomial 0x1EDC6F41, reflected, initial value and final xor ~0; RFC 3720
-// B.4). About 1 GB/s.
+// Returns the CRC-32C of `bytes` (polynomial 0x1EDC6F41, reflected, initial value and final xor ~0;
+// RFC 3720 B.4). About 1 GB/s.
 uint32_t Crc32c(absl::string_view bytes);
 
 }  // namespace phimap

@@ -24,7 +24,7 @@ T NumberAt(absl::string_view bytes, size_t offset) {
   return number;
 }
 
-// Column of entry e of n.
+// Returns the column of entry e.
 int32_t ColumnAt(absl::string_view bytes, size_t e) {
   return NumberAt<int32_t>(bytes, e * sizeof(int32_t));
 }
@@ -35,15 +35,16 @@ double ValueAt(absl::string_view bytes, size_t e) {
 
 absl::Status CheckSparseBytes(int64_t columns, absl::string_view bytes) {
   if (bytes.size() % kEntryBytes != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a sparse example of ", bytes.size(), " bytes, expected ", kEntryBytes, " for each entry"));
+    return absl::InvalidArgumentError(absl::StrCat("a sparse example has ", bytes.size(),
+                                                   " bytes, expected a multiple of ", kEntryBytes));
   }
   int64_t last = -1;
   for (size_t e = 0; e < bytes.size() / kEntryBytes; ++e) {
     const int64_t column = ColumnAt(bytes, e);
     if (column <= last || column >= columns) {
       return absl::InvalidArgumentError(absl::StrCat("column ", column, " of a sparse example of ",
-                                                     columns, " columns is out of order or range"));
+                                                     columns,
+                                                     " columns is out of order or out of range"));
     }
     if (!std::isfinite(ValueAt(bytes, e))) {
       return absl::InvalidArgumentError("a number of a sparse example is not finite");
@@ -130,8 +131,8 @@ absl::Status ExampleBlock::CheckBytes(ExampleKind kind, int64_t columns, absl::s
   if (static_cast<int64_t>(bytes.size()) == columns * static_cast<int64_t>(sizeof(double))) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("an example of ", bytes.size(), " bytes, expected ", columns, " numbers of 8"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "an example has ", bytes.size(), " bytes, expected ", columns, " numbers of 8 bytes each"));
 }
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// Examples of one kind that own their memory, and the size of an example in a plan.
+// Examples of one kind that own their memory, and the form in which a plan stores an example.
 #ifndef PHIMAP_CORE_PLAN_EXAMPLE_BLOCK_H_
 #define PHIMAP_CORE_PLAN_EXAMPLE_BLOCK_H_
 
@@ -13,9 +13,10 @@
 
 namespace phimap {
 
-// Bytes of an example (docs/formats.md, remote block): a dense row is its numbers in float64; a
-// sparse row is the columns of its n entries as int32 and then their values as float64, 12·n bytes;
-// strings are stored unchanged. Not thread-safe; moves keep views valid.
+// Stores examples as bytes (docs/formats.md, remote block). A dense row is stored as its numbers in
+// float64. A sparse row of n entries takes 12·n bytes: the columns of its entries as int32,
+// followed by their values as float64. Strings are stored unchanged. Not thread-safe. Views stay
+// valid when the block is moved.
 class ExampleBlock {
  public:
   // REQUIRES: columns is the number of columns of rows, or 0 for strings.
@@ -35,7 +36,8 @@ class ExampleBlock {
   ExamplesView view() const;
   std::string Bytes(int64_t i) const;
 
-  // OK if these can be the bytes of such an example. Otherwise the message describes the fault.
+  // Returns OK if `bytes` can be those of an example of this kind and number of columns. Otherwise
+  // returns an error whose message describes the fault.
   static absl::Status CheckBytes(ExampleKind kind, int64_t columns, absl::string_view bytes);
 
  private:

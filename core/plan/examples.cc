@@ -16,29 +16,30 @@ namespace {
 using Code = absl::StatusCode;
 
 absl::Status BadOffset(const SparseRowsView& rows, int64_t i, int64_t entries) {
-  return MakeError(
-      Code::kInvalidArgument, "OFFSETS_INVALID", absl::StrCat("row_offsets[", i + 1, "]"),
-      absl::StrCat("offsets rise from 0 to the ", entries, " entries; row ", i,
-                   " is said to reach from ", rows.offset(i), " to ", rows.offset(i + 1)),
-      {{"row", absl::StrCat(i)},
-       {"actual", absl::StrCat(rows.offset(i + 1))},
-       {"limit", absl::StrCat(entries)}});
+  return MakeError(Code::kInvalidArgument, "OFFSETS_INVALID",
+                   absl::StrCat("row_offsets[", i + 1, "]"),
+                   absl::StrCat("row offsets must not fall and must lie between 0 and ", entries,
+                                ", the number of entries; row ", i, " has the offsets ",
+                                rows.offset(i), " and ", rows.offset(i + 1)),
+                   {{"row", absl::StrCat(i)},
+                    {"actual", absl::StrCat(rows.offset(i + 1))},
+                    {"limit", absl::StrCat(entries)}});
 }
 
 absl::Status BadColumn(const SparseRowsView& rows, int64_t row, int64_t entry, int64_t last) {
   const int64_t column = rows.column(entry);
   const bool in_range = column >= 0 && column < rows.columns;
-  return MakeError(Code::kInvalidArgument, "COLUMN_INDEX_INVALID",
-                   absl::StrCat("column_indices[", entry, "]"),
-                   in_range ? absl::StrCat("columns rise within a row, each named once; in row ",
-                                           row, " column ", column, " comes after ", last,
-                                           ": sort the row's entries and add up "
-                                           "those of one column")
-                            : absl::StrCat("expected a column in 0..", rows.columns - 1, ", got ",
-                                           column, " in row ", row),
-                   {{"row", absl::StrCat(row)},
-                    {"column", absl::StrCat(column)},
-                    {"limit", absl::StrCat(rows.columns - 1)}});
+  return MakeError(
+      Code::kInvalidArgument, "COLUMN_INDEX_INVALID", absl::StrCat("column_indices[", entry, "]"),
+      in_range ? absl::StrCat("columns must rise within a row, without repeats; in row ", row,
+                              ", column ", column, " comes after column ", last,
+                              "; sort the row's entries by column, and add up "
+                              "entries of the same column")
+               : absl::StrCat("expected a column in 0..", rows.columns - 1, ", got ", column,
+                              " in row ", row),
+      {{"row", absl::StrCat(row)},
+       {"column", absl::StrCat(column)},
+       {"limit", absl::StrCat(rows.columns - 1)}});
 }
 
 absl::Status BadValue(const SparseRowsView& rows, int64_t row, int64_t entry) {
@@ -72,8 +73,8 @@ absl::Status CheckStrings(const StringsView& strings) {
     const int64_t bytes = static_cast<int64_t>(strings[i].size());
     if (strings.kind == ExampleKind::kText && !IsUtf8(strings[i])) {
       return MakeError(Code::kInvalidArgument, "TEXT_NOT_UTF8", absl::StrCat("values[", i, "]"),
-                       "expected text in UTF-8, got bytes that are not; send them as bytes, for a "
-                       "kernel with unit=byte, or convert the text",
+                       "expected text in UTF-8, got bytes that are not UTF-8; convert the text, or "
+                       "send it as bytes for a kernel with unit=byte",
                        {{"row", absl::StrCat(i)}});
     }
     if (bytes <= kMaxStringBytes) continue;
@@ -161,9 +162,9 @@ absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self
   return MakeError(
       absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", absl::StrCat(field, ".columns"),
       absl::StrCat(
-          "expected ", columns,
-          self_values ? absl::StrCat(", or ", columns + 1, " with K(x, x) as the last,") : "",
-          " columns, got ", actual),
+          "expected ", columns, " columns",
+          self_values ? absl::StrCat(", or ", columns + 1, " with K(x, x) as the last") : "",
+          ", got ", actual),
       {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(actual)}});
 }
 

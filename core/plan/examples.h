@@ -1,5 +1,5 @@
-// Blocks of examples as they arrive over the wire: dense rows, sparse rows, or strings. Views: they
-// own nothing.
+// Blocks of examples as they arrive over the wire: dense rows, sparse rows, or strings. The types
+// are views and own nothing.
 #ifndef PHIMAP_CORE_PLAN_EXAMPLES_H_
 #define PHIMAP_CORE_PLAN_EXAMPLES_H_
 
@@ -18,8 +18,8 @@ namespace phimap {
 inline constexpr int64_t kMaxStringBytes = int64_t{1} << 20;
 
 // Rows in compressed sparse row form; numbers without an entry are zero. Entries offset(i) …
-// offset(i+1)−1 belong to row i, with rising columns. Little-endian, at any alignment. REQUIRES for
-// everything but the shape, the lengths and CheckExamples: CheckExamples is OK.
+// offset(i+1)−1 belong to row i, with rising columns. Little-endian, at any alignment. REQUIRES:
+// CheckExamples is OK, except to call CheckExamples and to read the shape and the lengths.
 struct SparseRowsView {
   FloatType type = FloatType::kFloat64;
   int64_t rows = 0;
@@ -50,10 +50,10 @@ struct SparseRowsView {
   }
 };
 
-// Kind of an example. Numbers of the artifact format; never reused.
+// Kind of an example. The numbers are part of the artifact format and are never reused.
 enum class ExampleKind : uint8_t { kDense = 1, kBytes = 2, kText = 3, kSparse = 4 };
 
-// "dense", "sparse", "bytes" or "text": the name in errors, and in the API's field.
+// Returns "dense", "sparse", "bytes" or "text", as in errors and in the names of the API's fields.
 absl::string_view ExampleKindName(ExampleKind kind);
 inline bool IsString(ExampleKind kind) {
   return kind == ExampleKind::kBytes || kind == ExampleKind::kText;
@@ -71,7 +71,7 @@ struct StringsView {
   StringsView Slice(int64_t first, int64_t count) const;
 };
 
-// One block of any kind. Each example counts as a row.
+// One block of any kind. The number of rows is the number of examples, also for strings.
 class ExamplesView {
  public:
   ExamplesView() = default;
@@ -101,17 +101,22 @@ class ExamplesView {
   std::variant<RowsView, SparseRowsView, StringsView> block_;
 };
 
-// Checks that the examples are rows of `columns` numbers, or of one more if `self_values` may
-// follow. INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH; COLUMNS_MISMATCH with both numbers), field
+// Checks that the examples are rows of `columns` numbers. If `self_values` is true, rows of columns
+// + 1 numbers are also accepted, and their last number is K(x, x). Otherwise returns
+// INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH, or COLUMNS_MISMATCH with both numbers), field
 // "examples.KIND" or "examples.KIND.columns".
 absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self_values = false);
 
-// Completes the checks of a block whose shape and lengths are right, in one pass: every value is
-// finite (VALUE_NOT_FINITE), offsets never fall or lead out of the entries (OFFSETS_INVALID),
-// columns are in range and rise within a row (COLUMN_INDEX_INVALID), texts are UTF-8
-// (TEXT_NOT_UTF8) and strings no longer than kMaxStringBytes (FIELD_TOO_LONG). INVALID_ARGUMENT
-// that names the first offence: rows[i].columns[j] of dense rows, column_indices[e] and values[e]
-// of sparse ones, with the row, values[i] of strings.
+// Checks the values of a block whose shape and lengths were already checked. Makes one pass.
+// Returns OK if
+//   every value is finite (VALUE_NOT_FINITE);
+//   offsets never fall and never exceed the number of entries (OFFSETS_INVALID);
+//   columns are in range and rise within a row (COLUMN_INDEX_INVALID);
+//   texts are UTF-8 (TEXT_NOT_UTF8);
+//   strings are no longer than kMaxStringBytes (FIELD_TOO_LONG).
+// Otherwise returns INVALID_ARGUMENT. Its field is the place of the first fault: rows[i].columns[j]
+// for dense rows, and values[i] for strings. For sparse rows it is column_indices[e] or values[e],
+// and the row is in the metadata.
 absl::Status CheckExamples(const ExamplesView& examples);
 
 }  // namespace phimap

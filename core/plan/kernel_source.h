@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// Calls the user's own kernel. Used by one build: one thread at a time.
+// Calls the user's own kernel. A KernelSource is used by one build, and by one thread at a time.
 class KernelSource {
  public:
   // Called repeatedly while a call waits. A status other than OK ends the call with that status.
@@ -17,18 +17,18 @@ class KernelSource {
 
   virtual ~KernelSource() = default;
 
-  // Computes out(i, j) = K(left_i, right_j), and diagonal[i] = K(left_i, left_i) unless `diagonal`
-  // is null. The values are those of the service: finite and of the right shape, with no further
-  // guarantees.
+  // Computes out(i, j) = K(left_i, right_j) for n examples left_i and m examples right_j. Unless
+  // `diagonal` is null, also computes diagonal[i] = K(left_i, left_i). The values come from the
+  // service. They are finite and of the right shape, but nothing else about them is guaranteed.
   //
-  // Shapes: n examples left, m right, both of one kind and checked; out n×m, diagonal n. Cost:
-  // repeating the same `right`, at the same address, in consecutive calls is cheaper. Errors: those
-  // of `alive`, and those of the service, with its name.
+  // Shapes: out n×m, diagonal n numbers. All examples are of one kind and checked.
+  // Cost:   consecutive calls are cheaper if they pass the same `right` at the same address.
+  // Errors: those of `alive`, and those of the service, with its name.
   virtual absl::Status Block(const ExamplesView& left, const ExamplesView& right,
                              MatrixView<double> out, double* diagonal, Alive alive) = 0;
 
-  // The unit round-off of the least precise type among all values so far: 2⁻²⁴ if any block came in
-  // float32, otherwise 2⁻⁵³.
+  // Returns the unit round-off of the least precise type among all values so far: 2⁻²⁴ if any block
+  // came in float32, otherwise 2⁻⁵³.
   virtual double unit() const = 0;
 };
 

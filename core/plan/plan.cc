@@ -29,7 +29,8 @@ absl::Status CheckFiniteNumbers(absl::string_view stage, absl::string_view what,
                                 int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(values[i])) {
-      return Invalid(stage, absl::StrCat(what, "[", i, "] is ", values[i]));
+      return Invalid(stage,
+                     absl::StrCat(what, "[", i, "] is ", values[i], ", expected a finite number"));
     }
   }
   return absl::OkStatus();
@@ -49,7 +50,8 @@ absl::Status CheckInput(const InputStage& input, bool of_strings) {
   if (of_strings) {
     const bool empty = input.columns == 0 && input.shift.empty() && input.scale.empty() &&
                        input.projection.empty();
-    return empty ? absl::OkStatus() : Invalid("input", "strings pass no input stage");
+    return empty ? absl::OkStatus()
+                 : Invalid("input", "a plan of strings must not have an input stage");
   }
   PHIMAP_RETURN_IF_ERROR(CheckDimension("input", "columns", input.columns));
   PHIMAP_RETURN_IF_ERROR(CheckOptionalVector("input", "shift", input.shift, input.columns));
@@ -92,7 +94,7 @@ absl::Status CheckProgram(const KernelProgram& program, int64_t columns) {
   }
   for (const ColumnSum& sum : program.sums()) {
     if (sum.LeastColumns() > columns) {
-      return Invalid("features", absl::StrCat("a column sum of ", sum.LeastColumns(),
+      return Invalid("features", absl::StrCat("a column sum reads ", sum.LeastColumns(),
                                               " columns, expected at most ", columns));
     }
     for (const double weight : sum.weights) {
@@ -103,7 +105,7 @@ absl::Status CheckProgram(const KernelProgram& program, int64_t columns) {
   }
   for (const BilinearForm& form : program.forms()) {
     if (form.columns == columns) continue;
-    return Invalid("features", absl::StrCat("a bilinear form of ", form.columns,
+    return Invalid("features", absl::StrCat("a bilinear form has ", form.columns,
                                             " columns, expected ", columns));
   }
   return absl::OkStatus();
@@ -114,13 +116,15 @@ template <typename T>
 struct FeatureCheck {
   int64_t columns;
   absl::Status operator()(const ProductFeatures<T>& f) const {
-    if (!f.program.strings().empty()) return Invalid("features", "products with strings");
+    if (!f.program.strings().empty()) {
+      return Invalid("features", "the program of a product stage must not read strings");
+    }
     PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
     PHIMAP_RETURN_IF_ERROR(CheckRows(f.rows, columns));
     PHIMAP_RETURN_IF_ERROR(
         CheckDimension("features", "features", f.rows.rows() * f.program.results()));
     if (!f.program.is_plain() && (f.program.uses_offsets() || f.program.results() != 1)) {
-      return Invalid("features", "a composed program reads no offsets and leaves one number");
+      return Invalid("features", "a composed program must read no offsets and leave one number");
     }
     const int64_t offsets = f.program.uses_offsets() ? f.rows.rows() : 0;
     if (static_cast<int64_t>(f.offsets.size()) != offsets) {
@@ -132,7 +136,7 @@ struct FeatureCheck {
   absl::Status operator()(const L1Features<T>& f) const {
     if (f.program.uses_norms()) return Invalid("features", "an L1 program cannot read norms");
     if (!f.program.is_plain() || f.program.uses_offsets() || f.program.results() != 1) {
-      return Invalid("features", "an L1 program reads distances alone and leaves one number");
+      return Invalid("features", "an L1 program must read distances alone and leave one number");
     }
     PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
     return CheckRows(f.rows, columns);
@@ -143,45 +147,48 @@ struct FeatureCheck {
     if (f.degree < 1 || f.degree > kMaxExpansionDegree ||
         static_cast<int64_t>(f.columns.size()) != count * f.degree) {
       return Invalid("features",
-                     absl::StrCat(f.columns.size(), " columns of ", count, " monomials of degree ",
-                                  f.degree, ", 1 to ", kMaxExpansionDegree));
+                     absl::StrCat(count, " monomials of degree ", f.degree, " list ",
+                                  f.columns.size(), " columns; expected the degree, from 1 to ",
+                                  kMaxExpansionDegree, ", times the number of monomials"));
     }
     for (int64_t i = 0; i < count * f.degree; ++i) {
       const int32_t least = i % f.degree == 0 ? -1 : f.columns[i - 1];
       if (f.columns[i] < least || f.columns[i] >= columns) {
         return Invalid("features", absl::StrCat("column ", f.columns[i], " of monomial ",
-                                                i / f.degree, " is out of order or range"));
+                                                i / f.degree, " is out of order or out of range"));
       }
     }
     return CheckFiniteNumbers("features", "coefficients", f.coefficients.data(), count);
   }
   absl::Status operator()(const StringFeatures& f) const {
     if (f.program.strings().empty() || f.program.results() != 1) {
-      return Invalid("features", "the program of strings has no kernel of strings");
+      return Invalid("features",
+                     "a program of strings must have string kernels and leave one number");
     }
     PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
     int64_t bytes = 0;
     for (const std::string& string : f.strings) {
       bytes += static_cast<int64_t>(string.size());
       if (static_cast<int64_t>(string.size()) > kMaxStringBytes) {
-        return Invalid("features", absl::StrCat("a string of ", string.size(), " bytes, at most ",
-                                                kMaxStringBytes));
+        return Invalid("features", absl::StrCat("a string has ", string.size(),
+                                                " bytes, expected at most ", kMaxStringBytes));
       }
     }
     const int64_t indexed = IndexedBytes(f.program.strings(), bytes);
     if (indexed > kMaxIndexedBytes) {
       return Invalid("features",
-                     absl::StrCat("strings of ", indexed, " bytes for all units and n, at most ",
-                                  kMaxIndexedBytes));
+                     absl::StrCat("the strings, counted once for each unit and n, take ", indexed,
+                                  " bytes; expected at most ", kMaxIndexedBytes));
     }
     return CheckDimension("features", "strings", static_cast<int64_t>(f.strings.size()));
   }
   absl::Status operator()(const RemoteFeatures& f) const {
     const int64_t count = f.examples.size();
     PHIMAP_RETURN_IF_ERROR(CheckDimension("features", "examples", count));
-    if (f.kind == RemoteFeatures::ExampleKind::kRowNumbers) return RowNumbers(f);
+    if (f.kind == RemoteFeatures::StoredKind::kRowNumbers) return RowNumbers(f);
     if (f.kernel.empty() || f.endpoint.empty()) {
-      return Invalid("features", "an remote block needs a kernel and an endpoint");
+      return Invalid("features",
+                     "features of a remote kernel need the names of a kernel and an endpoint");
     }
     for (const std::string& example : f.examples) {
       const absl::Status good = ExampleBlock::CheckBytes(KindOf(f.kind), columns, example);
@@ -200,7 +207,7 @@ struct FeatureCheck {
     for (const std::string& example : f.examples) {
       int64_t number = 0;
       if (absl::SimpleAtoi(example, &number) && number >= 0) continue;
-      return Invalid("features", "a landmark's row number is not a number from 0 on");
+      return Invalid("features", "a landmark's row number is not a whole number >= 0");
     }
     return absl::OkStatus();
   }
@@ -226,7 +233,8 @@ struct ProjectionCheck {
     }
     for (const double self : p.self_values) {
       if (self > 0 && std::isfinite(self)) continue;
-      return Invalid("projection", absl::StrCat("K(a, a) is ", self, ", expected over 0"));
+      return Invalid("projection",
+                     absl::StrCat("K(a, a) is ", self, ", expected a finite number > 0"));
     }
     return CheckFiniteNumbers("projection", "triangle", p.elements.data(), p.elements.size());
   }
@@ -254,8 +262,9 @@ struct ProjectionCheck {
       int64_t last = -1;
       for (int64_t i = p.row_offsets[k]; i < p.row_offsets[k + 1]; ++i) {
         if (p.column_indices[i] <= last || p.column_indices[i] >= p.columns) {
-          return Invalid("projection", absl::StrCat("sparse column ", p.column_indices[i],
-                                                    " of row ", k, " is out of order or range"));
+          return Invalid("projection",
+                         absl::StrCat("sparse column ", p.column_indices[i], " of row ", k,
+                                      " is out of order or out of range"));
         }
         last = p.column_indices[i];
       }
@@ -299,34 +308,34 @@ int64_t Plan::output_columns() const {
   return std::visit([](const auto& s) { return s.output_columns(); }, stages);
 }
 
-ExampleKind KindOf(RemoteFeatures::ExampleKind kind) {
+ExampleKind KindOf(RemoteFeatures::StoredKind kind) {
   switch (kind) {
-    case RemoteFeatures::ExampleKind::kDense:
+    case RemoteFeatures::StoredKind::kDense:
       return ExampleKind::kDense;
-    case RemoteFeatures::ExampleKind::kBytes:
+    case RemoteFeatures::StoredKind::kBytes:
       return ExampleKind::kBytes;
-    case RemoteFeatures::ExampleKind::kText:
+    case RemoteFeatures::StoredKind::kText:
       return ExampleKind::kText;
-    case RemoteFeatures::ExampleKind::kSparse:
+    case RemoteFeatures::StoredKind::kSparse:
       return ExampleKind::kSparse;
-    case RemoteFeatures::ExampleKind::kRowNumbers:
+    case RemoteFeatures::StoredKind::kRowNumbers:
       break;
   }
   PHIMAP_CHECK(false);
 }
 
-RemoteFeatures::ExampleKind StoredKindOf(ExampleKind kind) {
+RemoteFeatures::StoredKind StoredKindOf(ExampleKind kind) {
   switch (kind) {
     case ExampleKind::kDense:
-      return RemoteFeatures::ExampleKind::kDense;
+      return RemoteFeatures::StoredKind::kDense;
     case ExampleKind::kBytes:
-      return RemoteFeatures::ExampleKind::kBytes;
+      return RemoteFeatures::StoredKind::kBytes;
     case ExampleKind::kText:
-      return RemoteFeatures::ExampleKind::kText;
+      return RemoteFeatures::StoredKind::kText;
     case ExampleKind::kSparse:
       break;
   }
-  return RemoteFeatures::ExampleKind::kSparse;
+  return RemoteFeatures::StoredKind::kSparse;
 }
 
 absl::Status Plan::Validate() const {

@@ -1,11 +1,16 @@
-// A plan: the small program to which every mapping of every paper compiles.
+// A plan is a small program that computes the features of a row x. Every mapping of every paper
+// compiles to a plan. A plan has up to three stages:
 //
 //     x' = Pᵀ · ((x − c) ∘ s)                    input stage
 //     z  = e( x' · A'ᵀ , ‖x'‖² , ‖a'_j‖² )       feature stage
 //     y  = (z − μ) · W                           projection stage
 //
-// Builders emit plans, the store holds plans, and one engine executes all of them. Every stage
-// except the feature stage is optional. The shapes of a plan are consistent (Validate).
+// The input stage shifts x by c, scales it by s and projects it by P. The feature stage applies an
+// elementwise map e to the products of x' with the rows a'_j of A', and to squared norms. The
+// projection stage shifts z by μ and multiplies it by W. Only the feature stage is mandatory.
+//
+// Builders make plans, the store holds plans, and one engine executes all of them. Validate checks
+// that the shapes of a plan are consistent.
 #ifndef PHIMAP_CORE_PLAN_PLAN_H_
 #define PHIMAP_CORE_PLAN_PLAN_H_
 
@@ -22,8 +27,9 @@
 
 namespace phimap {
 
-// Version of the arithmetic: the order of every sum and the version of every function that computes
-// features. Bits change only with it.
+// The arithmetic is the order of every sum, and the way in which every function that computes
+// features is evaluated. This is its version number. While the number stays the same, the same plan
+// gives bit-for-bit the same features for the same row, on every machine with fused multiply-add.
 inline constexpr uint32_t kArithmetic = 1;
 
 // Maximum number of columns, rows and features of any stage.
@@ -31,22 +37,24 @@ inline constexpr int64_t kMaxPlanDimension = 65536;
 // Maximum degree of a monomial.
 inline constexpr int64_t kMaxExpansionDegree = 64;
 
-// x' = Pᵀ·((x − c) ∘ s), computed in float64 for either input type and rounded once to the serving
-// type.
+// The input stage, x' = Pᵀ·((x − c) ∘ s). It is computed in float64 for inputs of either type. The
+// result is rounded once to the serving type.
 struct InputStage {
   int64_t columns = 0;
-  // c and s: `columns` numbers, or empty for 0 and 1.
+  // c (`shift`) and s (`scale`), each of `columns` numbers. An empty c stands for zeros, an empty s
+  // for ones.
   std::vector<double> shift;
   std::vector<double> scale;
-  // P, columns × projected columns; empty if there is no projection. The 1/√s of a ±1 projection is
-  // part of `scale`.
+  // The matrix P, columns × projected columns. Empty if there is no projection. A projection with
+  // ±1 entries has the factor 1/√(projected columns), which is part of `scale`.
   Matrix<double> projection;
 
   int64_t output_columns() const { return projection.empty() ? columns : projection.cols(); }
 };
 
-// Products with fixed rows, then an elementwise map: nearly every mapping. The program may also ask
-// for L1 distances to the rows, products with bilinear forms of them and factors of rows.
+// The features of nearly every mapping. The engine multiplies x' with fixed rows and then applies a
+// kernel program to each product. The program may also read L1 distances to the rows, products with
+// bilinear forms, and factors of rows.
 template <typename T>
 struct ProductFeatures {
   // A', rows × input-stage columns. Each row gives as many features as the program has results.
@@ -56,20 +64,21 @@ struct ProductFeatures {
   std::vector<T> offsets;
 };
 
-// L1 distances alone: the value that the program starts from is ‖x' − a'_j‖₁. Builders emit
-// ProductFeatures with a program that computes distances; this older form is still decoded and
-// executed.
+// Features that are computed from L1 distances alone. The program starts from the distances ‖x' −
+// a'_j‖₁ instead of products. This is an older form, which is still decoded and executed. Builders
+// emit ProductFeatures with a program that computes distances.
 template <typename T>
 struct L1Features {
   Matrix<T> rows;
   KernelProgram program;
 };
 
-// Monomials: feature j is coefficients[j] times `degree` columns, one after the other in `columns`.
+// Features that are monomials: feature j is coefficients[j] times the product of `degree` columns.
+// `columns` lists the columns of feature 0, then those of feature 1, and so on.
 template <typename T>
 struct ExpansionFeatures {
   int64_t degree = 0;
-  // `degree` for each feature, rising; −1 is a column of ones.
+  // `degree` columns for each feature, in rising order; −1 stands for a column of ones.
   std::vector<int32_t> columns;
   std::vector<T> coefficients;
 };
@@ -78,20 +87,20 @@ struct ExpansionFeatures {
 // engine uses up to StringIndex::kBytesPerUnit times as much memory.
 inline constexpr int64_t kMaxIndexedBytes = int64_t{8} << 20;
 
-// Kernels between strings and the plan's fixed strings, then an elementwise map. There is no input
-// stage: the plan has 0 columns.
+// Features that are string kernels with the plan's fixed strings, then an elementwise map. There is
+// no input stage: the plan has 0 columns.
 struct StringFeatures {
   std::vector<std::string> strings;
   KernelProgram program;
 };
 
-// Features that are values of a remote kernel: z arrives from a kernel service or from the caller,
-// K(x, example_j) for each example. The engine takes it for its rows and runs the projection stage
-// on it.
+// Features that are values of a remote kernel. z holds K(x, a) for each stored example a. The
+// values come from a kernel service or from the caller. The engine takes z as its input row, and
+// runs only the projection stage on it.
 struct RemoteFeatures {
-  // Kind of the stored examples. With kRowNumbers no service is asked: the values come with the
-  // request.
-  enum class ExampleKind : uint8_t {
+  // Kind of the stored examples. With kRowNumbers, no service is called, because the values come
+  // with the request.
+  enum class StoredKind : uint8_t {
     kDense = 1,
     kBytes = 2,
     kText = 3,
@@ -102,29 +111,30 @@ struct RemoteFeatures {
   // Both are empty for row numbers.
   std::string kernel;
   std::string endpoint;
-  ExampleKind kind = ExampleKind::kDense;
+  StoredKind kind = StoredKind::kDense;
   // The landmarks themselves, in the form of ExampleBlock::Bytes. For row numbers: the position of
-  // each in the stream, from 0, in decimal.
+  // each landmark in the stream, counted from 0, in decimal.
   std::vector<std::string> examples;
 
-  bool of_strings() const { return kind == ExampleKind::kBytes || kind == ExampleKind::kText; }
+  bool of_strings() const { return kind == StoredKind::kBytes || kind == StoredKind::kText; }
 };
 
 // REQUIRES: `kind` is not kRowNumbers.
-ExampleKind KindOf(RemoteFeatures::ExampleKind kind);
-RemoteFeatures::ExampleKind StoredKindOf(ExampleKind kind);
+ExampleKind KindOf(RemoteFeatures::StoredKind kind);
+RemoteFeatures::StoredKind StoredKindOf(ExampleKind kind);
 
-// No W.
+// Stands for a plan without W.
 struct NoProjection {};
 
-// W upper triangular r×r: element (k, j), k ≤ j, at elements[k·r − k(k−1)/2 + (j − k)], row after
-// row.
+// An upper triangular matrix W of order r. Its elements are stored row after row: element (k, j), k
+// ≤ j, is elements[k·r − k(k−1)/2 + (j − k)].
 template <typename T>
 struct TriangularProjection {
   int64_t order = 0;
   AlignedArray<T> elements;
-  // For F2: K(a_k, a_k) > 0 of the landmark of row k. Empty in old plans. Features do not depend on
-  // it, but the bound on their rounding does (residual.h).
+  // For F2. self_values[k] is K(a_k, a_k) > 0 of a_k, the landmark of row k. Empty in old plans.
+  // The bound on the rounding of features depends on these values (residual.h). The features do
+  // not.
   std::vector<double> self_values;
 
   static int64_t ElementCount(int64_t order) { return order * (order + 1) / 2; }
@@ -137,8 +147,8 @@ struct DenseProjection {
   Matrix<T> matrix;
 };
 
-// W in compressed sparse row form: row k's values are at row_offsets[k] .. row_offsets[k+1]−1,
-// columns rising.
+// The matrix W in compressed sparse row form. The values of row k are at row_offsets[k] ..
+// row_offsets[k+1]−1, and their columns rise.
 template <typename T>
 struct SparseProjection {
   int64_t rows = 0;
@@ -155,7 +165,7 @@ struct ServingStages {
   std::variant<ProductFeatures<T>, L1Features<T>, RemoteFeatures, ExpansionFeatures<T>,
                StringFeatures>
       features;
-  // μ: one number for each feature, or empty for 0.
+  // μ, one number for each feature. Empty if all are 0.
   std::vector<T> centre;
   std::variant<NoProjection, TriangularProjection<T>, DenseProjection<T>, SparseProjection<T>>
       projection;
@@ -167,20 +177,20 @@ struct ServingStages {
 struct Plan {
   uint32_t arithmetic = kArithmetic;
   InputStage input;
-  // The alternative tells the serving type.
+  // The alternative that is held determines the serving type.
   std::variant<ServingStages<float>, ServingStages<double>> stages;
 
   FloatType serving_type() const {
     return stages.index() == 0 ? FloatType::kFloat32 : FloatType::kFloat64;
   }
-  // Columns of an example; 0 if the plan maps strings. For a remote block the engine's rows differ:
-  // they have one value for each landmark.
+  // Returns the number of columns of an example; 0 if the plan maps strings. For a remote kernel
+  // the engine's rows differ: they have one value for each landmark.
   int64_t input_columns() const { return input.columns; }
   int64_t output_columns() const;
 
-  // OK if shapes agree, dimensions are within 1..kMaxPlanDimension, every number is finite, and
-  // sparse indices are in range and rising. Otherwise INVALID_ARGUMENT with the stage and the
-  // fault.
+  // Returns OK if shapes agree, dimensions are within 1..kMaxPlanDimension, every number is finite,
+  // and sparse indices are in range and rising. Otherwise returns INVALID_ARGUMENT with the stage
+  // and the fault.
   absl::Status Validate() const;
 };
 

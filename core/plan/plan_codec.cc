@@ -17,7 +17,7 @@ constexpr int64_t kNumberAlignment = 64;
 constexpr int64_t kMaxNameBytes = 4096;
 constexpr int64_t kMaxExampleBytes = 1 << 20;
 
-// Numbers of the format; never reused.
+// The numbers are part of the artifact format and are never reused.
 enum FeatureKind : uint8_t {
   kProduct = 1,
   kL1 = 2,
@@ -38,8 +38,9 @@ enum ProjectionKind : uint8_t {
   kLandmarkTriangle = 5
 };
 
-// Which formula bounds the features' rounding, given the stored numbers (residual.h). A triangle of
-// kind 1 uses the first formula, which depends on the largest K(a, a).
+// The number of the formula that bounds the rounding of features (residual.h). A projection that
+// stores K(a, a) of each landmark also stores this number. A projection of the older kind
+// kTriangular does not store it and uses formula 1, which depends on the largest K(a, a).
 enum RoundingBound : uint8_t { kShareOfEachLandmark = 2 };
 
 template <typename T>
@@ -120,7 +121,7 @@ std::vector<KernelOp> DecodeOps(ByteReader& reader) {
   return ops;
 }
 
-// The factors and forms of a composed program.
+// Encodes the factors and forms of a composed program.
 void EncodeExtras(ByteWriter& writer, const KernelProgram& program) {
   writer.Number<uint32_t>(static_cast<uint32_t>(program.factors().size()));
   for (const std::vector<KernelOp>& factor : program.factors()) EncodeOps(writer, factor);
@@ -193,13 +194,14 @@ absl::Status UnknownKind(absl::string_view stage, int kind) {
 }
 
 absl::Status WrongKind(int kind) {
-  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
-                   absl::StrCat("artifact has a feature stage of kind ", kind,
-                                kind == kComposed ? " whose program needs no more than kind 1"
-                                                  : " whose program needs kind 7"));
+  return MakeError(
+      absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
+      absl::StrCat("the artifact's feature stage has kind ", kind,
+                   ", but its program must be stored as kind ", kind == kComposed ? 1 : 7));
 }
 
-// Kernels and strings. A factor is encoded as that of a composed program.
+// Encodes operations, factors, string kernels and strings. Factors are encoded like those of a
+// composed program.
 void EncodeStrings(ByteWriter& writer, const StringFeatures& f) {
   writer.Number<uint8_t>(kStrings);
   EncodeOps(writer, f.program.ops());
@@ -319,7 +321,7 @@ RemoteFeatures DecodeRemote(ByteReader& reader) {
   remote.endpoint = reader.Text(kMaxNameBytes);
   const int kind = reader.Number<uint8_t>();
   reader.CheckRange("kind of examples", kind, 1, 5);
-  remote.kind = static_cast<RemoteFeatures::ExampleKind>(kind);
+  remote.kind = static_cast<RemoteFeatures::StoredKind>(kind);
   const int64_t count = reader.Number<uint32_t>();
   reader.CheckRange("examples", count, 1, kMaxPlanDimension);
   for (int64_t i = 0; i < count && reader.ok(); ++i) {

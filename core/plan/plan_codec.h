@@ -1,4 +1,4 @@
-// The sections of an artifact that hold a plan's stages. The byte table is docs/formats.md.
+// The sections of an artifact that hold a plan's stages. docs/formats.md describes every byte.
 #ifndef PHIMAP_CORE_PLAN_PLAN_CODEC_H_
 #define PHIMAP_CORE_PLAN_PLAN_CODEC_H_
 

@@ -18,7 +18,7 @@
 namespace phimap {
 namespace {
 
-// Rows whose K(x, x) is computed at one time.
+// Number of rows whose K(x, x) is computed at a time.
 constexpr int64_t kTileRows = 64;
 
 template <typename T>
@@ -30,25 +30,25 @@ Matrix<double> Widened(const Matrix<T>& rows) {
   return wide;
 }
 
-// ‖x_i‖² by the engine's chain.
+// Returns ‖x_i‖² of each row in float64.
 std::vector<double> NormsOf(ConstMatrixView<double> x) {
   std::vector<double> norms(static_cast<size_t>(x.rows()));
   for (int64_t i = 0; i < x.rows(); ++i) norms[i] = SquaredNorm(x.row(i), x.cols());
   return norms;
 }
 
-// Roundings assumed for each kernel value, and at least for each sum of products with a column of
-// W.
+// Number of roundings assumed for each kernel value, and the least number assumed for each sum of
+// products with a column of W.
 constexpr double kRoundings = 4;
 
-// Length that underflow can take from `outputs` sums of `terms` products.
+// Returns the largest length that underflow can take from `outputs` sums of `terms` products.
 template <typename T>
 double LostInSums(int64_t terms, int64_t outputs) {
   return static_cast<double>(terms) * std::sqrt(static_cast<double>(outputs)) *
          (sizeof(T) == 4 ? 0x1p-149 : 0x1p-1074);
 }
 
-// Rounding of a triangle that stores K(a, a) of its landmarks.
+// Returns the rounding of a triangle that stores K(a, a) of its landmarks.
 template <typename T>
 Residual::Rounding SharedRounding(const TriangularProjection<T>& triangle) {
   const double root = std::sqrt(static_cast<double>(triangle.order));
@@ -66,8 +66,8 @@ Residual::Rounding SharedRounding(const TriangularProjection<T>& triangle) {
           .kernel = std::nullopt};
 }
 
-// Rounding for values of a remote kernel. In old plans, W's first number is 1/√K(a, a) of the first
-// pivot, which has the largest.
+// Returns the rounding for values of a remote kernel. For an old plan, the largest K(a, a) is that
+// of the first pivot a. The first number of W is 1/√K(a, a).
 template <typename T>
 std::optional<Residual::Rounding> RemoteRounding(const ServingStages<T>& stages) {
   const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
@@ -82,7 +82,7 @@ std::optional<Residual::Rounding> RemoteRounding(const ServingStages<T>& stages)
   return rounding;
 }
 
-// k_m(x, x) of each string and each kernel m of strings.
+// Returns k_m(x, x) of each string and each string kernel m.
 template <typename StringAt>
 Matrix<double> SquaresOf(const KernelProgram& kernel, int64_t count, const StringAt& string_at) {
   Matrix<double> squares = Matrix<double>::Uninit(count, kernel.strings().size());
@@ -121,7 +121,7 @@ std::optional<Residual::Rounding> StringRounding(const ServingStages<T>& stages,
   return rounding;
 }
 
-// Computes the parts of η. Returns nullopt for a plan that is not of an F2.
+// Computes the parts from which η is computed. Returns nullopt if the plan is not a plan of an F2.
 template <typename T>
 std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
                                              const KernelProgram& kernel, double linear_factor) {
@@ -134,8 +134,8 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
   const double u = std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53);
   Residual::Rounding rounding;
   if (std::holds_alternative<NoProjection>(stages.projection)) {
-    // The kernel c·linear, folded: products of p numbers with the rows B, for an x with K(x, x) =
-    // c‖x‖².
+    // A linear kernel c·xᵀy, whose features are one product of x with a matrix B. Each feature is a
+    // sum of p products, where p is the number of columns of x. K(x, x) is c‖x‖².
     if (!(linear_factor > 0) || !features->program.is_identity()) return std::nullopt;
     rounding.unit = u * std::sqrt(static_cast<double>(rows.cols()) *
                                   SquaredNorm(rows.data(), rows.size()) / linear_factor);
@@ -249,7 +249,7 @@ double Residual::FeatureError(const double* x, double squared_norm, double self)
   if (rounding_.kernel.has_value()) {
     value = std::max(value, rounding_.kernel->Of(x, squared_norm, largest));
   }
-  // A folded kernel maps a row of zeros to zeros.
+  // A folded kernel maps a row of zeros to features that are exactly 0, so rounding loses nothing.
   const bool is_zero = x != nullptr && IsZeroRow(x, input_.columns);
   return rounding_.unit * value + (is_zero ? 0 : rounding_.lost);
 }
@@ -297,7 +297,7 @@ Residual::Seen Residual::See(const ExamplesView& rows) const {
   seen.x = AsServed(rows);
   seen.norms = NormsOf(seen.x.view());
   seen.self = KernelDiagonal(kernel_, seen.x.view(), seen.norms);
-  // Negative values are rounding, and roots are taken of the result.
+  // Negative values are rounding errors. They become 0, because roots are taken of the result.
   if (rounding_.of_shares) {
     for (double& self : seen.self) self = std::max(0.0, self);
   }
@@ -316,7 +316,7 @@ void Residual::Compute(const ExamplesView& rows, const void* features, double* o
       }
       const double left = std::max(0.0, seen.self[i] - Kept(features, begin + i));
       out[begin + i] = left + Allowance(FeatureError(x, seen.norms[i], seen.self[i]), seen.self[i]);
-      // K(x, x) itself is computed in float64.
+      // Adds the error of K(x, x), which is computed in float64.
       if (rounding_.of_shares && rounding_.kernel.has_value()) {
         out[begin + i] += 0x1p-53 * rounding_.kernel->SelfError(x, seen.norms[i]);
       }

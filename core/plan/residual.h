@@ -1,34 +1,45 @@
-// ρ(x) = K(x, x) − ‖F2(x)‖²: the part of φ(x) outside the landmarks' span. For all x and y,
+// Computes a bound on the kernel error of F2. F2 maps a row x to the coordinates, in an orthonormal
+// basis, of the projection of φ(x) onto the landmarks' span. The residual ρ(x) = K(x, x) − ‖F2(x)‖²
+// is the squared length of the part of φ(x) outside of that span. For all x and y,
 //
 //     |K(x, y) − F2(x)·F2(y)| ≤ √(ρ(x)·ρ(y)).
 //
-// Features in float32 are not exact, so that the difference alone can be negative and the bound
-// fail. The residual computed here is max(0, K(x, x) − ‖F(x)‖²) + a(x) for the features as they are
-// served, with a from the plan's own numbers, so that the bound holds for those.
+// The features that are served, F, are F2 with rounding errors. If K(x, x) − ‖F(x)‖² were used as
+// the residual, it could be negative, and the bound could fail. The residual computed here is
+// max(0, K(x, x) − ‖F(x)‖²) + a(x). The allowance a(x) makes the bound hold for F.
 //
-// Why: let u be the unit round-off, W the plan's triangle, r its order, D the landmarks' K(a, a)
-// and U = u·‖D^{1/2}·W‖_F, a number that no scale of rows enters. A kernel value is computed with
-// an error of at most u·v(x)·√K(a, a), which KernelRounding carries from operation to operation.
-// Two things make features err:
-//   the sums of r products with W's columns: their terms are kernel values of at most
-//       √(K(x, x)·K(a, a)), and 4·√r roundings of each are counted, 4·√r·U·√K(x, x) in all;
-//   the values' own errors, from which W makes U·v(x) if those of different landmarks are
-//       independent, and √r·U·v(x) whatever they are: min(3, √r)·U·v(x) are counted, of a v that
-//       is twice the deviation of a chain of roundings already. W does not magnify their common
-//       part, such as the rounding of ‖x‖².
-// The larger is η(x), and ‖F − F2‖ ≤ η(x); at least h·√K(x, x) with h = 4·√r·U. Two things are to
-// be paid for:
-//   what ρ is off by:           |‖F‖² − ‖F2‖²| ≤ 2√K(x, x)·η(x) + η(x)²;
-//   what the features are off:  |F(x)·F(y) − F2(x)·F2(y)| ≤ √K(x, x)·η(y) + √K(y, y)·η(x) +
-//                               η(x)·η(y), of which the first two are no more than
-//                               s(x)·s(y)/2h, s = η + h·√K: their difference is
-//                               (η(x) − h√K(x, x))·(η(y) − h√K(y, y))/2h ≥ 0.
-// a(x) = 2√K(x, x)·η(x) + 2η(x)² + s(x)²/2h pays for both, by Cauchy and Schwarz. Tests compare η
-// with real features' errors, and every build compares the bound with pairs of held-out rows.
+// Notation. u is the unit round-off of the serving type. W is the plan's triangle, and r its order.
+// D is the diagonal matrix of K(a, a) of the landmarks a. From these, U = u·‖D^{1/2}·W‖_F. U does
+// not depend on the scale of the landmarks. v(x) is the largest error of a kernel value K(x, a),
+// divided by u·√K(a, a). KernelRounding computes v(x) by carrying the error of each operation to
+// the next.
 //
-// Plans of old, which do not have D (TriangularProjection::self_values), keep the bound that they
-// were served with: u·√r·‖W‖_F·max(v, 4√(K(x, x)·M)) with M = max K(a, a) is η, and
-// 2√K(x, x)·η + η² + η²·(2/h + 1) is a, h = 4u·√r·‖W‖_F·√M.
+// The error of features. η(x) is the bound used for ‖F(x) − F2(x)‖. Features have errors from two
+// sources:
+//   1. Rounding in the sums of r products with W's columns. The terms are kernel values of at most
+//      √(K(x, x)·K(a, a)). Allowing 4·√r roundings for each sum gives 4·√r·U·√K(x, x).
+//   2. Errors of the kernel values. W turns them into at most √r·U·v(x). If the errors of different
+//      landmarks are independent, W turns them into only U·v(x). An error that all landmarks
+//      share, such as the rounding of ‖x‖², is not magnified by W. The allowance is
+//      min(3, √r)·U·v(x), and v(x) is already twice the deviation of a chain of roundings.
+// η(x) is the larger of the two allowances. This model of rounding assumes independent errors, so
+// η(x) is not a proven bound. Tests compare η with the errors of real features, and every build
+// compares the bound with pairs of held-out rows.
+//
+// The allowance. Let h = 4·√r·U. Then η(x) ≥ h·√K(x, x), because of source 1. Let s(x) = η(x) +
+// h·√K(x, x). Two consequences of rounding must be covered:
+//   Error of ρ:         |‖F‖² − ‖F2‖²| ≤ 2√K(x, x)·η(x) + η(x)².
+//   Error of products:  |F(x)·F(y) − F2(x)·F2(y)| ≤
+//                       √K(x, x)·η(y) + √K(y, y)·η(x) + η(x)·η(y).
+// In the last line, the first two terms together are at most s(x)·s(y)/2h. The difference is (η(x)
+// − h√K(x, x))·(η(y) − h√K(y, y))/2h, which is not negative. By the Cauchy–Schwarz inequality, a(x)
+// = 2√K(x, x)·η(x) + 2η(x)² + s(x)²/2h covers both errors.
+//
+// Old plans do not store D (TriangularProjection::self_values). They keep the bound that they were
+// served with. Let M = max K(a, a), and h = 4u·√r·‖W‖_F·√M. For old plans, v(x) is the largest
+// error of a kernel value, divided by u alone. Then
+//   η(x) = u·√r·‖W‖_F·max(v(x), 4√(K(x, x)·M)),
+//   a(x) = 2√K(x, x)·η(x) + η(x)² + η(x)²·(2/h + 1).
 #ifndef PHIMAP_CORE_PLAN_RESIDUAL_H_
 #define PHIMAP_CORE_PLAN_RESIDUAL_H_
 
@@ -50,7 +61,7 @@ class Residual {
  public:
   // The parts that η is computed from.
   struct Rounding {
-    // U; for old plans, and for a folded linear kernel, u·√r·‖W‖_F.
+    // U. For old plans, and for a folded linear kernel, this is u·√r·‖W‖_F, without D.
     double unit = 0;
     // M, for old plans.
     double largest = 0;
@@ -73,19 +84,24 @@ class Residual {
   // number.
   bool is_remote() const { return is_remote_; }
 
-  // Sets out[i] to ρ of row i, in float64. It is ∞ if the row's K(x, x) was sent and is less than
-  // ‖F(x)‖², or if all digits of a row that is not 0 underflow. `features`: the features of the
-  // rows from the plan's engine, in the serving type. Cost: input + output columns operations a
-  // row, and the square of the input columns for each bilinear form. Pure, thread-safe, calls no
-  // BLAS.
+  // Sets out[i] to ρ of row i, in float64. `features` are the features of the rows from the plan's
+  // engine, in the serving type.
+  //
+  // ρ is ∞ in two cases. The first is a K(x, x) that was sent with the row and is negative, or less
+  // than ‖F(x)‖² by more than a(x). The second is a row that is not 0 but loses all its digits to
+  // underflow.
+  //
+  // Cost: for each row, input + output columns operations, and the square of the input columns for
+  //       each bilinear form. Pure, thread-safe, calls no BLAS.
   void Compute(const ExamplesView& rows, const void* features, double* out) const;
 
-  // Sets self[i] to K(x, x) of row i as served, and rounding[i] to η/√K(x, x), the largest relative
-  // error of its features. Cost and threads: as Compute.
+  // Sets self[i] to K(x, x) of row i as served. Sets rounding[i] to η/√K(x, x), a bound on the
+  // relative error of the row's features. Cost and threads: as Compute.
   void Lengths(const ExamplesView& rows, double* self, double* rounding) const;
 
-  // η of a row after the input stage, given ‖x‖² and K(x, x). For strings x is k_m(x, x) of each
-  // kernel of strings; for values of a remote kernel it is not used.
+  // Returns η of a row x, the bound on the error of its features. `x` is the row after the input
+  // stage, `squared_norm` is ‖x‖², and `self` is K(x, x). For strings, `x` holds k_m(x, x) of each
+  // string kernel m. For values of a remote kernel, `x` is not used.
   double FeatureError(const double* x, double squared_norm, double self) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>((input_.shift.size() + input_.scale.size()) * sizeof(double));

@@ -15,8 +15,8 @@ T ValueAt(const char* data, int64_t index) {
   return value;
 }
 
-// True when all of `count` values are finite: the exponent bits of a NaN or an infinity are all
-// ones. Integer arithmetic on whole blocks, so that the common case costs a fraction of a
+// Returns whether all of `count` values are finite: the exponent bits of a NaN or an infinity are
+// all ones. Uses integer arithmetic on whole blocks, so that the common case costs a fraction of a
 // nanosecond a value.
 template <typename T, typename Bits>
 bool AllFinite(const char* data, int64_t count) {

@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little,
 
 enum class FloatType : uint8_t { kFloat32 = 1, kFloat64 = 2 };
 
-// "float32" or "float64".
+// Returns "float32" or "float64".
 absl::string_view FloatTypeName(FloatType type);
 inline int64_t FloatTypeBytes(FloatType type) { return type == FloatType::kFloat32 ? 4 : 8; }
 
@@ -40,9 +40,10 @@ struct RowsView {
   void CopyRow(int64_t i, double* out) const;
 };
 
-// OK if every value is finite. Otherwise INVALID_ARGUMENT, reason VALUE_NOT_FINITE, with the value
-// and the first offending row and column, counted from 0, as field rows[i].columns[j]. The caller
-// prepends the path (WithFieldPrefix). Cost: one pass over the bytes.
+// Returns OK if every value is finite. Otherwise returns INVALID_ARGUMENT, reason VALUE_NOT_FINITE,
+// with the value and the first offending row and column, counted from 0, as field
+// rows[i].columns[j]. The caller prepends the path (WithFieldPrefix). Cost: one pass over the
+// bytes.
 absl::Status CheckFinite(const RowsView& rows);
 
 }  // namespace phimap

@@ -6,8 +6,9 @@
 
 namespace phimap {
 
-// Accuracy: relative error about (count/8 + 8)·2⁻⁵³. The bits depend on v alone. Eight sums run
-// side by side, so that no addition waits for the one before, and are added at the end.
+// Returns ‖v‖² with a relative error of about (count/8 + 8)·2⁻⁵³. The bits depend on v alone.
+// Computes eight sums side by side, so that no addition waits for the one before. The eight sums
+// are added at the end.
 template <typename T>
 double SquaredNorm(const T* v, int64_t count) {
   constexpr int64_t kSums = 8;

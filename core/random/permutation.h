@@ -9,9 +9,9 @@
 
 namespace phimap {
 
-// Returns the first k numbers of a uniformly random permutation of 0 … n−1: a uniform k-subset in
-// uniform order. The result for k is a prefix of the result for every larger k. REQUIRES: 0 ≤ k ≤
-// n.
+// Returns the first k numbers of a uniformly random permutation of 0 … n−1. They are a uniform
+// subset of k numbers, in uniform order. The result for k is the beginning of the result for every
+// larger k. REQUIRES: 0 ≤ k ≤ n.
 //
 // Method:   Fisher–Yates, stopped after k steps; step j uses index j of the stream.
 // Cost:     O(n) time and 8n bytes; k draws.

@@ -3,11 +3,12 @@
 namespace phimap {
 namespace {
 
-// Ten rounds are the paper's choice: six already pass BigCrush, the rest is margin.
+// The paper recommends ten rounds. Six already pass BigCrush; the other four are a safety margin.
 constexpr int kRounds = 10;
 constexpr uint64_t kMultiplier0 = 0xD2511F53;
 constexpr uint64_t kMultiplier1 = 0xCD9E8D57;
-// The Weyl steps of the key: the golden ratio and √3 − 1, as fractions of 2^32.
+// The numbers that are added to the two halves of the key after each round (a Weyl sequence): the
+// golden ratio and √3 − 1, as fractions of 2^32.
 constexpr uint32_t kKeyStep0 = 0x9E3779B9;
 constexpr uint32_t kKeyStep1 = 0xBB67AE85;
 

@@ -30,11 +30,12 @@ constexpr uint64_t kSqrtHalfMantissa = 0x6a09e667f3bcd;  // of √2, rounded dow
 // Returns 2^k, which must be a normal number.
 double PowerOfTwo(int k) { return std::bit_cast<double>(static_cast<uint64_t>(1023 + k) << 52); }
 
-// Returns k·ln 2 + log(1 + f) + correction, for √½ ≤ 1 + f ≤ √2 (slightly more does no harm).
+// Returns k·ln 2 + log(1 + f) + correction, for √½ ≤ 1 + f ≤ √2. A slightly larger range does no
+// harm.
 //
-// Let s = f/(2+f). Then log(1+f) = 2·atanh(s) = 2s + s·R, with R = 2(s²/3 + s⁴/5 + …), and 2s = f −
-// f²/2 + s·f²/2, so the leading digits come from f, which is exact. As s² ≤ 0.0295, the first
-// omitted term of R, 2·s²²/23, is below 2^-59 of the result.
+// Method: let s = f/(2 + f). Then log(1 + f) = 2·atanh(s) = 2s + s·R, with R = 2(s²/3 + s⁴/5 + …).
+// The term 2s is f − f²/2 + s·f²/2, so the leading digits come from f, which is exact. Because s² ≤
+// 0.0295, the first omitted term of R, 2·s²²/23, is below 2^-59 of the result.
 double LogNear(int k, double f, double correction) {
   const double s = f / (2.0 + f);
   const double t = s * s;
@@ -46,7 +47,7 @@ double LogNear(int k, double f, double correction) {
   return k * kLn2High - ((half_square - low) - f);
 }
 
-// x = 2^k · m with √½ ≤ m < √2. REQUIRES x positive and finite.
+// The two parts of x = 2^k · m with √½ ≤ m < √2. REQUIRES: x is positive and finite.
 struct Scaled {
   int k;
   double m;
@@ -64,7 +65,7 @@ Scaled Split(double x) {
   return mantissa > kSqrtHalfMantissa ? Scaled{k + 1, 0.5 * m} : Scaled{k, m};
 }
 
-// Σ coefficients[i] · x^i by Horner's rule.
+// Returns Σ coefficients[i] · x^i by Horner's rule.
 template <int N>
 double Polynomial(const double (&coefficients)[N], double x) {
   double value = coefficients[N - 1];
@@ -72,8 +73,9 @@ double Polynomial(const double (&coefficients)[N], double x) {
   return value;
 }
 
-// Coefficients of AS 241: numerators and denominators for |p − ½| ≤ 0.425 (A, B), and in the tails
-// for √(−log tail) ≤ 5 (C, D) and above 5 (E, F).
+// Coefficients of AS 241, for the quantile at p. kA and kB are numerator and denominator for |p −
+// ½| ≤ 0.425. In the tails, kC and kD are for √(−log tail) ≤ 5, and kE and kF for larger values;
+// `tail` is the smaller of p and 1 − p.
 constexpr double kA[] = {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
                          1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
                          3.3430575583588128105e4, 2.5090809287301226727e3};
@@ -116,20 +118,22 @@ double Exp(double x) {
   if (x != x) return x;
   if (x > 709.8) return kInfinity;
   if (x < -745.2) return 0.0;
-  // x = k·ln 2 + r, |r| ≤ 0.3466. For accuracy `low`, the low part of k·ln 2, is subtracted last.
+  // Writes x as k·ln 2 + r with an integer k and |r| ≤ 0.3466. The number k·ln 2 is computed in two
+  // parts, `high` and `low`; for accuracy, `low` is subtracted last.
   const int k = static_cast<int>(x * kInverseLn2 + (x < 0 ? -0.5 : 0.5));
   const double high = x - k * kLn2High;
   const double low = k * kLn2Low;
   const double r = high - low;
-  // Taylor series: the first omitted term, r^14/14!, is below 2^-57. Each 1/n! is correctly
-  // rounded, because n! is exact up to 18!.
+  // Coefficients of the Taylor series. The first omitted term, r^14/14!, is below 2^-57. Each 1/n!
+  // is correctly rounded, because n! is exact up to 18!.
   constexpr double kInverseFactorials[] = {
       1.0 / 2,     1.0 / 6,      1.0 / 24,      1.0 / 120,      1.0 / 720,       1.0 / 5040,
       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
   const double tail = r * r * Polynomial(kInverseFactorials, r);
   const double value = 1.0 + (high - (low - tail));
-  // Multiplies by two factors, because 2^1024 and 2^-1074 are not normal numbers. The first product
-  // is exact, so only one rounding is added, and only if the result is subnormal.
+  // Multiplies by 2^k in two factors, because 2^1024 and 2^-1074 are not normal numbers. The first
+  // product is exact. So there is only one rounding in addition, and only if the result is
+  // subnormal.
   const int first = k / 2;
   return value * PowerOfTwo(first) * PowerOfTwo(k - first);
 }

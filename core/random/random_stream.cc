@@ -28,9 +28,10 @@ double RandomStream::UniformOpen01(uint64_t index) const {
 
 uint64_t RandomStream::UniformBelow(uint64_t index, uint64_t n) const {
   PHIMAP_CHECK(n > 0);
-  // The result is the high half of the product. Low halves below 2^64 mod n are rejected, because
-  // they belong to numbers that would occur once too often. The remainder costs a division and is
-  // below n, so it is computed only if the low half is below n.
+  // The result is the high half of the product of a 64-bit random number with n. If the low half is
+  // below 2^64 mod n, the number is rejected: without rejection, some results would occur more
+  // often than others. The remainder costs a division. It is less than n, so it is needed only if
+  // the low half is less than n.
   Uint128 product = static_cast<Uint128>(Bits64(index, 0)) * n;
   if (static_cast<uint64_t>(product) < n) [[unlikely]] {
     const uint64_t threshold = (0 - n) % n;

@@ -1,16 +1,17 @@
 // Named streams of random numbers: the only source of randomness in phimap.
 //
-// A stream is a pure function of (seed, name, index): number 1,000,000 costs as much as number 0,
-// threads share nothing, and a seed always gives the same numbers on every platform. Repeatable
-// builds rest on two invariants:
+// A stream is a pure function of (seed, name, index). So number 1,000,000 costs as much as number
+// 0, threads share no state, and a seed always gives the same numbers on every platform. Repeatable
+// builds depend on two invariants:
 //
-//  I1. The value at (seed, stream, index) never changes; golden values in random_stream_test check
-//      it. A better method gets a new StreamId.
-//  I2. One StreamId has one use. Two uses of a stream would be correlated, without any test
-//      failing.
+//  I1. The value at (seed, stream, index) never changes; random_stream_test compares it with
+//      reference values. A better method of drawing numbers must use a new StreamId.
+//  I2. One StreamId has one use. If a stream had two uses, their numbers would be correlated, and
+//      no test would show it.
 //
-// Layout:   key = seed; counter = (index/2 low, index/2 high, stream, attempt). A Philox block of
-//           128 bits serves two indices. Only rejections in UniformBelow use attempt > 0.
+// Layout:   the key of Philox is the seed. The counter is (index/2 low, index/2 high, stream,
+//           attempt). A block of 128 bits serves two indices. Only rejections in UniformBelow use
+//           attempt > 0.
 //
 // Example:
 //   RandomStream stream(seed, StreamId::kProjection);
@@ -22,7 +23,7 @@
 
 namespace phimap {
 
-// The values are frozen (I1); new ones are added at the end.
+// The values are frozen (I1). New streams are added at the end.
 enum class StreamId : uint32_t {
   kReservoir = 1,            // which rows of the stream are kept
   kSplit = 2,                // pool or held out
@@ -32,8 +33,8 @@ enum class StreamId : uint32_t {
   kCertificatePairs = 6,     // pairs of held-out rows for the kernel error
   kStartVectors = 7,         // where iterations (Lanczos, power) begin
   kSelfCheck = 8,            // made-up rows of the self-check
-  kSignProjection = 9,       // the coins of a ±1 projection
-  kSparseProjection = 10,    // the dice of a sparse projection
+  kSignProjection = 9,       // the signs of a ±1 projection
+  kSparseProjection = 10,    // the random choices of a sparse projection
   kOrthonormalRows = 11,     // the normal numbers that are made orthonormal
   kFourierFrequencies = 12,  // the normal numbers that frequencies are made of
   kFourierLengths = 13,      // the normal numbers that make the lengths of orthogonal frequencies
@@ -42,7 +43,7 @@ enum class StreamId : uint32_t {
   kGramGaps = 16,            // which entries of a Gram matrix are kept when it is sparsified
   kGramSigns = 17,           // the signs of a Gram matrix that is quantised
   kExpansionRounding = 18,   // which weights of an expansion are kept when it is rounded
-  kInputSigns = 19,          // the coins of a projection that precedes the kernel
+  kInputSigns = 19,          // the signs of a projection that precedes the kernel
   kRandomPivots = 20,        // which rows rpcholesky proposes and accepts
   kTrainingOrder = 21,       // the order in which a learner looks at its rows
   kEvaluationSplit = 22,     // which labeled rows a learner is tested on
@@ -50,7 +51,7 @@ enum class StreamId : uint32_t {
   kSgdRows = 24,             // which row each step of stochastic gradient descent draws
   kRandomPivotFill = 25,     // the rows that rpcholesky adds when nothing is left to explain
   kLabRows = 26,             // the rows that experiments of the laboratory draw
-  kLabLabels = 27,           // the classes of kLabRows, and other coins of an experiment
+  kLabLabels = 27,           // the classes of kLabRows, and other random choices of an experiment
   kLabOrder = 28,            // which rows an experiment takes, in which order
   kD2Seeds = 29,             // which rows greedy D² seeding draws as candidates
   kPositiveRows = 30,        // the normal numbers of positive features
@@ -66,15 +67,15 @@ class RandomStream {
 
   // Returns 64 independent fair bits.
   uint64_t Bits64(uint64_t index) const { return Bits64(index, 0); }
-  // Uniform on the 2^52 midpoints (k + ½)·2^-52: never 0 or 1, symmetric about ½, and 1 − u is
-  // exact.
+  // Returns a uniform number in (0, 1): one of the 2^52 midpoints (k + ½)·2^-52 for an integer k.
+  // The number u is never 0 or 1, the distribution is symmetric about ½, and 1 − u is exact.
   double UniformOpen01(uint64_t index) const;
-  // Returns a uniform number in 0 … n−1, without bias: Lemire's multiply and reject (ACM TOMACS 29,
-  // 2019). A rejection, of probability under n/2^64, draws the same index again with the next
-  // attempt counter, so other indices are unaffected. REQUIRES n > 0.
+  // Returns a uniform number in 0 … n−1, without bias, by Lemire's multiply and reject (ACM TOMACS
+  // 29, 2019). An attempt is rejected with a probability below n/2^64. The next attempt uses the
+  // same index with the next attempt counter, so other indices are unaffected. REQUIRES n > 0.
   uint64_t UniformBelow(uint64_t index, uint64_t n) const;
-  // Returns a standard normal number, NormalQuantile(UniformOpen01(index)), with |value| ≤ 8.21.
-  // Uses one index.
+  // Returns a standard normal number: NormalQuantile(UniformOpen01(index)). Its absolute value is
+  // at most 8.21. Uses one index.
   double Normal(uint64_t index) const;
 
  private:

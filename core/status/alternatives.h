@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// "a", "a or b", "a, b or c". REQUIRES: at least one name.
+// Returns "a", "a or b", or "a, b or c". REQUIRES: at least one name.
 std::string Alternatives(absl::Span<const absl::string_view> names);
 std::string Alternatives(absl::Span<const std::string> names);
 

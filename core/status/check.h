@@ -1,5 +1,5 @@
-// CHECK is for bugs of phimap itself. A condition that a caller's input or the environment can make
-// false returns a Status instead.
+// PHIMAP_CHECK is for bugs of phimap itself. For a condition that a caller's input or the
+// environment can make false, return a Status instead.
 #ifndef PHIMAP_CORE_STATUS_CHECK_H_
 #define PHIMAP_CORE_STATUS_CHECK_H_
 

@@ -15,9 +15,10 @@ namespace {
 
 constexpr char kPayloadUrl[] = "phimap/error-detail";
 
-// Encodes reason, field, retry delay, then each key and its value, each as "length:bytes". Values
-// quote what callers sent, so no byte can serve as a separator. The form needs no version, because
-// statuses never leave the process in it.
+// Encodes the parts of an error as one string: reason, field, retry delay, then each key followed
+// by its value. Each part is encoded as "length:bytes", because a value may quote what a caller
+// sent, so that no byte can serve as a separator. The encoding needs no version number, because it
+// never leaves the process.
 std::string Encode(const ErrorDetail& detail) {
   std::string out;
   const auto append = [&](absl::string_view part) {

@@ -1,6 +1,6 @@
-// Errors that teach: a canonical code, a message for people, and the same facts in machine-readable
-// form. The facts are a payload of absl::Status, which the RPC layer turns into typed details
-// without parsing text.
+// Errors that teach. An error has a canonical code, a message for people, and the facts of the
+// message in machine-readable form. The facts are a payload of absl::Status. The RPC layer turns
+// them into typed details without parsing the message.
 //
 // Example:
 //   return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH",
@@ -21,7 +21,8 @@ namespace phimap {
 
 // The machine-readable part of an error.
 struct ErrorDetail {
-  // Name in UPPER_SNAKE_CASE, the thing before its state: ALIAS_NOT_FOUND. Stable.
+  // Name in UPPER_SNAKE_CASE, in which the thing comes before its state, as in ALIAS_NOT_FOUND. A
+  // reason never changes.
   std::string reason;
   // Path of the field from the request's root, with rows and columns counted from 0. Empty if no
   // field is at fault.
@@ -47,8 +48,9 @@ absl::Status WithFieldPrefix(const absl::Status& status, absl::string_view prefi
 // Replaces the error's field by `field`; an error without a field is unchanged.
 absl::Status WithField(const absl::Status& status, absl::string_view field);
 
-// Prepares a caller's text for an error message: cut after 100 bytes, with escapes for characters
-// that cannot be printed. UTF-8 is kept; in any other text, all bytes but ASCII are escaped.
+// Prepares a caller's text for an error message. Cuts the text after 100 bytes and escapes
+// characters that cannot be printed. If the text is not valid UTF-8, escapes all bytes that are not
+// ASCII.
 std::string Excerpt(absl::string_view text);
 // Excerpt(text) in quotes.
 std::string Quoted(absl::string_view text);

@@ -28,7 +28,7 @@ absl::Status InRange(absl::string_view field, Number value, Number low, Number h
 absl::Status AdviceQuery::Validate() const {
   PHIMAP_RETURN_IF_ERROR(
       InRange("margin", margin, 1e-4, 1.0,
-              "the margin is a cosine; divide another margin by the largest ‖φ(x)‖"));
+              "the margin is a cosine; divide any other margin by the largest ‖φ(x)‖"));
   PHIMAP_RETURN_IF_ERROR(
       InRange("error", error, 1e-6, 1 - 1e-6,
               "the error is the share of examples that may be misclassified, such as 0.1"));
@@ -45,20 +45,22 @@ absl::Status AdviceQuery::Validate() const {
   }
   if (points != 0) {
     PHIMAP_RETURN_IF_ERROR(InRange<int64_t>("points", points, 1, 1'000'000'000'000'000,
-                                            "or unset, without a data set"));
+                                            "leave it unset if there is no data set"));
   }
   if (classes != 0) {
-    PHIMAP_RETURN_IF_ERROR(
-        InRange<int64_t>("classes", classes, 2, 1'000'000, "or unset, without classes"));
+    PHIMAP_RETURN_IF_ERROR(InRange<int64_t>("classes", classes, 2, 1'000'000,
+                                            "leave it unset if there are no classes"));
   }
   if (distortion != 0) {
-    PHIMAP_RETURN_IF_ERROR(InRange(
-        "distortion", distortion, 1e-6, 1 - 1e-6,
-        "the largest relative error of squared lengths; if unset, the one that halves the margin"));
+    PHIMAP_RETURN_IF_ERROR(InRange("distortion", distortion, 1e-6, 1 - 1e-6,
+                                   "the distortion is the largest relative error of squared "
+                                   "lengths; if it is unset, the one that halves the margin is "
+                                   "used"));
   }
   if (kernel_error != 0) {
-    PHIMAP_RETURN_IF_ERROR(InRange("kernel_error", kernel_error, 1e-6, 1.0,
-                                   "the largest error of a kernel value; if unset, 0.1"));
+    PHIMAP_RETURN_IF_ERROR(InRange(
+        "kernel_error", kernel_error, 1e-6, 1.0,
+        "the kernel error is the largest error of a kernel value; if it is unset, 0.1 is used"));
   }
   return absl::OkStatus();
 }

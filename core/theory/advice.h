@@ -13,32 +13,33 @@
 namespace phimap {
 
 struct AdviceQuery {
-  // γ, a cosine: y·w·φ(x)/(‖w‖‖φ(x)‖) of the separator that the kernel is believed to have; for a
-  // margin that was not divided by ‖φ(x)‖, or a separator with an offset, divide by R = max ‖φ(x)‖.
-  // 1e-4..1.
+  // γ, the margin as a cosine. Let w be the separator that the kernel is believed to have, and x an
+  // example with label y = ±1. Then γ is a lower bound on y·w·φ(x)/(‖w‖‖φ(x)‖) for all such x. If
+  // your margin was not divided by ‖φ(x)‖, or if its separator has an offset, divide it by R = max
+  // ‖φ(x)‖. From 1e-4 to 1.
   double margin = 0;
   // ε, the error that the mapping may add. 1e-6 <= ε < 1, and alpha + error < 1.
   double error = 0;
   // 1 − δ, the probability that the statement holds (not δ). 1e-9..1 − 1e-9.
   double confidence = 0;
-  // α, the share of the examples that misses the margin. 0 <= α < 1.
+  // α, the share of the examples that miss the margin. 0 <= α < 1.
   double alpha = 0;
   // Number of points of a data set for all of which a statement must hold at once; 0 if unset. Up
   // to 10^15.
   int64_t points = 0;
   // Number of classes, 2..10^6; 0 if unset.
   int64_t classes = 0;
-  // e, the relative error of squared lengths that a projection may cause, 1e-6..1 − 1e-6. 0 chooses
-  // the e that halves the margin, and 0.1 for statements without a margin.
+  // e, the relative error of squared lengths that a projection may cause, 1e-6..1 − 1e-6. If 0, e
+  // is chosen so that it halves the margin, and is 0.1 for statements without a margin.
   double distortion = 0;
-  // a, the error of a kernel value that random Fourier features may cause, 1e-6..1. 0 chooses 0.1.
+  // a, the error of a kernel value that random Fourier features may cause, 1e-6..1. If 0, a is 0.1.
   double kernel_error = 0;
   // Maximum number of landmarks of a mapping that can be built; 0 if unlimited.
   int64_t max_landmarks = 0;
 
   double delta() const { return 1 - confidence; }
-  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the field, the actual value, the range, and the
-  // remedy.
+  // Returns OK, or INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the field, the actual value, the
+  // range, and the remedy.
   absl::Status Validate() const;
 };
 
@@ -61,10 +62,10 @@ struct AdviceLine {
   std::optional<double> margin;
   // The error of the separator that exists after the mapping: α + ε.
   std::optional<double> error;
-  // The e that the line assumes.
+  // The relative error e of squared lengths that the line assumes.
   std::optional<double> distortion;
-  // For the weak learner: the probability that a draw succeeds, and the number of draws of which
-  // one does with the confidence asked for.
+  // For the weak learner: the probability that a draw succeeds, and the number of draws of which at
+  // least one succeeds with the given confidence.
   std::optional<double> success;
   std::optional<int64_t> draws;
   std::string note;
@@ -76,7 +77,7 @@ struct Advice {
   bool f3_helps = false;
   // The error below which F3 has fewer features, at the same margin and confidence; to two digits.
   double f3_helps_below_error = 0;
-  // One or two sentences: F2 or F3, and why.
+  // One or two sentences that say whether to use F2 or F3, and why.
   std::string verdict;
   // The mapping to build, as in "f2(landmarks=215)"; empty when it has more than max_landmarks.
   std::string proposal;

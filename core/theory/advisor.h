@@ -1,6 +1,8 @@
-// The advisor: dimensions from margin, error and confidence, by every theorem of the papers.
+// The advisor computes dimensions from margin, error and confidence, by every theorem of the
+// papers.
 //
-// Lines come in this order; `what` and tiers are stable, for programs:
+// The lines come in this order. `what` and the tiers never change, so that programs can rely on
+// them:
 //   F1                  literal, derived        Balcan, Blum, Vempala 2006, Corollary 1
 //   F2                  literal, derived        Theorem 1
 //   F3                  literal, derived, exact Theorem 3
@@ -14,7 +16,7 @@
 //   projected kernel    literal                 Achlioptas, McSherry, Schölkopf 2001, Theorem 6
 //   random Fourier      literal, derived        Cornell lecture notes on kernels
 //   weak learner        literal, derived        Blum 2005, Theorem 1
-// A statement that a paper makes with O() or Ω() alone has a line without a number.
+// A statement that a paper makes only with O() or Ω() gets a line without a number.
 //
 // Example:
 //   PHIMAP_ASSIGN_OR_RETURN(const Advice advice,
@@ -34,10 +36,10 @@ namespace phimap {
 // at the smallest margins; do not call on an RPC thread. Pure.
 absl::StatusOr<Advice> Advise(const AdviceQuery& query);
 
-// The parts of the advice. REQUIRES: a valid query.
+// Return the parts of the advice. REQUIRES: a valid query.
 std::vector<AdviceLine> LandmarkAdvice(const AdviceQuery& query);    // F1, F2, F3
 std::vector<AdviceLine> ProjectionAdvice(const AdviceQuery& query);  // the rest
-// Fills in verdict, proposal and when F3 helps.
+// Fills in the verdict, the proposal, f3_helps and f3_helps_below_error.
 void DecideF2OrF3(const AdviceQuery& query, Advice& advice);
 
 }  // namespace phimap

@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// ln n! minus Stirling's (n + ½) ln n − n + ½ ln 2π, n >= 1.
+// Returns ln n! minus Stirling's approximation, (n + ½) ln n − n + ½ ln 2π. REQUIRES: n >= 1.
 double StirlingError(double n) {
   if (n < 16) {
     return std::lgamma(n + 1) - (n + 0.5) * std::log(n) + n - 0.5 * std::log(2 * std::numbers::pi);
@@ -22,8 +22,8 @@ double StirlingError(double n) {
   return (1.0 / 12 - s * (1.0 / 360 - s * (1.0 / 1260 - s / 1680))) / n;
 }
 
-// (1 + v) ln(1 + v) − v for v > −1: the exponent, relative to the mean, of a count that is (1 + v)
-// times its mean.
+// Returns (1 + v) ln(1 + v) − v for v > −1. Let m be the mean of a count. The probability that the
+// count is (1 + v)·m falls off like exp(−m·Deviance(v)).
 double Deviance(double v) {
   if (std::abs(v) > 0.1) return (1 + v) * std::log1p(v) - v;
   // Σ (−v)^j / (j (j − 1)) from j = 2 on.
@@ -36,7 +36,7 @@ double Deviance(double v) {
   return sum;
 }
 
-// 1 plus the sum of the products of `ratio`, which falls below 1 and continues to fall.
+// Returns 1 + r(0) + r(0)·r(1) + … for a `ratio` r that falls below 1 and continues to fall.
 template <typename Ratio>
 double SumOfProducts(const Ratio& ratio) {
   double term = 1;
@@ -86,7 +86,9 @@ double BinomialBelow(int64_t k, int64_t n, double p) {
 
 std::optional<int64_t> TrialsFor(int64_t k, double p, double delta) {
   PHIMAP_CHECK(k >= 1 && p > 0 && p < 1 && delta > 0 && delta < 1);
-  // Estimate by the normal law with equal mean and variance: n p − z √(n p q) = k − ½.
+  // Estimates n by the normal distribution with the same mean and variance. Let q = 1 − p, and let
+  // z be the 1 − delta quantile of the normal distribution. The estimate is the solution n of n p −
+  // z √(n p q) = k − ½.
   const double z = -NormalQuantile(delta) * std::sqrt(1 - p);
   const double root = (z + std::sqrt(z * z + 4 * static_cast<double>(k) - 2)) / 2;
   const std::optional<int64_t> guess = CountAtLeast(root * root / p);

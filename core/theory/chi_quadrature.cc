@@ -63,7 +63,8 @@ double Chi::LogRatio(double u) const {
 
 double Chi::WhereSlopeIs(double slope) const {
   const double root = std::sqrt(slope * slope + 4 * (k_ - 1));
-  // x − mode, without cancellation for large k: root − 2·mode = slope²/(root + 2·mode).
+  // Computes x − mode from root − 2·mode = slope²/(root + 2·mode). For large k, the difference root
+  // − 2·mode itself would cancel.
   const double sum = root + 2 * mode_;
   return sum == 0 ? 0 : (slope * slope / sum - slope) / 2;
 }

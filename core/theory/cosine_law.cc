@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kMaxPanels = 4;
 
-// Points of what matters, the shares of the whole range summing to 1. `scale` is over how
-// many units of the argument of Φ the range stretches.
+// Returns points of the range low … high of a chi variable, with their shares of the probability of
+// all its values. `scale` is the length of the range in units of Φ's argument.
 std::vector<ChiPoint> Shares(const Chi& chi, double low, double high, double scale) {
   const int panels = std::clamp(static_cast<int>(std::ceil(scale / 40)), 1, kMaxPanels);
   std::vector<ChiPoint> points = ChiPoints(chi, std::max(low, -chi.mode()), high, panels);
@@ -25,15 +25,17 @@ std::vector<ChiPoint> Shares(const Chi& chi, double low, double high, double sca
   return points;
 }
 
-// φ(z)/Φ(z): how fast ln Φ rises.
+// Returns φ(z)/Φ(z), the slope of ln Φ.
 double Mills(double z) {
-  if (z < -30) return -z - 1 / z;  // Φ is about φ(z)/|z|; 2 % suffice, only a window hangs on it
+  // For such z, Φ is about φ(z)/|z|. Only the range of integration depends on the result, so an
+  // accuracy of 2 % suffices.
+  if (z < -30) return -z - 1 / z;
   return std::exp(-z * z / 2) / (std::sqrt(2 * std::numbers::pi) * NormalBelow(z));
 }
 
-// P[Z < a·Y − b·X] for chi variables X and Y. The integrand is log-concave and falls from its peak
-// at least as fast as exp(−u²/2) in each chi variable, so its mass further than kChiReach from the
-// peak is less than 1e-17 of the whole.
+// Computes P[Z < a·Y − b·X] for a standard normal number Z and chi variables X and Y. The integrand
+// is log-concave. With the distance u from its peak, in X or in Y, it falls at least as fast as
+// exp(−u²/2). Less than 1e-17 of its mass is therefore further than kChiReach from the peak.
 class Orthant {
  public:
   Orthant(int64_t n, double a, double b)
@@ -43,7 +45,8 @@ class Orthant {
   }
 
   double Probability() const {
-    // The conditional peak in x moves with y by less than a/(2√2) for each unit.
+    // For a fixed y, the integrand peaks at some x. When y moves by 1, that x moves by less than
+    // a/(2√2).
     const double reach_x = kChiReach * (1 + (has_y_ ? a_ / 2.8 : 0));
     const double ceiling =
         (a_ * (y_mode() + peak_y_ + kChiReach) + 10 + std::max(0.0, -peak_)) / b_;
@@ -70,9 +73,10 @@ class Orthant {
     return sum;
   }
 
-  // At the peak of the integrand the slopes of the three logarithms cancel: with m = Mills(A), x
-  // lies where ln density has slope b·m, y where it has −a·m, and A = a·y − b·x. A rises with m and
-  // Mills falls with A, so that one m fits.
+  // Finds the peak (x, y) of the integrand. Let A = a·y − b·x and m = Mills(A). The peak is where
+  // the derivatives of the logarithm vanish. So the ln density of X has slope b·m at x, and the ln
+  // density of Y has slope −a·m at y. A rises with m, and Mills falls with A, so exactly one m
+  // satisfies m = Mills(A).
   void FindPeak() {
     const auto argument = [this](double m) {
       peak_x_ = x_.WhereSlopeIs(b_ * m);
@@ -100,7 +104,7 @@ class Orthant {
   double peak_ = 0;
 };
 
-// c/√(1 − c²): the cotangent of the angle.
+// Returns c/√(1 − c²), the cotangent of the angle with cosine c.
 double Cotangent(double c) { return c / std::sqrt((1 - c) * (1 + c)); }
 
 }  // namespace

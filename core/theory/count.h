@@ -11,13 +11,13 @@ namespace phimap {
 // Above this a double cannot tell one integer from the next, so a count means nothing.
 inline constexpr int64_t kMaxCount = int64_t{1} << 53;
 
-// The smallest count >= x, at least 1. nullopt for NaN and over kMaxCount.
+// Returns the smallest count >= x, at least 1; nullopt for NaN and over kMaxCount.
 inline std::optional<int64_t> CountAtLeast(double x) {
   if (!(x <= static_cast<double>(kMaxCount))) return std::nullopt;
   return x <= 1 ? 1 : static_cast<int64_t>(std::ceil(x));
 }
 
-// The smallest count > x, at least 1. nullopt for NaN and over kMaxCount.
+// Returns the smallest count > x, at least 1; nullopt for NaN and over kMaxCount.
 inline std::optional<int64_t> CountOver(double x) {
   if (!(x < static_cast<double>(kMaxCount))) return std::nullopt;
   return x < 1 ? 1 : static_cast<int64_t>(std::floor(x)) + 1;

@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// A tier of F2's dimensions compared with one of F3's.
+// A comparison of F2's dimensions, by one tier, with F3's dimensions, by another.
 struct Contest {
   Tier f2;
   Tier f3;
@@ -30,8 +30,9 @@ bool F3Wins(const Contest& contest, double margin, double error, double delta) {
   return f3.has_value() && (!f2.has_value() || *f3 < *f2);
 }
 
-// The error below which F3 has fewer dimensions, within 1 %; 0 if there is none from 1e-6 up. F2's
-// grow with 1/ε, F3's with ln 1/ε, so that they meet once.
+// Returns the error below which F3 has fewer dimensions than F2, within 1 %. Returns 0 if there is
+// no such error from 1e-6 up. F2's dimensions grow with 1/ε, and F3's with ln 1/ε, so the two are
+// equal at only one error ε.
 double F3WinsBelow(const Contest& contest, double margin, double delta) {
   double low = std::log(1e-6);
   double high = std::log(1 - 1e-6);
@@ -65,7 +66,8 @@ std::string OverTheLimit(const AdviceQuery& query, std::optional<int64_t> landma
   const std::optional<double> error =
       ErrorOfLandmarks(query.margin, query.max_landmarks, query.delta());
   if (!error.has_value() || query.alpha + *error >= 1) {
-    return absl::StrCat(text, "for this margin the theorem does not cover so few.");
+    return absl::StrCat(text,
+                        "the theorem gives no guarantee for so few landmarks at this margin.");
   }
   return absl::StrCat(text, absl::StrFormat("with these, F2 has error at most %.3g at this margin "
                                             "and confidence.",
@@ -84,8 +86,8 @@ void DecideF2OrF3(const AdviceQuery& query, Advice& advice) {
   if (advice.f3_helps) {
     advice.verdict = absl::StrCat(
         "F3 helps: ", CountText(f3), " features where F2 has ", CountText(f2),
-        ", at margin γ/4 instead of γ/2. It still evaluates the kernel on every landmark it keeps, "
-        "and has no use for more dimensions than those.");
+        ", at margin γ/4 instead of γ/2. F3 still evaluates the kernel on every landmark, and more "
+        "dimensions than landmarks bring no gain.");
   } else {
     advice.verdict = absl::StrCat(
         "F3 cannot help: it takes ", CountText(f3), " features where F2 has ", CountText(f2),

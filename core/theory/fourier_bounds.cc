@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-// c of 2 exp(−D a²/c).
+// Returns the c of the bound 2 exp(−D a²/c).
 double Constant(FourierForm form) { return form == FourierForm::kPhase ? 8 : 4; }
 
 }  // namespace

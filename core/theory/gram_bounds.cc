@@ -13,7 +13,7 @@ void Check(const GramLaw& law) {
   PHIMAP_CHECK(law.sampling != GramSampling::kQuantise || law.s == 1);
 }
 
-// L: the largest modulus of an entry of K̂ − K.
+// Returns L, the largest modulus of an entry of K̂ − K.
 double LargestChange(const GramLaw& law) {
   switch (law.sampling) {
     case GramSampling::kSparsify:
@@ -47,7 +47,7 @@ double AmsNormBound(const GramLaw& law) {
 
 double BernsteinNormBound(const GramLaw& law, double delta, double largest_row) {
   PHIMAP_CHECK(0 < delta && delta < 1);
-  // The Gram matrix is unchanged.
+  // At s = 1 every entry is kept, so the Gram matrix is unchanged.
   if (law.sampling == GramSampling::kSparsify && law.s == 1) return 0;
   const double sigma = EntryDeviation(law);
   const double m = static_cast<double>(law.m);

@@ -1,5 +1,6 @@
-// Error of a Gram matrix whose entries were randomized (Achlioptas, McSherry, Schölkopf 2001;
-// matrix Bernstein: Tropp 2012), and of an expansion after randomized rounding.
+// Bounds on the error of a Gram matrix whose entries were randomized, and on the error of an
+// expansion after randomized rounding. AMS is Achlioptas, McSherry, Schölkopf 2001. The matrix
+// Bernstein inequality is from Tropp 2012. K is the Gram matrix, and K̂ the randomized one.
 #ifndef PHIMAP_CORE_THEORY_GRAM_BOUNDS_H_
 #define PHIMAP_CORE_THEORY_GRAM_BOUNDS_H_
 
@@ -7,54 +8,60 @@
 
 namespace phimap {
 
-// Randomization of each entry off the diagonal, independent up to symmetry.
+// How each entry K_ij off the diagonal is replaced at random, independently of all others except
+// K_ji.
 enum class GramSampling {
-  // s·K_ij with probability 1/s, else 0.
+  // By s·K_ij with probability 1/s, otherwise by 0.
   kSparsify,
-  // ±b, +b with probability 1/2 + K_ij/(2b).
+  // By +b with probability 1/2 + K_ij/(2b), otherwise by −b.
   kQuantise,
-  // Sampling first, then ±s·b for the kept entries.
+  // As by kSparsify first. Then each kept entry becomes +s·b or −s·b.
   kBoth,
 };
 
 struct GramLaw {
   GramSampling sampling = GramSampling::kSparsify;
-  // Rows of the matrix.
+  // Number of rows of the matrix.
   int64_t m = 0;
   // Upper bound on |K_ij|.
   double b = 0;
-  // >= 1; 1 for kQuantise.
+  // Entries are kept with probability 1/s. s >= 1, and s = 1 for kQuantise.
   double s = 1;
 };
 
-// σ of AMS: no entry of K̂ − K has a larger deviation. b√(s−1), b, b√s.
+// Returns σ of AMS, an upper bound on the standard deviation of every entry of K̂ − K: b√(s−1) for
+// kSparsify, b for kQuantise, b√s for kBoth.
 double EntryDeviation(const GramLaw& law);
 
-// 4σ√m: AMS Theorem 1's bound of ‖K̂ − K‖₂, except with a probability that vanishes with m. The
-// proof needs m >= (s − 1)·ln⁶m, which no Gram matrix that fits a machine meets (2.4e7 rows at s =
-// 2), so the bound is reported and not relied on.
+// Returns 4σ√m, the bound of AMS Theorem 1 on ‖K̂ − K‖₂. The probability that the bound fails
+// vanishes as m grows. The proof needs m >= (s − 1)·ln⁶m, for example 2.4e7 rows at s = 2. No Gram
+// matrix that fits a machine is that large, so the bound is reported but not relied on.
 double AmsNormBound(const GramLaw& law);
 
-// Matrix Bernstein, for every m: ‖K̂ − K‖₂ is at most √(2v·ln(2m/δ)) + (2/3)L·ln(2m/δ) with
-// probability 1 − δ. v bounds the variance of a row, L the modulus of an entry of K̂ − K:
+// Returns the bound on ‖K̂ − K‖₂ of the matrix Bernstein inequality. It holds with probability 1 −
+// δ, for every m. The bound is √(2v·ln(2m/δ)) + (2/3)L·ln(2m/δ), where v bounds the variance of a
+// row of K̂ − K, and L the magnitude of an entry:
 //
 //               v               L
 //   kSparsify   m·b²·(s−1)      b·max(1, s−1)
 //   kQuantise   m·b²            2b
 //   kBoth       m·s·b²          (s+1)·b
 //
-// For kSparsify `largest_row`, the largest Σ_{j≠i} K_ij² of a row, if it is not negative, replaces
-// m·b², and halves the bound or better. REQUIRES: 0 < δ < 1, m >= 1, b > 0.
+// `largest_row` is the largest Σ_{j≠i} K_ij² of any row i. If it is not negative, it replaces m·b²
+// for kSparsify. The bound is then at most half as large. REQUIRES: 0 < δ < 1, m >= 1, b > 0.
 double BernsteinNormBound(const GramLaw& law, double delta, double largest_row = -1);
 
-// Hoeffding: a component Σ α_i k(x_i, x) of a unit α changes by t or more with probability at most
-// this when α is rounded at scale s, α_i to a multiple of 1/s at random. `range` is the length of
-// the shortest interval that holds 0 and all k(x_i, x); of a centred component, Σ α_i(k(x_i, x) −
-// μ_i), 0 and all k(x_i, x) − μ_i, which far from all x_i is that of the means and not 0.
+// Returns Hoeffding's bound on the probability that a component changes by t or more when its
+// coefficients are rounded. The component is Σ α_i k(x_i, x) with a unit vector α. Each α_i is
+// rounded at random to a multiple of 1/s. `range` is the length of the shortest interval that
+// contains 0 and all k(x_i, x). For a centred component Σ α_i(k(x_i, x) − μ_i), the interval must
+// contain 0 and all k(x_i, x) − μ_i. If x is far from all x_i, these numbers are −μ_i and not 0.
 double RoundingProbability(int64_t m, double range, double s, double t);
 
-// The scale s = 2c√m/(εT) of AMS Theorem 5, c the range as above: rounded components keep their
-// distance from T within ε. REQUIRES: all arguments > 0.
+// Returns the scale s = 2c√m/(εT) of AMS Theorem 5, where c is the `range` of RoundingProbability,
+// ε is `epsilon` and T is `threshold`. When the coefficients of a component are rounded at this
+// scale, its value changes by a factor within 1 ± ε. The only exceptions are values that are
+// trivial before and after rounding, that is, below T·√(ln m). REQUIRES: all arguments > 0.
 double RoundingScale(int64_t m, double range, double epsilon, double threshold);
 
 }  // namespace phimap

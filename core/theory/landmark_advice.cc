@@ -12,7 +12,7 @@ namespace {
 constexpr char kBinomial[] =
     "the proof's ⌈4/γ²⌉ − 1 helpful draws counted by the binomial law, not by Chernoff's bound";
 
-// F1 and F2 need the same landmarks; only F2 keeps a margin.
+// F1 and F2 need the same number of landmarks. Only F2 keeps a margin.
 AdviceLine SpanLine(const AdviceQuery& query, bool f2, Tier tier) {
   AdviceLine line{.what = f2 ? "F2" : "F1",
                   .source = f2 ? "Balcan, Blum, Vempala 2006, Theorem 1"
@@ -34,8 +34,8 @@ AdviceLine SpanLine(const AdviceQuery& query, bool f2, Tier tier) {
   return line;
 }
 
-// Landmarks for F3's first step, which gets half of ε and of δ. The sharp number goes with the
-// sharpest second step.
+// Returns the number of landmarks for F3's first step, which gets half of ε and half of δ. The
+// exact tier has the sharpest second step, so it also uses the sharper number of landmarks.
 std::optional<int64_t> F3Landmarks(Tier tier, double margin, double error, double delta) {
   return tier == Tier::kExact ? BinomialLandmarks(margin, error / 2, delta / 2)
                               : LiteralLandmarks(margin, error / 2, delta / 2);
@@ -72,7 +72,7 @@ AdviceLine PerfectSampleLine(const AdviceQuery& query, Tier tier) {
                   .source = "Balcan, Blum, Vempala 2006, Corollary 2",
                   .tier = tier};
   if (query.alpha > 0) {
-    line.note = "needs alpha = 0: with examples that miss the margin no sample need be separable";
+    line.note = "needs alpha = 0: if examples miss the margin, a sample may not be separable";
     return line;
   }
   const PerfectSample sample = F3PerfectSample(tier, query.margin, query.error, query.delta());
@@ -81,7 +81,8 @@ AdviceLine PerfectSampleLine(const AdviceQuery& query, Tier tier) {
   line.margin = query.margin / 4;
   line.error = sample.error;
   if (query.confidence <= query.error) {
-    line.note = "says nothing: it holds with probability confidence - error, which is not > 0";
+    line.note =
+        "no guarantee: the statement holds with probability confidence - error, which is at most 0";
     return line;
   }
   line.note = line.landmarks.has_value() && line.dimensions.has_value()

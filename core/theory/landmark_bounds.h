@@ -1,21 +1,25 @@
-// Numbers of landmarks that suffice for F1 and F2.
+// Computes how many landmarks suffice for F1 and F2.
 //
-// Balcan, Blum, Vempala 2006, Lemma 1: let a unit vector w separate with margin γ (a cosine), and
-// draw d examples independently from the distribution. With probability 1 − δ some w' in their span
-// has error at most ε at margin γ/2. F1 then has a separator of error ε (Corollary 1; no margin is
-// promised), F2 one of error ε at margin γ/2 (Theorem 1).
+// The source is Balcan, Blum, Vempala 2006, Lemma 1. Let w be a unit vector that separates the
+// distribution with margin γ (a cosine). Draw d examples independently from the distribution. With
+// probability 1 − δ, their span contains a vector w' that has error at most ε at margin γ/2. Then
+// F1 has a separator of error ε, but no margin is promised (Corollary 1). F2 has a separator of
+// error ε at margin γ/2 (Theorem 1).
 //
-// The proof: while the part of w outside the span, w_out, is large, each draw helps with
-// probability ε, which means that it takes more than γ²/4 off ‖w_out‖², which is 1 at first. A draw
-// z helps when |w_out·z| > γ/2, so none can once ‖w_out‖² <= γ²/4, and w_out is not large then.
-// After j helpful draws ‖w_out‖² < 1 − jγ²/4, which is at most γ²/4 for j = ⌈4/γ²⌉ − 1. (The paper
-// counts the last, impossible draw too; Blum's survey misprints its 4/γ² as 4/γ.)
+// The number of helpful draws. Let w_out be the part of w outside of the span of the examples drawn
+// so far. At first, ‖w_out‖² = 1. A draw z helps if |w_out·z| > γ/2. A helpful draw reduces
+// ‖w_out‖² by more than γ²/4. As long as w' has not been found, a draw helps with probability at
+// least ε. No draw can help once ‖w_out‖² <= γ²/4. This happens after j = ⌈4/γ²⌉ − 1 helpful draws,
+// because ‖w_out‖² is then less than 1 − jγ²/4 <= γ²/4. The paper counts one more draw, which is
+// impossible. Blum's survey misprints the paper's 4/γ² as 4/γ.
 //
-// If a share α of the examples misses the margin the same d gives error α + ε: that a draw helps
-// has nothing to do with its label. (BBV's own (1 − α)ε + α needs (1 − α)ε in place of ε in d when
-// draws come from all of the distribution.)
+// Examples without the margin. If a share α of the examples misses the margin, the same d gives an
+// error of α + ε, because whether a draw helps does not depend on its label. The paper states the
+// error (1 − α)ε + α. If draws come from the whole distribution, that error needs a larger d, with
+// (1 − α)ε in place of ε.
 //
-// All require 1e-4 <= margin <= 1, 0 < error < 1, 0 < delta < 1, and give nullopt over 2^53.
+// All functions require 1e-4 <= margin <= 1, 0 < error < 1 and 0 < delta < 1. They return nullopt
+// for results over 2^53.
 #ifndef PHIMAP_CORE_THEORY_LANDMARK_BOUNDS_H_
 #define PHIMAP_CORE_THEORY_LANDMARK_BOUNDS_H_
 
@@ -24,17 +28,20 @@
 
 namespace phimap {
 
-// d = (8/ε)(1/γ² + ln 1/δ), as printed: Chernoff's bound on the number of helpful draws.
+// Returns d = (8/ε)(1/γ² + ln 1/δ), as the paper prints it. The paper bounds the number of helpful
+// draws by Chernoff's inequality.
 std::optional<int64_t> LiteralLandmarks(double margin, double error, double delta);
 
-// The smallest d with P[Bin(d, ε) < ⌈4/γ²⌉ − 1] <= δ: the same proof with the binomial law itself.
+// Returns the smallest d with P[Bin(d, ε) < ⌈4/γ²⌉ − 1] <= δ. This is the same proof with the
+// binomial distribution itself instead of Chernoff's inequality.
 std::optional<int64_t> BinomialLandmarks(double margin, double error, double delta);
 
-// ⌈4/γ²⌉ − 1: after so many helpful draws no further draw can help.
+// Returns ⌈4/γ²⌉ − 1, the number of helpful draws after which no further draw can help.
 int64_t HelpfulDraws(double margin);
 
-// The smallest error for which BinomialLandmarks is at most `landmarks`, to one part in 10^9;
-// nullopt when `landmarks` does not reach HelpfulDraws. REQUIRES: 1 <= landmarks <= 2^53.
+// Returns the smallest error for which BinomialLandmarks is at most `landmarks`, with a relative
+// error of 1e-9. Returns nullopt if `landmarks` is less than HelpfulDraws. REQUIRES: 1 <= landmarks
+// <= 2^53.
 std::optional<double> ErrorOfLandmarks(double margin, int64_t landmarks, double delta);
 
 }  // namespace phimap

@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// The smallest n in low..high with holds(n); nullopt if there is none.
+// Returns the smallest n in low..high with holds(n); nullopt if there is none.
 //
 // Requires: holds is monotone (once true, true from there on); low <= high < 2^62.
 // Cost:     about 2·log2|n − guess| calls; two or three when `guess` is right. Pure if `holds` is.

@@ -8,7 +8,7 @@
 namespace phimap {
 namespace {
 
-// Margin that Theorem 9 leaves at e = 0: the proof's cosine.
+// Returns the margin that Theorem 9 leaves at e = 0. In the proof it is a cosine.
 double OneParameterCosine(double margin, int64_t classes) {
   PHIMAP_CHECK(margin > 0 && margin <= 1 && classes >= 2);
   return margin / std::sqrt(2 * static_cast<double>(classes));
@@ -23,8 +23,8 @@ double ClassesMargin(double margin, double e) {
 
 double ClassesDistortion(double margin, double to) {
   PHIMAP_CHECK(0 < to && to < margin && margin <= 1);
-  // The margin at γ = 1 is √((1−e)/(1+e)) − e/(1+e), which falls to −1/2; a smaller γ takes
-  // (1−γ)(1+e)/(1−e) off it, which rises: so it falls everywhere, to below 0.
+  // At γ = 1 the margin is √((1−e)/(1+e)) − e/(1+e), which falls with e to −1/2. A smaller γ
+  // subtracts (1−γ)(1+e)/(1−e), which rises with e. So the margin falls for every γ, to below 0.
   double low = 0;
   double high = 1;
   for (int i = 0; i < 60; ++i) {

@@ -1,7 +1,8 @@
 // Margins of several classes after a random projection; Shi et al. 2012, Theorems 8 and 9.
 //
-// The margin of a multiclass data set is the smallest difference between the cosine of the right
-// class and the largest other one. A negative margin promises nothing.
+// The margin of a multiclass data set is the smallest difference, over all examples, between the
+// cosine of the right class and the largest cosine of another class. A negative margin promises
+// nothing.
 #ifndef PHIMAP_CORE_THEORY_MULTICLASS_BOUNDS_H_
 #define PHIMAP_CORE_THEORY_MULTICLASS_BOUNDS_H_
 
@@ -10,20 +11,24 @@
 
 namespace phimap {
 
-// Theorem 8: −(1+3e)/(1−e²) + √(1−e²)/(1+e) + (1+e)/(1−e)·γ, at n = AngleDimensions(e, L·m, δ) for
-// m points of L classes. The proof's last step needs the rivals' cosines not to be negative.
+// Returns the margin of Theorem 8, −(1+3e)/(1−e²) + √(1−e²)/(1+e) + (1+e)/(1−e)·γ. For m points of
+// L classes, it needs n = AngleDimensions(e, L·m, δ) dimensions and holds with probability 1 − δ.
+// The last step of the proof needs the cosines of the wrong classes not to be negative.
 double ClassesMargin(double margin, double e);
-// The e at which ClassesMargin is `to`, to one part in 10^12; 0 < to < margin <= 1.
+// Returns the e at which ClassesMargin is `to`, to one part in 10^12. REQUIRES: 0 < to < margin <=
+// 1.
 double ClassesDistortion(double margin, double to);
 
-// Theorem 9, one weight vector for all classes, x ↦ (R_1 x, …, R_L x): −2e/(1−e) +
-// (1+e)γ/(√(2L)(1−e)), at n = AngleDimensions(e, m(L−1), δ) rows of each R_y. Statement and proof
-// normalise differently: this margin is over ‖v‖·√(‖R_y x‖² + ‖R_y' x‖²).
+// Returns the margin of Theorem 9, −2e/(1−e) + (1+e)γ/(√(2L)(1−e)). The theorem uses one weight
+// vector v for all L classes. A row x is mapped to (R_1 x, …, R_L x), where R_y is the projection
+// for class y. For m points, each R_y needs n = AngleDimensions(e, m(L−1), δ) rows. The theorem's
+// statement and its proof normalise the margin differently. The margin returned is divided by
+// ‖v‖·√(‖R_y x‖² + ‖R_y' x‖²), where y and y' are the two classes that are compared.
 double OneParameterMargin(double margin, double e, int64_t classes);
-// γ/(2√(2L) − γ): at this e and above Theorem 9 promises nothing. Since e shrinks with √L, n grows
-// in proportion to L.
+// Returns γ/(2√(2L) − γ). If e is at least this large, Theorem 9 promises nothing. This e falls as
+// 1/√L, so the number of dimensions n grows in proportion to L.
 double OneParameterCriticalDistortion(double margin, int64_t classes);
-// The e at which OneParameterMargin is half of γ/√(2L), its value at e = 0.
+// Returns the e at which OneParameterMargin is half of its value at e = 0, which is γ/√(2L).
 double OneParameterDistortion(double margin, int64_t classes);
 
 }  // namespace phimap

@@ -42,7 +42,7 @@ Lines DirectLines(const AdviceQuery& query) {
                    .dimensions = DirectDimensions(query.margin, query.error, query.delta()),
                    .margin = query.margin / 2,
                    .error = query.alpha + query.error,
-                   .note = "of φ(x) itself, where it can be computed; Gaussian entries only"};
+                   .note = "projects φ(x) itself, which must be computable; Gaussian entries only"};
   return {NoNumber("projection", "Blum 2005, Theorem 3", "the paper says O(ln(1/(εδ))/γ²) only"),
           std::move(exact)};
 }
@@ -64,13 +64,13 @@ Lines LengthLines(const AdviceQuery& query) {
   return lines;
 }
 
-// Theorems 5 and 6, for `angles` angles at once.
+// Returns the advice of Theorem 5 or 6, for `angles` angles at once.
 AdviceLine AngleLine(const AdviceQuery& query, std::string what, Tier tier, double angles) {
   const double margin = query.margin;
   const bool one = what == "angle";
   AdviceLine line{.what = std::move(what), .tier = tier};
   line.source = one ? absl::StrCat(kShi, "5") : absl::StrCat(kShi, "6");
-  // Theorem 5's own lower end is the sharper of the two.
+  // The lower bound of Theorem 5 itself is sharper than the one that Theorem 6 prints.
   const Tier shape = one ? Tier::kDerived : tier;
   const double e =
       query.distortion != 0 ? query.distortion : DistortionForCosine(shape, margin, margin / 2);
@@ -100,7 +100,9 @@ AdviceLine ClassesLine(const AdviceQuery& query) {
   const double e =
       query.distortion != 0 ? query.distortion : ClassesDistortion(query.margin, query.margin / 2);
   AdviceLine line{.what = "classes", .source = source, .distortion = e};
-  line.note = "of the lead over the next class; its proof needs the rivals' cosines >= 0";
+  line.note =
+      "the margin is the lead over the second-best class; the proof needs cosines >= 0 for all "
+      "other classes";
   const double angles = static_cast<double>(query.classes) * static_cast<double>(query.points);
   SetMargin(line, AngleDimensions(e, angles, query.delta()), ClassesMargin(query.margin, e),
             ClassesDistortion(query.margin, 1e-9 * query.margin));
@@ -116,8 +118,10 @@ AdviceLine OneParameterLine(const AdviceQuery& query) {
                                          : OneParameterDistortion(query.margin, query.classes);
   const double critical = OneParameterCriticalDistortion(query.margin, query.classes);
   AdviceLine line{.what = "one parameter", .source = source, .distortion = e};
-  line.note = absl::StrCat("rows of each class's matrix, in proportion to the classes; needs e < ",
-                           critical);
+  line.note = absl::StrCat(
+      "number of rows of each class's matrix; grows in proportion to the number of classes; needs "
+      "e < ",
+      critical);
   const double angles = static_cast<double>(query.classes - 1) * static_cast<double>(query.points);
   SetMargin(line, AngleDimensions(e, angles, query.delta()),
             OneParameterMargin(query.margin, e, query.classes), critical);
@@ -137,7 +141,7 @@ AdviceLine ProjectedKernelLine(const AdviceQuery& query) {
       .distortion = e,
       .note =
           "keeps all squared distances within 1 ± e; inner products within e(‖x‖² + ‖y‖²) "
-          "where they are >= 0, within 3e/2 of it in general; scaled by 1/√s"};
+          "if they are >= 0, and within (3e/2)(‖x‖² + ‖y‖²) otherwise; scaled by 1/√s"};
 }
 
 Lines FourierLines(const AdviceQuery& query) {

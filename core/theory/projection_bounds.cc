@@ -13,13 +13,14 @@ namespace {
 bool IsShare(double x) { return x > 0 && x < 1; }
 bool IsMargin(double x) { return x >= 1e-4 && x <= 1; }
 
-// 1/((1/2)(e²/2 − e³/3)): dimensions for each unit of ln(1/probability) of one tail.
+// Returns 1/((1/2)(e²/2 − e³/3)). To make the probability of one tail at most p, this many
+// dimensions are needed for each unit of ln(1/p).
 double PerNat(double e) {
   PHIMAP_CHECK(IsShare(e));
   return 12 / (e * e * (3 - 2 * e));
 }
 
-// Dimensions per nat of 1/delta by Theorem 2 of BBV as printed.
+// Returns the dimensions per nat of 1/delta by Theorem 2 of BBV as printed.
 double LiteralPerNat(double e) {
   PHIMAP_CHECK(IsShare(e));
   return 4 / (e * e * (1 - e));
@@ -39,7 +40,8 @@ std::optional<double> LengthDistortion(Tier tier, int64_t dimensions, double del
     return tier == Tier::kLiteral ? LiteralPerNat(e) : PerNat(e);
   };
   const double wanted = static_cast<double>(dimensions) / std::log(2 / delta);
-  // Both decrease with e up to this point; the literal one has its minimum at 2/3.
+  // Both per_nat functions decrease with e up to this point; the literal one has its minimum at
+  // 2/3.
   double low = 1e-12;
   double high = tier == Tier::kLiteral ? 2.0 / 3 : 1 - 1e-12;
   if (per_nat(high) > wanted) return std::nullopt;
@@ -89,8 +91,9 @@ std::optional<int64_t> F3Dimensions(Tier tier, double margin, double error, doub
 
 PerfectSample F3PerfectSample(Tier tier, double margin, double miss, double delta) {
   PerfectSample sample{.error = miss, .dimensions = {}, .examples = 0};
-  // d3 depends on ε only through ln 1/ε, so each step is less than a tenth of the one before. d3
-  // only grows, and converges to the smallest fixed point.
+  // Iterates to the fixed point. d3 depends on ε only through ln 1/ε, so each step changes d3 by
+  // less than a tenth of the step before. d3 never decreases, and converges to the smallest fixed
+  // point.
   while (true) {
     const std::optional<int64_t> next = F3Dimensions(tier, margin, sample.error, delta);
     if (next == sample.dimensions) return sample;
@@ -110,7 +113,7 @@ int64_t DirectDimensions(double margin, double error, double delta) {
 
 std::optional<int64_t> ProjectedKernelDimensions(double e, double points, double delta) {
   PHIMAP_CHECK(points >= 2 && IsShare(delta));
-  // 2β ln n = 2 ln 1/δ.
+  // β is defined by n^−β = δ, so 2β ln n = 2 ln 1/δ.
   return CountAtLeast(PerNat(e) / 2 * (4 * std::log(points) - 2 * std::log(delta)));
 }
 

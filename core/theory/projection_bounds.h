@@ -1,18 +1,23 @@
-// Numbers of dimensions that suffice for a random projection.
+// Computes how many dimensions suffice for a random projection. BBV is Balcan, Blum, Vempala 2006;
+// AMS is Achlioptas, McSherry, Schölkopf 2001.
 //
-// Lengths. Let R have k rows of independent N(0, 1) or fair ±1 entries, scaled by 1/√k. For a fixed
-// vector the squared length is kept within 1 ± e, except with probability at most
-//     2 exp(−(e² − e³)k/4)            Balcan, Blum, Vempala 2006, Theorem 2 (Arriaga, Vempala)
-//     2 exp(−(k/2)(e²/2 − e³/3))      Achlioptas, McSherry, Schölkopf 2001, eq. 4; Shi et al. 2012,
-//                                     Lemma 10: sharper for every e, each tail half of it.
-// Angles. If the squared lengths of w, x and their difference (unit vectors of cosine c) are kept
-// within 1 ± e, their cosine c' after the projection has (Shi et al. 2012, Theorem 5)
+// Lengths. A projection R has k rows of independent entries, N(0, 1) or fair ±1, scaled by 1/√k. It
+// keeps the squared length of a fixed vector within 1 ± e, except with a small probability. This
+// probability is at most
+//     2 exp(−(e² − e³)k/4)            by BBV, Theorem 2 (Arriaga, Vempala);
+//     2 exp(−(k/2)(e²/2 − e³/3))      by AMS, eq. 4, and Shi et al. 2012, Lemma 10.
+// The second bound is sharper for every e. Half of it is for lengths that are too small, and half
+// for lengths that are too large.
+//
+// Angles. Let w and x be unit vectors, c their cosine before the projection and c' their cosine
+// after it. If the squared lengths of w, of x and of w − x are kept within 1 ± e, then (Shi et al.
+// 2012, Theorem 5)
 //     (1+e)/(1−e)·c − 2e/(1−e)  <=  c'  <=  1 − √(1−e²)/(1+e) + e/(1+e) + (1−e)/(1+e)·c.
-// The theorem is stated for acute angles; it holds for all, though the first inequality of its
-// eq. 9 does not.
+// The paper states this for acute angles. It holds for all angles, although the first inequality of
+// the paper's eq. 9 does not.
 //
-// All require 0 < e < 1, 1e-4 <= margin <= 1, 0 < error < 1, 0 < delta < 1 unless they say
-// otherwise, and give nullopt for counts over 2^53.
+// Unless a function states otherwise, it requires 0 < e < 1, 1e-4 <= margin <= 1, 0 < error < 1 and
+// 0 < delta < 1. Functions return nullopt for counts over 2^53.
 #ifndef PHIMAP_CORE_THEORY_PROJECTION_BOUNDS_H_
 #define PHIMAP_CORE_THEORY_PROJECTION_BOUNDS_H_
 
@@ -23,43 +28,49 @@
 
 namespace phimap {
 
-// Dimensions that keep one squared length within 1 ± e with probability 1 − delta: kLiteral
-// (Theorem 2 of BBV) or kDerived (eq. 4 of AMS).
+// Returns the number of dimensions that keep one squared length within 1 ± e with probability 1 −
+// delta. kLiteral uses BBV, Theorem 2; kDerived uses AMS, eq. 4.
 std::optional<int64_t> LengthDimensions(Tier tier, double e, double delta);
 
-// The inverse: the smallest e that `dimensions` keep with probability 1 − delta, to one part in
-// 10^12. nullopt if there are too few for any e < 1.
+// Returns the inverse of LengthDimensions. With `dimensions` dimensions, the result is the smallest
+// e for which one squared length is kept within 1 ± e with probability 1 − delta. Its relative
+// error is 1e-12. Returns nullopt if there are too few dimensions for any e < 1.
 std::optional<double> LengthDistortion(Tier tier, int64_t dimensions, double delta);
 
 // Bounds on the cosine after the projection, given the cosine before; Theorem 5.
 double LowestCosine(double cosine, double e);
 double HighestCosine(double cosine, double e);
 
-// The e at which a cosine `from` stays at least `to`, 0 < to < from <= 1. kLiteral: by
-// γ' = γ − 2e/(1−e) as Theorem 6 prints it; kDerived: by LowestCosine, e = (γ−γ')/(2−γ−γ'),
-// at most 1 − 1e-6.
+// Returns the largest e for which a cosine of `from` is at least `to` after the projection. Let γ
+// be `from` and γ' be `to`. kLiteral solves γ' = γ − 2e/(1−e), as Theorem 6 prints it. kDerived
+// uses LowestCosine, so e = (γ−γ')/(2−γ−γ'), but at most 1 − 1e-6. REQUIRES: 0 < to < from <= 1.
 double DistortionForCosine(Tier tier, double from, double to);
 
-// n > 12/(3e²−2e³)·ln(6·angles/δ): with probability 1 − δ Theorem 5 holds for all of `angles`
-// angles at once. REQUIRES: angles >= 1.
+// Returns the smallest number of dimensions n > 12/(3e²−2e³)·ln(6·angles/δ). With n dimensions,
+// Theorem 5 holds for all of `angles` angles at once, with probability 1 − δ. REQUIRES: angles >=
+// 1.
 std::optional<int64_t> AngleDimensions(double e, double angles, double delta);
 
-// The margin of a data set after a projection that keeps its angles with the separator within e:
-// kLiteral γ − 2e/(1−e) (Theorem 6); kDerived LowestCosine. May be negative: then nothing is
-// promised.
+// Returns a lower bound on the margin of a data set after a projection that keeps the squared
+// lengths of Theorem 5 within 1 ± e. kLiteral returns γ − 2e/(1−e) (Theorem 6), kDerived returns
+// LowestCosine. A margin that is not positive promises nothing.
 double DataSetMargin(Tier tier, double margin, double e);
 
-// BBV Theorem 3, the second step of F3: a separator with error ε/2 at margin γ/2 keeps, with
-// probability 1 − δ/2, error ε at margin γ/4. Suffices: for each point the cosine falls from γ/2
-// under γ/4 with probability at most p = εδ/4.
-//   kLiteral  e = γ/16, three lengths by Theorem 2: 4/(e²−e³)·ln(24/(εδ))
-//   kDerived  e = γ/(8−3γ) by LowestCosine, one tail of three lengths: 12/(3e²−2e³)·ln(12/(εδ))
-//   kExact    ProjectionDimensions(γ/2, γ/4, p); Gaussian entries only
+// Returns the number of dimensions of F3 that suffices by BBV, Theorem 3. F3's first step leaves a
+// separator with error ε/2 at margin γ/2. With probability 1 − δ/2, its second step, the
+// projection, must leave a separator with error ε at margin γ/4. For this it suffices that the
+// cosine of each point falls from γ/2 to below γ/4 with probability at most p = εδ/4. The tiers
+// differ in how they bound that probability:
+//   kLiteral  three lengths by Theorem 2, e = γ/16:               4/(e²−e³)·ln(24/(εδ))
+//   kDerived  one tail of three lengths, LowestCosine,
+//             e = γ/(8−3γ):                                       12/(3e²−2e³)·ln(12/(εδ))
+//   kExact    the exact law, for Gaussian entries only:           ProjectionDimensions(γ/2, γ/4, p)
 std::optional<int64_t> F3Dimensions(Tier tier, double margin, double error, double delta);
 
-// BBV Corollary 2: F3 for which N = d3·ln d3 labeled examples are all separable at margin γ/4 with
-// probability 1 − δ − miss, since each is misclassified with probability at most ε = miss/N: a
-// fixed point, as d3 depends on ε.
+// The result of BBV, Corollary 2: the dimensions d3 of an F3 that makes a whole labeled sample
+// separable. The sample has N = d3·ln d3 examples. With probability 1 − δ − miss, all of them are
+// separable at margin γ/4, because F3 misclassifies each with probability at most ε = miss/N. d3
+// depends on ε, and ε on d3. Both numbers are therefore computed as a fixed point.
 struct PerfectSample {
   double error = 0;
   std::optional<int64_t> dimensions;
@@ -68,15 +79,17 @@ struct PerfectSample {
 };
 PerfectSample F3PerfectSample(Tier tier, double margin, double miss, double delta);
 
-// Blum 2005, Theorem 3: projecting φ-space itself, error ε at margin γ/2 with probability 1 − δ.
-// The paper has O(1/γ²·ln 1/(εδ)) only; this is the exact law with c = γ, t = γ/2, p = εδ. Gaussian
-// entries only.
+// Returns the number of dimensions that suffices by Blum 2005, Theorem 3. The theorem projects
+// φ-space itself and leaves error ε at margin γ/2, with probability 1 − δ. The paper gives only
+// O(1/γ²·ln 1/(εδ)). This function uses the exact distribution of a cosine c = γ: it falls below t
+// = γ/2 with probability at most p = εδ. For Gaussian entries only.
 int64_t DirectDimensions(double margin, double error, double delta);
 
-// Achlioptas, McSherry, Schölkopf 2001, Theorem 6: s = (4 + 2β)/(e²/2 − e³/3)·ln n, with
-// probability 1 − n^−β = 1 − δ, keeps all squared distances among n points within 1 ± e and their
-// inner products within e(‖x‖² + ‖y‖²), for ⟨x, y⟩ >= 0; within 3e/2 of it in general. The
-// projection must be scaled by 1/√s, where the paper prints 1/√d. REQUIRES: points >= 2.
+// Returns the number of dimensions s = (4 + 2β)/(e²/2 − e³/3)·ln n of AMS, Theorem 6, for n =
+// `points` points. β is defined by n^−β = δ. With probability 1 − δ, the projection keeps all
+// squared distances among the points within 1 ± e. Let x and y be two of the points. The error of
+// their inner product is then at most e(‖x‖² + ‖y‖²) if ⟨x, y⟩ >= 0, and at most 3/2 of that
+// otherwise. The projection must be scaled by 1/√s; the paper prints 1/√d. REQUIRES: points >= 2.
 std::optional<int64_t> ProjectedKernelDimensions(double e, double points, double delta);
 
 }  // namespace phimap

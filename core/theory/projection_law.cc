@@ -15,10 +15,11 @@ namespace {
 
 // Φ(−kSteep) is 1e-19.
 constexpr double kSteep = 9;
-// Number of cuts of an integrand: at a half, a quarter, … of its upper end.
+// Number of points at which the range of an integrand is cut: a half, a quarter, … of its upper
+// end.
 constexpr int kHalves = 48;
 
-// c/√(1 − c²): the cotangent of the angle.
+// Returns c/√(1 − c²), the cotangent of the angle with cosine c.
 double Cotangent(double c) { return c / std::sqrt((1 - c) * (1 + c)); }
 
 // A chi variable, for averages of functions over it.
@@ -27,11 +28,12 @@ class ChiLaw {
   explicit ChiLaw(int64_t degrees) : chi_(static_cast<double>(degrees)), mass_(ChiMass(chi_)) {}
 
   double mode() const { return chi_.mode(); }
-  // Bounds that hold all values but 1e-17 of the probability, as distances from the mode.
+  // Bounds on the values, as distances from the mode. Values outside of them have a probability of
+  // at most 1e-17.
   double lowest() const { return std::max(-kChiReach, -mode()); }
   double highest() const { return kChiReach; }
 
-  // E f(u), u the distance from the mode, for an f that is smooth between `cuts`.
+  // Returns E f(u), where u is the distance from the mode, for an f that is smooth between `cuts`.
   double Mean(std::vector<double> cuts, absl::FunctionRef<double(double)> f) const {
     for (double& cut : cuts) cut = std::clamp(cut, lowest(), highest());
     cuts.push_back(lowest());
@@ -52,7 +54,7 @@ class ChiLaw {
   double mass_;
 };
 
-// P[cos(Rw, Rx) < t] for n >= 2 and c >= 0.
+// Computes P[cos(Rw, Rx) < t] for n >= 2 and c >= 0. The letters are those of projection_law.h.
 class CosineDistribution {
  public:
   CosineDistribution(int64_t n, double c) : x_(n), y_(n - 1), b_(Cotangent(c)) {}
@@ -61,7 +63,8 @@ class CosineDistribution {
   double Below(double t) const {
     const double a = Cotangent(t);
     if (a == 0) return BelowGiven(0);
-    // Points where BelowGiven changes from 0 to 1, and where the quick change ends.
+    // Cuts the range where the argument of Φ is ±kSteep at the lowest or the highest x. Between the
+    // cuts, BelowGiven is smooth.
     std::vector<double> cuts;
     for (const double end : {lowest_x(), highest_x()}) {
       for (const double steep : {-kSteep, kSteep}) {
@@ -75,7 +78,7 @@ class CosineDistribution {
   double lowest_x() const { return x_.mode() + x_.lowest(); }
   double highest_x() const { return x_.mode() + x_.highest(); }
 
-  // E Φ(left − b·X).
+  // Returns E Φ(left − b·X).
   double BelowGiven(double left) const {
     if (left - b_ * lowest_x() < -kSteep) return 0;
     if (left - b_ * highest_x() > kSteep) return 1;
@@ -90,7 +93,7 @@ class CosineDistribution {
   double b_;
 };
 
-// P[cos(Rw, Rx) < t].
+// Returns P[cos(Rw, Rx) < t].
 double CosineUnder(int64_t n, double c, double t) {
   if (t <= -1) return 0;
   if (t > 1) return 1;
@@ -101,7 +104,8 @@ double CosineUnder(int64_t n, double c, double t) {
   return CosineDistribution(n, c).Below(t);
 }
 
-// Bound on Z for which ⟨Rw, Rx⟩/n is under, or over, `bound`: (n·bound − c·X²)/(s·X).
+// The value of Z at which ⟨Rw, Rx⟩/n equals `bound`. It is a function of X: (n·bound − c·X²)/(s·X).
+// The letters are those of projection_law.h.
 class Threshold {
  public:
   Threshold(int64_t n, double c, double bound)
@@ -111,13 +115,17 @@ class Threshold {
         s_(std::sqrt((1 - c) * (1 + c))),
         bound_(bound) {}
 
-  // At X = mode + u. X² is n − 1 + u·(2·mode + u): near the bound n·bound and c·(n − 1) cancel.
+  // Returns the threshold at X = mode + u. If c is near the bound, n·bound and c·(n − 1) nearly
+  // cancel. Their difference is therefore computed from bound − c, and X² is written as n − 1 +
+  // u·(2·mode + u).
   double At(double u) const {
     const double excess = n_ * (bound_ - c_) + c_ * (1 - u * (2 * mode_ + u));
     return excess / (s_ * (mode_ + u));
   }
 
-  // Adds the u at which it is ±9: roots of c·X² + v·s·X − n·bound.
+  // Adds to `cuts` each u for which the threshold at X = mode + u is −kSteep or kSteep. Let v be
+  // one of these two values. The threshold at X equals v if and only if c·X² + v·s·X − n·bound = 0.
+  // Φ of the threshold is nearly constant where the threshold is below −kSteep or above kSteep.
   void AddCuts(std::vector<double>& cuts) const {
     for (const double v : {-kSteep, kSteep}) {
       const double p = v * s_;

@@ -11,7 +11,7 @@ inline constexpr absl::Duration kShortTimeSlice = absl::Microseconds(100);
 
 // Requests a time slice of 0.1 to 100 ms for the calling thread. Since Linux 6.6, the scheduler
 // lets a running thread use up its slice before it considers threads that woke up meanwhile. Since
-// 6.12, a woken thread with a shorter slice need not wait for that; with few cores and timer ticks
+// 6.12, a woken thread with a shorter slice need not wait so long; with few cores and timer ticks
 // of 4 ms, this saves milliseconds. Needs no privilege. Failures are ignored, because older kernels
 // lack the feature and only latency depends on it.
 void RequestTimeSlice(absl::Duration slice);

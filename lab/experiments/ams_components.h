@@ -14,16 +14,16 @@ namespace phimap::lab {
 // Length of an interval that contains 0 and all values k(x_i, x) of an rbf.
 inline constexpr double kKernelRange = 1;
 
-// Components of unit expansions on rows x, and the number of nonzero weights of each.
+// Kernel PCA components with unit weight vectors, evaluated on rows x.
 struct PcaComponents {
-  // f_n(x) without λ^{-1/2}: x × n.
+  // f_n(x) without the factor λ_n^{-1/2}: one row per x, one column per n.
   Matrix<double> f;
   std::vector<int64_t> weights;
 };
 
-// Returns the first `count` components that kernel PCA, not centred, serves. Their weights are
-// rounded at `scale`, or not at all if it is 0. Components whose weights are all rounded to 0 are
-// 0.
+// Returns the first `count` components of uncentred kernel PCA, as a server computes them. Weights
+// are rounded at `scale`, or not rounded if `scale` is 0. A component whose weights are all rounded
+// to 0 is 0.
 absl::StatusOr<PcaComponents> PcaComponentsOf(const KernelData& data,
                                               const Matrix<double>& landmarks,
                                               const Matrix<double>& rows, int64_t count,

@@ -43,7 +43,7 @@ DistanceChange ChangeOf(const Products& before, const Products& after, double e)
       const double lengths = before.lengths(i, j);
       change.inner =
           std::max(change.inner, std::abs(after.inner(i, j) - before.inner(i, j)) / lengths);
-      // Equal rows stay equal: their distance is only rounding.
+      // Skips equal rows: they stay equal, and their computed distance is only rounding.
       if (before.distance(i, j) < 1e-9 * lengths) continue;
       ratios.push_back(after.distance(i, j) / before.distance(i, j));
     }
@@ -63,8 +63,8 @@ DistanceChange ChangeOf(const Products& before, const Products& after, double e)
   return change;
 }
 
-// Returns the smallest e for which Theorem 6 requires at most s sums; nullopt if no e < 1 is
-// enough.
+// Returns the smallest e for which Theorem 6 requires at most s sums; nullopt if s is too small for
+// every e < 1.
 std::optional<double> DistortionOf(int64_t s, double points) {
   const auto enough = [&](double e) {
     const std::optional<int64_t> needed = ProjectedKernelDimensions(e, points, kDistanceDoubt);

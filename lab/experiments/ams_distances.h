@@ -1,5 +1,5 @@
-// Distances after a projection of rows, either by random signed sums ("coins") or to some of the
-// columns.
+// Distances after a projection of rows, either to random signed sums of the columns ("coins") or to
+// some of the columns.
 #ifndef PHIMAP_LAB_EXPERIMENTS_AMS_DISTANCES_H_
 #define PHIMAP_LAB_EXPERIMENTS_AMS_DISTANCES_H_
 
@@ -26,8 +26,8 @@ struct DistancePoints {
   double count() const { return static_cast<double>(x.rows() + y.rows()); }
 };
 
-// Effect of a projection on all pairs: the ratios ‖x̂ − ŷ‖²/‖x − y‖², and their distances from 1,
-// the errors.
+// Effect of a projection on all pairs: the ratios ‖x̂ − ŷ‖²/‖x − y‖², and the errors, which are the
+// absolute differences of the ratios from 1.
 struct DistanceChange {
   double mean_ratio = 0;
   double lowest_ratio = 0;
@@ -41,15 +41,16 @@ struct DistanceChange {
   double inner = 0;
 };
 
-// All draws with one s on one data set.
+// All draws of one kind of projection to s dimensions, on one data set.
 struct DistanceCase {
   std::string data;
   // "coins" (sums of coins) or "columns" (sampled columns).
   std::string way;
   int64_t columns = 0;
   int64_t s = 0;
-  // The e that holds with probability .95 for all pairs and their inner products at once, and the e
-  // for a single distance.
+  // all_e: the e that holds with probability .95 for the distances and inner products of all pairs
+  // at once. pair_e: the e that holds with probability .95 for a single distance. nullopt if there
+  // is no such e.
   std::optional<double> all_e;
   std::optional<double> pair_e;
   std::vector<DistanceChange> draws;

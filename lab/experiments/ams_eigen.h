@@ -11,7 +11,7 @@
 
 namespace phimap::lab {
 
-// All eigenpairs, by falling value. The rows of `vectors` are unit vectors.
+// All eigenpairs, in descending order of the values. The rows of `vectors` are unit vectors.
 struct GramEigen {
   std::vector<double> values;
   Matrix<double> vectors;
@@ -22,7 +22,7 @@ absl::StatusOr<GramEigen> GramEigenOf(const Matrix<float>& k);
 // Returns all entries of `gram`.
 absl::StatusOr<Matrix<float>> DenseGram(const RandomizedGram& gram);
 
-// Compares K with K̂. Both must outlive this object.
+// Compares K with K̂. `exact` and `found`, their eigenpairs, must outlive this object.
 struct GramComparison {
   const GramEigen& exact;
   const GramEigen& found;
@@ -38,9 +38,10 @@ struct GramComparison {
 // Returns the index of the first value under `bound`. REQUIRES: the values fall.
 int64_t FirstUnder(const std::vector<double>& falling, double bound);
 
-// Returns the spectral norm of the first `rows` rows in the columns from `first` on. This is the
-// sine of the largest angle between the span of these rows and the span whose complement these
-// columns are.
+// Returns the spectral norm of a block of `overlap`: its first `rows` rows, in the columns from
+// `first` on. If entry (i, j) is ⟨a_i, b_j⟩ for orthonormal bases a and b, this is the sine of the
+// largest angle between the span of the first `rows` vectors a_i and the span of the first `first`
+// vectors b_j.
 absl::StatusOr<double> CornerNorm(const Matrix<double>& overlap, int64_t rows, int64_t first);
 
 }  // namespace phimap::lab

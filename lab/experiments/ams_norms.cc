@@ -20,7 +20,8 @@ namespace phimap::lab {
 namespace {
 
 constexpr double kDoubt = 0.05;
-// Number of rows from which on the semicircle law, a law of large matrices, is compared.
+// Least number of rows at which the norm is compared with the semicircle law, which is a law of
+// large matrices.
 constexpr int64_t kLargeRows = 1000;
 constexpr double kLawTolerance = 0.05;
 constexpr double kSlopeTolerance = 0.06;
@@ -49,8 +50,9 @@ struct Draw {
   double above = 0;
   double ams = 0;
   double bernstein = 0;
-  // typical: σ′√m, where σ′ is the root mean square of the entries' deviations. heaviest: the same
-  // for the row where it is largest.
+  // typical: σ′√m, where σ′ is the root mean square of the deviations of all entries. heaviest: the
+  // same for the row whose σ′ is largest. If entries are random signs, it is the same for the
+  // largest deviation that an entry can have.
   double typical = 0;
   double heaviest = 0;
 };
@@ -74,9 +76,10 @@ struct Series {
   std::vector<Point> points;
 };
 
-// Returns the root of the mean variance of entries off the diagonal. A sparsified entry has the
-// deviation |K_ij|·√(s − 1), which is EntryDeviation at b = |K_ij|. An entry of ±b or ±s·b has E
-// K̂_ij² = σ², and so the variance σ² − K_ij².
+// Returns the root of the mean variance of the entries off the diagonal. `mean_square` is the mean
+// of K_ij². A sparsified entry has the deviation |K_ij|·√(s − 1), which is EntryDeviation at b =
+// |K_ij|. For a quantised entry K̂_ij, the mean of K̂_ij² is σ², where σ is EntryDeviation(law). So
+// its variance is σ² − K_ij².
 double DeviationOf(GramLaw law, double mean_square) {
   if (law.sampling != GramSampling::kSparsify) {
     return std::sqrt(std::pow(EntryDeviation(law), 2) - mean_square);
@@ -160,14 +163,17 @@ void AddTables(const std::vector<Series>& all, Results& results) {
   Table& largest = results.AddTable(
       "largest", columns,
       "The spectral norm of K̂ − K at the largest m of the run (mean and deviation over draws) "
-      "beside the edge of the semicircle for the mean variance of all entries (σ′) and for that "
-      "of the row with the most (σ″; of coins the largest of any entry), matrix Bernstein with "
-      "the largest row at doubt .05, and the paper's 4σ√m.");
+      "beside four other values. 2σ′√m is the edge of the semicircle for the mean variance of all "
+      "entries. 2σ″√m is the edge for the row with the largest variance or, where entries are "
+      "coins, for the entry with the largest variance. Then come matrix Bernstein's bound with the "
+      "largest row at doubt .05, and the paper's 4σ√m.");
   for (const Series& series : all) largest.Add(RowOf(series, series.points.back()));
 }
 
-// Returns the least m > e⁶ at which no entry of K̂ − K exceeds σ√m/ln³m, which the proof of Theorem
-// 1 assumes. Entries change by at most b·max(1, s − 1), 2b or (s + 1)b.
+// Returns the number of rows from which the premise of Theorem 1's proof holds. It is the least m >
+// e⁶ at which no entry of K̂ − K exceeds σ√m/ln³m. If b is the largest possible entry of K, an
+// entry changes by at most b·max(1, s − 1) if it is sparsified, 2b if it is quantised, and (s + 1)b
+// if it is both.
 double RowsOfPremise(const GramRandomization& way) {
   const double s = way.sparsify;
   const bool sparse = s > 1;
@@ -186,9 +192,9 @@ double RowsOfPremise(const GramRandomization& way) {
 
 void AddPremise(const std::vector<Series>& all, Results& results) {
   Table& table = results.AddTable("premise", {"way", "s", "rows that Theorem 1 needs"},
-                                  "The proof of Theorem 1 takes entries of K̂ − K to be at most "
-                                  "σ√m/log³m in magnitude: from how many rows on they are "
-                                  "(natural logarithm).");
+                                  "The proof of Theorem 1 assumes that entries of K̂ − K are at "
+                                  "most σ√m/log³m (natural logarithm). The table gives the number "
+                                  "of rows from which this holds.");
   for (const GramRandomization& way : kWays) {
     table.Add({NameOf(way), way.sparsify, RowsOfPremise(way)});
   }
@@ -197,8 +203,8 @@ void AddPremise(const std::vector<Series>& all, Results& results) {
   results.Judge({.claim = "Theorem 1 applies to the matrices that were measured",
                  .printed = "no entry over σ√m/log³m",
                  .measured = absl::StrFormat("%.2g rows needed at the least, %d here", least, rows),
-                 .rule = "m is as large as the premise asks for, in the mildest case (sparsified, "
-                         "s = 2)",
+                 .rule = "m is at least the number of rows that the premise requires in the "
+                         "mildest case (sparsified, s = 2)",
                  .agrees = static_cast<double>(rows) >= least,
                  .why_not = absl::StrFormat(
                      "The premise needs m >= (s − 1)·ln⁶m, %.2g rows at s = 2, and %.2g where "
@@ -243,8 +249,8 @@ void JudgeBounds(const std::vector<Series>& all, Results& results) {
   results.Judge({.claim = "The norm is under matrix Bernstein's bound",
                  .measured = absl::StrFormat("%.3f to %.3f of the bound in %d matrices",
                                              bernstein.low, bernstein.high, bernstein.count),
-                 .rule = "none over it; the norm from above (at most 2.1 % over), doubt .05, "
-                         "sparsified with the largest row",
+                 .rule = "no norm, estimated from above (at most 2.1 % too large), is over the "
+                         "bound at doubt .05, which for sparsified matrices uses the largest row",
                  .agrees = bernstein.high <= 1});
   const Range ams = RangeOf(all, Every, [](const Draw& draw) { return draw.above / draw.ams; });
   results.Judge({.claim = "Theorem 1: the norm is under 4σ√m, though m is far too small for its "
@@ -252,15 +258,16 @@ void JudgeBounds(const std::vector<Series>& all, Results& results) {
                  .printed = "4σ√m",
                  .measured = absl::StrFormat("%.3f to %.3f of the bound in %d matrices", ams.low,
                                              ams.high, ams.count),
-                 .rule = "none over it; the norm from above",
+                 .rule = "no norm, estimated from above, is over the bound",
                  .agrees = ams.high <= 1});
   const Range half =
       RangeOf(all, LargeCoins, [](const Draw& draw) { return draw.below / (draw.ams / 2); });
-  results.Judge({.claim = "A constant of 1.7 in the place of 4 would be broken by every quantised "
-                          "matrix: the verdict on Theorem 1 can reject",
+  results.Judge({.claim = "The verdict on Theorem 1 can reject: with a constant of 1.7 in place of "
+                          "4, every quantised matrix would exceed the bound",
                  .measured = absl::StrFormat("%.3f to %.3f of 2σ√m in %d matrices", half.low,
                                              half.high, half.count),
-                 .rule = "the norm from below is over .85 of 2σ√m, m of 1,000 or more",
+                 .rule = "the norm, estimated from below, is over .85 of 2σ√m at every m of 1,000 "
+                         "or more",
                  .agrees = half.low > 0.85});
   const Range remark =
       RangeOf(all, Every, [](const Draw& draw) { return draw.above / draw.typical; });
@@ -269,33 +276,34 @@ void JudgeBounds(const std::vector<Series>& all, Results& results) {
                  .printed = "4",
                  .measured = absl::StrFormat("%.2f to %.2f in %d matrices", remark.low, remark.high,
                                              remark.count),
-                 .rule = "the norm over σ′√m, which no matrix of that mean square is under, is at "
-                         "most 4",
+                 .rule = "the norm divided by σ′√m is at most 4; no matrix of that mean square has "
+                         "a norm under σ′√m",
                  .agrees = remark.high <= 4});
 }
 
 void JudgeLaws(const std::vector<Series>& all, Results& results) {
   const Range coins =
       RangeOf(all, LargeCoins, [](const Draw& draw) { return draw.below / (2 * draw.typical); });
-  results.Judge({.claim = "Wigner's semicircle gives the norm where entries are coins (quantised, "
-                          "or both)",
-                 .measured = absl::StrFormat("%.3f to %.3f of 2σ′√m in %d matrices", coins.low,
-                                             coins.high, coins.count),
-                 .rule = absl::StrFormat("within %g of 1 for m of 1,000 or more", kLawTolerance),
-                 .agrees = coins.low >= 1 - kLawTolerance && coins.high <= 1 + kLawTolerance});
+  results.Judge(
+      {.claim = "Wigner's semicircle gives the norm where entries are coins (quantised, "
+                "or both)",
+       .measured = absl::StrFormat("%.3f to %.3f of 2σ′√m in %d matrices", coins.low, coins.high,
+                                   coins.count),
+       .rule = absl::StrFormat("within %g of 1 at every m of 1,000 or more", kLawTolerance),
+       .agrees = coins.low >= 1 - kLawTolerance && coins.high <= 1 + kLawTolerance});
   const Range low =
       RangeOf(all, LargeSparse, [](const Draw& draw) { return draw.below / (2 * draw.typical); });
   const Range high =
       RangeOf(all, LargeSparse, [](const Draw& draw) { return draw.below / (2 * draw.heaviest); });
   results.Judge(
-      {.claim = "Sparsified, where variances differ from row to row, the norm lies between the "
-                "semicircle of the mean row and that of the heaviest",
+      {.claim = "Sparsified matrices have rows of different variances; their norm lies between the "
+                "edge of the semicircle for the mean row and that for the heaviest row",
        .measured = absl::StrFormat("%.3f to %.3f of 2σ′√m, %.3f to %.3f of 2σ″√m in %d matrices",
                                    low.low, low.high, high.low, high.high, low.count),
        .rule = absl::StrFormat(
-           "at least 1 − %g of the one, at most 1 + %g of the other, m of 1,000 or more (the "
-           "moments of a matrix of independent entries count trees, whose weight is at least that "
-           "of the mean row and at most that of the heaviest)",
+           "at least 1 − %g of the lower edge and at most 1 + %g of the upper one, at every m of "
+           "1,000 or more (the moments of a matrix of independent entries count trees, whose "
+           "weight is at least that of the mean row and at most that of the heaviest)",
            kLawTolerance, kLawTolerance),
        .agrees = low.low >= 1 - kLawTolerance && high.high <= 1 + kLawTolerance});
 }
@@ -303,7 +311,8 @@ void JudgeLaws(const std::vector<Series>& all, Results& results) {
 void JudgeSlopes(const std::vector<Series>& all, Results& results) {
   Table& table = results.AddTable(
       "slopes", {"data", "way", "s", "slope"},
-      "Slope of the logarithm of the mean norm over that of m; the theorem has 1/2.");
+      "Slope of the logarithm of the mean norm over the logarithm of m. The theorem's bound has "
+      "the slope 1/2.");
   double low = 1;
   double high = 0;
   for (const Series& series : all) {
@@ -348,19 +357,19 @@ Experiment AmsNorms() {
       .title = "the error of a sampled or quantised Gram matrix",
       .claim =
           "The Gram matrix K of m rows may be sparsified (an entry is kept with probability 1/s "
-          "and then is s times as large), or quantised (±b with the same mean), and then differs "
-          "from itself by at most 4σ√m in spectral norm, σ the largest deviation of an entry; and "
-          "that is within a factor of 4 of what any change of the same mean square does. The "
-          "paper prints no measurement.",
+          "and then is s times as large), or quantised (±b with the same mean). The result differs "
+          "from K by at most 4σ√m in spectral norm, where σ is the largest deviation of an entry; "
+          "this is within a factor of 4 of the spectral norm of any change with the same mean "
+          "square. The paper prints no measurement.",
       .protocol =
           "K is rbf(gamma=1/p) of m rows drawn without replacement from letter.csv (p = 16) and "
           "spam.csv (p = 57), each column with mean 0 and variance 1; the paper names no data. K "
           "is randomized as kernel PCA does it, in three ways: sparsified, quantised, and both "
           "(kept with probability 1/s, then ±sb). The diagonal stays exact. Spectral norms come "
           "from Lanczos, from below for the laws and from above for the bounds. m is 250, 500, "
-          "1,000, 2,000 and 4,000 with 8, 6, 4, 3 and 2 draws of rows and coins; a quick run "
-          "stops at 1,000 with 2, 2 and 1. The paper's σ allows for the largest entry that there "
-          "could be; σ′ is the root mean square of the deviations that the entries of this K "
+          "1,000, 2,000 and 4,000 with 8, 6, 4, 3 and 2 draws of rows and coins; a quick run stops "
+          "at 1,000 with 2, 2 and 1. The paper's σ is the deviation of the largest entry that K "
+          "could have; σ′ is the root mean square of the deviations that the entries of this K "
           "have, computed from its mean square off the diagonal.",
       .run = Run};
 }

@@ -18,7 +18,7 @@
 namespace phimap::lab {
 namespace {
 
-// The smallest s tried at which Theorem 6 promises an e under 1 for 500 to 5,000 points.
+// The smallest of the tried s at which Theorem 6 promises an e under 1 for 500 to 5,000 points.
 constexpr int64_t kPromisedDimensions = 256;
 constexpr int64_t kFewDimensions = 32;
 constexpr int64_t kLandmarks = 400;
@@ -28,7 +28,7 @@ constexpr int64_t kManyLandmarks = 4000;
 struct Cost {
   std::string mapping;
   int64_t landmarks = 0;
-  // Dimensions of the projection; 0 is the kernel of the rows themselves.
+  // Dimensions of the projection; 0 without a projection, for the kernel of the rows themselves.
   int64_t s = 0;
   int64_t multiplications = 0;
   double microseconds = 0;
@@ -118,8 +118,8 @@ void JudgeMultiplications(const std::vector<Cost>& costs, Results& results) {
        .rule = "under .5 each, by the engine's forecast",
        .agrees = f1 < 0.5 && f2 < 0.5});
   const double promised = share("f1", kPromisedDimensions);
-  results.Judge({.claim = "With fewer landmarks than columns the s that the theorem asks for "
-                          "saves next to nothing: the paper takes m to be far larger than d",
+  results.Judge({.claim = "With fewer landmarks than columns the s that the theorem requires saves "
+                          "almost nothing; the paper assumes that m is far larger than d",
                  .printed = "m far larger than d",
                  .measured = absl::StrFormat(
                      "%.3f of the multiplications at s = 256, 400 landmarks", promised),
@@ -147,8 +147,9 @@ void JudgeTimes(const std::vector<Cost>& costs, Results& results) {
                  .agrees = more >= 2 * few});
   const double at_few = share("f1", kLandmarks, kPromisedDimensions);
   results.Judge(
-      {.claim = "With 400 landmarks, fewer than the columns, that s costs time: phimap projects "
-                "in float64, where a multiplication takes as long as two in float32",
+      {.claim = "With 400 landmarks, fewer than the columns, the s that the theorem requires makes "
+                "a row slower: phimap projects in float64, where a multiplication takes twice as "
+                "long as in float32",
        .printed = "m far larger than d",
        .measured = absl::StrFormat("%.2f of the CPU time of F1 at s = 256", at_few),
        .rule = "over 1; least of 7 repetitions",

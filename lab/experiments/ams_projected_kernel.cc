@@ -55,8 +55,11 @@ void AddTable(const std::vector<DistanceCase>& all, Results& results) {
   }
 }
 
-// Counts of draws for which an e is promised, and of those in which the ratio of a pair leaves 1 ±
-// e, or an inner product changes by more than e(‖x‖² + ‖y‖²).
+// Numbers of draws of a projection P for which Theorem 6 promises an e. draws: all of these draws.
+// distances: the draws in which the ratio of a squared distance after and before the projection
+// leaves 1 ± e. inner: the draws in which the inner product of some x and y changes by more than
+// e(‖x‖² + ‖y‖²). as_printed: the draws in which such a ratio leaves 1 ± e if P is scaled as the
+// paper prints.
 struct Broken {
   int64_t draws = 0;
   int64_t distances = 0;
@@ -95,16 +98,16 @@ void JudgeTheorem(const std::vector<DistanceCase>& all, Results& results) {
        .measured = absl::StrFormat("broken in %d of %d projections; errors of at most %.3f of e",
                                    broken.distances, broken.draws, broken.distance_share),
        .rule =
-           "never, though .05 would be allowed, at each s for which the theorem has an e under 1 "
-           "(256 and more); P scaled by 1/√s",
+           "broken in no projection, though .05 would be allowed, at each s for which the theorem "
+           "has an e under 1 (256 and more); P scaled by 1/√s",
        .agrees = broken.distances == 0});
   results.Judge(
       {.claim = "Theorem 6, eq. 3: all inner products stay within e(‖x‖² + ‖y‖²)",
        .measured = absl::StrFormat("broken in %d of %d projections; at most %.3f of it",
                                    broken.inner, broken.draws, broken.inner_share),
        .rule =
-           "never, at the same s; the proof has it for inner products of 0 and more, and 3e/2 in "
-           "the place of e for all",
+           "broken in no projection, at the same s; the proof gives e for inner products of 0 and "
+           "more, and 3e/2 in place of e for all",
        .agrees = broken.inner == 0});
   results.Judge({.claim = "Theorem 6 with P_ij = ±1/√d, as it is printed",
                  .printed = "P_ij = p_ij/√d",
@@ -131,7 +134,7 @@ void JudgeLaw(const std::vector<DistanceCase>& all, Results& results) {
     share = std::max(share, one.MeanOf(&DistanceChange::share_over));
     tightest = std::min(tightest, *one.pair_e / one.MeanOf(&DistanceChange::error_95));
   }
-  results.Judge({.claim = "Scaled by 1/√s squared distances are kept in the mean",
+  results.Judge({.claim = "With P scaled by 1/√s, squared distances are kept in the mean",
                  .printed = "1",
                  .measured = absl::StrFormat("at most %.2f deviations off", bias),
                  .rule =
@@ -144,12 +147,13 @@ void JudgeLaw(const std::vector<DistanceCase>& all, Results& results) {
                  .measured = absl::StrFormat("in %.4f of all pairs at most; e is %.2f times the "
                                              "measured 95 %% quantile at the least",
                                              share, tightest),
-                 .rule = "at most .05 of the pairs in the mean of the draws, at each s of 64 and "
-                         "more, and e is at most twice the quantile somewhere",
+                 .rule = "at each s of 64 and more, at most .05 of the pairs leave 1 ± e (mean of "
+                         "the draws); and in some case e is at most twice the quantile",
                  .agrees = share <= kDistanceDoubt && tightest <= 2});
 }
 
-// Judges what each scheme does to a difference in one column, by the rows e_k against 0.
+// Judges what each scheme does to rows that differ in one column: the unit vectors e_k, compared
+// with the row 0.
 void JudgeOneColumn(const Options& options, int64_t columns, Results& results) {
   Matrix<double> axes(columns, columns);
   for (int64_t k = 0; k < columns; ++k) axes(k, k) = 1;
@@ -165,8 +169,8 @@ void JudgeOneColumn(const Options& options, int64_t columns, Results& results) {
   }
   results.Judge(
       {.claim =
-           "Sampling s of the d columns instead is bound to do poorly on rows that differ in one "
-           "column; sums of coins are not",
+           "Sampling s of the d columns instead fails on rows that differ in only one column; sums "
+           "of coins do not",
        .measured =
            absl::StrFormat("%d of %d such differences become 0 and the others %g times as long "
                            "squared; by coins none is off by more than %.1g",
@@ -210,24 +214,26 @@ Experiment AmsProjectedKernel() {
       .name = "ams_projected_kernel",
       .paper = "AMS",
       .item = "section 5, Theorem 6",
-      .title = "kernels of randomly projected rows: distances and time",
+      .title = "errors of distances, and CPU time, after a random projection of the rows",
       .claim =
-          "Multiplied by a d×s matrix of fair coins ±1, s = (4 + 2β)/(e²/2 − e³/3)·ln n, all "
-          "squared distances among n rows and landmarks stay within 1 ± e, and inner products "
-          "within e(‖x‖² + ‖y‖²), with probability 1 − n^(−β); then m kernel values of a row cost "
-          "O(m log d) in the place of O(md), m being far larger than d. Sampling columns instead "
-          "fails on rows that differ in one. The paper prints no measurement.",
+          "n rows and landmarks are multiplied by a d×s matrix of fair coins ±1, where s = (4 + "
+          "2β)/(e²/2 − e³/3)·ln n. With probability 1 − n^(−β), all squared distances among them "
+          "stay within 1 ± e, and all inner products within e(‖x‖² + ‖y‖²). Then m kernel values "
+          "of a row cost O(m log d) in place of O(md), if m is far larger than d. Sampling columns "
+          "instead fails on rows that differ in only one column. The paper prints no measurement.",
       .protocol =
-          "Distances between 200 landmarks and 300 rows (100 in a quick run) of letter.csv (d = "
-          "16), spam.csv (d = 57), both standardised, and drawn rows of d = 1,024 normal columns, "
-          "column k of deviation 1/√k, before and after phimap's own input projection, s from 8 "
-          "to 1,024, 20 projections each (3). e is the least for which Theorem 6 asks for no more "
-          "than s, at doubt .05 for all n points. Time: F1 and F2 of 400 landmarks, and F1 of "
-          "4,000 in a full run, with rbf(gamma=scale) are built on the wide rows with the option "
-          "input_dimensions=s and without; microseconds of CPU a row through the engine, the "
-          "least of 7 repetitions with 500 rows of float32, and the engine's forecast of "
-          "multiplications, which a quick run judges alone. letter and spam have fewer columns "
-          "than the theorem asks for sums, so that only their distances are looked at.",
+          "Distances are measured between 200 landmarks and 300 rows (quick: 100), before and "
+          "after phimap's own input projection to s sums. The rows are those of letter.csv (d = "
+          "16) and spam.csv (d = 57), both standardised, and drawn rows of d = 1,024 normal "
+          "columns, where column k has the deviation 1/√k. s is from 8 to 1,024, with 20 "
+          "projections each (quick: 3). e is the smallest for which Theorem 6 requires at most s "
+          "sums, at doubt .05 for all n points together. For the time, F1 and F2 of 400 landmarks "
+          "(in a full run also F1 of 4,000) with rbf(gamma=scale) are built on the wide rows, with "
+          "the option input_dimensions=s and without. Measured are the CPU time of a row through "
+          "the engine in microseconds, the least of 7 repetitions with 500 rows of float32, and "
+          "the engine's forecast of multiplications. A quick run judges only the forecast. letter "
+          "and spam have fewer columns than the number of sums that the theorem requires, so only "
+          "their distances are measured.",
       .run = Run};
 }
 

@@ -34,7 +34,8 @@ struct Rounded {
   int64_t m = 0;
   double scale = 0;
   int64_t draws = 0;
-  // weights: number of weights of a component in a draw. off: f̂_n(x) − f_n(x) of each draw.
+  // weights: the number of nonzero weights, one entry per component and draw. off: the differences
+  // f̂_n(x) − f_n(x), one vector per draw.
   std::vector<double> weights;
   std::vector<std::vector<double>> off;
   // f_n(x), in the same order as the entries of a draw in `off`.
@@ -103,10 +104,11 @@ void AddScales(const std::vector<Rounded>& all, Results& results) {
       "scales",
       {"data", "s/√m", "m", "draws", "weights", "weights deviation", "s√m", "limit 2s√m",
        "relative error", "95 % of changes", "Hoeffding 95 %"},
-      "Weights of a component that are not 0 after rounding at scale s (mean and deviation over "
-      "draws and 4 components), beside s√m and Theorem 5's limit; the root mean square of f̂ − f "
-      "over that of f; the change that 95 % of all (draw, component, row) keep under, beside the "
-      "one that eq. 1 allows 5 % to exceed.");
+      "The number of weights of a component that are not 0 after rounding at scale s (mean and "
+      "deviation over draws and 4 components), beside s√m and Theorem 5's limit. The relative "
+      "error is the root mean square of f̂ − f over that of f. 95 % of all changes, one for each "
+      "draw, component and row, are under the next value; the last value is the change that eq. 1 "
+      "allows 5 % of them to exceed.");
   for (const Rounded& one : all) {
     std::vector<double> changes;
     for (const std::vector<double>& draw : one.off) {
@@ -139,7 +141,7 @@ void JudgeWeights(const std::vector<Rounded>& all, Results& results) {
 }
 
 // Compares the frequency of changes of at least t with eq. 1 for `range`. A draw changes all rows
-// together, so only draws count as independent.
+// together, so only different draws are independent.
 struct Tail {
   bool holds = true;
   double largest_ratio = 0;
@@ -177,15 +179,15 @@ void JudgeTails(const std::vector<Rounded>& all, Results& results) {
        .agrees = stated.holds});
   const Tail eighth = TailOf(all, kKernelRange / 8, nullptr);
   results.Judge(
-      {.claim = "With an eighth of the range c of the kernel's values the same bound is broken: "
-                "the verdict can reject",
+      {.claim = "The verdict can reject: with an eighth of the kernel's range c, the shares exceed "
+                "the bound",
        .measured = absl::StrFormat("shares of up to %.3g times the bound", eighth.largest_ratio),
        .rule = "the rule above fails",
        .agrees = !eighth.holds});
 }
 
-// Returns, for each draw, by how much f̂ is longer than f in the direction of f: Σ (f̂ − f)·f/Σ f²
-// over the rows.
+// Returns, for each draw, the component of f̂ − f along f: Σ (f̂ − f)·f/Σ f² over the rows. Its
+// mean is 0 if rounding is unbiased.
 std::vector<double> Stretches(const Rounded& one, size_t component) {
   std::vector<double> stretches;
   for (const std::vector<double>& draw : one.off) {
@@ -213,10 +215,10 @@ void JudgeBias(const std::vector<Rounded>& all, Results& results) {
     }
   }
   results.Judge(
-      {.claim = "Rounding is unbiased: over draws f̂ is as long as f in the mean",
+      {.claim = "Rounding is unbiased: in the mean over draws, f̂ − f has no component along f",
        .measured = absl::StrFormat("at most %.2f standard errors off in %d means", largest, count),
-       .rule = "none by more than 5 (Σ (f̂ − f)f/Σ f² over the rows, its mean over draws; each "
-               "data set, scale and component)",
+       .rule = "no mean is more than 5 standard errors off 0; each is the mean over draws of Σ (f̂ "
+               "− f)f/Σ f² over the rows, for one data set, scale and component",
        .agrees = largest <= 5});
 }
 
@@ -243,21 +245,23 @@ Experiment AmsRounding() {
       .claim =
           "A component f(x) = Σ α_i k(x_i, x) of a unit vector α may be rounded at scale s: a "
           "weight under 1/s becomes ±1/s with probability s times its magnitude, and 0 otherwise. "
-          "f̂ is unbiased and changes by t or more with probability at most 2exp(−2(st)²/(mc²)), c "
-          "the range of the kernel (eq. 1). At s = 2c√m/(εT), with probability 1 − 1/m³, fewer "
-          "than 4cm/(εT) weights are left, and f̂ is within 1 ± ε of f or both are trivial, under "
-          "T√log m (Theorem 5). The paper prints no measurement.",
+          "The rounded component f̂ is unbiased, and differs from f by t or more with probability "
+          "at most 2exp(−2(st)²/(mc²)), where c is the range of the kernel (eq. 1). At s = "
+          "2c√m/(εT), with probability 1 − 1/m³, fewer than 4cm/(εT) weights are left, and f̂ is "
+          "within 1 ± ε of f or both are trivial, which means under T√log m (Theorem 5). The paper "
+          "prints no measurement.",
       .protocol =
           "Kernel PCA, not centred, is built with the option rounding on m = 500 rows (300 in a "
           "quick run) drawn from letter.csv and spam.csv, columns with mean 0 and variance 1, "
-          "rbf(gamma=1/p); 100 draws of coins (12) at each of 7 scales; 4 components on 50 other "
-          "rows, without the factor λ^{-1/2}. c = 1, which is that of every rbf with 0. Theorem 5 "
-          "saves weights only where f is a fair part of c√m: on these kernels, whose values have "
-          "root mean squares of .26 and .44, its limit would fall under m itself only from "
-          "several thousand (spam) or over ten thousand (letter) rows on, so it is judged on "
-          "rbf(gamma=.1/p), m = 2,000 (800), the first component on 200 other rows, 40 draws (6). "
-          "The paper leaves ε and T open: ε = .6, and T such that T√ln m is three quarters of the "
-          "median of f.",
+          "rbf(gamma=1/p); 100 draws of coins (quick: 12) at each of 7 scales; 4 components on 50 "
+          "other rows, without the factor λ^{-1/2}. c = 1, because 0 and all values of an rbf "
+          "kernel lie in [0, 1]. Theorem 5 saves weights only if f is not much smaller than c√m. "
+          "The values of these kernels have root mean squares of .26 and .44, and the theorem's "
+          "limit on the weights would be under m only from several thousand rows (spam) or over "
+          "ten thousand rows (letter) on. So Theorem 5 is judged on another kernel, "
+          "rbf(gamma=.1/p), with m = 2,000 (quick: 800), by the first component on 200 other rows, "
+          "with 40 draws (quick: 6). The paper leaves ε and T open. Here ε = .6, and T is such "
+          "that T√ln m is three quarters of the median of f.",
       .run = Run};
 }
 

@@ -29,8 +29,9 @@ struct Promise {
   int64_t draws = 0;
   std::vector<double> weights;
   double limit = 0;
-  // Counts over all pairs (draw, row). `nontrivial`: f is not trivial. `broken`: f̂ is not near f,
-  // and f and f̂ are not both trivial.
+  // Numbers of pairs of a draw and a row. A value of f or f̂ is trivial if it is under
+  // threshold·√(ln m). pairs: all pairs. nontrivial: the pairs in which f is not trivial. broken:
+  // the pairs in which f̂ is not within 1 ± ε of f, although f or f̂ is not trivial.
   int64_t pairs = 0;
   int64_t nontrivial = 0;
   int64_t broken = 0;
@@ -79,9 +80,10 @@ void AddPromises(const std::vector<Promise>& all, Results& results) {
       {"data", "m", "T", "scale", "s", "draws", "weights", "largest", "limit 4cm/(εT)",
        "not trivial", "broken", "largest relative error"},
       "Theorem 5 for the first component at ε = .6, at its own scale s = 2c√m/(εT) and at a tenth "
-      "and a hundredth of it: weights left (mean and most), the share of rows whose f is over "
-      "T√ln m, the share of (draw, row) for which neither f̂ is within 1 ± ε of f nor both are "
-      "trivial, and the largest relative error where f is not trivial.");
+      "and a hundredth of it. For the weights left, the mean and the largest number are shown. Not "
+      "trivial is the share of rows whose f is over T√ln m. Broken is the share of pairs (draw, "
+      "row) in which f̂ is not within 1 ± ε of f and not both are trivial. The last column is the "
+      "largest relative error where f is not trivial.");
   for (const Promise& one : all) {
     const auto pairs = static_cast<double>(one.pairs);
     table.Add({one.data, one.m, one.threshold, one.part, one.scale, one.draws, Mean(one.weights),
@@ -125,8 +127,8 @@ void JudgePromises(const std::vector<Promise>& all, Results& results) {
                                "(%.2f at the least here)",
                                least_nontrivial),
        .agrees = broken == 0 && least_nontrivial >= 0.5});
-  results.Judge({.claim = "At a hundredth of the scale the same promise is broken: the verdict "
-                          "can reject",
+  results.Judge({.claim = "The verdict can reject: at a hundredth of the scale the same promise is "
+                          "broken",
                  .measured = absl::StrFormat("broken in %d cases", broken_at_hundredth),
                  .rule = "broken in one case at least",
                  .agrees = broken_at_hundredth > 0});

@@ -1,4 +1,4 @@
-// The data of section 6 of Balcan, Blum, Vempala 2006, and what its two tables print.
+// The data of section 6 of Balcan, Blum, Vempala 2006, and the numbers that its two tables print.
 #ifndef PHIMAP_LAB_EXPERIMENTS_BBV_DATA_H_
 #define PHIMAP_LAB_EXPERIMENTS_BBV_DATA_H_
 
@@ -75,8 +75,7 @@ struct BbvDataSet {
   int64_t landmarks;  // d1
   int64_t train_rows;
   int64_t printed_test_rows;
-  // Number of runs behind the printed means, as the numbers themselves show. The paper's text says
-  // 10.
+  // Number of runs behind the printed means, inferred from their digits. The paper's text says 10.
   int64_t printed_runs;
   BbvPrinted printed;
 };

@@ -1,4 +1,4 @@
-// Figure 1 of Balcan, Blum, Vempala 2006, which is Figure 2 of Blum 2005, and Theorem 4, which it
+// Figure 1 of Balcan, Blum, Vempala 2006 (Figure 2 of Blum 2005), and Theorem 4, which the figure
 // illustrates.
 #include <algorithm>
 #include <cmath>
@@ -25,9 +25,9 @@ void AddErrorTables(const LandmarkSources& study, Results& results) {
         alpha == 0 ? "errors" : "errors_definite", columns,
         alpha == 0
             ? absl::StrFormat(
-                  "SourceErrors on %d test words of D after %d training words, means of %d runs "
-                  "that each have another X' and c: by landmarks from D, %d of them, and by %d "
-                  "words that are uniform on X.",
+                  "Errors on %d test words of D after %d training words, means of %d runs that "
+                  "each have another X' and c: by landmarks from D, %d of them, and by %d words "
+                  "that are uniform on X.",
                   study.words, study.words, study.runs, LandmarksFromD(0), kLandmarksElsewhere)
             : "");
     for (const SourceErrors& of : study.errors) {
@@ -43,8 +43,8 @@ struct Point {
   double y = 0;
 };
 
-// Returns the first two features, rotated so that the first row is on the positive x-axis, and
-// mirrored so that the second row is above it. REQUIRES: one or two columns.
+// Returns the first two features of the three words, rotated so that the first word is on the
+// positive x-axis, and mirrored so that the second is above it. REQUIRES: one or two columns.
 std::vector<Point> Turned(const Matrix<double>& three) {
   const auto at = [&](int64_t i, int64_t k) { return k < three.cols() ? three(i, k) : 0; };
   const double length = std::hypot(at(0, 0), at(0, 1));
@@ -64,9 +64,9 @@ void AddPointTable(const SourceGeometry& geometry, Results& results) {
   constexpr const char* kWhat[] = {"x not in X'", "x in X', c(x) = 1", "x in X', c(x) = -1"};
   Table& table = results.AddTable(
       "points", {"word", "printed x", "printed y", "x", "y", "x from elsewhere"},
-      "The three points of φ_c: printed; measured, F2 of three words by landmarks from D, turned "
-      "so that the first lies on the x-axis; and F2 of the same kinds of words by landmarks from "
-      "elsewhere, which has one column.");
+      "The three points of φ_c. First their printed coordinates; then F2 of three words by "
+      "landmarks from D, turned so that the first point lies on the x-axis; last F2 of the same "
+      "kinds of words by landmarks from elsewhere, which has only one column.");
   const std::vector<Point> points = Turned(geometry.from_d);
   const std::vector<Point> elsewhere = Turned(geometry.from_elsewhere);
   for (size_t i = 0; i < points.size(); ++i) {
@@ -103,7 +103,8 @@ void JudgeGeometry(const SourceGeometry& geometry, Results& results) {
            gram),
        .rule = "two columns, and every inner product within 1e-12",
        .agrees = geometry.from_d.cols() == 2 && gram <= 1e-12});
-  results.Judge({.claim = "P has margin √3/2 in φ-space: F2 by landmarks from D keeps all of it",
+  results.Judge({.claim = "c has margin √3/2 in φ-space, and F2 by landmarks from D keeps all of "
+                          "it",
                  .printed = "0.866025",
                  .measured = absl::StrFormat("%.6f, the least of all test words and runs",
                                              geometry.least_margin[0]),
@@ -144,14 +145,15 @@ void JudgeErrors(const LandmarkSources& study, Results& results) {
   const double allowed = 6 * 0.5 / std::sqrt(looks);
   results.Judge(
       {.claim = "Theorem 4: features by landmarks that know nothing of D are not even weakly "
-                "separable; every learner is a coin",
+                "separable; every learner errs on half of the words",
        .printed = "1/2",
        .measured = absl::StrFormat("mean errors from %.4f to %.4f", low, high),
        .rule = absl::StrFormat("each of 16 means within 6 sigma = %.4f of 1/2, of %.0f test words",
                                allowed, looks),
        .agrees = low >= 0.5 - allowed && high <= 0.5 + allowed});
   results.Judge(
-      {.claim = "Its reason: to landmarks outside of X' all words of X' look alike, K being -1/2",
+      {.claim = "The reason for Theorem 4: a landmark outside of X' has the same kernel value, "
+                "-1/2, with every word of X'",
        .printed = "",
        .measured = absl::StrFormat(
            "largest difference between the features of two words of X': %.1e; %d landmarks in X'",
@@ -176,24 +178,28 @@ Experiment BbvFigure1() {
       .name = "bbv_figure1",
       .paper = "BBV",
       .item = "Figure 1 (BS Figure 2), Theorem 4",
-      .title = "φ_c, and landmarks that know nothing of the distribution",
+      .title =
+          "a kernel that hides its target, with landmarks from the distribution and from "
+          "elsewhere",
       .claim =
-          "A kernel K_c may hide its target c: φ_c maps words outside of a small set X' to (1, "
-          "0), and those of X', on which D is uniform, to (−1/2, ±√3/2) by their class. c has "
-          "margin √3/2, and features from landmarks of D keep it; but no mapping made by "
-          "polynomially many calls of K without access to D is even weakly separable, with high "
-          "probability over X' and c (Theorem 4; BS Theorem 6).",
+          "A kernel K_c may hide its target c. The distribution D is uniform on a small set X' of "
+          "words. φ_c maps the words outside of X' to (1, 0), and those of X' to (−1/2, √3/2) or "
+          "(−1/2, −√3/2) by their class. So c has margin √3/2, and features from landmarks of D "
+          "keep this margin. But features made by polynomially many calls of K, without access to "
+          "D, are not even weakly separable, with high probability over X' and c (Theorem 4; BS "
+          "Theorem 6).",
       .protocol =
-          "Words of 30 bits, X' a random set of 2^15 of them, c a coin for each. Maps are built "
-          "from the kernel's values alone (precomputed()), in float64: F1 and F2 on as many "
-          "landmarks from D as the binomial form of Lemma 1 asks for at margin √3/2, ε = 0.05, δ "
-          "= 0.001, and on 200 words that are uniform on X, the paper's example of points that "
-          "know nothing of D. The theorem speaks of every algorithm; this runs the two mappings "
-          "of the paper, and four learners in place of all half-spaces: linear_svm(), "
-          "perceptron(average=true), winnow() and weak_learner(rounds=5, draws=50, bias=1). 10 "
-          "runs, each with another X' and c, with 2,000 training and 2,000 test words of D; "
-          "quick: 4 runs with 1,000. The paper's positive definite variant, α = 0.1, runs beside "
-          "it. Run i has the seeds 1,000,000 + 8i and the five after it.",
+          "Words have 30 bits. X' is a random set of 2^15 of them, and c is a fair coin for each. "
+          "F1 and F2 are built in float64 from kernel values alone (precomputed()), with two kinds "
+          "of landmarks. The first are words of D, as many as the binomial form of Lemma 1 "
+          "requires at margin √3/2, ε = 0.05, δ = 0.001. The second are 200 words that are uniform "
+          "on X, the set of all words; they are the paper's example of points that know nothing of "
+          "D. The theorem is about every algorithm. The experiment runs only the two mappings of "
+          "the paper, with four learners in place of all half-spaces: linear_svm(), "
+          "perceptron(average=true), winnow() and weak_learner(rounds=5, draws=50, bias=1). 25 "
+          "runs, each with another X' and c, with 2,000 training and 2,000 test words of D; quick: "
+          "4 runs with 1,000. The paper's positive definite variant, α = 0.1, runs beside it. Run "
+          "i has the seeds 1,000,000 + 8i and the five after it.",
       .run = Run};
 }
 

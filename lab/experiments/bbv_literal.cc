@@ -46,7 +46,7 @@ BbvLiteral LiteralAt(const std::vector<std::vector<double>>& separators, double 
   return literal;
 }
 
-// Returns margins on drawn points: of learnt separators, and of the true one.
+// Returns the margins of learnt separators and of the true separator on drawn points.
 absl::StatusOr<std::vector<std::vector<double>>> MarginsOfSurface(const BbvSource& source,
                                                                   uint64_t seed) {
   const Examples drawn = source.Population(seed);

@@ -52,10 +52,11 @@ absl::StatusOr<std::vector<BbvSource>> BbvSources(const Options& options);
 absl::StatusOr<std::vector<std::vector<double>>> LearntMargins(const BuiltMap& map,
                                                                const Examples& examples,
                                                                const std::string& kernel);
-// Returns the largest margin at error `alpha`.
+// Returns the largest margin at error `alpha` of any of the separators.
 double BestMargin(const std::vector<std::vector<double>>& separators, double alpha);
 
-// Requirements of Lemma 1.
+// The largest margin of any separator at error `alpha`, and the number of landmarks that Lemma 1
+// requires at this margin.
 struct BbvLiteral {
   double alpha = 0;
   double margin = 0;
@@ -64,10 +65,10 @@ struct BbvLiteral {
 };
 
 struct BbvMeasured {
-  // At the error of the SVM on its own training rows; for Table 1, at error 0.
+  // Lemma 1 at the error of the SVM on its own training rows; for Table 1, at error 0.
   BbvLiteral own;
-  // At the smallest error in kCertifiedAlphas that is at least own.alpha and for which d is at most
-  // kMaxLandmarks; nullopt if that error would exceed kBbvMostAlpha.
+  // Lemma 1 at the smallest error for which d is at most kMaxLandmarks, among own.alpha and the
+  // larger ones of kCertifiedAlphas; nullopt if that error would exceed kBbvMostAlpha.
   std::optional<BbvLiteral> used;
 };
 

@@ -11,8 +11,8 @@
 namespace phimap::lab {
 namespace {
 
-// Shifts and scales each column the same way in both sets, so that it ranges from −1 to 1 over the
-// training rows. A constant column becomes 0.
+// Shifts and scales each column the same way in both sets, so that the column ranges from −1 to 1
+// over the training rows. A constant column becomes 0.
 void ScaleColumns(Matrix<double>& train, Matrix<double>& test) {
   for (int64_t k = 0; k < train.cols(); ++k) {
     double low = train(0, k);
@@ -163,7 +163,8 @@ BbvJudged Judged(const BbvMeans& means, uint64_t seed) {
   BbvJudged judged{.mean = Mean(means.runs),
                    .standard_error = StandardError(means.runs),
                    .central = CentralMeans(means.runs, means.printed_runs, seed)};
-  // Allows for rounding, as the bounds may themselves be decimal fractions.
+  // The 1e-9 allows for rounding, because the printed mean and the bounds may be decimal fractions
+  // that differ by exactly half a digit.
   const double room = means.half_digit + 1e-9;
   judged.agrees =
       judged.central.low - room <= means.printed && means.printed <= judged.central.high + room;
@@ -172,14 +173,14 @@ BbvJudged Judged(const BbvMeans& means, uint64_t seed) {
 
 Verdict VerdictOf(const BbvMeans& means, const BbvJudged& judged) {
   const int digits = means.half_digit < 0.0001 ? 4 : 3;
-  return {.claim = absl::StrCat(means.of, ": the printed mean error"),
+  return {.claim = absl::StrCat(means.of, ": the measured mean error agrees with the printed one"),
           .printed = absl::StrFormat("%.*f", digits, means.printed),
           .measured = absl::StrFormat("%.4f; means of %d from %.*f to %.*f", judged.mean,
                                       means.printed_runs, digits, judged.central.low, digits,
                                       judged.central.high),
           .rule = absl::StrFormat(
-              "within the central 99.8 %% of means of %d of our %d runs, and half of the last "
-              "printed digit, %s",
+              "within the central 99.8 %% of the means of %d of our %d runs, plus or minus half of "
+              "the last printed digit, %s",
               means.printed_runs, means.runs.size(), digits == 4 ? ".00005" : ".0005"),
           .agrees = judged.agrees};
 }

@@ -46,7 +46,7 @@ struct BbvTask {
 struct BbvErrors {
   double f1_svm = 0;
   double f2_svm = 0;
-  // One per setting.
+  // One error per learner in BbvTask::winnow.
   std::vector<double> f1_winnow;
   std::vector<double> f2_winnow;
 };
@@ -54,16 +54,18 @@ struct BbvErrors {
 absl::StatusOr<BbvErrors> ErrorsOnFeatures(const BbvMaps& maps, const BbvTask& task);
 // Returns the error of the SVM with the kernel itself, C = 10, and an offset.
 absl::StatusOr<double> ErrorOfKernelSvm(const BbvTask& task);
-// Returns the error of the SVM without an offset. The product's kernel SVM always has an offset,
-// but it is 0 if for each example (x, y) there is also (−x, −y); the two, at half the weight each,
-// count as one example. Since no row maps to −φ(x), the SVM learns from F2 whose landmarks are the
-// training rows: the separator is in their span.
+// Returns the error of the SVM without an offset. phimap's kernel SVM always has an offset, but the
+// offset is 0 if the training examples contain (−x, −y) for each example (x, y). Each of the two
+// has half of the weight, so that both together count like one example. No row maps to −φ(x), so
+// the SVM learns from features of F2 whose landmarks are the training rows: the span of these
+// landmarks contains the separator.
 absl::StatusOr<double> ErrorOfSvmWithoutOffset(const BbvTask& task);
 
 // Errors of the methods, one number per run.
 struct BbvRuns {
   std::vector<double> f1_svm, f2_svm, svm;
-  // These may be from the first runs only. Winnow's are by setting of the grid.
+  // The following errors may come from the first runs only. Winnow's errors are one vector per
+  // setting of the grid.
   std::vector<double> svm_without_offset;
   std::vector<std::vector<double>> f1_winnow =
       std::vector<std::vector<double>>(WinnowGrid().size());
@@ -81,7 +83,8 @@ struct BbvRuns {
 // offset.
 absl::Status AddRun(const BbvMaps& maps, BbvTask task, bool with_winnow, BbvRuns& runs);
 
-// Errors of one method, one number per run, with a printed mean of `printed_runs` runs.
+// The errors of one method, one number per run, and the mean of `printed_runs` runs that the paper
+// prints.
 struct BbvMeans {
   // Name of the method and its data, to be shown.
   std::string of;

@@ -32,7 +32,7 @@ constexpr const char* kTurned =
     "kpca(landmarks=10, dimensions=6, centred=false, serving_type=float64)";
 
 struct SurfaceRuns : BbvRuns {
-  // Errors of F2 + Winnow on the axes of kTurned, by setting of the grid.
+  // Errors of Winnow on the features of kTurned, one vector per setting of the grid.
   std::vector<std::vector<double>> turned_winnow =
       std::vector<std::vector<double>>(WinnowGrid().size());
 
@@ -103,11 +103,11 @@ class Report {
             "table",
             {"row", "surface", "b", "c", "M", "F1 + Winnow", "F1 + SVM", "F2 + Winnow",
              "F2 turned + Winnow", "F2 + SVM", "SVM", "SVM without offset"},
-            "Mean error, and in brackets what the paper prints. Winnow at the best setting of the "
-            "grid for each cell, so that its numbers are what Winnow could do, not a repetition; "
-            "turned, F2 has the landmarks' principal axes as coordinates. "
-            "The last column is the SVM as the paper's toolbox may have run it; its runs are those "
-            "of Winnow.")),
+            "Mean error, and in brackets what the paper prints. Winnow has the best setting of the "
+            "grid in each cell, so its numbers show the best that it can do; they do not repeat "
+            "the paper's. F2 turned has the landmarks' principal axes as coordinates. The last "
+            "column is the SVM as the paper's toolbox may have run it, in the same runs as "
+            "Winnow.")),
         results_(results) {}
 
   void Add(int64_t row, const SurfaceRuns& runs) {
@@ -151,7 +151,7 @@ class Report {
   Results& results_;
 };
 
-// Returns the mean errors of one map at one setting, by row.
+// Returns the mean errors of one map at one setting, one number per row of the paper's table.
 std::vector<double> MeansOfRows(const std::vector<SurfaceRuns>& rows,
                                 std::vector<std::vector<double>> BbvRuns::*map, size_t setting) {
   std::vector<double> means;
@@ -165,7 +165,7 @@ void JudgeWinnow(const std::vector<SurfaceRuns>& rows, Results& results) {
       "winnow",
       {"learner", "rows of 8 where F1 errs more", "mean error of F1 over the rows",
        "mean error of F2 over the rows"},
-      "The grid of Winnow, the setting being the same for both maps and all rows.");
+      "The grid of Winnow: in each line, both maps and all eight rows have the same setting.");
   int64_t pairs = 0;
   int64_t settings = 0;
   for (size_t s = 0; s < WinnowGrid().size(); ++s) {
@@ -196,13 +196,12 @@ void JudgeWinnow(const std::vector<SurfaceRuns>& rows, Results& results) {
        .agrees = at_best == 8,
        .why_not =
            "Rows 4 and 8, where both maps err by about .01 or less, come out the other way round. "
-           "Winnow, unlike the SVM, depends on the coordinates of F2, and the paper leaves open "
-           "which it has, as it does rate, threshold and passes. On the landmarks' principal axes "
-           "(F2 turned, in the table) the same features err clearly less in these two rows, nearly "
-           "as little as F1."});
+           "Winnow, unlike the SVM, depends on the coordinates of F2, and the paper gives neither "
+           "these nor Winnow's rate, threshold and passes. On the landmarks' principal axes (F2 "
+           "turned) the same features err clearly less in these rows, nearly as little as F1."});
 }
 
-// Judges the margin of the boundary itself over drawn points against γ_l.
+// Judges whether the true separator has at least the margin γ_l on drawn points.
 absl::Status JudgeMargins(const Options& options, Results& results) {
   Table& table = results.AddTable(
       "margins", {"row", "surface", "γ_l of the paper", "measured margin", "points"},
@@ -282,9 +281,9 @@ absl::Status JudgeControl(const std::vector<SurfaceRuns>& rows, const Options& o
          .measured = absl::StrFormat("probability %.2g of what is printed, %.2g with deviation .2; "
                                      "%d of the 3 means rejected alone",
                                      chance, of_deviation, rejected),
-         .rule = "that none of the three errs in ten runs has a probability under .002, from the "
-                 "share of 1,000 runs without an error (all on one side, as nothing is under 0), "
-                 "and over .002 with deviation .2",
+         .rule = "the probability that none of the three errs in ten runs, computed from the share "
+                 "of 1,000 runs without an error, is under .002 (one-sided, because no error is "
+                 "under 0), and with deviation .2 it is over .002",
          .agrees = chance < 0.002 && of_deviation > 0.002});
   }
   return absl::OkStatus();
@@ -314,29 +313,30 @@ Experiment BbvTable1() {
       .name = "bbv_table1",
       .paper = "BBV",
       .item = "Table 1",
-      .title = "five methods on points drawn about an ellipse or a hyperbola",
+      .title = "errors of five methods on points that an ellipse or a hyperbola separates",
       .claim =
           "A linear separator in the features F1 or F2 of ten random points classifies nearly as "
           "well as the SVM with the kernel itself. Eight rows print mean errors of five methods "
           "over 10 runs.",
       .protocol =
-          "Points of the plane are drawn as footnote 5 says: a fair coin for the class, then "
-          "points of the square or of a Gaussian until one lies in the region of the class. The "
-          "Gaussian has the standard deviation .2; the footnote says variance .2, with which "
-          "rows 4 and 8 do not come out as printed (see the control). Kernel (x·y + 1)²; the "
-          "offset 1 is what the paper's own bound γ_l implies. In each run 10 unlabeled points "
-          "are streamed and become the landmarks of F1 and F2, 40 other points are learnt from, "
-          "100 others tested. The SVM has hinge loss, C = 10 and an offset that is not "
+          "Points of the plane are drawn as footnote 5 says: a fair coin chooses the class, then "
+          "points of the square or of a Gaussian are drawn until one lies in the region of the "
+          "class. The Gaussian has the standard deviation .2; the footnote says variance .2, with "
+          "which rows 4 and 8 do not come out as printed (see the control). Kernel (x·y + 1)²; the "
+          "offset 1 is what the paper's own bound γ_l implies. In each run 10 unlabeled points are "
+          "streamed and become the landmarks of F1 and F2, 40 other points are learnt from, and "
+          "100 others are tested. The SVM has hinge loss, C = 10 and an offset that is not "
           "penalised, by libsvm; on features its kernel is linear. Ten points span the "
-          "six-dimensional φ-space, so that F2 + SVM and SVM are one problem here and err alike; "
-          "the paper's differ, it seems, because its toolbox has an offset under a linear kernel "
-          "and none under a polynomial one. The last column of the table shows the SVM without "
-          "offset. The paper prints neither rate, threshold nor passes of Winnow: rates .01, "
-          ".03, .1, .3 and 1 with 10 and 100 passes, threshold 0 and a constant feature are "
-          "tried, each column scaled by its largest magnitude, and only the order of F1 and F2 "
-          "is judged. F2 is unique up to a rotation, to which the SVM is blind and Winnow is "
-          "not. 1,000 runs a row (200 of them with Winnow), quick 200 (30); run i of row k draws "
-          "with seed 1,000,000·s + 10,000·(k − 1) + i, s being the seed of all.",
+          "six-dimensional φ-space. F2 + SVM and SVM are therefore the same problem here and have "
+          "the same errors. In the paper their errors differ, probably because its toolbox has an "
+          "offset under a linear kernel and none under a polynomial one. The last column of the "
+          "table shows the SVM without offset. The paper prints neither rate, threshold nor passes "
+          "of Winnow: rates .01, .03, .1, .3 and 1 with 10 and 100 passes, threshold 0 and a "
+          "constant feature are tried, each column scaled by its largest magnitude, and only the "
+          "order of F1 and F2 is judged. F2 is unique up to a rotation, which changes the errors "
+          "of Winnow but not those of the SVM. 1,000 runs a row, 200 of them with Winnow (quick: "
+          "200 and 30); run i of row k draws with seed 1,000,000·s + 10,000·(k − 1) + i, s being "
+          "the seed of all.",
       .run = Run};
 }
 

@@ -151,11 +151,11 @@ struct Slip {
 const Slip kSlips[] = {
     {0, 1, 463, ""},
     {0, 1, 513,
-     "No number of errors of 513 is printed as these; as the row before shows, 463 "
-     "rows were tested."},
+     "The printed values are not all whole numbers of errors divided by 513; the row above shows "
+     "that 463 rows were tested."},
     {1, 10, 81,
-     "Not all of the five printed errors are multiples of 1/810; all are of 1/1,620: twenty "
-     "runs, it seems, in place of the ten of the text."},
+     "Not all of the five printed errors are multiples of 1/810, but all are multiples of 1/1,620. "
+     "So the errors are probably means of twenty runs, not of the ten that the text says."},
     {1, 20, 81, ""},
     {2, 10, 90, ""},
     {3, 10, 90, ""},
@@ -164,7 +164,8 @@ const Slip kSlips[] = {
 void JudgeSlips(int64_t cancer_rows, Results& results) {
   const BbvDataSet& cancer = BbvDataSets()[0];
   const int64_t left = cancer_rows - cancer.landmarks - cancer.train_rows;
-  results.Judge({.claim = "Cancer: of 683 rows, 20 and 200 taken away, 513 are tested",
+  results.Judge({.claim = "Cancer: of 683 rows, 20 become landmarks, 200 are learnt from, and 513 "
+                          "are tested",
                  .printed = absl::StrCat(cancer.printed_test_rows),
                  .measured = absl::StrCat(left),
                  .rule = "N_total − d1 − N_train = N_test",
@@ -175,11 +176,11 @@ void JudgeSlips(int64_t cancer_rows, Results& results) {
       "slips",
       {"data", "runs × tested rows", "printed errors of 5 that fit",
        "share of all numbers that would fit"},
-      "Which printed errors are a whole number of errors over so many tests, within half of the "
-      "last digit, and the chance of a number to be one by accident. Cancer's would also be means "
-      "of ten runs over 513 rows, half of all numbers are; that they are all shares of 463 rows, "
-      "the number that is there, has by accident the probability .046⁴. Ten runs over 463 rows "
-      "would leave tenths of these shares.");
+      "How many of the five printed errors are a whole number of errors divided by the number of "
+      "tests, within half of the last digit; and the probability that an arbitrary number is one "
+      "by accident. Cancer's errors also fit means of ten runs over 513 rows, but so does half of "
+      "all numbers. The probability that all of them are shares of 463 rows by accident is .046⁴. "
+      "Means of ten runs over 463 rows could be tenths of these shares.");
   table.Add({cancer.name, "10 × 513", SharesOf(5130, cancer), 2 * kHalfDigit * 5130});
   for (const Slip& slip : kSlips) {
     const BbvDataSet& data = BbvDataSets()[slip.row];
@@ -228,25 +229,26 @@ Experiment BbvTable2() {
       .name = "bbv_table2",
       .paper = "BBV",
       .item = "Table 2",
-      .title = "five methods on Cancer, Ionosphere and IRIS",
+      .title = "errors of five methods on the data sets Cancer, Ionosphere and IRIS",
       .claim =
           "With F2 a linear SVM does nearly as well as the SVM with the kernel itself, while on "
           "several data sets F1 does slightly worse. Five rows print mean errors of five methods.",
       .protocol =
-          "The columns are taken as they are. In each run the rows are permuted; the first d1 "
-          "(20, of IRIS 10) are streamed without labels and become the landmarks of F1 and F2, "
-          "the next N_train are learnt from, all others tested. Kernels: (x·y + 1)² for Cancer "
-          "and Ionosphere (the paper's Poly2; the offset is that of Table 1), exp(−‖x − y‖²/2) "
-          "for IRIS 2VS13 and 3VS12, x·y for IRIS 1VS23, on all four columns of IRIS. The SVM "
-          "has hinge loss, C = 10 and an offset, by libsvm, whose limit of ten million steps "
-          "ends a few of the runs on Cancer's raw values. Columns of F1 are first brought to "
-          "[−1, 1] over the rows to learn from, because on raw values in the thousands the "
-          "solver runs to its limit of ten million steps; of F1, and of Winnow, whose parameters "
-          "the paper does not print, only the order is judged. The same grid of Winnow as in "
-          "Table 1. A printed number is taken as the mean of so many runs as it shows itself to "
-          "be: Cancer 1, Ionosphere 20, IRIS 10 (see the slips). 200 runs a row, quick 40 of "
-          "Cancer and Ionosphere (8 with Winnow, of IRIS 20); run i of row k draws with seed "
-          "1,000,000·s + 100,000 + 10,000·(k − 1) + i, s being the seed of all.",
+          "The columns are taken as they are. In each run the rows are permuted. The first d1 rows "
+          "(20; of IRIS 10) are streamed without labels and become the landmarks of F1 and F2. The "
+          "next N_train rows are learnt from, and all others are tested. Kernels: (x·y + 1)² for "
+          "Cancer and Ionosphere (the paper's Poly2; the offset is that of Table 1), exp(−‖x − "
+          "y‖²/2) for IRIS 2VS13 and 3VS12, x·y for IRIS 1VS23, on all four columns of IRIS. The "
+          "SVM has hinge loss, C = 10 and an offset, by libsvm, whose limit of ten million steps "
+          "ends a few of the runs on Cancer's raw values. Columns of F1 are first brought to [−1, "
+          "1] over the rows to learn from, because on raw values in the thousands the solver runs "
+          "to its limit of ten million steps. The paper prints no such scaling, and no parameters "
+          "of Winnow; so for F1 and for Winnow only the order of the errors is judged. Winnow has "
+          "the same grid of settings as in Table 1. A printed number is taken as the mean of as "
+          "many runs as its digits allow (see the slips): Cancer 1, Ionosphere 20, IRIS 10. 200 "
+          "runs a row (quick: 24 for Cancer and Ionosphere; with Winnow 5, for IRIS 12); run i of "
+          "row k draws with seed 1,000,000·s + 100,000 + 10,000·(k − 1) + i, s being the seed of "
+          "all.",
       .run = Run};
 }
 

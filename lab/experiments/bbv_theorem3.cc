@@ -17,10 +17,12 @@
 namespace phimap::lab {
 namespace {
 
-// Dimensions at which F3 is measured, as fractions of those of the exact law.
+// Numbers of dimensions at which F3 is measured, as fractions of the number that the exact law
+// requires.
 constexpr double kProjectionFractions[] = {0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 1};
 constexpr double kControlFraction = 0.05;
-// Least expected share of lost examples for which a draw is likely to lose some.
+// Smallest share of lost examples, by the law, at which the law is judged. At a smaller share, a
+// draw may lose no example.
 constexpr double kFrequent = 0.05;
 
 double Share(int64_t part, int64_t whole) {
@@ -49,7 +51,7 @@ absl::StatusOr<ProjectionStudy> RunProjections(const MarginDistribution& sphere,
   ProjectionStudy study;
   study.landmarks = LiteralLandmarks(sphere.margin, sphere.error / 2, sphere.delta / 2).value();
   study.exact = F3Dimensions(Tier::kExact, sphere.margin, sphere.error, sphere.delta).value();
-  // After the seeds of all runs of F2.
+  // The seeds from this run on follow those of all runs of F2.
   int64_t run = 500'000;
   for (const double fraction : kProjectionFractions) {
     if (options.quick && fraction != kControlFraction && fraction != 1) continue;
@@ -90,9 +92,10 @@ void AddProjectionTable(const MarginDistribution& sphere, const ProjectionStudy&
        "law of w'", "draws that keep", "kept_share", "kept_low", "kept_high"},
       absl::StrFormat(
           "F3 on the sphere, on %d landmarks: the share of the examples whose margin in the "
-          "features is under γ/4 = 0.125, by w (margin γ) and by w' (margin γ/2, all that the "
-          "proof lets F2 keep), means over the draws; and in how many draws the error of w' is at "
-          "most ε = 0.1. The law is that of the cosine after a Gaussian projection.",
+          "features is under γ/4 = 0.125 (mean over the draws), and the number of draws in which "
+          "the error of w' is at most ε = 0.1. The vector w has margin γ; w' has margin γ/2, which "
+          "is all that the proof guarantees after F2. The law is that of the cosine after a "
+          "Gaussian projection.",
           study.landmarks));
   for (const ProjectionPoint& point : study.points) {
     const auto draws = static_cast<int64_t>(point.by_half.size());
@@ -115,9 +118,9 @@ void JudgeTheorem3(const MarginDistribution& sphere, const ProjectionStudy& stud
   };
   results.Judge(
       {.claim = absl::StrFormat(
-           "Theorem 3: F3 keeps γ/4 but for an error ε, at the exact law's %d dimensions on the "
-           "literal %d landmarks; the literal %d and the derived %d dimensions are more than "
-           "there are landmarks, and no map can have them",
+           "Theorem 3: F3 keeps γ/4 with an error of at most ε at the exact law's %d dimensions, "
+           "on the literal %d landmarks; no map can have the literal %d or the derived %d "
+           "dimensions, because they are more than there are landmarks",
            full.dimensions, study.landmarks, tier(Tier::kLiteral), tier(Tier::kDerived)),
        .printed = "",
        .measured =
@@ -128,25 +131,27 @@ void JudgeTheorem3(const MarginDistribution& sphere, const ProjectionStudy& stud
            static_cast<double>(kept) >= (1 - sphere.delta) * static_cast<double>(draws) - 1e-9});
 }
 
-// Checks the proof's condition on each example.
+// Checks the proof's bound on the probability that F3 reduces the margin of a given example to
+// below γ/4.
 void JudgeEachExample(const MarginDistribution& sphere, const ProjectionPoint& full,
                       Results& results) {
   const double each = sphere.error * sphere.delta / 4;
   const double mean = Mean(full.by_half);
   const double sigma = StandardError(full.by_half);
-  results.Judge({.claim = "Its proof: the second step takes an example under γ/4 with probability "
-                          "at most εδ/4 = 0.00125",
+  results.Judge({.claim = "Proof of Theorem 3: the second step, a random projection, reduces the "
+                          "margin of an example to below γ/4 with probability at most εδ/4 = "
+                          "0.00125",
                  .printed = "εδ/4",
                  .measured = absl::StrFormat("%.5f at %d dimensions, standard error %.5f", mean,
                                              full.dimensions, sigma),
-                 .rule = absl::StrFormat("at most 5 standard errors over it; %d draws of 1,000 "
-                                         "examples",
+                 .rule = absl::StrFormat("the share of such examples is at most 5 standard errors "
+                                         "over εδ/4; %d draws of 1,000 examples",
                                          full.by_half.size()),
                  .agrees = mean <= each + 5 * sigma});
 }
 
-// Judges the law at fewer dimensions, where losses are not rare, so that the standard error of
-// their share is meaningful.
+// Judges the law of the cosine at fewer dimensions. There losses are not rare, so the standard
+// error of their share is meaningful.
 void JudgeCosineLaw(const MarginDistribution& sphere, const ProjectionStudy& study,
                     Results& results) {
   double worst = 0;
@@ -159,8 +164,8 @@ void JudgeCosineLaw(const MarginDistribution& sphere, const ProjectionStudy& stu
     worst = std::max(worst, std::abs(Mean(point.by_half) - law) / sigma);
   }
   results.Judge(
-      {.claim = "With fewer dimensions the share of examples that F3 takes under γ/4 is that of "
-                "the exact law of the cosine",
+      {.claim = "With fewer dimensions, the share of examples whose margin F3 reduces to below γ/4 "
+                "follows the exact law of the cosine",
        .printed = "",
        .measured =
            absl::StrFormat("farthest of %d numbers of dimensions: %.1f sigma", judged, worst),
@@ -170,7 +175,7 @@ void JudgeCosineLaw(const MarginDistribution& sphere, const ProjectionStudy& stu
        .agrees = judged > 0 && worst <= 5});
 }
 
-// Checks that the verdict can fail: with a twentieth of the dimensions, it does.
+// Checks that the verdict can fail: F3 with a twentieth of the dimensions must lose the margin.
 void JudgeControl(const MarginDistribution& sphere, const ProjectionStudy& study,
                   Results& results) {
   const ProjectionPoint* control = nullptr;
@@ -182,8 +187,8 @@ void JudgeControl(const MarginDistribution& sphere, const ProjectionStudy& study
   const auto of = static_cast<int64_t>(control->by_half.size());
   const int64_t lost = of - control->Kept(sphere.error);
   results.Judge({.claim =
-                     "Control: a twentieth of those dimensions loses γ/4, so that the verdict on "
-                     "Theorem 3 can reject",
+                     "Control: the verdict on Theorem 3 can reject, because with a twentieth of "
+                     "the exact law's dimensions F3 does not keep γ/4",
                  .printed = "",
                  .measured = absl::StrFormat("%d of %d draws have an error over ε at %d dimensions",
                                              lost, of, control->dimensions),

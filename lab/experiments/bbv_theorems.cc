@@ -1,4 +1,5 @@
-// Theorems 1 and 3 and Lemma 1 of Balcan, Blum, Vempala 2006, and how loose their constants are.
+// Theorems 1 and 3 and Lemma 1 of Balcan, Blum, Vempala 2006, and how much larger the d that they
+// require is than needed.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -21,9 +22,9 @@
 namespace phimap::lab {
 namespace {
 
-// Run whose seed draws the points of the sphere. The draws of F2 have Seed(1) and up.
+// Number of the run whose seed draws the points of the sphere. The draws of F2 have Seed(1) and up.
 constexpr int64_t kPointsRun = 0;
-// Five sigma, one-sided.
+// One-sided tail probability at five sigma.
 constexpr double kFiveSigma = 2.9e-7;
 
 struct Asked {
@@ -51,7 +52,7 @@ struct SpanPoint {
 absl::StatusOr<SpanPoint> DrawSpans(const Asked& asked, int64_t landmarks, const std::string& tier,
                                     int64_t draws, uint64_t seed) {
   SpanPoint point{.asked = &asked, .tier = tier, .landmarks = landmarks, .draws = draws};
-  // For the theorem's own d, the landmarks are drawn from a longer stream, as a user's are.
+  // For the theorem's own d, the landmarks are drawn from a longer stream, as in a user's build.
   const std::string policy = tier.empty() ? "given" : "uniform";
   for (int64_t t = 0; t < draws; ++t) {
     PHIMAP_ASSIGN_OR_RETURN(const SpanOutcome outcome,
@@ -62,7 +63,7 @@ absl::StatusOr<SpanPoint> DrawSpans(const Asked& asked, int64_t landmarks, const
   return point;
 }
 
-// Returns the dimensions to measure besides the literal and the derived d.
+// Returns the numbers of landmarks to measure besides the literal and the derived d.
 std::vector<int64_t> Grid(int64_t literal, bool quick) {
   std::vector<double> fractions = {0.02, 0.05, 0.1, 0.15, 0.2};
   if (!quick) {
@@ -126,7 +127,8 @@ void AddLawTable(const std::vector<Asked>& all, Results& results) {
   }
 }
 
-// Returns the smallest d from which on the failure law is at most delta.
+// Returns the smallest d such that the failure law is at most delta at d and at every larger number
+// of landmarks up to the literal d; nullopt if the distribution has no law.
 std::optional<int64_t> LawLandmarks(const Asked& asked) {
   if (!asked.of.FailureLaw(1).has_value()) return std::nullopt;
   int64_t d = asked.literal;
@@ -134,7 +136,7 @@ std::optional<int64_t> LawLandmarks(const Asked& asked) {
   return d;
 }
 
-// Returns the largest d that failed more often than delta; 0 if no d did.
+// Returns the largest d at which more than a share delta of the draws failed; 0 if there is none.
 int64_t LastFailing(const Asked& asked, const std::vector<SpanPoint>& points) {
   int64_t last = 0;
   for (const SpanPoint& point : points) {
@@ -151,11 +153,11 @@ void JudgeSlack(const std::vector<Asked>& all, const std::vector<SpanPoint>& poi
       "slack",
       {"distribution", "γ", "ε", "δ", "literal d", "derived d", "largest d that failed too often",
        "over the literal d", "d that the law asks for", "the law's d over the literal d"},
-      "How loose Lemma 1 is. Failed too often: in more than a share δ of the draws, w and its "
-      "part in the landmarks' span differed by more than γ/2 on a mass of more than ε. The law "
-      "is that of how many rare directions are still missing after d draws; the sphere has none "
-      "that is known. The margin may be kept all the same, since it is divided by the length of "
-      "w's part: with many rare directions it always was.");
+      "How much larger Lemma 1's d is than needed. A d failed too often if, in more than a share δ "
+      "of the draws, w and its part in the landmarks' span differed by more than γ/2 on a mass of "
+      "more than ε. The law is that of the number of rare directions still missing after d draws; "
+      "for the sphere no law is known. Even in these draws the margin may be kept, because it is "
+      "divided by the length of w's part. With many rare directions it was always kept.");
   std::vector<std::string> shares;
   double largest = 0;
   for (const Asked& asked : all) {
@@ -169,8 +171,8 @@ void JudgeSlack(const std::vector<Asked>& all, const std::vector<SpanPoint>& poi
     largest = std::max(largest, share);
   }
   results.Judge(
-      {.claim = "Lemma 1's constants have slack: on no distribution that we know do failures pass "
-                "δ at more than a fifth of the literal d",
+      {.claim = "Lemma 1's constants have slack: on each distribution, at most a share δ of the "
+                "draws fails at every d above a fifth of the literal d",
        .printed = "",
        .measured = "largest d with failures over δ, as a share of the literal d: " +
                    absl::StrJoin(shares, ", "),
@@ -188,19 +190,20 @@ void JudgeLaw(const std::vector<SpanPoint>& points, Results& results) {
     ++counts;
     const double low = std::clamp(law->low, 1e-300, 1 - 1e-15);
     const double high = std::clamp(law->high, 1e-300, 1 - 1e-15);
-    // The probabilities of at most and of at least `large` failures.
+    // Computes the probability of at most `large` failures, and that of at least `large` failures.
     least = std::min({least, BinomialBelow(point.large + 1, point.draws, low),
                       1 - BinomialBelow(point.large, point.draws, high)});
   }
-  results.Judge({.claim = "The counts of failures are those of the law of the distributions with "
-                          "rare directions, so that the curves are not an artefact of the builds",
+  results.Judge({.claim = "On the distributions with rare directions, the counts of failures "
+                          "follow the law of how many rare directions are missing; so the curves "
+                          "are not an artefact of the builds",
                  .printed = "",
                  .measured = absl::StrFormat(
                      "the least likely of %d counts has a tail probability of %.2g", counts, least),
                  .rule =
-                     "each count's binomial tail at least 2.9e-7, five sigma; the law is that of "
-                     "how many rare directions are missing, known but for the probability that "
-                     "the common one is missing too",
+                     "the binomial tail probability of each count is at least 2.9e-7 (five sigma); "
+                     "the law is an interval, as wide as the probability that the common direction "
+                     "is missing too",
                  .agrees = least >= kFiveSigma});
 }
 
@@ -225,7 +228,7 @@ void JudgeTheorem(const char* claim, const std::string& tier, bool lemma,
                  .agrees = agrees && !counts.empty()});
 }
 
-// Checks that the verdicts on F2 can fail: with a fiftieth of d, they do.
+// Checks that the verdicts on F2 can fail: F2 with a fiftieth of the literal d must fail too often.
 void JudgeSpanControl(const std::vector<SpanPoint>& points, Results& results) {
   bool agrees = true;
   std::vector<std::string> counts;
@@ -238,8 +241,8 @@ void JudgeSpanControl(const std::vector<SpanPoint>& points, Results& results) {
     counts.push_back(absl::StrFormat("%s (d = %d) %d of %d fail", point.asked->of.name,
                                      point.landmarks, point.large, point.draws));
   }
-  results.Judge({.claim = "Control: with 2 % of the literal d Lemma 1 fails more often than δ, so "
-                          "that the verdicts can reject",
+  results.Judge({.claim = "Control: the verdicts can reject, because with 2 % of the literal d "
+                          "Lemma 1 fails more often than δ",
                  .printed = "",
                  .measured = absl::StrJoin(counts, "; "),
                  .rule = "more than δT + 3√(δT) of T draws fail on each distribution with rare "
@@ -267,10 +270,10 @@ absl::Status Run(const Options& options, Results& results) {
   AddSpanTable(spans, results);
   AddLawTable(all, results);
   for (const char* tier : {"literal", "derived"}) {
-    JudgeTheorem("Theorem 1: F2 keeps γ/2 but for an error ε", tier, false, spans, results);
+    JudgeTheorem("Theorem 1: F2 keeps γ/2 with an error of at most ε", tier, false, spans, results);
     JudgeTheorem(
-        "Lemma 1, by its proof: w and its part in the landmarks' span differ by more than γ/2 on "
-        "a mass of at most ε",
+        "Lemma 1, by its proof: the scores of w and of its part in the landmarks' span differ by "
+        "more than γ/2 only on a mass of at most ε",
         tier, true, spans, results);
   }
   JudgeSpanControl(spans, results);
@@ -286,29 +289,32 @@ Experiment BbvTheorems() {
       .name = "bbv_theorems",
       .paper = "BBV",
       .item = "Lemma 1, Theorems 1 and 3",
-      .title = "the margin that F2 and F3 keep, and how loose the constants are",
+      .title = "the margin that F2 and F3 keep, and how much larger the required d is than needed",
       .claim =
-          "Let P have margin γ in φ-space. Of d = (8/ε)(1/γ² + ln 1/δ) independent examples the "
-          "span holds a separator of error ε at margin γ/2 with probability 1 − δ (Lemma 1), and "
-          "so does F2 on them (Theorem 1). F3, which projects F2 at random, holds one of error ε "
-          "at margin γ/4 (Theorem 3). The paper prints no measurement of this.",
+          "Let the examples have margin γ in φ-space. With probability 1 − δ, the span of d = "
+          "(8/ε)(1/γ² + ln 1/δ) independent examples contains a separator of error at most ε at "
+          "margin γ/2 (Lemma 1). With these examples as landmarks, so do the features of F2 "
+          "(Theorem 1). F3 is a random projection of F2. Its features contain a separator of error "
+          "at most ε at margin γ/4 (Theorem 3). The paper prints no measurement of this.",
       .protocol =
-          "Four distributions of known margin under linear(), labels by a fair coin, δ = 0.05. "
-          "One rare direction: two directions at 65.5°, the rare one of mass just over ε = 0.3, γ "
-          "= 0.84. 8 rare directions (γ = 0.5, ε = 0.1) and 100 (γ = 0.1818, ε = 0.3): each is "
-          "worth a landmark of its own, the hardest case for Lemma 1 that we know. Sphere: 600 "
-          "columns, all examples at margin γ = 0.5, otherwise uniform but for one in a hundred "
-          "(see w' below), ε = 0.1. Each draw is a build in float64 on new examples. At the "
-          "literal d and at the derived d (the same proof with the binomial law in place of "
-          "Chernoff's bound) the build draws its landmarks from a stream an eighth longer, policy "
-          "uniform; on the grid of smaller d the examples drawn are the landmarks, policy given. "
-          "The separator that is looked at is the one of the proof: the part of w in the "
-          "landmarks' span. For F3 it is the features of w', a unit vector that has margin γ/2 "
-          "only, since that is all that Lemma 1 promises after F2; the examples that are not "
-          "uniform are there so that w' lies in the span. Errors are masses of the distribution, "
-          "or shares of 1,000 examples of the sphere. 200 draws at each d and at F3's 544 "
-          "dimensions, 60 at fewer dimensions; quick: 20 to 30, and 5 to 8. Draw i of F2 has seed "
-          "1,000,000 + i, of F3 1,500,000 + i.",
+          "Four distributions have a known margin γ by a vector w under the kernel linear(). "
+          "Labels are fair coins, and δ = 0.05. One rare direction: there are two directions at "
+          "65.5°; the rare one has a mass just over ε = 0.3, and γ = 0.84. 8 rare directions (γ = "
+          "0.5, ε = 0.1) and 100 rare directions (γ = 0.1818, ε = 0.3): each rare direction needs "
+          "a landmark of its own. This is the hardest case for Lemma 1 that we know. Sphere: there "
+          "are 600 columns, all examples have margin γ = 0.5, and ε = 0.1. All but one in a "
+          "hundred are uniform at this margin. Each draw builds a map in float64 on new examples. "
+          "The literal d is that of the formula; the derived d is that of the same proof with the "
+          "binomial law in place of Chernoff's bound. At these two, the build draws its landmarks "
+          "with the policy uniform from a stream that is longer by an eighth. On the grid of "
+          "smaller d, all examples drawn are landmarks (policy given). The separator that is "
+          "measured is that of the proof: the part of w in the landmarks' span. For F3 it is made "
+          "of the features of w', a unit vector with margin γ/2 only, because Lemma 1 guarantees "
+          "no more after F2. The examples of the sphere that are not uniform ensure that w' lies "
+          "in the span. Errors are masses of the distribution, or shares of 1,000 examples of the "
+          "sphere. 200 draws at each d and at F3's 544 dimensions, 60 at fewer dimensions; quick: "
+          "20 at each d, 5 at 544 dimensions and 8 at fewer. Draw i of F2 has seed 1,000,000 + i, "
+          "of F3 1,500,000 + i.",
       .run = Run};
 }
 

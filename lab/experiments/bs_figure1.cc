@@ -21,7 +21,7 @@ namespace phimap::lab {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-// First run whose seed is used for models: they have Seed(100,000) and up.
+// Number of the first run that trains models. Models have Seed(100,000) and up.
 constexpr int64_t kModelRuns = 100'000;
 
 // Returns the distance of a frequency from a probability in standard deviations; 0 if they are
@@ -58,8 +58,7 @@ void JudgeAngles(const SeparatorDraws& drawn, Results& results) {
                  .rule = absl::StrFormat("within 5 sigma at each angle, of %d draws with h·w >= 0",
                                          drawn.separators),
                  .agrees = worst <= 5});
-  results.Judge({.claim = "Control: (1 − cos α)/2, which also rises from 0 to 1, is told from the "
-                          "law",
+  results.Judge({.claim = "Control: the rule rejects (1 − cos α)/2, which also rises from 0 to 1",
                  .printed = "",
                  .measured = absl::StrFormat("%.0f sigma away at 45 degrees", other),
                  .rule = "more than 5 sigma",
@@ -93,22 +92,22 @@ void JudgeErrors(const SeparatorDraws& drawn, Results& results) {
                           "γ/π",
                  .printed = "1/2 − γ/π",
                  .measured = absl::StrFormat("largest excess of a mean over it: %.1f sigma", over),
-                 .rule = "at most 5 standard errors over it; " + draws,
+                 .rule = "every mean is at most 5 standard errors over the bound; " + draws,
                  .agrees = over <= 5});
-  results.Judge({.claim = "By figure 1 it is arccos(γ)/π where every example has the margin γ",
+  results.Judge({.claim = "By figure 1 this error is arccos(γ)/π if all examples have the margin γ",
                  .printed = "",
                  .measured = absl::StrFormat("farthest mean: %.1f sigma", from_law),
                  .rule = "within 5 standard errors; " + draws,
                  .agrees = from_law <= 5});
-  results.Judge({.claim = "Control: 1/2 − 2γ/π is not kept",
+  results.Judge({.claim = "Control: the mean errors exceed 1/2 − 2γ/π",
                  .printed = "",
                  .measured = absl::StrFormat("every mean is at least %.0f sigma over it", doubled),
-                 .rule = "more than 5 standard errors over it at each margin",
+                 .rule = "each mean is more than 5 standard errors over 1/2 − 2γ/π",
                  .agrees = doubled > 5});
 }
 
 // Returns how many draws of Algorithm 1 have an error of at most 1/2 − γ/4. Each draw is a model of
-// one round and one draw with its own seed, which has a separator or none.
+// one round and one draw, with its own seed. A model without a separator counts as a failure.
 absl::StatusOr<int64_t> Successes(const Examples& examples, double margin, int64_t draws,
                                   uint64_t seed) {
   const std::string learner = absl::StrCat("weak_learner(rounds=1, draws=1, margin=", margin, ")");
@@ -189,13 +188,14 @@ void JudgeSuccess(const std::vector<SuccessPoint>& points, Results& results) {
        .measured = absl::StrFormat("largest shortfall under the bound: %.1f sigma", broken),
        .rule = "on both distributions at most 5 sigma under the bound; " + of_draws,
        .agrees = broken <= 5});
-  results.Judge({.claim = "On the four points, the hardest that we know, it succeeds with "
-                          "probability arcsin(γ)/π, 4.7 times the bound for small γ",
+  results.Judge({.claim = "On the four points, the hardest data that we know, a random separator "
+                          "has such an error with probability arcsin(γ)/π, which is 4.7 times the "
+                          "bound for small γ",
                  .printed = "",
                  .measured = absl::StrFormat("farthest margin: %.1f sigma", from_law),
                  .rule = "within 5 sigma; " + of_draws,
                  .agrees = from_law <= 5});
-  results.Judge({.claim = "Control: twice that probability is rejected",
+  results.Judge({.claim = "Control: the rule rejects a probability of 2 arcsin(γ)/π",
                  .printed = "",
                  .measured = absl::StrFormat("at least %.1f sigma under it", doubled),
                  .rule = "more than 3 sigma under it at each margin; " + of_draws,
@@ -226,14 +226,15 @@ Experiment BsFigure1() {
           "γ/π, and a random separator has an error of at most 1/2 − γ/4 with probability Ω(γ) "
           "(Theorem 1).",
       .protocol =
-          "Separators are the rows of random_projection(dimensions=2048) in 10 columns, kernel "
-          "linear(), float64: 512 builds, of which half of the rows have h·w >= 0; quick: 32. The "
-          "paper fixes no data. Here every example has the margin γ exactly, at seven γ from 0.05 "
-          "to 0.9: 300 examples uniform on a sphere about the margin, anew for each build, and "
-          "the four points ±(γ, ±√(1 − γ²)), on which no separator errs a little, so that luck is "
-          "all that counts. Algorithm 1's draws are models of weak_learner(rounds=1, draws=1), "
-          "10,000 for each γ and data set, quick 3,000; errors are exact, over all examples. "
-          "Build i has seed 1,000,001 + i, model i 1,100,000 + i.",
+          "The separators h are the rows of random_projection(dimensions=2048) in 10 columns, "
+          "kernel linear(), float64. There are 512 builds (quick: 32); about half of their rows "
+          "have h·w >= 0 and are used. The paper fixes no data. Here every example has exactly the "
+          "margin γ, for seven γ from 0.05 to 0.9. There are two data sets. One has 300 examples "
+          "that are uniform on a sphere about the margin, new for each build. The other has the "
+          "four points ±(γ, ±√(1 − γ²)). On these the error of a separator is 0, 1/2 or 1, so a "
+          "draw succeeds only without any error. Algorithm 1's draws are models of "
+          "weak_learner(rounds=1, draws=1), 10,000 for each γ and data set, quick 3,000; errors "
+          "are exact, over all examples. Build i has seed 1,000,001 + i, model i 1,100,000 + i.",
       .run = Run};
 }
 

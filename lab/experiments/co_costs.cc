@@ -19,7 +19,8 @@
 namespace phimap::lab {
 namespace {
 
-// Sizes of a problem. T is epochs·n. d columns have (d + 1)(d + 2)/2 monomials, whatever D is.
+// Sizes of a problem. T is epochs·n. D is not used for monomials: d columns have (d + 1)(d + 2)/2
+// of them.
 struct Shape {
   double n = 0;
   double d = 0;
@@ -27,7 +28,8 @@ struct Shape {
   double epochs = 0;
 };
 
-// A variable that takes `points` values: `first`, and then `factor` times the previous value.
+// A variable that takes `points` values. The first value is `first`, and each further value is
+// `factor` times the one before.
 struct Sweep {
   int approach;
   const char* variable;
@@ -121,7 +123,8 @@ absl::StatusOr<Subject> MakeSubject(const Sweep& sweep, int step, uint64_t seed)
   return Subject{.size = static_cast<double>(size), .training = std::move(training)};
 }
 
-// Measures all sizes in turns, so that a temporary disturbance of the machine affects all of them.
+// Measures all sizes alternately, so that a temporary disturbance of the machine affects all of
+// them.
 absl::StatusOr<std::vector<Subject>> Measure(const Sweep& sweep, int64_t repetitions,
                                              uint64_t seed) {
   std::vector<Subject> subjects;
@@ -160,9 +163,9 @@ absl::Status MeasureAll(const Options& options, Results& results) {
       "slopes",
       {"approach", "cost (lecture)", "variable", "term measured", "from", "to",
        "exponent (lecture)", "exponent (measured)"},
-      "Slopes of log CPU time over log n, d, D and T = epochs·n, each over an eightfold range (of "
-      "the Gram matrix in n fourfold: a larger one leaves the cache), at sizes at which the named "
-      "term dominates. The cost of 5 and 6 is that of 1 and 2.");
+      "Slopes of log CPU time over log n, d, D and T = epochs·n, each over an eightfold range, at "
+      "sizes at which the named term dominates. For the Gram matrix the range of n is fourfold, "
+      "because a larger matrix does not fit the cache. Ways 5 and 6 cost the same as 1 and 2.");
   Table& times =
       results.AddTable("times", {"approach", "variable", "term", "exponent", "size", "CPU s"});
   std::vector<Judged> judged(std::size(kSgdApproaches));
@@ -205,22 +208,22 @@ Experiment CoCosts() {
       .name = "co_costs",
       .paper = "CO",
       .item = "the table of costs",
-      .title = "what the ways of kernel learning cost",
+      .title = "the cost of six ways of kernel learning",
       .claim =
-          "Computational cost of SGD with a kernel, with n rows of d columns, D features and T "
-          "steps: features on the fly dDT, features stored ndD + DT, kernel values on the fly "
-          "ndT, Gram matrix n²d + nT, where a feature map costs dD and a kernel value d. "
+          "SGD with a kernel has n rows of d columns, D features and T steps. A feature map costs "
+          "dD and a kernel value d. So training costs dDT with features on the fly, ndD + DT with "
+          "stored features, ndT with kernel values on the fly, and n²d + nT with a Gram matrix. "
           "Features that approximate the kernel are two more ways.",
       .protocol =
           "kernel_sgd on drawn rows; CPU time of the training thread, the least of several "
-          "repetitions (full: 15; quick: 4) that take turns with the other sizes; OpenBLAS has "
-          "one thread. One variable doubles two or three times while the others stay, at sizes "
-          "at which one term of the cost dominates: the table says which. The lecture gives no "
-          "sizes. The exact features are the monomials of poly(degree=2), D = (d + 1)(d + 2)/2: "
-          "they cost D and not dD, as the lecture supposes, and d is not free, so the exponents "
-          "in d are shown on Fourier features, which do cost dD. The training of 1 and 5, and "
-          "of 2 and 6, is the same code. Exponents are judged within .25 (full) and .4 (quick). "
-          "Sampling the frequencies is not counted. Memory is not measured.",
+          "repetitions (full: 15; quick: 4) that take turns with the other sizes; OpenBLAS has one "
+          "thread. One variable doubles two or three times while the others stay, at sizes at "
+          "which one term of the cost dominates: the table says which. The lecture gives no sizes. "
+          "The exact features are the monomials of poly(degree=2), D = (d + 1)(d + 2)/2: they cost "
+          "D, not dD as the lecture supposes, and d cannot vary without D, so the exponents in d "
+          "are shown on Fourier features, which do cost dD. Ways 1 and 5 train with the same code, "
+          "and so do ways 2 and 6. Exponents are judged within .25 (full) and .4 (quick). Sampling "
+          "the frequencies is not counted. Memory is not measured.",
       .run = Run};
 }
 

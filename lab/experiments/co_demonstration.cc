@@ -28,8 +28,8 @@ constexpr char kOnTheFly[] = "kernel_sgd(strategy=kernel, rate=0.1, epochs=20)";
 // Bound on the round-off of 20·1,024 steps, for scores of a few units.
 constexpr double kRoundOff = 1e-9;
 
-// Results of an emulation of the lecture's program with 40 seeds, and the tolerance for a mean
-// around them.
+// Mean and deviation of the accuracy over 40 seeds in an emulation of the lecture's program.
+// `tolerance` is the largest difference from that mean that a mean of this experiment may have.
 struct Emulated {
   const char* rows;
   double mean;
@@ -154,7 +154,7 @@ void JudgeStrategies(const Outcomes& outcomes, Results& results) {
        .agrees = kernel > 2 * gram});
 }
 
-// Checks that the rules can reject: with another gamma, they do.
+// Checks that the rules can reject: a model with another gamma must fail them.
 absl::Status JudgeControl(const Options& options, size_t runs, Results& results) {
   std::vector<double> training;
   std::vector<double> test;
@@ -282,14 +282,13 @@ Experiment CoDemonstration() {
       .protocol =
           "The lecture's own generator: 1,024 training and 1,024 test rows, uniform on the unit "
           "square, with its labels. kernel_sgd with strategies gram and kernel, rbf(gamma=100), "
-          "rate "
-          "0.1, 20 epochs. The lecture draws T = 20n rows uniformly with replacement, rand(1:n); "
-          "so "
-          "does kernel_sgd: step t takes row number UniformBelow(t, n) of StreamId::kSgdRows. The "
-          "law is the same, the numbers are not Julia's, and the rows are not those of its seeds. "
-          "Full: 20 runs; quick: 4. In place of the lost outputs stand those of an emulation of "
-          "the lecture's program: training .9888 ± .0034 and test .973 ± .0066 (deviation over 40 "
-          "seeds). The picture is of the first run.",
+          "rate 0.1, 20 epochs. The lecture draws T = 20n rows uniformly with replacement, "
+          "rand(1:n); so does kernel_sgd: step t takes row number UniformBelow(t, n) of "
+          "StreamId::kSgdRows. The distribution is the same, but the random numbers are not "
+          "Julia's, and so the rows differ from the lecture's. Full: 20 runs; quick: 4. The lost "
+          "outputs are replaced by those of an emulation of the lecture's program: training .9888 "
+          "± .0034 and test .973 ± .0066 (deviation over 40 seeds). The picture is of the first "
+          "run.",
       .run = Run};
 }
 

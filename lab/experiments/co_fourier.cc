@@ -64,8 +64,8 @@ absl::StatusOr<std::vector<double>> Errors(const std::string& parameters, int64_
   const MapText text = {.mapping = absl::StrCat("fourier(dimensions=", dimensions, parameters,
                                                 ", serving_type=float64)"),
                         .kernel = kKernel};
-  // The frequencies are drawn at random. The rows only determine the mean, and the certificate is
-  // measured on them.
+  // The frequencies are drawn at random and do not depend on these rows. The rows only determine
+  // the mean, and the certificate is measured on them.
   RandomCursor random(RandomStream(seed, StreamId::kLabRows), kStreamRows);
   const Matrix<double> stream = UniformRows(40, random);
   PHIMAP_ASSIGN_OR_RETURN(const BuiltMap map, BuiltMap::Build(text, stream.view(), seed));
@@ -116,8 +116,8 @@ void JudgeSamples(const std::vector<double>& phase, const std::vector<double>& c
                  .rule = rule,
                  .agrees = std::abs(RootMeanSquare(phase) - 1) <= width});
   results.Judge({.claim =
-                     "Control: errors of the sine and cosine form, held against the law of the "
-                     "phase form, are rejected.",
+                     "Control: the rule rejects errors of the sine and cosine form if they are "
+                     "judged by the law of the phase form.",
                  .measured = absl::StrFormat("their root mean square is %.3f of its deviations",
                                              RootMeanSquare(control)),
                  .rule = absl::StrCat("not ", rule),
@@ -213,7 +213,8 @@ void JudgeHoeffding(const std::vector<Curve>& curves, Results& results) {
        .rule = "at each D and in both forms, at most .05 of the errors reach the a whose "
                "bound is .05",
        .agrees = beyond <= kDelta});
-  results.Judge({.claim = "Control: a tenth of that a is no bound.",
+  results.Judge({.claim = "Control: a tenth of that a is exceeded more often than the bound "
+                          "allows.",
                  .measured = absl::StrFormat("at least %.3f of the errors", beyond_tenth),
                  .rule = "at each D and in both forms, more than .05 of the errors reach a/10",
                  .agrees = beyond_tenth > kDelta});
@@ -252,8 +253,9 @@ absl::Status RunCurves(const Options& options, Results& results) {
       "error_over_D",
       {"form", "D", "RMS error", "law", "95 % of errors under", "Hoeffding, 95 %", "share beyond"},
       absl::StrFormat("Errors of K(x, y) over %d draws of the frequencies and 50 pairs of rows, "
-                      "beside the deviation by the law and the a that Hoeffding's inequality keeps "
-                      "with probability .95. Neither speaks of orthogonal frequencies.",
+                      "beside the standard deviation by the law, and the a that Hoeffding's "
+                      "inequality guarantees with probability .95. Neither applies to orthogonal "
+                      "frequencies.",
                       draws));
   RandomCursor random(RandomStream(options.Seed(999), StreamId::kLabRows));
   PHIMAP_ASSIGN_OR_RETURN(const Pairs pairs, DrawPairs(kPairs, random));
@@ -288,7 +290,9 @@ Experiment CoFourier() {
       .name = "co_fourier",
       .paper = "CO",
       .item = "random Fourier features",
-      .title = "10,000 samples of an RBF kernel, and the error over D",
+      .title =
+          "an RBF kernel as a mean of 10,000 samples, and its error over the number of "
+          "features D",
       .claim =
           "K(x, y) = E 2cos(ω·x + b)cos(ω·y + b): the mean of 10,000 samples is pretty close to "
           "K(x, y), for x and y drawn from [0, 1]^10 and gamma = 0.1. By Hoeffding's "
@@ -296,14 +300,13 @@ Experiment CoFourier() {
           "probability, as D grows.",
       .protocol =
           "fourier(dimensions=10000, form=phase) is the mean of the lecture's 10,000 samples: each "
-          "run draws a pair x, y and the frequencies, and errors are counted in deviations of the "
-          "law in docs/maths.md. Full: 200 runs; quick: 40. The lecture shows one pair, whose "
-          "output "
-          "is lost. Error over D: D from 16 to 16,384, 50 pairs of rows, each D with its own draws "
-          "of "
-          "the frequencies (full: 100; quick: 20); the phase form of the lecture, the form with "
-          "sines and cosines, and that with orthogonal frequencies. Served in float64. K(x, y) is "
-          "core/kernel's.",
+          "run draws a pair x, y and the frequencies, and errors are divided by the standard "
+          "deviation that the law in docs/maths.md gives. Full: 200 runs; quick: 40. The lecture "
+          "shows one pair, whose output is lost. The error over D is measured for D from 16 to "
+          "16,384 on 50 pairs of rows; each D has its own draws of the frequencies (full: 100; "
+          "quick: 20). There are three forms: the phase form of the lecture, the form with sines "
+          "and cosines, and that with orthogonal frequencies. All are served in float64. K(x, y) "
+          "is computed by core/kernel.",
       .run = Run};
 }
 

@@ -1,5 +1,6 @@
 // The Cornell lecture's takeaways: which way of kernel learning is the cheapest depends on the
-// problem. Often, but not always, it is learning on features that approximate the kernel.
+// problem. The cheapest way is often, but not always, learning on features that approximate the
+// kernel.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -25,8 +26,8 @@ namespace {
 constexpr int64_t kSteps = 20480;
 constexpr int64_t kTestRows = 2000;
 
-// Compares SGD on w, with features mapped on the fly and stored, with SGD on u, with kernel values
-// on the fly and stored.
+// A comparison of SGD on the weights w, with features on the fly and with stored features, and SGD
+// on the coefficients u, with kernel values on the fly and with stored kernel values.
 struct Case {
   const char* name;
   const char* claim;
@@ -40,10 +41,11 @@ struct Case {
 
 constexpr Case kCases[] = {
     {"many rows, exact features",
-     "No one method is better in all cases: with many rows and few features, SGD on w is.",
+     "No one method is better in all cases: with many rows and few features, SGD on w is faster.",
      SgdFeatures::kMonomials, 4096, 4, true},
     {"few rows, exact features",
-     "No one method is better in all cases: with few rows and many features, the Gram matrix is.",
+     "No one method is better in all cases: with few rows and many features, the Gram matrix is "
+     "faster.",
      SgdFeatures::kMonomials, 64, 90, false},
     {"many rows, Fourier features",
      "Often, an approximate feature map is the most efficient way of training: with many rows.",
@@ -81,7 +83,7 @@ struct Contender {
   double accuracy = 0;
 };
 
-// Returns the contenders on w, followed by those on u.
+// Returns the contenders that train the weights w, followed by those that train the coefficients u.
 absl::StatusOr<std::vector<Contender>> Contenders(const Case& one, uint64_t seed) {
   RandomCursor random(RandomStream(seed, StreamId::kLabRows));
   const Examples training = Draw(one, one.rows, random);
@@ -122,8 +124,8 @@ void Judge(const Case& one, const std::vector<Contender>& contenders, Results& r
       {.claim = one.claim,
        .measured = absl::StrFormat("%.1f times as fast; test accuracy on w %.3f, on u %.3f", ratio,
                                    contenders[1].accuracy, contenders[3].accuracy),
-       .rule = absl::StrCat("less than half of the CPU time, the faster of two on w beside "
-                            "the faster of two on u",
+       .rule = absl::StrCat("less than half of the CPU time; the faster of the two ways on w is "
+                            "compared with the faster of the two on u",
                             must_learn ? "; at most .02 less test accuracy" : ""),
        .agrees = ratio > 2 && (!must_learn || loss <= 0.02)});
 }
@@ -168,14 +170,12 @@ Experiment CoTakeaway() {
           "model, but not always.",
       .protocol =
           "Four cases with T = 20,480 steps each, by kernel_sgd: 4,096 rows or 64; the monomials "
-          "of "
-          "poly(degree=2) on rows of two overlapping cubes (15 features of 4 columns, or 4,186 of "
-          "90), or Fourier "
-          "features of rbf(gamma=100) on the lecture's face (942: what Hoeffding's inequality asks "
-          "for, to keep a kernel value within .15 with probability .99). On w with features on the "
-          "fly and stored, on u with kernel values on the fly and stored. The lecture gives no "
-          "sizes. "
-          "CPU time of the training thread, the least of several repetitions that take turns; the "
+          "of poly(degree=2) on rows of two overlapping cubes (15 features of 4 columns, or 4,186 "
+          "of 90), or Fourier features of rbf(gamma=100) on the lecture's face (942 of them, as "
+          "many as Hoeffding's inequality requires for a kernel value within .15 with probability "
+          ".99). In each case weights w are trained on features, on the fly and stored, and "
+          "coefficients u on kernel values, on the fly and stored. The lecture gives no sizes. CPU "
+          "time of the training thread, the least of several repetitions that take turns; the "
           "frequencies are drawn before.",
       .run = Run};
 }

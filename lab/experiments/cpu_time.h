@@ -1,4 +1,4 @@
-// CPU time of the calling thread. Other processes distort it less than wall time.
+// CPU time of the calling thread, which other processes distort less than wall time.
 #ifndef PHIMAP_LAB_EXPERIMENTS_CPU_TIME_H_
 #define PHIMAP_LAB_EXPERIMENTS_CPU_TIME_H_
 

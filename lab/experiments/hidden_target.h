@@ -18,17 +18,18 @@ namespace phimap::lab {
 // A word of X = {0, 1}^30.
 struct Word {
   uint32_t bits = 0;
-  // Class of the word, 1 or 0 (the paper's −1), on X'; −1 outside of X'.
+  // Class of the word: on X', 1 or 0 (0 is the paper's −1); outside of X', −1.
   int32_t label = -1;
 };
 
-// X' is a random subset of 2^15 words, D uniform on X', and c a coin for each word of X'. With
+// X' is a random subset of 2^15 words, D is the uniform distribution on X', and c(x) is 1 or −1 for
+// each word x of X', by a fair coin. The kernel is K(x, y) = φ(x)·φ(y) with
 //
 //   φ(x) = (1, 0) outside of X', (−1/2, √3/2) on X' where c(x) = 1, (−1/2, −√3/2) where it is −1
 //
-// K is 1 between two words outside of X' and between two words of a class, else −1/2. With α > 0,
-// both values are multiplied by 1 − α but K(x, x) stays 1. This gives every word a dimension of its
-// own, so K is positive definite.
+// so K is 1 between two words outside of X' and between two words of one class, and −1/2 otherwise.
+// For positive α, both values are multiplied by 1 − α, but K(x, x) stays 1. This gives every word a
+// dimension of its own, so K is positive definite.
 class HiddenTarget {
  public:
   HiddenTarget(uint64_t seed, double alpha);

@@ -22,8 +22,8 @@ constexpr int64_t kSpareWords = 60;
 // Number of seeds reserved per run, for the target, the landmarks, and the training and test words.
 constexpr int64_t kSeedsOfRun = 8;
 
-// Returns the least margin in φ-space, where K(x, x) = 1, of the separator that is the difference
-// of the means of the training classes.
+// Returns the least margin of a test word in φ-space, where K(x, x) = 1. The separator is the
+// difference of the means of the two training classes.
 double LeastMargin(const Examples& train, const Examples& test) {
   const auto columns = static_cast<size_t>(train.rows.cols());
   const auto in_class_1 =

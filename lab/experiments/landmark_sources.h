@@ -21,10 +21,11 @@ inline constexpr double kHiddenDelta = 0.001;
 inline constexpr double kAlphas[] = {0, 0.1};
 inline constexpr int64_t kLandmarksElsewhere = 200;
 
-// Returns the number of landmarks by the binomial form of Lemma 1 at the margin √3/2·√(1 − α).
+// Returns the number of landmarks that the binomial form of Lemma 1 requires at the margin √3/2·√(1
+// − α).
 int64_t LandmarksFromD(double alpha);
 
-// Runs of a learner on the features of a mapping.
+// Errors of a learner on the features of a mapping, over all runs.
 struct SourceErrors {
   double alpha = 0;
   bool from_d = false;
@@ -33,15 +34,15 @@ struct SourceErrors {
   std::vector<double> errors;
 };
 
-// Measurements besides the errors. Sets of rows are from the last run.
+// Measurements besides the errors. The matrices are those of the last run.
 struct SourceGeometry {
-  // The least margin, over all runs, of test words by the separator between the means of the
-  // classes; by α.
+  // The least margin of a test word over all runs, for each α. The separator is the difference of
+  // the means of the two classes.
   double least_margin[std::size(kAlphas)] = {1, 1};
-  // With landmarks from elsewhere, the largest difference between two words of X' in one
-  // coordinate.
+  // The largest difference between two words of X' in one feature, if the landmarks are drawn
+  // without knowledge of D.
   double largest_spread = 0;
-  // F2 at α = 0 of a word outside of X', a word of class 1 and a word of class −1.
+  // Features by F2 at α = 0 of three words: one outside of X', one of class 1 and one of class −1.
   Matrix<double> from_d;
   Matrix<double> from_elsewhere;
   int64_t landmarks_inside = 0;

@@ -53,7 +53,7 @@ Matrix<double> DrawPoints(const Matrix<double>& points, const std::vector<double
 }
 
 // Returns the probability that more than `allowed` of `boxes` boxes are empty after `throws`
-// throws. A throw hits each box with probability `each`, or none.
+// throws. A throw hits at most one box, each with probability `each`.
 double ManyBoxesAreEmpty(int64_t boxes, double each, int64_t throws, int64_t allowed) {
   // filled[k]: the probability of k full boxes.
   std::vector<double> filled(static_cast<size_t>(boxes) + 1, 0.0);
@@ -113,8 +113,10 @@ MarginDistribution OneRareDirection() {
 }
 
 MarginDistribution RareDirections(int64_t count, double margin, double error) {
-  // w = α·c + β·(e_1 + … + e_N), and the points are a·c + b·e_i with a·α = b·β = h, so the margin
-  // is 2h. Of all α, the one with α² = h has the largest N for its margin, ((1 − h)/h)².
+  // N is `count`, and c, e_1, …, e_N are orthogonal unit vectors. The separator is w = α·c + β·(e_1
+  // + … + e_N). The common point is c, and the rare points are a·c + b·e_i. The factors are such
+  // that a·α = b·β = h, so the margin of a rare point is 2h. The choice α² = h allows the largest
+  // number of rare directions at this margin, which is ((1 − h)/h)².
   const double half = 1 / (std::sqrt(static_cast<double>(count)) + 1);
   const double alpha = std::sqrt(half);
   const double beta = std::sqrt((1 - half) / static_cast<double>(count));

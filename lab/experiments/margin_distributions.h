@@ -32,27 +32,29 @@ struct MarginDistribution {
 
   // Returns independent examples.
   Matrix<double> Draw(int64_t count, uint64_t seed) const;
-  // Returns bounds on the probability that w and its part in the span of `draws` examples differ by
-  // more than margin/2 on a mass of more than `error`. If the common direction is drawn, this
-  // happens when too many of the rare directions are not drawn. The bounds allow for the
-  // probability that the common direction is not drawn. nullopt for the sphere.
+  // Returns bounds on the probability that projecting w onto the span of `draws` examples changes
+  // w·x by more than margin/2 on a mass of x of more than `error`. If the common direction is
+  // drawn, this happens when too many of the rare directions are not drawn. The bounds allow for
+  // the probability that the common direction is not drawn. nullopt for the sphere.
   std::optional<Interval> FailureLaw(int64_t draws) const;
 };
 
-// Returns a distribution of a common direction and one at 65.5° with a mass just over ε = 0.3. If
-// one of them is missing from the span, its cosine with everything in the span is under γ/2.
+// Returns a distribution of two directions at an angle of 65.5°: a common one, and a rare one with
+// a mass just over ε = 0.3. If one of the two is missing from the span of the examples, its cosine
+// with every vector in the span is under γ/2.
 MarginDistribution OneRareDirection();
 
-// Returns a distribution of a common direction c and `count` rare directions with a total mass of
-// e·ε, the mass that needs the most draws. w is such that the span of c and any of the others
-// misses at least half of the margin of each direction that was not drawn. The margin is 2/(√count
-// + 1). REQUIRES: `margin` is less.
+// Returns a distribution of a common direction c and `count` rare directions. The total mass of the
+// rare directions is e·ε (e is Euler's number), which is the mass that needs the most draws. The
+// separator w is such that projecting w onto the span of c and of any rare directions loses at
+// least half of the margin of each direction that was not drawn. The margin is 2/(√count + 1).
+// REQUIRES: `margin` is less than this margin.
 MarginDistribution RareDirections(int64_t count, double margin, double error);
 
 // Returns a distribution of x = γ·w + √(1 − γ²)·v in 600 columns, where v is uniform on the unit
-// sphere of 598 of them; in one example of a hundred, v is u, the last column. So all examples have
-// the margin γ = 0.5 by w. By w' = w/2 + (√3/2)·u, these few have a larger margin, and all others
-// γ/2.
+// sphere of 598 of the columns. In one example of a hundred, v is instead u, the unit vector of the
+// last column. So all examples have the margin γ = 0.5 by w. By w' = w/2 + (√3/2)·u, the examples
+// with v = u have a larger margin, and all others have the margin γ/2.
 MarginDistribution Sphere(uint64_t seed);
 
 }  // namespace phimap::lab

@@ -39,8 +39,9 @@ absl::StatusOr<Mapped> Build(const MarginDistribution& of, const std::string& ma
   return mapped;
 }
 
-// Returns the mass of the points whose margin by a separator's features is under `margin`. The
-// length of a point is that of its features if `by_features`, else 1, its length in φ-space.
+// Returns the mass of the points whose normalised margin by a separator of features is under
+// `margin`. The margin of a point is normalised by the length of its features if `by_features`,
+// else by 1, its length in φ-space.
 double ErrorAtMargin(const MarginDistribution& of, const Mapped& mapped, int64_t separator,
                      double margin, bool by_features) {
   const int64_t columns = mapped.points.cols();

@@ -1,4 +1,5 @@
-// Draws a map from a distribution, and measures what is left of the margin.
+// Builds F2 or F3 on examples drawn from a distribution, and measures how much of the margin the
+// features keep.
 #ifndef PHIMAP_LAB_EXPERIMENTS_MARGIN_DRAWS_H_
 #define PHIMAP_LAB_EXPERIMENTS_MARGIN_DRAWS_H_
 
@@ -11,28 +12,28 @@
 namespace phimap::lab {
 
 struct SpanOutcome {
-  // The proof's w_out is large: w and its part in the span differ by more than γ/2 on a mass of
-  // more than ε.
+  // Whether w_out of the proof is large: projecting w onto the span of the landmarks changes w·x by
+  // more than γ/2 on a mass of x of more than ε.
   bool is_large = false;
-  // The part of w in the span has an error over ε at margin γ/2, with the lengths ‖φ(x)‖ as in the
-  // proof.
+  // Whether the projection of w onto the span has an error over ε at margin γ/2. As in the proof,
+  // the margin is divided by the length ‖φ(x)‖.
   bool loses_margin = false;
 };
 
-// Draws F2 with `landmarks` independent examples as landmarks: the first of the stream with policy
-// "given", drawn from the stream with "uniform".
+// Builds F2 with `landmarks` independent examples as landmarks. Policy "given" takes the first
+// examples of the stream, "uniform" draws them from a longer stream.
 absl::StatusOr<SpanOutcome> DrawF2(const MarginDistribution& of, int64_t landmarks,
                                    const std::string& policy, uint64_t seed);
 
 // Errors at margin γ/4 in the features of F3.
 struct ProjectionOutcome {
-  // By w, and by w', which has half of the margin of w: the proof guarantees no more after its
-  // first step.
+  // by_w: the error of w. by_half: the error of w', which has half of the margin of w. The first
+  // step of the proof guarantees no larger margin than half of it.
   double by_w = 0;
   double by_half = 0;
 };
 
-// Draws F3 with `landmarks` landmarks. REQUIRES: `of` has a w'.
+// Builds F3 with `landmarks` landmarks. REQUIRES: `of` has a w'.
 absl::StatusOr<ProjectionOutcome> DrawF3(const MarginDistribution& of, int64_t landmarks,
                                          int64_t dimensions, uint64_t seed);
 

@@ -29,7 +29,7 @@ Matrix<double> RowsAtAngles() {
   return rows;
 }
 
-// Appends the error of each separator of the map whose value for w is not negative.
+// Appends the error of each separator h of the map with h·w >= 0. `of_w` holds the values h·w.
 absl::Status AddErrors(const BuiltMap& map, const Examples& examples, const Matrix<double>& of_w,
                        std::vector<double>& errors) {
   PHIMAP_ASSIGN_OR_RETURN(const Examples values, Mapped(map, examples));

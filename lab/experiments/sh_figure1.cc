@@ -19,9 +19,9 @@ namespace {
 
 // Tolerance in standard deviations. The frequency of T draws has the deviation √(p(1 − p)/T).
 constexpr double kSigmas = 5;
-// Dimensions of the projections for the leads of several classes.
+// Dimensions of each projection in the experiment with several classes.
 constexpr int64_t kDimensions = 50;
-// Number of projections in one map of several classes, which has at most 65,536 features.
+// Number of projections in one map of `multiclass`, which has at most 65,536 features.
 constexpr int64_t kBlocks = 1000;
 
 double Dot(const double* a, const double* b, int64_t count) {
@@ -30,7 +30,7 @@ double Dot(const double* a, const double* b, int64_t count) {
 
 double StandardErrorOf(double p, double draws) { return std::sqrt(p * (1 - p) / draws); }
 
-// Returns (±s, 1) of class 1, then (±s, −1) of class 0.
+// Returns the points (±s, 1) of class 1, followed by the points (±s, −1) of class 0.
 Matrix<double> FourPoints(double s) {
   Matrix<double> points(4, 2);
   for (int64_t i = 0; i < 4; ++i) {
@@ -40,7 +40,7 @@ Matrix<double> FourPoints(double s) {
   return points;
 }
 
-// The least margins of the four points for w = (0, 1), whose separator is the horizontal axis.
+// The smallest margins of the four points by w = (0, 1), whose separator is the horizontal axis.
 struct Margins {
   double unnormalised = 2;
   double normalised = 2;
@@ -60,7 +60,8 @@ Margins MarginsOf(const Matrix<double>& points) {
   return least;
 }
 
-// Returns on how many of the lines, one per feature, the two classes are separated.
+// Returns the number of features that separate the two classes. Each feature is the projection onto
+// a random line.
 int64_t LinesThatSeparate(const Matrix<double>& features) {
   int64_t apart = 0;
   for (int64_t k = 0; k < features.cols(); ++k) {
@@ -73,15 +74,16 @@ int64_t LinesThatSeparate(const Matrix<double>& features) {
 
 // Results over all s.
 struct TwoClasses {
-  // In deviations, the largest distance of a frequency from the law, and the least distance from
-  // half the law where the law is 0.05 or more.
+  // Distances of frequencies, in standard deviations. farthest: the largest distance from the law.
+  // nearest_to_half: the smallest distance from half of the law, over all s at which the law is
+  // 0.05 or more.
   double farthest = 0;
   double nearest_to_half = 1e9;
-  // The largest difference between the law and 2·atan(1/s)/π, and between the unnormalised margin
-  // and 1.
+  // off_the_angle: the largest difference between the law and 2·atan(1/s)/π. off_one: the largest
+  // difference between the unnormalised margin and 1.
   double off_the_angle = 0;
   double off_one = 0;
-  // At the last s.
+  // The margins and the law at the last s.
   Margins margins;
   double law = 1;
 };
@@ -141,8 +143,8 @@ void JudgeTwoClasses(const TwoClasses& all, int64_t lines, Results& results) {
        .rule = absl::StrFormat("over %.0f sigma at each s where the law is at least 0.05", kSigmas),
        .agrees = all.nearest_to_half > kSigmas});
   results.Judge(
-      {.claim = "Pushing the points apart leaves the unnormalised margin as it is, takes the "
-                "normalised margin to 0, and takes the probability to 0.",
+      {.claim = "When the points are pushed apart, the unnormalised margin stays the same, and the "
+                "normalised margin and the probability go to 0.",
        .printed = "",
        .measured = absl::StrFormat("at s = 100 margins %.3g and %.3g, probability %.3g",
                                    all.margins.unnormalised, all.margins.normalised, all.law),
@@ -159,7 +161,7 @@ absl::Status RunTwoClasses(const Options& options, Results& results) {
       {"s", "unnormalised margin", "normalised margin", "law", "frequency", "standard error",
        "lines"},
       "Two classes, (s, 1) and (-s, 1) against (s, -1) and (-s, -1): both margins before the "
-      "projection, and with what probability a random line keeps the classes apart.");
+      "projection, and the probability that a random line keeps the classes apart.");
   TwoClasses all;
   int64_t run = 0;
   for (const double s : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0}) {
@@ -169,8 +171,9 @@ absl::Status RunTwoClasses(const Options& options, Results& results) {
   return absl::OkStatus();
 }
 
-// Returns the difference u_1 − u_2 of the separators, and the row l·(e_1 + s·e_4), which leads by
-// l.
+// Returns two rows. Row 0 is the difference u_1 − u_2 of two class vectors. Row 1 is a point of
+// class 1, e_1 + s·e_4 times the factor `lead`. The score of class 1 on this point is greater than
+// that of class 2 by `lead`.
 Matrix<double> LeadingRow(double s, double lead) {
   Matrix<double> rows(2, 4);
   rows(0, 0) = 1;
@@ -180,7 +183,8 @@ Matrix<double> LeadingRow(double s, double lead) {
   return rows;
 }
 
-// Returns in how many of the map's blocks, each a projection, the row still leads.
+// Returns the number of blocks of the map in which the score of class 1 on the point is still
+// greater than that of class 2. Each block is a projection.
 int64_t BlocksThatLead(const Matrix<double>& features) {
   int64_t leads = 0;
   for (int64_t begin = 0; begin < features.cols(); begin += kDimensions) {
@@ -206,8 +210,9 @@ absl::StatusOr<double> FrequencyOfLeads(const Options& options, const Matrix<dou
 
 void JudgeSeveralClasses(double lead, double law, double farthest, double draws, Results& results) {
   results.Judge(
-      {.claim = "With several classes, too, an unnormalised lead is not kept for its size: "
-                "a longer row with a larger lead may lead no oftener than a coin falls.",
+      {.claim = "With several classes, too, a large unnormalised lead does not help: on a longer "
+                "row a class may have a larger lead, and still lead only in about half of the "
+                "projections.",
        .printed = "",
        .measured = absl::StrFormat("a lead of %.0f is kept with probability %.4f; "
                                    "frequencies are within %s of the law of the cosine",
@@ -225,9 +230,10 @@ absl::Status RunSeveralClasses(const Options& options, Results& results) {
   Table& table = results.AddTable(
       "leads",
       {"s", "unnormalised lead", "normalised lead", "law", "frequency", "standard error", "draws"},
-      "Three classes with the unit vectors e_1, e_2, e_3 and a row l (e_1 + s e_4), l = 1 + "
-      "s/10: its lead over a rival class before the projection, and with what probability it "
-      "leads at all after one to 50 dimensions.");
+      "Three classes have the unit vectors e_1, e_2 and e_3. A row of class 1 is e_1 + s e_4 times "
+      "the factor l = 1 + s/10. Shown are the lead of class 1's score over that of a rival class "
+      "before the projection, and the probability that class 1 still leads after a projection to "
+      "50 dimensions.");
   double farthest = 0;
   double lead = 0;
   double law = 1;
@@ -241,7 +247,8 @@ absl::Status RunSeveralClasses(const Options& options, Results& results) {
     const double length = std::sqrt(Dot(rows.row(1), rows.row(1), 4));
     law = CosineWithin(kDimensions, lead / (std::sqrt(2.0) * length), 0, 2);
     const double sigma = StandardErrorOf(law, draws);
-    // Limits the distance if a loss is nearly impossible: a single loss would be many deviations.
+    // The deviation is taken to be at least 1/draws. Otherwise, where a loss is nearly impossible,
+    // a single loss would be many deviations.
     farthest = std::max(farthest, std::abs(frequency - law) / std::max(sigma, 1 / draws));
     table.Add({s, lead, lead / length, law, frequency, sigma, maps * kBlocks});
   }
@@ -261,20 +268,23 @@ Experiment ShFigure1() {
       .name = "sh_figure1",
       .paper = "SH",
       .item = "figure 1",
-      .title = "an unnormalised margin is not kept by random projections",
+      .title =
+          "classes with a constant unnormalised margin need not stay apart after a random "
+          "projection",
       .claim =
-          "Four points in two classes keep their unnormalised margin while they are pushed apart "
-          "along the separating line, but the probability that a random line separates their "
-          "projections is an angle over pi that goes to 0. The straightforward extension to "
-          "several classes shows the same.",
+          "Four points in two classes are pushed apart along the separating line. Their "
+          "unnormalised margin stays the same. But the probability that their projections on a "
+          "random line are separated is an angle divided by pi, and this angle goes to 0. The "
+          "straightforward extension to several classes shows the same.",
       .protocol =
           "The points are (s, 1) and (-s, 1) against (s, -1) and (-s, -1), for s from 0.1 to 100. "
           "Random lines are the rows of random_projection: one map of 65,536 dimensions (quick: "
-          "16,384) is so many independent lines, drawn anew for each s. The paper leaves the "
-          "extension to several classes to its reader; here it is a row of class 1 whose lead "
-          "over class 2 grows while its angle with the difference of their vectors goes to a "
-          "right one, after 8,000 projections (quick: 2,000) to 50 dimensions each, the blocks of "
-          "maps of multiclass.",
+          "16,384) has as many independent lines, and each s has a new map. The paper leaves the "
+          "extension to several classes to its reader. Here it is a row of class 1. As s grows, "
+          "the lead of class 1's score on this row over that of class 2 grows too, while the angle "
+          "between the row and the difference of the two class vectors approaches a right angle. "
+          "For each s the row is projected 8,000 times (quick: 2,000) to 50 dimensions; these "
+          "projections are the blocks of maps of multiclass.",
       .run = Run,
   };
 }

@@ -26,8 +26,8 @@ constexpr std::array<double, 5> kCosines = {0.827, 0.527, -0.062, -0.0165, -0.82
 constexpr std::array<double, 2> kEpsilons = {0.1, 0.3};
 constexpr std::array<int64_t, 10> kDimensions = {30, 60, 90, 120, 150, 180, 210, 240, 270, 300};
 constexpr double kSigmas = 5;
-// The rejection probability that counts as "kept", and the maximum number of dimensions that is
-// searched.
+// The largest rejection probability at which an angle is considered kept, and the largest number of
+// dimensions that the search tries.
 constexpr double kKept = 0.05;
 constexpr int64_t kMostDimensions = int64_t{1} << 26;
 
@@ -83,7 +83,8 @@ Matrix<double> Pairs(uint64_t seed) {
   return rows;
 }
 
-// Counts the rejections of this projection of the pairs. `points` are the points of its n.
+// Adds to `points` the rejections of one projection of the pairs. `points` has all points of the
+// figure with the n of this projection.
 void CountRejections(const Matrix<double>& features, std::vector<Point*>& points) {
   const int64_t n = features.cols();
   for (size_t pair = 0; pair < kCosines.size(); ++pair) {
@@ -145,8 +146,8 @@ absl::Status Draw(const Options& options, int64_t draws, std::vector<Point>& poi
 
 double StandardErrorOf(double p, double draws) { return std::sqrt(p * (1 - p) / draws); }
 
-// Returns the deviation of a frequency in standard deviations. Three draws are forgiven: if p is
-// nearly 0, one draw is many deviations.
+// Returns by how many standard deviations a frequency differs from its probability p. A difference
+// of up to three draws is ignored, because one draw is many deviations if p is nearly 0.
 double Sigmas(double frequency, double p, double draws) {
   const double off = std::max(0.0, std::abs(frequency - p) - 3 / draws);
   return off == 0 ? 0 : off / StandardErrorOf(p, draws);
@@ -171,7 +172,8 @@ const Probabilities& LawAt(const std::vector<Point>& points, double cosine, doub
   PHIMAP_CHECK(false);
 }
 
-// Returns the fewest dimensions at which the law of the cosine rejects at most kKept.
+// Returns the least number of dimensions at which the law of the cosine has a rejection probability
+// of at most kKept.
 std::optional<int64_t> DimensionsThatKeep(double cosine, double epsilon) {
   // A cosine has about the deviation (1 − c²)/√n.
   const double ratio = 1.96 * (1 - cosine * cosine) / (epsilon * cosine);
@@ -184,9 +186,9 @@ void AddEnds(const std::vector<Point>& points, Results& results) {
       "ends",
       {"cosine", "epsilon", "P1 at n = 30", "P1 at n = 300", "P2 at n = 30", "P2 at n = 300",
        "n for P1 = 0.05"},
-      "The laws at both ends of the figure, and how many dimensions the cosine needs to be "
-      "rejected with probability 0.05 at most: the paper's obtuse angles are kept too, but not "
-      "by 300.");
+      "P1 and P2 by the laws at both ends of the figure, and the number of dimensions n at which "
+      "the cosine is rejected with probability 0.05 at most. The paper's obtuse angles are kept "
+      "too, but only with over 10,000 dimensions.");
   for (const double cosine : kCosines) {
     for (const double epsilon : kEpsilons) {
       const Probabilities& first = LawAt(points, cosine, epsilon, kDimensions.front());
@@ -210,7 +212,8 @@ void JudgeDraws(const std::vector<Point>& points, double draws, Results& results
                           Sigmas(point.drawn.p2, other.p2, draws)});
   }
   const std::string rule = absl::StrFormat(
-      "all %d frequencies of %.0f draws within %.0f sigma, after 3/%.0f, of the laws",
+      "all %d frequencies of %.0f draws differ from the laws by at most %.0f sigma, after 3/%.0f "
+      "is subtracted from each difference",
       2 * points.size(), draws, kSigmas, draws);
   results.Judge({.claim =
                      "Empirical rejection probabilities of cosine and inner product follow their "
@@ -227,7 +230,8 @@ void JudgeDraws(const std::vector<Point>& points, double draws, Results& results
                  .agrees = of_others > kSigmas});
 }
 
-// Returns true if both probabilities are smaller, as far as the laws' accuracy of 1e-10 can show.
+// Returns true if both probabilities of `a` are smaller than those of `b`. A pair of probabilities
+// that are both under 1e-9 passes as well, because the laws are accurate only to 1e-10.
 bool AreUnder(const Probabilities& a, const Probabilities& b) {
   const auto is_under = [](double x, double y) { return x < y || (x < 1e-9 && y < 1e-9); };
   return is_under(a.p1, b.p1) && is_under(a.p2, b.p2);
@@ -239,7 +243,8 @@ struct AcuteCounts {
   int sharper_wins = 0;
   int wider_wins = 0;
   int falls = 0;
-  // Number of points with acute angles: each of the four comparisons is made at each of them.
+  // Number of points with acute angles. Each of the four comparisons is made at each of these
+  // points.
   int all = 0;
 };
 
@@ -314,10 +319,10 @@ void JudgeObtuse(const std::vector<Point>& points, Results& results) {
        .rule = "P1 and P2 at -.827 over 1/2 as well",
        .agrees = far.p1 > 0.5 && far.p2 > 0.5,
        .why_not =
-           "It comes from cosines near 0, not from obtuseness: with -x in the place of x the "
-           "cosine -.827 is .827, and a projection keeps both equally. Both obtuse pairs of the "
-           "paper are nearly orthogonal, and a share of a cosine near 0 is little: .062 would "
-           "fare as -.062 does."});
+           "The reason is that the cosines are near 0, not that the angles are obtuse: with -x in "
+           "place of x the cosine -.827 becomes .827, and a projection keeps both equally well. "
+           "Both obtuse pairs of the paper are nearly orthogonal, and a share epsilon of a cosine "
+           "near 0 is a small tolerance: .062 would be rejected as often as -.062."});
   results.Judge(
       {.claim = "The cosine -.827, which the paper leaves out, has the probabilities of .827.",
        .printed = "",
@@ -345,19 +350,19 @@ Experiment ShFigure2() {
       .name = "sh_figure2",
       .paper = "SH",
       .item = "figure 2 a-d",
-      .title = "how often angles and inner products are rejected",
+      .title = "how often a random projection changes an angle or an inner product too much",
       .claim =
-          "Of 2,000 Gaussian projections from 300 dimensions to n = 30, 60, ..., 300, the share "
-          "that moves the cosine of two vectors by more than a share epsilon, P1, and the share "
-          "that moves their inner product so, P2. Acute angles (.827, .527) are kept, the sooner "
-          "the more acute, and the cosine better than the inner product; obtuse ones (-.062, "
-          "-.0165) are not.",
+          "P1 and P2 are the shares of 2,000 Gaussian projections from 300 dimensions to n = 30, "
+          "60, ..., 300 that change the cosine of two vectors (P1) or their inner product (P2) by "
+          "more than a share epsilon of it. Acute angles (.827, .527) are kept, with fewer "
+          "dimensions if they are more acute, and the cosine is kept better than the inner "
+          "product; obtuse angles (-.062, -.0165) are not kept.",
       .protocol =
-          "P1 by the law of the cosine (CosineWithin) and P2 by quadrature over the law of the "
-          "inner product (InnerProductWithin); beside them 2,000 maps of random_projection for "
-          "each n (quick: 120), each of which projects all pairs. A pair is a random unit vector "
-          "and one drawn at exactly its cosine. The paper gives epsilon .1 and .3; the cosine "
-          "-.827 is added here.",
+          "P1 is computed by the law of the cosine (CosineWithin), and P2 by quadrature over the "
+          "law of the inner product (InnerProductWithin). Both are compared with the frequencies "
+          "in 2,000 maps of random_projection for each n (quick: 80); each map projects all pairs. "
+          "A pair is a random unit vector and a second one that has exactly the given cosine with "
+          "it. The paper gives epsilon .1 and .3; the cosine -.827 is added here.",
       .run = Run,
   };
 }

@@ -106,9 +106,10 @@ void JudgeCurve(const Curve& curve, double draws, Results& results) {
                                    "neighbours is %.3f",
                                    curve.rejected.front(), curve.rejected.back(), rise),
        .rule =
-           absl::StrFormat("falls from the first n to the last by more than 3 standard errors, "
-                           "here %.3f, and rises nowhere by more than 4 of the largest standard "
-                           "errors of a difference of shares of %.0f draws, %.3f",
+           absl::StrFormat("falls from the first n to the last by more than 3 standard errors "
+                           "(here %.3f); no rise between neighbouring n is over 4 times the "
+                           "largest standard error that a difference of two shares of %.0f draws "
+                           "can have (%.3f)",
                            3 * error, draws, 4 * sigma),
        .agrees = fall > 3 * error && rise <= 4 * sigma});
 }
@@ -118,7 +119,7 @@ struct Theorem {
   std::string name;
   const Planes* planes = nullptr;
   double margin = 0;
-  // Number of angles that must be kept at once: m, L·m or m(L − 1).
+  // Number of angles that must be kept at once, for m points and L classes: m, L·m or m(L − 1).
   double angles = 0;
   // Whether the theorem's margin is that of one vector for all classes.
   bool one_vector = false;
@@ -126,14 +127,15 @@ struct Theorem {
   std::function<double(double)> promised;
 };
 
-// Returns the distortion e at which n is AngleDimensions(e, angles, delta); nullopt if n is too
-// small for any e < 1. AngleDimensions bounds 6·angles tails, LengthDistortion 2, so delta is
-// divided by 3·angles.
+// Returns the distortion e at which the theorem requires n dimensions, that is, at which
+// AngleDimensions(e, angles, delta) is n. Returns nullopt if n is too small for every e < 1.
+// LengthDistortion bounds the probability of 2 tails, but AngleDimensions that of 6·angles tails.
+// So delta is divided by 3·angles.
 std::optional<double> DistortionAt(const Theorem& theorem, int64_t n) {
   return LengthDistortion(Tier::kDerived, n, kDelta / (3 * theorem.angles));
 }
 
-// Returns the promise at n dimensions; nullopt unless it is more than 0.
+// Returns the margin that the theorem promises at n dimensions; nullopt unless it is more than 0.
 std::optional<double> PromiseAt(const Theorem& theorem, int64_t n) {
   const std::optional<double> e = DistortionAt(theorem, n);
   if (!e.has_value() || theorem.promised(*e) <= 0) return std::nullopt;
@@ -175,8 +177,9 @@ void JudgeTheorem(const Theorem& theorem, int64_t draws, double most_broken, int
        .measured = absl::StrFormat("under the promise in at most %.0f %% of %d draws, at %d n; for "
                                    "n under %d it promises nothing",
                                    100 * most_broken, draws, tested, first.value_or(0)),
-       .rule = absl::StrFormat("at each n of the table at which it promises more than 0, and there "
-                               "is one, at most delta = %.0f %% of the draws are under the promise",
+       .rule = absl::StrFormat("it promises more than 0 at one n of the table at least, and at "
+                               "each such n at most delta = %.0f %% of the draws are under the "
+                               "promise",
                                100 * kDelta),
        .agrees = tested > 0 && most_broken <= kDelta});
 }
@@ -231,9 +234,9 @@ absl::Status RunTheorems(const Planes& two, const Planes& three, const Options& 
       "promises",
       {"theorem", "margin before", "n", "distortion e", "promised margin", "least measured",
        "median measured", "share under the promise"},
-      "What the theorems promise at delta = .05 of n dimensions, and the margins after such "
-      "projections. Nothing is promised where no e under 1 does, or where the margin would not "
-      "be positive.");
+      "The margins that the theorems promise for n dimensions at delta = .05, and the margins "
+      "measured after such projections. A theorem promises nothing where its e would not be under "
+      "1 or its margin would not be positive.");
   const double of_two = MarginsOf(two, two.rows).normalised;
   const double of_three = MarginsOf(three, three.rows).normalised;
   const auto points = static_cast<double>(three.points());
@@ -287,26 +290,29 @@ Experiment ShFigure3() {
       .name = "sh_figure3",
       .paper = "SH",
       .item = "figure 3 a-d",
-      .title = "how often margins are rejected, and what Theorems 6, 8 and 9 promise of them",
+      .title =
+          "how often a random projection changes a margin too much, and the margins that "
+          "Theorems 6, 8 and 9 promise",
       .claim =
-          "Of points on parallel hyperplanes, five a class in 100 dimensions, the share of random "
-          "projections that change the normalised or unnormalised, binary or multiclass (L = 3) "
-          "margin by more than a share epsilon falls as n grows. Theorems 6, 8 and 9 promise a "
+          "The points lie on parallel hyperplanes in 100 dimensions, five in each class. A random "
+          "projection to n dimensions is rejected if it changes the margin by more than a share "
+          "epsilon. The share of rejected projections falls as n grows. This holds for normalised "
+          "and unnormalised margins, binary and multiclass (L = 3). Theorems 6, 8 and 9 promise a "
           "margin with probability 1 - delta.",
       .protocol =
           "The paper gives the number of points, of dimensions and of matrices (100), but neither "
-          "where the hyperplanes and points are, nor n, nor which separator a margin is about "
-          "after the projection. Here the hyperplanes cross one random unit direction u at -1 and "
-          "1, or at -3, 0 and 3; points are normal along their hyperplane, about 0.7 away from "
-          "the line along u. Three parallel classes are not separable by vectors along u alone, "
-          "as the middle one would never have the greatest score: every point gets a last column "
+          "where the hyperplanes and points are, nor n, nor to which separator the margin after "
+          "the projection belongs. Here the hyperplanes cross one random unit direction u at -1 "
+          "and 1, or at -3, 0 and 3; points are normal along their hyperplane, about 0.7 away from "
+          "the line along u. Vectors along u alone cannot separate three parallel classes, because "
+          "the middle class would never have the greatest score. So every point gets a last column "
           "of 1, and a class the vector (offset u, 1), whose best rival has a positive cosine, as "
-          "Theorem 8's proof needs. The margin after a projection R is that about Ru, as in the "
-          "proofs (the best separator's can only be larger), by core/learn/margin.h. One data "
-          "set, 400 maps of random_projection (quick: 50) for each n from 10 to 1,000. The "
-          "theorems are held against 100 maps (quick: 20) for each n from 100 to 6,000 (quick: "
-          "3,000), of multiclass for Theorem 9, at delta = .05 and the e at which their number of "
-          "dimensions is n.",
+          "Theorem 8's proof needs. The margin after a projection R is that of the separator Ru, "
+          "as in the proofs; the margin of the best separator can only be larger. "
+          "core/learn/margin.h computes it. One data set, 400 maps of random_projection (quick: "
+          "30) for each n from 10 to 1,000. The theorems are compared with 100 maps (quick: 12) "
+          "for each n from 100 to 6,000 (quick: 3,000), at delta = .05 and the e at which they "
+          "require n dimensions. For Theorem 9 these are maps of multiclass.",
       .run = Run,
   };
 }

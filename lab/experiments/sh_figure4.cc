@@ -27,9 +27,9 @@ constexpr int64_t kColumns = 16;
 // Number of rows that are mapped at a time: 512 dimensions for each of 26 classes are 13,312
 // features.
 constexpr int64_t kRowsAtATime = 500;
-// Dimensions of the verdicts. At kPoor, Crammer–Singer has 130 weights, about as many as the
-// one-parameter method has at kFew. Both are far fewer than the 442 weights of 26 linear
-// classifiers with an intercept. kEnough exceeds those.
+// Numbers of dimensions that the verdicts compare. 26 linear classifiers with an intercept have 442
+// weights. Crammer–Singer has only 130 weights at kPoor, and the one-parameter method has 128 at
+// kFew. At kEnough, the one-parameter method has more than 442 weights.
 constexpr int64_t kPoor = 4;
 constexpr int64_t kFew = 128;
 constexpr int64_t kEnough = 512;
@@ -66,8 +66,8 @@ struct ModelDeleter {
 // Returns the test error of liblinear's Crammer–Singer machine at C = 1, with liblinear's default
 // tolerance.
 double CrammerSingerError(const Examples& train_on, const Examples& test) {
-  // The print function is global to the process. core's LinearSvm sets it too, to count its steps,
-  // which no experiment uses.
+  // The print function is global to the process. LinearSvm in core also sets the print function, to
+  // count the steps of the solver, but no experiment uses this count.
   set_print_string_function([](const char*) {});
   Nodes nodes(train_on.rows);
   std::vector<double> labels(train_on.labels.begin(), train_on.labels.end());
@@ -112,7 +112,8 @@ Split DrawSplit(const Examples& all, int64_t count, uint64_t seed) {
           .test = Subset(all, {middle, middle + count})};
 }
 
-// Appends a column of 1: without it, the scores of the one-parameter method have no intercept.
+// Appends a column of 1. Without this column, the scores of the one-parameter method have no
+// intercept.
 Examples WithConstant(const Examples& from) {
   Examples to{.rows = Matrix<double>(from.rows.rows(), from.rows.cols() + 1),
               .labels = from.labels,
@@ -231,11 +232,11 @@ void JudgeClaim(const Sweep& sweep, Results& results) {
        .why_not =
            "It is another data set, with 16 columns where the paper has images. The paper "
            "conjectures that the method wins by its smaller dimension. Here Crammer-Singer has "
-           "442 weights, 17 for each class, and nothing to gain by fewer: one vector of n "
-           "numbers can score as any 26 vectors do only from n = 442 on, as the next verdict "
-           "shows, and from there on it is the same family of linear classifiers. What is left "
-           "there may come of the other loss, which counts every rival's where Crammer-Singer "
-           "counts the worst one's."});
+           "only 442 weights, 17 for each class, and fewer would not help: one vector of n numbers "
+           "can give the scores of any 26 vectors only if n is at least 442, as the next verdict "
+           "shows, and then both methods have the same family of linear classifiers. The "
+           "difference that remains may come from the loss: that of the one-parameter method "
+           "counts every rival class, that of Crammer-Singer only the worst one."});
 }
 
 // Judges the explanation: the error comes from restricting the weights, and the restriction ends
@@ -259,10 +260,9 @@ void JudgeEqualWeights(const Sweep& sweep, Results& results) {
   const std::vector<double>& one = sweep.At(kFew).one_parameter;
   const std::vector<double>& many = sweep.At(kPoor).crammer_singer;
   results.Judge(
-      {.claim =
-           "What the method is for (the remark after Theorem 9), memory that does not depend on "
-           "the number of classes: with about 130 weights in all it errs less than Crammer-Singer "
-           "on as many projections as leave it 130.",
+      {.claim = "The purpose of the method is memory that does not depend on the number of classes "
+                "(remark after Theorem 9): with about 130 weights in all it errs less than "
+                "Crammer-Singer, which has 130 weights on 4 projections.",
        .printed = "",
        .measured = absl::StrFormat(
            "%.4f with %d weights, against %.4f of Crammer-Singer with %d on %d projections; not so "
@@ -292,22 +292,23 @@ Experiment ShFigure4() {
       .name = "sh_figure4",
       .paper = "SH",
       .item = "figure 4",
-      .title = "the one-parameter method beside Crammer-Singer, on letter.csv",
+      .title = "test errors of the one-parameter method and of Crammer-Singer, on letter.csv",
       .claim =
-          "On the TiCC set of handwritten characters the one-parameter method, one weight vector "
-          "for all classes after a random projection for each, has a smaller test error than "
-          "liblinear's multiclass SVM of Crammer and Singer.",
+          "The one-parameter method projects a row at random for each class, and has one weight "
+          "vector for all classes. On the TiCC set of handwritten characters its test error is "
+          "smaller than that of liblinear's multiclass SVM of Crammer and Singer.",
       .protocol =
-          "The TiCC set cannot be had, and the paper's appendix, which has the details, is not "
-          "part of the paper: letter.csv, 26 classes and 16 columns, stands in. Columns are "
-          "standardised over all rows. 2,000 random rows to learn from and 2,000 others to test "
-          "on, 3 splits (quick: 600, 2 splits). One-parameter: multiclass(classes=26, "
-          "dimensions=n) of the row and a constant 1, then one_parameter(C=1, epochs=200) (quick: "
-          "60 epochs), the product's own learner. Crammer-Singer: liblinear's own C API, solver "
-          "MCSVM_CS at C = 1, its tolerance .1 and a bias of 1, on the rows as they are and on "
-          "random_projection(dimensions=n) of them. C is not tuned for either. After 200 passes "
-          "one_parameter has not quite converged: on 1,000 rows, at n = 512, 400 passes in place "
-          "of 100 took its error from .336 to .316, where Crammer-Singer's was .262.",
+          "The TiCC set is not available, and the appendix with the details is not part of the "
+          "paper. letter.csv, with 26 classes and 16 columns, is used instead. Columns are "
+          "standardised over all rows. There are 3 splits, each with 2,000 random rows to learn "
+          "from and 2,000 others to test on (quick: 600, 2 splits). One-parameter: "
+          "multiclass(classes=26, dimensions=n) of the row and a constant 1, then "
+          "one_parameter(C=1, epochs=200) (quick: 60 epochs), the product's own learner. "
+          "Crammer-Singer: liblinear's own C API, solver MCSVM_CS at C = 1, its tolerance .1 and a "
+          "bias of 1, on the rows as they are and on random_projection(dimensions=n) of them. C is "
+          "not tuned for either. After 200 passes one_parameter has not quite converged. On 1,000 "
+          "rows, at n = 512, its error was .336 after 100 passes and .316 after 400; that of "
+          "Crammer-Singer was .262.",
       .run = Run,
   };
 }

@@ -41,7 +41,7 @@ absl::StatusOr<Matrix<double>> Projected(const Matrix<double>& rows, const std::
   return map.Map(rows.view());
 }
 
-// Returns v for features that have a block of n per class.
+// Returns v = Σ_y R_y w_y with unit vectors w_y. The features have a block of n columns per class.
 std::vector<double> OneVector(const Planes& planes, const Matrix<double>& features, int64_t n) {
   std::vector<double> v(static_cast<size_t>(n));
   for (int64_t y = 0; y < planes.classes; ++y) {

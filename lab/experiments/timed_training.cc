@@ -12,7 +12,7 @@
 namespace phimap::lab {
 namespace {
 
-// Number of rows from which a mapping without landmarks is built. They only determine the mean.
+// Number of rows from which a mapping without landmarks is built. The rows only determine the mean.
 constexpr int64_t kStreamRows = 40;
 
 absl::StatusOr<std::shared_ptr<const EngineRowMap>> MapOf(SgdFeatures features,

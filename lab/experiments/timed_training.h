@@ -26,8 +26,8 @@ struct SgdApproach {
   SgdFeatures features;
 };
 
-// Approaches with the lecture's numbers. The lecture gives the last two no number and no cost;
-// their cost follows from the first two.
+// The approaches, with the lecture's numbers. The lecture gives no number and no cost for the last
+// two; their cost follows from that of the first two.
 inline constexpr SgdApproach kSgdApproaches[] = {
     {"1. exact features on the fly", "dDT", "features", SgdFeatures::kMonomials},
     {"2. exact features, stored", "ndD + DT", "stored_features", SgdFeatures::kMonomials},
@@ -45,7 +45,7 @@ struct SgdSetting {
   int64_t epochs = 1;
 };
 
-// Repeatable training, and the least CPU time that it took.
+// A training that can be repeated, and the smallest CPU time of all repetitions.
 class TimedTraining {
  public:
   // Prepares the training. The frequencies are drawn with `seed`, before timing starts.
@@ -56,7 +56,7 @@ class TimedTraining {
   absl::StatusOr<std::unique_ptr<const Model>> Train(uint64_t seed);
   double seconds() const { return seconds_; }
   const Examples& examples() const { return examples_; }
-  // D; 0 if the approach has no features.
+  // Returns D, the number of features; 0 if the approach has no features.
   int64_t dimensions() const { return map_ == nullptr ? 0 : map_->output_columns(); }
 
  private:

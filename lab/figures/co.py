@@ -5,7 +5,7 @@ from matplotlib.lines import Line2D
 
 from . import style
 
-# Labels 1 and −1: hollow circles and filled squares.
+# Labels 1 and −1, drawn as hollow circles and filled squares.
 CLASSES = [(1, {"marker": "o", "markerfacecolor": "none", "color": "#0b5fa5", "markersize": 2.2, "markeredgewidth": 0.5}),
            (-1, {"marker": "s", "color": "#c0392b", "markersize": 2.2, "markeredgewidth": 0})]
 LABEL_NAMES = {1: "label 1", -1: "label −1"}
@@ -32,7 +32,7 @@ def regions(results):
     for label, marks in CLASSES:
         rows = results.table("training_rows").where(label=label)
         left.plot(rows.column("x1"), rows.column("x2"), label=f"training row, {LABEL_NAMES[label]}", linestyle="", **marks)
-    # Scores are smooth, so every other one suffices.
+    # Scores are smooth, so every second one suffices.
     smooth = middles[::2], middles[::2], scores[::2, ::2]
     right.contourf(*smooth, levels=[-1e9, 0], colors=["0.82"])
     right.contour(*smooth, levels=[0], colors="black", linewidths=1.2)

@@ -8,7 +8,7 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 
 plt.rcParams.update({
-    "svg.hashsalt": "phimap",  # ids are otherwise random
+    "svg.hashsalt": "phimap",  # otherwise ids are random
     "svg.fonttype": "path",
     "font.family": "DejaVu Sans",
     "font.size": 9,

@@ -54,7 +54,8 @@ client::RowBlock Standardized(const client::RowBlock& rows) {
 Split SplitRows(int32_t rows, uint64_t seed) {
   std::vector<int32_t> order(rows);
   std::iota(order.begin(), order.end(), 0);
-  // std::shuffle differs between standard libraries; this engine and the swaps below do not.
+  // std::shuffle gives different results with different standard libraries. This engine and the
+  // swaps below do not.
   std::mt19937_64 random(seed);
   for (int32_t i = rows - 1; i > 0; --i) {
     std::swap(order[i], order[random() % static_cast<uint64_t>(i + 1)]);

@@ -1,4 +1,4 @@
-// Labeled rows for the demo, and how they are split.
+// Labeled rows for the demo, and their split into training and test rows.
 #ifndef PHIMAP_LAB_LETTER_LETTER_DATA_H_
 #define PHIMAP_LAB_LETTER_LETTER_DATA_H_
 
@@ -13,7 +13,8 @@ namespace phimap::lab {
 
 struct LabeledRows {
   client::RowBlock rows;
-  // One per row: classes are numbered 0, 1, … in the order in which their names first appear.
+  // The class of each row. Classes are numbered 0, 1, … in the order in which their names first
+  // appear.
   std::vector<int32_t> classes;
   int32_t class_count = 0;
 };

@@ -1,8 +1,9 @@
 // Shows phimap's purpose on real data: compares a linear SVM on the features of three mappings with
-// one on the raw rows. Builds F1, F2 and F3 of letter.csv without its labels, shows their
+// a linear SVM on the raw rows. Builds F1, F2 and F3 of letter.csv without its labels, shows their
 // certificates, maps all rows, and prints a table.
 //
-// Exits with 0 if F2 beats the raw rows by 18 points, 1 if not, else as the command `phimap` does.
+// Exits with 0 if F2 beats the raw rows by 18 points, with 1 if not, and after an error with the
+// same codes as the command `phimap`.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -50,7 +51,7 @@ struct Contender {
   std::string name;
   // Empty for the raw rows.
   std::string mapping;
-  // One per seed.
+  // One accuracy per seed.
   std::vector<double> accuracies = {};
   double p50_us = 0;
 };
@@ -64,7 +65,7 @@ std::vector<Contender> Contenders() {
 constexpr int kRaw = 0;
 constexpr int kF2 = 2;
 
-// One SVM to train, the last step.
+// One SVM to train. Training is the last step of the demo.
 struct Training {
   int contender = 0;
   uint64_t seed = 0;

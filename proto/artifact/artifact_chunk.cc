@@ -25,7 +25,7 @@ absl::Status CheckChunk(const v1::ArtifactChunk& chunk, int64_t expected_offset_
   }
   if (chunk.offset_bytes() != expected_offset_bytes) {
     return MakeError(Code::kInvalidArgument, "CHUNK_OFFSET_MISMATCH", "chunk.offset_bytes",
-                     absl::StrCat("chunks come in order: expected the one at byte ",
+                     absl::StrCat("chunks must be sent in order: expected the one at byte ",
                                   expected_offset_bytes, ", got ", chunk.offset_bytes()),
                      {{"expected", absl::StrCat(expected_offset_bytes)},
                       {"actual", absl::StrCat(chunk.offset_bytes())}});
@@ -34,7 +34,7 @@ absl::Status CheckChunk(const v1::ArtifactChunk& chunk, int64_t expected_offset_
   if (actual == chunk.crc32c()) return absl::OkStatus();
   return MakeError(Code::kDataLoss, "CHUNK_CHECKSUM_MISMATCH", "chunk.crc32c",
                    absl::StrCat("the chunk at byte ", expected_offset_bytes,
-                                " was changed on its way: its checksum is ", actual, ", not ",
+                                " was changed in transit: its checksum is ", actual, ", not ",
                                 chunk.crc32c(), "; send the artifact again"),
                    {{"offset", absl::StrCat(expected_offset_bytes)}});
 }

@@ -21,7 +21,7 @@ void FillChunk(int64_t offset_bytes, std::string data, v1::ArtifactChunk& chunk)
 
 // Checks that `chunk` begins at `expected_offset_bytes` and arrived unchanged. Returns
 // INVALID_ARGUMENT (reasons CHUNK_SIZE_OUT_OF_RANGE, CHUNK_OFFSET_MISMATCH) or DATA_LOSS (reason
-// CHUNK_CHECKSUM_MISMATCH). The field is named from "chunk" on.
+// CHUNK_CHECKSUM_MISMATCH). Errors have the field as a path that begins with "chunk".
 absl::Status CheckChunk(const v1::ArtifactChunk& chunk, int64_t expected_offset_bytes);
 
 }  // namespace phimap

@@ -11,13 +11,13 @@
 
 namespace phimap {
 
-// The shape of a certificate's reference vectors.
+// The shape of a version, by which its reference vectors are divided into rows.
 struct VersionShape {
   int64_t input_columns = 0;
   int64_t output_columns = 0;
   FloatType serving_type = FloatType::kFloat32;
-  // Whether the reference vectors are inputs of Transform. For a remote kernel they are a service's
-  // answers, which clients do not send.
+  // Whether the rows of the reference vectors are inputs of Transform. For a remote kernel they are
+  // a service's answers, which clients do not send.
   bool reference_rows_are_examples = true;
 };
 

@@ -29,8 +29,9 @@ absl::Status NoStore(const std::string& path) {
 absl::Status OldSchema(const std::string& path, int64_t version) {
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "SCHEMA_TOO_OLD", "store",
-      absl::StrCat(path, " has schema version ", version, ", and this release ", kSchemaVersion,
-                   ": use the release of that server, or start this one's server on it once"),
+      absl::StrCat(
+          path, " has schema version ", version, ", but this release uses ", kSchemaVersion,
+          ": use the matching release, or start phimapd of this release on it once to migrate it"),
       {{"expected", absl::StrCat(kSchemaVersion)}, {"actual", absl::StrCat(version)}});
 }
 

@@ -1,5 +1,5 @@
-// A store as administration tools open it: its tables and its artifacts, while servers use it or
-// while none runs.
+// A store that an administration tool has opened: its tables and its artifacts. Servers may be
+// using it at the same time.
 #ifndef PHIMAP_SERVER_ADMIN_ADMIN_STORE_H_
 #define PHIMAP_SERVER_ADMIN_ADMIN_STORE_H_
 
@@ -15,7 +15,7 @@
 namespace phimap {
 
 struct AdminStore {
-  // Names the store in messages: a folder, or a database and its host.
+  // The store in words, for messages: a folder, or a database and its host.
   std::string place;
   std::shared_ptr<SqlDatabase> database;
   std::shared_ptr<Blobs> blobs;

@@ -16,7 +16,8 @@ namespace phimap {
 
 inline constexpr absl::string_view kManifestFile = "MANIFEST";
 
-// Lists the digests of the damaged artifacts, one per line, in a backup that was made without them.
+// A file that a backup contains if damaged artifacts were left out of it. It lists their digests,
+// one per line.
 inline constexpr absl::string_view kDamagedFile = "damaged.txt";
 
 // Maps paths within the backup, such as "blobs/ab/abcdef…", to digests.
@@ -30,8 +31,8 @@ absl::StatusOr<BackupManifest> ReadManifest(const std::string& folder, FileSyste
 // Returns the SHA-256 of a file, which is read in pieces.
 absl::StatusOr<std::string> FileDigest(const std::string& path, FileSystem* file_system);
 
-// Returns DATA_LOSS (BACKUP_DAMAGED), naming the file, unless every file exists and has its digest.
-// Calls `step` before each file, and returns CANCELLED if it returns false.
+// Returns DATA_LOSS (BACKUP_DAMAGED), naming the file, unless every file exists and matches its
+// digest. Calls `step` before each file, and returns CANCELLED if `step` returns false.
 absl::Status CheckBackup(const std::string& folder, const BackupManifest& manifest,
                          FileSystem* file_system, const std::function<bool()>& step);
 

@@ -38,7 +38,7 @@ absl::Status WriteCatalogRows(SqlSession& session, const CatalogRows& rows);
 // Returns whether nothing was ever stored in the catalog.
 absl::StatusOr<bool> IsEmptyCatalog(SqlSession& session);
 
-// Returns the digests of the artifacts that versions name, with their sizes in bytes.
+// Returns the digests of the artifacts that versions refer to, with their sizes in bytes.
 absl::StatusOr<std::map<std::string, int64_t>> NamedArtifacts(SqlSession& session);
 
 }  // namespace phimap

@@ -61,10 +61,11 @@ absl::Status WriteDatabase(const std::string& path, const CatalogRows& rows) {
 absl::Status SomeDamaged(const std::vector<std::string>& messages) {
   return MakeError(
       absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "store",
-      absl::StrCat(messages.size(), " artifacts could not be copied, so the backup is incomplete: ",
-                   absl::StrJoin(messages, "; "),
-                   "; repair them (`phimap admin check` names the versions), or make a backup "
-                   "without them with --skip-damaged"));
+      absl::StrCat(
+          messages.size(), " artifacts could not be copied, so the backup is incomplete: ",
+          absl::StrJoin(messages, "; "),
+          "; repair them (`phimap admin check` lists the versions that use them), or make a backup "
+          "without them with --skip-damaged"));
 }
 
 class Backup {
@@ -170,7 +171,7 @@ absl::Status CheckEmpty(const std::string& folder, absl::string_view field,
       absl::StrCat("expected a folder that is missing or empty, but ", folder, " has ",
                    names->front(),
                    names->size() > 1 ? absl::StrCat(" and ", names->size() - 1, " more") : "",
-                   "; name another one, or move its contents away"),
+                   "; choose another folder, or move these files away"),
       {{"path", absl::StrCat(folder, "/", names->front())}});
 }
 

@@ -1,10 +1,10 @@
 // Copies a store while servers work: its names and its artifacts as they were at one moment.
 //
 // A backup is a folder: phimap.sqlite with the tables (from any kind of database), blobs/ with
-// every artifact that they name, aliases.txt for people, and MANIFEST. MANIFEST is written last: a
-// folder without it is not a backup. A backup is consistent because a hold keeps every artifact
-// from before that moment on, the rows come from one snapshot, and each artifact that they name is
-// read and checked against its digest.
+// every artifact that the tables refer to, aliases.txt for people, and MANIFEST. MANIFEST is
+// written last: a folder without it is not a backup. A backup is consistent for three reasons. A
+// hold, taken before the rows are read, keeps every artifact. The rows come from one snapshot. Each
+// artifact that the rows refer to is read and checked against its digest.
 #ifndef PHIMAP_SERVER_ADMIN_STORE_BACKUP_H_
 #define PHIMAP_SERVER_ADMIN_STORE_BACKUP_H_
 
@@ -38,7 +38,8 @@ struct BackupReport {
 // FAILED_PRECONDITION (STORE_NOT_EMPTY). If artifacts are damaged or missing, copies only the other
 // artifacts, without tables and MANIFEST, and returns DATA_LOSS (ARTIFACT_DAMAGED), which names the
 // damaged ones. With `skip_damaged`, the backup is complete without these artifacts, and
-// damaged.txt and the report name them. `holder` names this program to others.
+// damaged.txt and the report name them. `holder` describes this program to other programs and to
+// people.
 absl::StatusOr<BackupReport> BackUp(const AdminStore& from, const std::string& folder,
                                     const std::string& holder, FileSystem* file_system,
                                     const AdminProgress& progress, bool skip_damaged = false);

@@ -62,7 +62,7 @@ absl::Status ReadThrough(Blobs& blobs, absl::string_view digest, int64_t size_by
 absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
                                        const AdminProgress& progress) {
   // Lists blobs before names. So the blob of a version that is published in between is not reported
-  // as unnamed.
+  // as unreferenced.
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<StoredBlob> blobs, store.blobs->List());
   PHIMAP_ASSIGN_OR_RETURN(const auto named, ReadNames(*store.database));
   CheckReport report;

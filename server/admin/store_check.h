@@ -1,5 +1,5 @@
-// Checks a store: reads every artifact that a version names, and compares it with its digest and
-// size.
+// Checks a store: reads every artifact that a version refers to, and compares it with its digest
+// and size.
 #ifndef PHIMAP_SERVER_ADMIN_STORE_CHECK_H_
 #define PHIMAP_SERVER_ADMIN_STORE_CHECK_H_
 
@@ -26,14 +26,15 @@ struct CheckReport {
   int64_t artifacts = 0;
   int64_t bytes = 0;
   std::vector<DamagedArtifact> damaged;
-  // Artifacts that no version names; the garbage collector will remove them.
+  // Artifacts that no version refers to; the garbage collector will remove them.
   int64_t unnamed_artifacts = 0;
   int64_t unnamed_bytes = 0;
 };
 
-// Checks the store. With `quarantine`, sets damaged artifacts aside: the versions that name them
-// are then reported as damaged at once, and importing an exported file or building again repairs
-// them. Changes nothing else. A version that is deleted meanwhile does not count as damaged.
+// Checks the store. With `quarantine`, sets damaged artifacts aside: the versions that refer to
+// them are then reported as damaged at once, and importing an exported file or building again
+// repairs them. Changes nothing else. A version that is deleted meanwhile does not count as
+// damaged.
 absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
                                        const AdminProgress& progress);
 

@@ -21,15 +21,16 @@ class StoreHold {
  public:
   static constexpr absl::Duration kLifetime = absl::Minutes(10);
 
-  // Takes a hold. `holder` names the program to people.
+  // Takes a hold. `holder` describes this program, for people.
   static absl::StatusOr<std::unique_ptr<StoreHold>> Take(std::shared_ptr<SqlDatabase> database,
                                                          std::string holder);
   ~StoreHold();
   StoreHold(const StoreHold&) = delete;
   StoreHold& operator=(const StoreHold&) = delete;
 
-  // Renews the hold. Must be called more often than every kLifetime; writes at most once a minute.
-  // FAILED_PRECONDITION (HOLD_LOST) if the hold has already expired: the copy may be incomplete.
+  // Renews the hold. Must be called at least once within every kLifetime; writes at most once a
+  // minute. FAILED_PRECONDITION (HOLD_LOST) if the hold has already expired: the copy may be
+  // incomplete.
   absl::Status Renew();
 
  private:

@@ -25,7 +25,8 @@
 namespace phimap {
 namespace {
 
-// A catalog's rows are small.
+// Maximum size of the backup's files that are read into memory. The rows of a catalog are small, so
+// the real files are smaller.
 constexpr int64_t kDatabaseLimitBytes = int64_t{64} << 30;
 
 struct BackedUp {
@@ -90,15 +91,16 @@ absl::Status LeaveOutDamaged(const std::string& folder, const BackupManifest& ma
   return absl::OkStatus();
 }
 
-// Checks that the manifest lists every artifact that a row names.
+// Checks that the manifest lists every artifact that a row refers to.
 absl::Status CheckArtifacts(const BackedUp& backup, const BackupManifest& manifest) {
   for (const auto& [digest, size_bytes] : backup.artifacts) {
     const auto found = manifest.find(absl::StrCat("blobs/", digest.substr(0, 2), "/", digest));
     if (found != manifest.end() && found->second == digest) continue;
-    return MakeError(absl::StatusCode::kDataLoss, "BACKUP_DAMAGED", "from",
-                     absl::StrCat("artifact ", digest,
-                                  " is not in the backup; nothing was restored: use another"),
-                     {{"digest", digest}});
+    return MakeError(
+        absl::StatusCode::kDataLoss, "BACKUP_DAMAGED", "from",
+        absl::StrCat("artifact ", digest,
+                     " is not in the backup; nothing was restored: use another backup"),
+        {{"digest", digest}});
   }
   return absl::OkStatus();
 }
@@ -123,10 +125,11 @@ absl::Status WriteRows(SqlDatabase& database, const BackedUp& backup) {
         PHIMAP_ASSIGN_OR_RETURN(const bool empty, IsEmptyCatalog(session));
         if (!empty) {
           return MakeError(absl::StatusCode::kFailedPrecondition, "STORE_NOT_EMPTY", "store",
-                           "the database already has a store; name an empty one");
+                           "the database already has a store; choose an empty database");
         }
         PHIMAP_RETURN_IF_ERROR(WriteCatalogRows(session, backup.rows));
-        // Versions that would have expired since the backup are kept, because they may be wanted.
+        // Counts the restore as a use of every version. Otherwise versions whose ttl ended since
+        // the backup would expire at once, although they may be wanted.
         return VersionExpiry(session).UseAll(absl::Now());
       },
       [&](SqlSession& session) -> absl::StatusOr<bool> {
@@ -171,7 +174,7 @@ absl::Status CheckEmptyDatabase(const AdminStore& store) {
     PHIMAP_ASSIGN_OR_RETURN(const bool empty, IsEmptyCatalog(session));
     if (empty) return absl::OkStatus();
     return MakeError(absl::StatusCode::kFailedPrecondition, "STORE_NOT_EMPTY", "store",
-                     absl::StrCat(store.place, " already has a store; name an empty database"));
+                     absl::StrCat(store.place, " already has a store; choose an empty database"));
   });
 }
 

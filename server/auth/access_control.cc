@@ -69,7 +69,7 @@ absl::Status AccessControl::Admit(const Caller& caller, absl::string_view method
   if (role >= needed) return absl::OkStatus();
   return MakeError(
       absl::StatusCode::kPermissionDenied, "ROLE_TOO_LOW", "",
-      absl::StrCat(method, " needs the role ", RoleName(needed), ", and this caller has ",
+      absl::StrCat(method, " needs the role ", RoleName(needed), ", but this caller has the role ",
                    RoleName(role),
                    "; ask the server's operator for a token or a role that allows it"),
       {{"needed", std::string(RoleName(needed))}, {"actual", std::string(RoleName(role))}});

@@ -48,8 +48,8 @@ class AccessControl {
   // TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED (ROLE_TOO_LOW), with the remedy.
   absl::Status Admit(const Caller& caller, absl::string_view method, Role needed) const;
   // Returns the verified identity of an admitted caller: its token or the digest of its TLS
-  // certificate. Empty on the Unix socket without a token file. Valid as long as the caller's
-  // credentials are.
+  // certificate. Empty on the Unix socket without a token file. The result is valid as long as the
+  // texts in `caller` are.
   absl::string_view IdentityOf(const Caller& caller) const;
 
  private:

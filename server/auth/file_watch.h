@@ -5,7 +5,8 @@
 //   PHIMAP_RETURN_IF_ERROR(Load());  // changes from here on are noticed
 //   watch.Start();
 //
-// A file that is written in place may be seen half-written; the rest counts as another change.
+// A file that is written in place may be seen half-written. When the rest of it is written, that is
+// noticed as another change.
 // Thread-safety: Look may be called from any thread.
 #ifndef PHIMAP_SERVER_AUTH_FILE_WATCH_H_
 #define PHIMAP_SERVER_AUTH_FILE_WATCH_H_

@@ -1,4 +1,4 @@
-// The role that each RPC requires.
+// Facts about each RPC: the role that it requires, and whether it changes names.
 #ifndef PHIMAP_SERVER_AUTH_METHOD_ROLES_H_
 #define PHIMAP_SERVER_AUTH_METHOD_ROLES_H_
 
@@ -13,6 +13,10 @@ namespace phimap {
 // nullopt for a method that is not in the table. The Dispatcher does not serve a service that has
 // such a method, so no RPC can be added without a decision about its role.
 std::optional<Role> RoleForMethod(absl::string_view method);
+
+// Returns whether `method` changes which versions and aliases there are. Its answer then reports
+// the revision that contains the change (server/calls/revisions.h). False for unknown methods.
+bool ChangesNames(absl::string_view method);
 
 }  // namespace phimap
 

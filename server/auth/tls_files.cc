@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<Certificate>> ReadCertificates(const char* flag,
   while (X509* const next = PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr)) {
     certificates.emplace_back(next);
   }
-  // The end of the file is also an error: no further certificate begins.
+  // OpenSSL reports the end of the file as an error too: it finds no further certificate.
   const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
   if (!ended) return Wrong(flag, path, "a certificate in it cannot be parsed");

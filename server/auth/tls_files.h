@@ -1,7 +1,7 @@
-// Checks the files of TLS before they are used.
+// Checks the TLS files before they are used.
 //
-// gRPC reads these files repeatedly and does not report files that it cannot use: clients then see
-// a broken connection. So faults are found here, when the server starts.
+// A fault is found here when the server starts or reads the files again, and is reported with the
+// flag and the file. Otherwise it would show only as broken connections of clients.
 #ifndef PHIMAP_SERVER_AUTH_TLS_FILES_H_
 #define PHIMAP_SERVER_AUTH_TLS_FILES_H_
 
@@ -19,7 +19,8 @@ struct TlsFiles {
   std::string certificate = {};
   // Private key of the certificate, not encrypted.
   std::string key = {};
-  // Authorities whose clients are admitted. If empty, clients are not asked for a certificate.
+  // Certificates of authorities. Clients with a certificate signed by one of these authorities are
+  // admitted. If empty, clients are not asked for a certificate.
   std::string client_ca = {};
 
   bool empty() const { return certificate.empty(); }
@@ -30,8 +31,8 @@ struct TlsFiles {
 // key does not belong to the certificate.
 absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files);
 
-// Returns the authorities (PEM) in the file that `flag` names. FAILED_PRECONDITION
-// (TLS_FILE_INVALID) as above.
+// Returns the certificates of authorities (PEM) in the file at `path`, which is the value of the
+// flag `flag`. Errors: FAILED_PRECONDITION (TLS_FILE_INVALID), as for CheckTlsFiles.
 absl::StatusOr<std::string> ReadAuthorities(const char* flag, const std::string& path);
 
 }  // namespace phimap

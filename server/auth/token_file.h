@@ -50,7 +50,8 @@ class TokenFile {
   std::atomic<prometheus::Counter*> failures_{nullptr};
   mutable Mutex mutex_;
   std::shared_ptr<const TokenTable> table_ ABSL_GUARDED_BY(mutex_);
-  // Declared last, because it calls Reload until it is destroyed.
+  // Declared last, so that it is destroyed first: until then it calls Reload, which uses the other
+  // members.
   FileWatch watch_;
 };
 

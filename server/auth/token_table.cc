@@ -40,8 +40,8 @@ uint64_t KeyOf(const std::array<unsigned char, 32>& digest) {
 }  // namespace
 
 TokenTable::Digest TokenTable::DigestOf(absl::string_view token) {
-  // The algorithm is looked up once, and each thread has its own context: OpenSSL 3 takes longer to
-  // search its providers and to allocate than to hash.
+  // The algorithm is looked up once, and each thread has its own context, because OpenSSL 3 takes
+  // longer to search its providers and to allocate than to hash.
   static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
       EVP_MD_CTX_new(), &EVP_MD_CTX_free);
@@ -100,7 +100,9 @@ absl::Status TokenTable::AddLine(absl::string_view line) {
     digest = DigestOf(token);
     holds_secrets_ = true;
   }
-  if (roles_.size() == kMaxTokens) return Wrong(absl::StrCat("over ", kMaxTokens, " tokens"));
+  if (roles_.size() == kMaxTokens) {
+    return Wrong(absl::StrCat("the file has more than ", kMaxTokens, " tokens"));
+  }
   if (!roles_.emplace(KeyOf(digest), Entry{digest, *role}).second) {
     return Wrong("this token is already on an earlier line");
   }

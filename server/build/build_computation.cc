@@ -11,8 +11,9 @@
 namespace phimap {
 namespace {
 
-// Smallest reservation of a build over all row widths. A width of one column does not always need
-// the least, because pools of wider rows are shorter. So this tries widths over their whole range.
+// Returns the smallest reservation that a build may need, over all numbers of columns. Rows of one
+// column do not always need the least memory, because pools of wider rows are shorter. So this
+// tries numbers of columns from the whole range.
 int64_t LeastReservedBytes(const BuildSpec& spec, int threads) {
   std::optional<int64_t> least;
   for (int64_t columns = 1; columns <= kMaxColumns; columns *= 2) {

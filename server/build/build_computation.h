@@ -36,7 +36,7 @@ class BuildComputation {
   // Checks that phimap or a configured kernel service computes the kernel. Otherwise returns
   // FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel").
   absl::Status CheckKernel(const BuildSpec& spec) const { return SourceOf(spec).status(); }
-  // Returns RESOURCE_EXHAUSTED for a build that can never fit into memory, whatever its rows.
+  // Returns RESOURCE_EXHAUSTED for a build that can never fit into memory, whatever rows it gets.
   absl::Status CheckEverFits(const BuildSpec& spec) const;
 
   // Adds a block of rows to the job's sample. The first block reserves the build's memory. Runs on

@@ -25,7 +25,7 @@ bool IsTransient(const absl::Status& error) {
 absl::Status OtherSpec(const BuildId& id) {
   return MakeError(Code::kAlreadyExists, "BUILD_SPEC_MISMATCH", "spec.build_id",
                    absl::StrCat("build ", id.build_id, " of \"", id.mapping,
-                                "\" is known with another spec; draw a new UUID"));
+                                "\" already exists with another spec; use a new UUID"));
 }
 
 absl::Status StillOpen(const BuildId& id) {
@@ -36,9 +36,10 @@ absl::Status StillOpen(const BuildId& id) {
 }
 
 absl::Status WrongRowCount(int64_t sent, int64_t came) {
-  return MakeError(Code::kDataLoss, "ROW_COUNT_MISMATCH", "finish.row_count",
-                   absl::StrCat("the client sent ", sent, " rows, ", came, " came"),
-                   {{"expected", absl::StrCat(sent)}, {"actual", absl::StrCat(came)}});
+  return MakeError(
+      Code::kDataLoss, "ROW_COUNT_MISMATCH", "finish.row_count",
+      absl::StrCat("the client reports ", sent, " rows, but the server received ", came),
+      {{"expected", absl::StrCat(sent)}, {"actual", absl::StrCat(came)}});
 }
 
 absl::Status TooManyBuilds(int unfinished, int limit) {

@@ -28,7 +28,7 @@ absl::Status WrongRowCount(int64_t sent, int64_t came);
 absl::Status TooManyBuilds(int unfinished, int limit);
 // UNAVAILABLE: the server is shutting down. `what` is the message.
 absl::Status ShuttingDown(absl::string_view what);
-// CANCELLED: CancelBuild ended it.
+// CANCELLED: CancelBuild ended the build.
 absl::Status CancelledByCall();
 // ABORTED: the server ended before the build was done, and no client was waiting for it.
 absl::Status AbortedByRestart();
@@ -38,8 +38,8 @@ absl::Status NoSuchBuild(const BuildId& id);
 absl::Status OutOfMemory();
 
 // Adds the row's number in the whole stream to an error about a row of a block, in the message and
-// as metadata "stream_row": a number within a block locates nothing in a file of millions of rows.
-// Returns `status` unchanged if it names no row.
+// as metadata "stream_row": a row number within a block does not help to find the row in a file of
+// millions of rows. Returns `status` unchanged if it names no row.
 absl::Status InStream(const absl::Status& status, int64_t rows_before);
 
 // Prefixes the field of an error from BuildVersion with "spec.". The core names fields of BuildSpec

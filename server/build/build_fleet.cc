@@ -21,8 +21,8 @@ using Code = absl::StatusCode;
 // How long CancelBuild waits for the server that runs the build to cancel it.
 constexpr absl::Duration kCancelWait = absl::Seconds(2);
 constexpr absl::Duration kCancelPoll = absl::Milliseconds(100);
-// How long after its lease has expired a followed build's claim is kept, in case its client streams
-// the build again.
+// The claim of a followed build is kept for this long after its lease has expired, in case the
+// client streams the build again.
 constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
 BuildSnapshot SnapshotOf(const BuildClaim& claim) {
@@ -161,7 +161,7 @@ void BuildManager::RenewClaims() {
     const BuildId& id = jobs[i]->id();
     if ((*renewed)[i] == BuildClaims::Renewed::kCancelled) CancelNow(jobs[i]);
     // A publishing build may have lost its claim because it is already published. End is a no-op
-    // for it; the store decides.
+    // for such a build, whose publication succeeds or fails in the store.
     if ((*renewed)[i] == BuildClaims::Renewed::kLost) {
       End(jobs[i], {BuildEvent::kCancel, BuildTakenOver(id.mapping, id.build_id), Keep::kNothing});
     }
@@ -202,8 +202,8 @@ void BuildManager::LookElsewhere(BuildJob& job) {
   if (!absl::IsNotFound(stored.status())) return;
   BuildSnapshot gone = job.Snapshot();
   gone.state = BuildState::kFailed;
-  gone.error =
-      ShuttingDown("the server that ran the build ended before it was done; send the stream again");
+  gone.error = ShuttingDown(
+      "the server that ran the build ended before the build was done; send the stream again");
   job.ShowElsewhere(std::move(gone));
 }
 
@@ -211,7 +211,8 @@ void BuildManager::EndBuildsOfTheDead() {
   const absl::StatusOr<std::vector<BuildClaim>> claims = store_.claims()->List("");
   if (!claims.ok()) return;
   for (const BuildClaim& claim : *claims) {
-    // For one more lease, a client that followed the build from another server may stream it again.
+    // For one more lease period, a client that followed the build from another server may stream it
+    // again.
     if (claim.over_for < options_.lease) continue;
     if (claim.cancelled) {
       RecordForTheDead(claim, CancelledByCall()).IgnoreError();

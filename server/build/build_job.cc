@@ -13,7 +13,7 @@ namespace {
 // Observers are notified of progress in these steps, and of every change of state at once.
 constexpr int64_t kRowStep = 65536;
 constexpr double kFractionStep = 0.01;
-// Fraction of the work from which on the remaining time is estimated.
+// The remaining time is estimated once this fraction of the work is done.
 constexpr double kEstimatedFrom = 0.03;
 
 // Name under which the metrics count the time in a state. Empty for kComputing, whose checkpoints

@@ -39,7 +39,7 @@ struct BuildId {
   }
 };
 
-// What a client asks to build.
+// A client's request for a build.
 struct BuildOrder {
   BuildSpec spec;
   // How long the version lives after its last use.
@@ -48,7 +48,8 @@ struct BuildOrder {
   BuildOrder() = default;
   BuildOrder(BuildSpec the_spec, absl::Duration the_ttl = absl::InfiniteDuration())  // NOLINT
       : spec(std::move(the_spec)), ttl(the_ttl) {}
-  // Returns a digest that tells whether a repeated Build asks for the same thing.
+  // Returns a digest of the order. Two Build calls with the same id are the same request if their
+  // digests are equal.
   std::string Digest() const;
 };
 
@@ -112,8 +113,8 @@ class BuildJob final : public BuildMonitor {
 
   // Changes the state. Returns false, and changes nothing, if `event` is illegal in the current
   // state. kAbandon, kFail and kCancel need `error`, kPublished needs `version`. The caller must
-  // call Announce afterwards. Between the two calls, it makes true whatever observers may conclude
-  // from the new state.
+  // call Announce afterwards. Before that, the caller must make true what observers conclude from
+  // the new state, for example that the id of a failed build is free.
   [[nodiscard]] bool Move(BuildEvent event, absl::Status error = absl::OkStatus(),
                           std::shared_ptr<const CertifiedVersion> version = nullptr);
   // Frees the memory that a finished build no longer needs, and notifies the observers. The caller

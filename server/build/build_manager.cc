@@ -156,7 +156,7 @@ void BuildManager::Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
 void BuildManager::Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job,
                          JobQueue::Task task) {
   queue.Submit(job, std::move(task));
-  // If the job ended before Submit, the Withdraw that ended it did not find this task.
+  // If the job ended before Submit, the call of Withdraw at its end did not find this task.
   if (IsFinished(job->Snapshot().state)) Withdraw(*job);
 }
 
@@ -323,8 +323,8 @@ absl::StatusOr<BuildSnapshot> BuildManager::Get(const BuildId& id) {
   if (job != nullptr && !(shared && job->Snapshot().state == BuildState::kDone)) {
     return job->Snapshot();
   }
-  // Looks for a claim before asking the store: a build that ends between the two is found in the
-  // store.
+  // Looks for a claim before asking the store: a build that ends between the two look-ups is found
+  // in the store.
   if (job == nullptr) {
     absl::StatusOr<BuildSnapshot> elsewhere = GetElsewhere(id);
     if (!absl::IsNotFound(elsewhere.status())) return elsewhere;
@@ -401,7 +401,7 @@ void BuildManager::WatchIdle() {
 
 void BuildManager::Drain(Clock::time_point deadline) {
   // Streams are cut at this deadline or shortly before it. So a build whose client is connected now
-  // counts as followed to the end.
+  // is treated as followed even if its stream is cut before the build is cancelled.
   std::set<std::shared_ptr<BuildJob>> followed;
   for (std::shared_ptr<BuildJob>& job : Unfinished()) {
     if (job->IsFollowed()) followed.insert(std::move(job));

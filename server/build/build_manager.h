@@ -86,15 +86,15 @@ class BuildManager {
 
   struct Attachment {
     std::shared_ptr<BuildJob> job;
-    // The build already existed: the caller follows the job and sends no rows.
+    // True if the build already existed. The caller then follows the job and sends no rows.
     bool attached = false;
   };
   // Starts a build, or attaches to the build with this id. `done` is called exactly once, before
   // Begin returns or later on a store thread. Errors: ALREADY_EXISTS (the id has another spec),
   // ABORTED (its stream is still open), RESOURCE_EXHAUSTED (too many builds, or a build that can
-  // never fit into memory, whatever its rows), UNAVAILABLE (shutting down). REQUIRES:
-  // spec.Validate() is OK. The version lives for `ttl` after its last use. `ttl` counts as part of
-  // the spec: another `ttl` is another spec.
+  // never fit into memory, whatever rows it gets), UNAVAILABLE (shutting down). REQUIRES:
+  // spec.Validate() is OK. The version lives for `ttl` after its last use. `ttl` is treated as part
+  // of the spec: a Build with another `ttl` has another spec.
   void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done,
              absl::Duration ttl = absl::InfiniteDuration());
   // Adds a block of rows; at most one call at a time per job. `done` is called exactly once,
@@ -143,9 +143,9 @@ class BuildManager {
   // from here. Called by a thread of the manager, and by tests. Blocking. REQUIRES: the store has
   // claims.
   void RenewClaims() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records the end of builds whose lease expired at least one lease ago: as cancelled if that was
-  // requested, as BUILD_INTERRUPTED if no client followed the build. Releases the claim of any
-  // other such build an hour after its lease expired. Called as RenewClaims is, with the same
+  // Records the end of builds whose lease expired at least one lease period ago: as cancelled if
+  // that was requested, as BUILD_INTERRUPTED if no client followed the build. Releases the claim of
+  // any other such build an hour after its lease expired. Called as RenewClaims is, with the same
   // requirements.
   void EndBuildsOfTheDead();
   // Rejects new builds, waits until all builds have ended, and cancels the remaining ones at

@@ -1,4 +1,5 @@
-// Metadata whose names end in "-bin": bytes as base64 (RFC 4648, '+' and '/').
+// Metadata whose names end in "-bin". Their values are bytes, encoded as base64 (RFC 4648, with '+'
+// and '/').
 #ifndef PHIMAP_SERVER_CALLS_BINARY_METADATA_H_
 #define PHIMAP_SERVER_CALLS_BINARY_METADATA_H_
 
@@ -8,7 +9,7 @@
 
 namespace phimap {
 
-// One value, without padding, as gRPC requires of senders.
+// Encodes one value, without padding, as gRPC requires of senders.
 std::string EncodeBinaryMetadata(absl::string_view bytes);
 
 }  // namespace phimap

@@ -1,4 +1,5 @@
-// A unary call whose answer comes from the store: its work runs on a thread that may wait.
+// A unary call whose answer comes from the store. Its work may block, so it runs on a thread of a
+// pool.
 #ifndef PHIMAP_SERVER_CALLS_BLOCKING_CALL_H_
 #define PHIMAP_SERVER_CALLS_BLOCKING_CALL_H_
 
@@ -19,8 +20,8 @@ class BlockingCall final : public TypedUnaryCall<Request, Response> {
   // Fills in the response.
   using Body = std::function<absl::Status(const Request&, Response*)>;
 
-  // Runs `body` on a thread of `pool` and finishes with its status. A call that was given up before
-  // its turn is not run.
+  // Runs `body` on a thread of `pool` and finishes with its status. A call that ends while it waits
+  // for a thread is not run.
   BlockingCall(const CallStart& start, TaskPool& pool, Body body)
       : TypedUnaryCall<Request, Response>(start), pool_(pool), body_(std::move(body)) {}
 
@@ -45,7 +46,8 @@ class BlockingCall final : public TypedUnaryCall<Request, Response> {
   const Body body_;
 };
 
-// For Dispatcher::Openers: calls that run `body` on `pool`, which outlives the server.
+// For Dispatcher::Openers: returns an opener of calls that run `body` on `pool`, which must outlive
+// the server.
 template <typename Request, typename Response>
 Method::Open OpensBlocking(TaskPool& pool, typename BlockingCall<Request, Response>::Body body) {
   return [&pool, body = std::move(body)](const CallStart& start) {

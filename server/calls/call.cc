@@ -20,15 +20,16 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Larger messages are parsed on the pool: the loop has others to serve.
+// Maximum size of a message that is parsed on the loop. Parsing a larger one there would delay
+// other calls.
 constexpr size_t kParsedHere = 256 << 10;
 
-// Answers up to this size are sent even without capacity: a call has one of them at a time, and its
-// result must be reported.
+// Answers up to this size are sent even without capacity, because the result of a call must be
+// reported. A call has at most one such answer at a time.
 constexpr size_t kAlwaysAnswered = 64 << 10;
 
-// Log level by outcome: successful calls interest someone who debugs a client, the client's errors
-// the server's operator, and the server's errors everybody.
+// Log level by outcome. Successful calls interest only those who debug a client. The client's
+// errors also interest the server's operator. The server's errors interest everybody.
 LogLevel LevelOf(Code code) {
   if (code == Code::kOk) return LogLevel::kDebug;
   const bool ours = code == Code::kInternal || code == Code::kUnknown || code == Code::kDataLoss;
@@ -61,31 +62,31 @@ absl::Status RequestTooSlow() {
 absl::Status ArrivesSlowly(absl::Duration time, int64_t bytes_per_second) {
   return MakeError(
       Code::kDeadlineExceeded, "REQUEST_TOO_SLOW", "",
-      absl::StrCat("less than ", bytes_per_second, " bytes a second of a message arrived for ",
-                   absl::FormatDuration(time),
-                   ", while others wait for the memory reserved for it"));
+      absl::StrCat("for ", absl::FormatDuration(time), ", a message arrived at less than ",
+                   bytes_per_second,
+                   " bytes per second, while other requests wait for the memory reserved for it"));
 }
 
 absl::Status AnswerUnread(absl::Duration time) {
   return MakeError(
       Code::kDeadlineExceeded, "READER_TOO_SLOW", "",
       absl::StrCat("the client read nothing of the answer for ", absl::FormatDuration(time),
-                   ", while others wait for the memory it holds"));
+                   ", while other requests wait for the memory that the answer holds"));
 }
 
-// A message grows when it is parsed: text and numbers by less than this factor. A message that
-// grows by more is admitted only if the budget could hold it when nothing else is there.
+// Maximum factor by which texts and numbers grow when they are parsed. A message that grows by more
+// is rejected if it would not fit into an otherwise empty budget.
 constexpr int64_t kUsualGrowth = 4;
 
 absl::Status GrowsTooLarge(size_t bytes, int64_t parsed, int64_t limit) {
   return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
                    absl::StrCat("the message has ", bytes, " bytes and would take ", parsed,
-                                " when parsed, more than --memory_bytes=", limit,
-                                "; send fewer elements at once, and numbers as bytes"),
+                                " bytes when parsed, more than --memory_bytes=", limit,
+                                "; send fewer elements at once, and send numbers as bytes"),
                    {{"actual", absl::StrCat(parsed)}, {"limit", absl::StrCat(limit)}});
 }
 
-// Shrinks `charge` to the size of the parsed message, or takes more for it.
+// Increases `charge` if it does not cover the message's bytes and the parsed message.
 absl::Status ChargeParsed(RequestMemory& memory, absl::string_view bytes, const MessageCost& cost,
                           RequestMemory::Charge& charge) {
   const absl::StatusOr<int64_t> parsed = cost.Of(bytes);
@@ -164,7 +165,8 @@ void Call::EndAllCalls() {
 void Call::EndForShutdown() {
   const std::shared_ptr<Call> self = shared_from_this();
   if (!over_) return Cancel(ShuttingDown());
-  // Its last words are on their way, unless an answer before them is not taken.
+  // The call has ended, so its trailers are already being sent. The stream is reset only if the
+  // client does not read the answer before them.
   if (stream_->unread_since() != absl::InfiniteFuture()) stream_->Reset(ResetCode::kCancel);
 }
 
@@ -241,8 +243,8 @@ void Call::OnHalfMessageTime() {
   const auto came = static_cast<double>(source_.taken_bytes() - half_message_bytes_);
   const bool stands = source_.holds_half() && source_.messages() == half_message_number_ &&
                       came < environment_.slowest_bytes_per_second * absl::ToDoubleSeconds(time);
-  // Looks back twice as long: a request that was refused just after the last check counts in this
-  // one.
+  // Looks back over two periods, so that this check also sees a request that was refused just after
+  // the previous check.
   if (stands && environment_.memory.IsWantedSince(loop_->now() - 2 * time)) {
     return Cancel(ArrivesSlowly(time, environment_.slowest_bytes_per_second));
   }
@@ -260,7 +262,8 @@ void Call::AwaitMemory() {
       raw->Progress();
     });
   });
-  // Memory that was freed before the call listened sends no notification, so try once more.
+  // Memory that became free before the call began to wait causes no notification, so the call tries
+  // once more.
   source_.Take(*stream_, {});
 }
 
@@ -306,7 +309,7 @@ bool Call::IsLarge(const RequestMemory::Charge& charge) {
 }
 
 void Call::DropElsewhere(std::shared_ptr<void> message) {
-  // A message that is not queued is destroyed with the task.
+  // If the pool's queue is full, the message is destroyed here, with the task.
   environment_.parsing.Submit([message = std::move(message)]() mutable { message.reset(); })
       .IgnoreError();
 }

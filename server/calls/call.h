@@ -1,12 +1,12 @@
-// Base of all calls.
+// The base class of all calls.
 //
-// A call lives on the thread of its stream's event loop: its functions run there, one at a time,
-// except those that say "from any thread", and so do the functions it calls. So a call needs no
-// lock. Work that takes long, or waits, is done elsewhere and comes back by Post.
+// A call belongs to the thread of its stream's event loop. Its functions run on that thread, one at
+// a time, except those marked "from any thread". So a call needs no lock. Work that takes long or
+// blocks runs on other threads, which report back by Post.
 //
-// Guarantees: ends exactly once, with one status, counted and logged; a client that disconnects, or
-// whose deadline passes, ends it at once, and tasks that return later do not touch it. For a caller
-// without permission no call is made at all.
+// Guarantees: a call ends exactly once, with one status, and is counted and logged. If the client
+// disconnects or the deadline passes, the call ends at once, and tasks that return later do not
+// touch it. No call is created for a caller without permission.
 #ifndef PHIMAP_SERVER_CALLS_CALL_H_
 #define PHIMAP_SERVER_CALLS_CALL_H_
 
@@ -35,23 +35,26 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // The dispatcher has given the stream to the call.
+  // Starts the call. The dispatcher calls this after it has given the stream to the call.
   void Begin();
 
-  // Ends those calls of this thread's loop whose client has been silent for longer than `silent`,
-  // or all calls, with UNAVAILABLE (SERVER_SHUTTING_DOWN): the server is shutting down. Calls that
-  // have ended are reset if their client takes nothing of the answer.
+  // These two functions end calls of this thread's loop with UNAVAILABLE (SERVER_SHUTTING_DOWN).
+  // The first ends the calls whose client has been silent for longer than `silent`; the second ends
+  // all calls. If a call has already ended but its client does not read the answer, its stream is
+  // reset.
   static void EndSilentCalls(absl::Duration silent);
   static void EndAllCalls();
 
-  // The following may be called from any thread. Time at which the request's headers had arrived.
+  // The next five functions, up to peer(), may be called from any thread.
+
+  // Returns the time at which the request's headers had arrived.
   absl::Time started() const { return started_; }
-  // InfiniteFuture when the client set none.
+  // InfiniteFuture if the client set no deadline.
   absl::Time deadline() const { return deadline_; }
-  // Becomes true when the client gives up, or its deadline passes.
+  // Becomes true when the call is cancelled: by its client, at its deadline or by the server.
   const std::atomic<bool>* cancelled() const { return &cancelled_; }
   const CallEnvironment& environment() const { return environment_; }
-  // "ipv4:127.0.0.1:41234".
+  // Address of the client, such as "ipv4:127.0.0.1:41234".
   const std::string& peer() const { return peer_; }
 
   void OnData(absl::string_view bytes) final;
@@ -63,18 +66,20 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   Call(const CallStart& start, const MessageCost& request_cost,
        MessageSource::WithoutCapacity without_capacity);
 
-  // When bytes of the request came last; at first, when it began.
+  // Time at which bytes of the request last arrived; before the first bytes, started().
   absl::Time last_data() const { return last_data_; }
-  // Since when the call waits for its client; InfiniteFuture while it does not.
+  // Time since which the call has been waiting for its client; InfiniteFuture while it is not
+  // waiting.
   virtual absl::Time waits_since() const { return absl::InfiniteFuture(); }
-  // The request begins; nothing of it was read.
+  // Called when the request begins. Nothing of the request has been read yet.
   virtual void OnBegin() = 0;
-  // A message is complete, or none follows: see source().
+  // Called when a message is complete or when no more messages follow. source() tells which is the
+  // case.
   virtual void OnRequestProgress() = 0;
   // Called when everything that was passed to Send has been sent.
   virtual void OnAnswersSent() {}
-  // The call is over, before OnEnd: timers are cancelled here, on the loop's thread, since the call
-  // may be destroyed on another.
+  // Called when the call is over, before OnEnd. Timers are cancelled here, on the loop's thread,
+  // because the call may be destroyed on another thread.
   virtual void OnOver() {}
   // Called last, when the call has ended with `status` for any reason, and before the client learns
   // of the end.
@@ -82,40 +87,46 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
 
   EventLoop& loop() { return *loop_; }
   bool OnLoop() const { return loop_->OnThisThread(); }
-  // From any thread: runs `task` on the loop's thread, unless the call has ended. Keeps the call
-  // alive until then.
+  // May be called from any thread. Runs `task` on the loop's thread, unless the call has ended.
+  // Keeps the call alive until then.
   void Post(std::function<void()> task);
 
   bool over() const { return over_; }
-  // Bytes of the request wait in the window for the source to take them.
+  // Source of the request's messages. Bytes stay in the stream's flow-control window until the
+  // source takes them.
   MessageSource& source() { return source_; }
   const MessageSource& source() const { return source_; }
-  // Lets the source continue.
+  // Lets source() read on. To be called after MessageSource::Next and when memory may have become
+  // available.
   void Pull();
 
-  // Parses `message` into `parsed`, here or, if it is large, on the pool; then calls `done` here
-  // with INVALID_ARGUMENT (REQUEST_MALFORMED), RESOURCE_EXHAUSTED or OK, and the charge for the
-  // parsed message. `parsed` lives as long as the call.
+  // Parses `message` into `parsed`: on this thread or, if the message is large, on the parsing
+  // pool. Then calls `done` on this thread with INVALID_ARGUMENT (REQUEST_MALFORMED),
+  // RESOURCE_EXHAUSTED or OK, and with the charge for the parsed message. `parsed` must live as
+  // long as the call.
   using Parsed = std::function<void(const absl::Status&, RequestMemory::Charge)>;
   void Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, Parsed done);
 
-  // Whether a message that is charged so is large: work on it would hold up the loop.
+  // Whether a message with this charge is so large that work on it would hold up the loop.
   static bool IsLarge(const RequestMemory::Charge& charge);
-  // Destroys the contents of `message` on the pool, where it was parsed: returning 32 MiB to the
-  // system takes 2 to 4 ms. Its charge is not held meanwhile, so that who sends one large request
-  // after the other finds room for each. If the pool is full, destroys it here.
+  // Destroys the contents of `message` on the pool that parsed it, because returning 32 MiB to the
+  // system takes 2 to 4 ms. The message's charge can be released without waiting for this, so that
+  // a client that sends one large request after another gets memory for each. If the pool is full,
+  // the contents are destroyed on the calling thread.
   template <typename Message>
   void DestroyElsewhere(Message message) {
     DropElsewhere(std::make_shared<Message>(std::move(message)));
   }
 
-  // Sends a message with its prefix; headers first, if they are not sent.
+  // Sends a message with its prefix, preceded by the headers if they have not been sent yet.
   void Send(std::shared_ptr<const OutputBytes> framed);
-  // Ends the call: OnEnd, metrics, log line, trailers. Unsent messages are sent first.
+  // Ends the call: calls OnEnd, counts and logs the end, and sends the trailers. Unsent messages
+  // are sent first.
   void Conclude(const absl::Status& status);
-  // Ends the call of a client that does not read its answers: unsent messages are dropped.
+  // Ends the call and drops unsent messages. For clients that do not read their answers.
   void Break(const absl::Status& status);
-  // A request must be complete by `at`; InfiniteFuture: it is. The call's deadline applies too.
+  // Ends the call at `at` unless its request is complete by then. Call it with InfiniteFuture when
+  // the request is complete, to remove this limit. The call's deadline applies in any case.
   void AwaitRequestUntil(absl::Time at);
 
  private:
@@ -124,26 +135,26 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
     void OnTime() override;
     Call& call;
   };
-  // Checks whether the client reads its answer, also after the call's end.
+  // Checks whether the client reads its answer, including after the end of the call.
   struct UnreadTimer final : Timer {
     explicit UnreadTimer(Call& call) : call(call) {}
     void OnTime() override { call.OnUnreadTime(); }
     Call& call;
   };
-  // Looks no longer for the revision that the call must wait for.
+  // Ends the wait for the revision that the client requires.
   struct RevisionTimer final : Timer {
     explicit RevisionTimer(Call& call) : call(call) {}
     void OnTime() override { call.OnRevisionTime(); }
     Call& call;
   };
-  // Looks whether the rest of a message comes.
+  // Checks that the rest of an incomplete message arrives fast enough.
   struct HalfMessageTimer final : Timer {
     explicit HalfMessageTimer(Call& call) : call(call) {}
     void OnTime() override { call.OnHalfMessageTime(); }
     Call& call;
   };
   void AwaitRevision();
-  // "" if the answer tells none.
+  // Returns the revision that the answer reports, or "" if it reports none.
   std::string ToldRevision() const;
   void OnRevision(const absl::Status& found);
   void OnRevisionTime();
@@ -158,9 +169,9 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void AwaitMemory();
   void Progress();
 
-  // Work of the call elsewhere may outlast the loop.
+  // Shared, because work of the call on other threads may outlive the loop.
   const std::shared_ptr<EventLoop> loop_;
-  // Null after its end.
+  // Null after the stream has ended.
   Stream* stream_;
   const Method& method_;
   const CallEnvironment& environment_;
@@ -174,13 +185,14 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   MessageSource source_;
   DeadlineTimer deadline_timer_;
   HalfMessageTimer half_message_timer_;
-  // Bytes of the body when the timer was set, and the messages that were complete.
+  // Bytes of the body that had been taken, and number of complete messages, when
+  // half_message_timer_ was set.
   int64_t half_message_bytes_ = 0;
   int64_t half_message_number_ = 0;
   UnreadTimer unread_timer_;
   // Revision that this server must know before OnBegin; "" if none is required, or it is known.
   std::string min_revision_;
-  // Null if the caller names no revision.
+  // Null if the caller has sent no revision.
   Revisions* const revisions_;
   RevisionTimer revision_timer_;
   const RequestId request_id_;
@@ -190,8 +202,8 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   std::atomic<bool> cancelled_{false};
 };
 
-// `message` as gRPC frames it, charged to the budget. RESOURCE_EXHAUSTED if it is larger than the
-// limit, or, if over 64 KiB, when there is no capacity for it.
+// Returns `message` in gRPC's framing, charged to the budget. RESOURCE_EXHAUSTED if the message is
+// larger than the limit, or if it is over 64 KiB and there is no capacity for it.
 absl::StatusOr<std::shared_ptr<const OutputBytes>> FrameMessage(
     const google::protobuf::MessageLite& message, const CallEnvironment& environment);
 

@@ -1,7 +1,8 @@
-// Number of concurrent calls of each caller, bounded so that none can use up the server.
+// Limits the number of concurrent calls of each caller, so that no caller can occupy the whole
+// server.
 //
-// A caller is a token or a TLS certificate; callers without either are bounded by their connection,
-// as all are on a server without authentication. Thread-safe.
+// A caller is identified by its token or TLS certificate. Callers without either are limited only
+// per connection, as are all callers of a server without authentication. Thread-safe.
 #ifndef PHIMAP_SERVER_CALLS_CALLER_SHARES_H_
 #define PHIMAP_SERVER_CALLS_CALLER_SHARES_H_
 
@@ -18,7 +19,7 @@ namespace phimap {
 
 class CallerShares {
  public:
-  // A call in progress, counted until it is destroyed.
+  // A call in progress. It is counted until its Share is destroyed.
   class Share {
    public:
     Share() = default;
@@ -42,8 +43,8 @@ class CallerShares {
 
   explicit CallerShares(int max_calls) : max_calls_(max_calls) {}
 
-  // nullopt if the caller has the maximum number of calls in progress. An empty `caller` is not
-  // counted.
+  // Counts a call of `caller`. Returns nullopt if the caller already has the maximum number of
+  // calls in progress. Calls of an empty `caller` are not counted.
   std::optional<Share> Take(absl::string_view caller);
 
   int max_calls() const { return max_calls_; }

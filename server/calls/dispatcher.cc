@@ -29,7 +29,7 @@ const char* TypeOf(const google::protobuf::MethodDescriptor& method) {
   return "unary";
 }
 
-// Answers requests that are not gRPC in HTTP's terms.
+// Answers a request that is not gRPC with an HTTP status.
 void AnswerHttp(Stream& stream, const char* status, absl::string_view message) {
   const std::array<Header, 3> headers = {
       {{":status", status}, {"content-type", "text/plain"}, {"grpc-message", message}}};
@@ -87,7 +87,7 @@ absl::Status TooManyOpenCalls(int limit) {
       {{"limit", absl::StrCat(limit)}}, kTooManyCallsRetryMs);
 }
 
-// When the caller wants its answer.
+// Returns the deadline that the caller has set, or InfiniteFuture if there is none.
 absl::StatusOr<absl::Time> DeadlineOf(const RequestHead& head) {
   const absl::string_view text = head.Find("grpc-timeout");
   if (text.empty()) return absl::InfiniteFuture();
@@ -150,7 +150,7 @@ const Dispatcher::Entry* Dispatcher::Find(Stream& stream, const RequestHead& hea
 absl::Status Dispatcher::Admit(const Stream& stream, const RequestHead& head,
                                const Entry& entry) const {
   if (head.too_large) return HeadersTooLarge();
-  if (!taking_.load(std::memory_order_relaxed) && entry.access == Access::kByRole) {
+  if (!accepting_.load(std::memory_order_relaxed) && entry.access == Access::kByRole) {
     return ShuttingDown();
   }
   if (entry.access == Access::kByRole && !environment_.access.open() && &entry != unknown_.get()) {

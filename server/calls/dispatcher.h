@@ -1,8 +1,8 @@
-// From a request's head to its call: which method, whether the caller may, and whether the server
-// takes calls at all; all of it before a byte of the message is taken.
+// Creates calls from the heads of requests. Before any byte of a message is read, the dispatcher
+// finds the method and checks that the caller may call it and that the server accepts calls.
 //
-// Thread-safety: Add while the server is being put together; afterwards OnRequest on any loop's
-// thread, StopTaking from any.
+// Thread-safety: Add may be called only while the server is being assembled. Afterwards OnRequest
+// may be called on any loop's thread, and StopAccepting from any thread.
 #ifndef PHIMAP_SERVER_CALLS_DISPATCHER_H_
 #define PHIMAP_SERVER_CALLS_DISPATCHER_H_
 
@@ -23,37 +23,38 @@
 
 namespace phimap {
 
-// Maximum concurrent calls of a connection to methods that need no role, where other methods do.
+// Maximum concurrent calls of one connection to open methods (Access::kOpenToAll), on a server
+// whose other methods require a role.
 inline constexpr int kMaxOpenCalls = 16;
 
 class Dispatcher final : public StreamAcceptor {
  public:
-  // Keyed by the names of a service's methods.
+  // Openers of a service's methods, keyed by method name.
   using Openers = std::map<std::string, Method::Open>;
 
-  // Both outlive the dispatcher.
+  // Both arguments must outlive the dispatcher.
   Dispatcher(const CallEnvironment& environment, Metrics& metrics);
 
-  // Serves a service. A method without an opener is answered with UNIMPLEMENTED, and counted.
-  // REQUIRES: each opener belongs to a method of the service, and each method has a role
-  // (server/auth/method_roles.cc), or the service is `open_to_all`, as health is: then at most 16
-  // requests of a connection are under way. Requests over `max_request_bytes`, or the server's
-  // limit, are refused.
+  // Serves a service. Calls of a method without an opener are counted and answered with
+  // UNIMPLEMENTED. Requests larger than `max_request_bytes`, or than the server's limit, are
+  // rejected. If `access` is kOpenToAll, as for health checks, a connection may have at most 16
+  // calls in progress. REQUIRES: each opener belongs to a method of the service, and each method
+  // has a role (server/auth/method_roles.cc) unless `access` is kOpenToAll.
   enum class Access { kByRole, kOpenToAll };
   void Add(const google::protobuf::ServiceDescriptor& service, const Openers& openers,
            Access access = Access::kByRole,
            int64_t max_request_bytes = std::numeric_limits<int64_t>::max());
 
-  // Lets callers name revisions, and tells them; without it they are not looked at. Before Add.
-  // `revisions` outlives the dispatcher.
+  // Lets callers require revisions, and reports revisions to them. If this is not called, callers'
+  // revisions are ignored. Must be called before Add. `revisions` must outlive the dispatcher.
   void SetRevisions(Revisions& revisions) { revisions_ = &revisions; }
 
-  // The names of the services.
+  // Full names of the services.
   const std::vector<std::string>& services() const { return services_; }
 
-  // Refuses from now on: UNAVAILABLE (SERVER_SHUTTING_DOWN, a retry delay). Health checks are still
-  // answered.
-  void StopTaking() { taking_.store(false); }
+  // Rejects calls from now on with UNAVAILABLE (SERVER_SHUTTING_DOWN, with a retry delay). Health
+  // checks are still answered.
+  void StopAccepting() { accepting_.store(false); }
 
   void OnRequest(Stream& stream, const RequestHead& head, bool ended) override;
 
@@ -62,10 +63,11 @@ class Dispatcher final : public StreamAcceptor {
     Method method;
     Access access;
   };
-  // The method of a request that can be answered as gRPC; null after it was answered otherwise.
+  // Returns the entry of the request's method. If the request is not gRPC, answers it in HTTP and
+  // returns null.
   const Entry* Find(Stream& stream, const RequestHead& head);
   absl::Status Admit(const Stream& stream, const RequestHead& head, const Entry& entry) const;
-  // `wanted`, unless the call need not wait for it.
+  // Returns `wanted`, or "" if the call need not wait for it because the revision is already known.
   absl::StatusOr<absl::string_view> UnlessKnown(absl::string_view wanted) const;
   void Refuse(Stream& stream, const Method& method, const absl::Status& status) const;
   const Entry& Unknown() const { return *unknown_; }
@@ -78,13 +80,13 @@ class Dispatcher final : public StreamAcceptor {
   absl::flat_hash_map<std::string, std::unique_ptr<Entry>> methods_;
   // Counts calls to unknown methods.
   std::unique_ptr<Entry> unknown_;
-  // Calls that need no role, where others do, by connection.
+  // Counts calls to open methods by connection, on a server whose other methods require a role.
   CallerShares open_calls_{kMaxOpenCalls};
-  std::atomic<bool> taking_{true};
+  std::atomic<bool> accepting_{true};
 };
 
-// For Dispatcher::Openers: a call of the class `T`, made from the start and `arguments`, which
-// outlive the server.
+// For Dispatcher::Openers: returns an opener that creates calls of class `T` from the CallStart and
+// `arguments`. The arguments must outlive the server.
 template <typename T, typename... Arguments>
 Method::Open Opens(Arguments&... arguments) {
   return [&arguments...](const CallStart& start) {

@@ -51,7 +51,8 @@ void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
   }
   if (status.ok() && !revision.empty()) fields.push_back({kRevisionKey, revision});
   if (!id.empty()) fields.push_back({"phimap-request-id", id});
-  // UNIMPLEMENTED is the answer to compressed messages: it names the accepted encoding.
+  // Compressed messages are answered with UNIMPLEMENTED. Every answer with this code therefore
+  // states which encoding the server accepts.
   if (!headers_sent && status.code() == absl::StatusCode::kUnimplemented) {
     fields.push_back({"grpc-accept-encoding", "identity"});
   }

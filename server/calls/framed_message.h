@@ -1,4 +1,4 @@
-// A message of an answer, with gRPC's prefix; and an answer's end.
+// A response message with gRPC's prefix, and the end of a response.
 #ifndef PHIMAP_SERVER_CALLS_FRAMED_MESSAGE_H_
 #define PHIMAP_SERVER_CALLS_FRAMED_MESSAGE_H_
 
@@ -17,8 +17,8 @@
 
 namespace phimap {
 
-// The prefix and room for a message of `size` bytes, not initialised. The message's charge is held
-// until the last byte has left for the socket.
+// Holds gRPC's prefix and an uninitialized buffer for a message of `size` bytes. The message's
+// charge is held until the last byte has been handed to the socket.
 class FramedMessage : public OutputBytes {
  public:
   // Throws std::bad_alloc.
@@ -38,12 +38,13 @@ class FramedMessage : public OutputBytes {
   const RequestMemory::Charge charge_;
 };
 
-// Headers with which every answer begins.
+// Returns the headers with which every response begins.
 absl::Span<const Header> AnswerHeaders();
 
-// Ends an answer with `status`: trailers, or, before any headers were sent, everything at once. An
-// error carries the request's id as the metadata "phimap-request-id", by which the log knows it
-// too. `revision` is added to an answer that is OK, unless it is empty.
+// Ends a response with `status`: sends the trailers or, if no headers were sent yet, a response
+// that consists of headers only. An error carries the request's id as the metadata
+// "phimap-request-id"; the log contains the same id. `revision`, unless empty, is added to a
+// response that is OK.
 void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
                 const RequestId& request_id, absl::string_view revision = {});
 

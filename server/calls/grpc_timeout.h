@@ -9,8 +9,9 @@
 
 namespace phimap {
 
-// 1 to 8 digits and a unit: H, M, S, m (1e-3 s), u (1e-6 s) or n (1e-9 s). nullopt for anything
-// else. Zero is a deadline that has passed. Pure; allocates nothing.
+// Parses 1 to 8 digits and a unit: H, M, S, m (1e-3 s), u (1e-6 s) or n (1e-9 s). Returns nullopt
+// for anything else. A timeout of zero is a deadline that has already passed. Pure; allocates
+// nothing.
 std::optional<absl::Duration> ParseGrpcTimeout(absl::string_view value);
 
 }  // namespace phimap

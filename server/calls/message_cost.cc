@@ -12,21 +12,22 @@ namespace {
 using Kind = FieldLayout::Kind;
 
 constexpr int kMaxDepth = 100;  // google::protobuf's own limit
-// Size of an element of UnknownFieldSet, which is an array in a container beside the message.
+// Size of an element of UnknownFieldSet, an array that is allocated outside the message.
 constexpr int64_t kUnknownFieldBytes = 16;
 constexpr int64_t kFirstUnknownBytes = HeapBytes(4 * 8) + HeapBytes(7 * 8);
 
-// Memory of an array that grew to `bytes`: capacity for twice as much, the old array beside it
-// while it moves, and pages that are not full.
+// Memory of an array that grew to `bytes`: the array with its spare capacity, because it doubles
+// when it grows; the old array, which exists until its elements are moved; and pages that are not
+// full.
 constexpr int64_t Grown(int64_t bytes) { return 3 * bytes + bytes / 8; }
 
-// Memory of a string beside its object, which itself has capacity for 15 bytes; the first array
-// has 30.
+// Memory that a string's text needs outside the string object. The object itself has capacity for
+// 15 bytes; the first array that it allocates has capacity for 30.
 constexpr int64_t TextBytes(int64_t size) {
   return size <= 15 ? 0 : HeapBytes(std::max<int64_t>(size, 30) + 1);
 }
 
-// Number of bytes that end a varint.
+// Number of varints in `bytes`, found by counting the bytes that end one.
 int64_t CountVarints(absl::string_view bytes) {
   int64_t count = 0;
   for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
@@ -39,12 +40,12 @@ int64_t CountVarints(absl::string_view bytes) {
 }
 
 struct Occurrence {
-  bool first;  // may be the field's first in the message that is built
-  bool again;  // may not be
+  bool first;  // may be the first occurrence in the message that is built
+  bool again;  // may be a later occurrence
 };
 
-// The fields that a message has had so far. If its bytes are merged into an existing message, they
-// are unknown.
+// The fields that have occurred in a message so far. If the bytes are merged into an existing
+// message, the fields of that message are unknown.
 class FieldsSeen {
  public:
   explicit FieldsSeen(bool merged) : merged_(merged) {}
@@ -62,7 +63,8 @@ class FieldsSeen {
   uint64_t seen_ = 0;
 };
 
-// One pass over a message. Each function is false for bytes that cannot be parsed.
+// Computes the cost in one pass over a message. Each function returns false for bytes that cannot
+// be parsed.
 class Walk {
  public:
   explicit Walk(const MessageLayout& layout) : types_(layout.types()), cost_(layout.bytes()) {}
@@ -82,8 +84,9 @@ class Walk {
 
   const std::vector<TypeLayout>& types_;
   int64_t cost_;
-  // Bytes of arrays of numbers whose length was known, so that they have no spare capacity until
-  // another array grows, possibly one of them.
+  // Bytes of arrays of numbers that were allocated with their final length. They have no spare
+  // capacity, unless one of them grows later. `grown_`: an array has grown, and it may be one of
+  // these.
   int64_t exact_ = 0;
   bool grown_ = false;
 };
@@ -93,7 +96,7 @@ bool SkipScalar(uint8_t wire_type, WireReader& reader) {
   return reader.Skip(wire_type == kFixed64 ? 8 : 4);
 }
 
-// Repeated numbers may come singly or packed, independently of the .proto file.
+// Repeated numbers may come packed or one by one, whatever the .proto file says.
 bool Matches(const FieldLayout& field, uint8_t wire_type) {
   if (field.kind == Kind::kUnknown) return false;
   return wire_type == field.wire_type || (wire_type == kLengthDelimited && field.element_bytes > 0);
@@ -171,7 +174,7 @@ bool Walk::Text(const FieldLayout& field, Occurrence occurrence, WireReader& rea
   if (field.kind == Kind::kMapKey) {
     copies = 3;
   } else if (!field.repeated && occurrence.again) {
-    copies = 2;  // an older, slightly shorter text makes the string double its room
+    copies = 2;  // if the string held a slightly shorter text, its capacity doubles
   }
   cost_ += copies * TextBytes(text.size());
   return true;
@@ -182,7 +185,8 @@ bool Walk::SubMessage(const FieldLayout& field, Occurrence occurrence, int depth
   absl::string_view bytes;
   if (depth == 0 || !reader.TakeBytes(bytes)) return false;
   if (field.repeated || occurrence.first) cost_ += field.bytes;
-  // Each element is new, but an entry of a map may have the key of one before.
+  // Each element of a repeated field is a new message. But an entry of a map may have the key of an
+  // earlier entry, and is then merged into it.
   const bool merged = occurrence.again && (!field.repeated || field.map_entry);
   return Message(bytes, field.type, merged, depth - 1);
 }

@@ -1,4 +1,4 @@
-// The memory that a message will occupy once it is parsed, from its bytes.
+// Computes the memory that a message will occupy once parsed, from its bytes.
 #ifndef PHIMAP_SERVER_CALLS_MESSAGE_COST_H_
 #define PHIMAP_SERVER_CALLS_MESSAGE_COST_H_
 
@@ -11,20 +11,22 @@
 
 namespace phimap {
 
-// Memory that a message takes once parsed, found before parsing. Two bytes on the wire may become a
-// message of two hundred, or an integer of eight: a message is therefore charged for its parse's
-// allocations before it is parsed. The layouts are made once for each type of request.
+// Computes the memory of a parsed message before it is parsed. Two bytes on the wire may become a
+// message of two hundred bytes or an integer of eight bytes. So a message is charged for the
+// allocations of parsing before it is parsed. The layouts are created once for each type of
+// request.
 //
 // Immutable, hence thread-safe.
 class MessageCost {
  public:
-  // REQUIRES: as MessageLayout.
+  // REQUIRES: as for MessageLayout.
   explicit MessageCost(const google::protobuf::Descriptor& type) : layout_(type) {}
 
-  // An upper bound of the heap's growth at any moment of parsing `bytes` (one array, without an
-  // arena) into a new message: the message itself, sub-messages, strings, arrays with their spare
-  // capacity and the old array while they grow, maps, unknown fields. It is at most four times the
-  // final size plus a KiB, unless fields that are not repeated come more than once.
+  // Returns an upper bound on the growth of the heap at any moment while `bytes`, which are one
+  // contiguous array, are parsed into a new message without an arena. This includes the message
+  // itself, sub-messages, strings, arrays with their spare capacity and the old array while they
+  // grow, maps, and unknown fields. The bound is at most four times the final size plus a KiB,
+  // unless a field that is not repeated occurs more than once.
   //
   // Errors:  INVALID_ARGUMENT (MalformedRequest) for bytes that cannot be parsed; everything that
   //          parses has a cost. Invalid UTF-8 is left to the parse.

@@ -16,19 +16,20 @@ using google::protobuf::FieldDescriptor;
 using Kind = FieldLayout::Kind;
 
 constexpr int64_t kPointerBytes = sizeof(void*);
-// An array that doubles as it grows has up to twice the capacity it needs, and while it moves, the
-// old array, half as large, exists beside it. The eighth is for pages that are not full.
+// Memory per pointer of an array that doubles as it grows. The array has up to twice the capacity
+// that it needs. While its elements move, the old array, which is half as large, exists as well.
+// The eighth is for pages that are not full.
 constexpr int64_t kGrownPointerBytes = 3 * kPointerBytes + kPointerBytes / 8;
-// Arrays of few elements are longer than that.
+// Minimum size of an array, even if it has few elements.
 constexpr int64_t kFirstArrayBytes = HeapBytes(7 * kPointerBytes);
-// A map: the pointers of its hash table, which grows like an array and is filled to three eighths
-// at least; and, of keys that collide, a node of a tree.
+// Memory of a map entry besides its node: pointers of the hash table, which grows like an array and
+// is at least three eighths full, and a node of a tree that holds entries with colliding keys.
 constexpr int64_t kMapSlotBytes = 4 * kPointerBytes + HeapBytes(6 * kPointerBytes);
 constexpr int64_t kFirstTableBytes = HeapBytes(8 * kPointerBytes);
 
-// An upper bound for the fields of a message with maps: such a message must not be touched in a
-// build for ThreadSanitizer, where protobuf's headers give maps another layout than its library
-// has.
+// Returns an upper bound on the size of a message with maps. The bound is computed from the type: a
+// build for ThreadSanitizer must not create such a message, because protobuf's headers then give
+// maps another layout than protobuf's library.
 int64_t SizeWithMaps(const Descriptor& type) {
   constexpr int64_t kOwnBytes = 4 * kPointerBytes;  // virtual functions, metadata, sizes, bits
   constexpr int64_t kMapBytes = 128;
@@ -50,7 +51,8 @@ int64_t SizeOf(const Descriptor& type) {
   return static_cast<int64_t>(prototype->SpaceUsedLong());
 }
 
-// Within a node of a map: values stand there, strings and messages too.
+// Returns the size of a key or value in a node of a map. The node contains the value itself, even
+// if it is a string or a message.
 int64_t SizeInMap(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
@@ -117,7 +119,7 @@ int32_t MessageLayout::Add(const Descriptor& type) {
   if (!added) return known->second;
   PHIMAP_CHECK(type.file()->syntax() == google::protobuf::FileDescriptor::SYNTAX_PROTO3);
   const int32_t index = known->second;
-  types_.emplace_back();  // in its place before those that it holds, which may hold it
+  types_.emplace_back();  // before the types of the fields, which may contain this type
   TypeLayout layout;
   for (int i = 0; i < type.field_count(); ++i) {
     const int number = type.field(i)->number();
@@ -163,7 +165,7 @@ void MessageLayout::SetMessage(const FieldDescriptor& field, FieldLayout& layout
     const int64_t node = SizeInMap(*field.message_type()->map_key()) +
                          SizeInMap(*field.message_type()->map_value()) + kPointerBytes;
     layout.bytes = HeapBytes(node) + kMapSlotBytes;
-    // An entry whose fields are in an unusual order is parsed into a message first.
+    // A map entry whose fields are in an unusual order is first parsed into a message of its own.
     layout.first_bytes = kFirstTableBytes + 2 * HeapBytes(node) + 2 * kStringObjectBytes;
   } else if (!within_map) {
     layout.bytes = HeapBytes(SizeOf(*field.message_type()));

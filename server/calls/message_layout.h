@@ -12,59 +12,59 @@
 
 namespace phimap {
 
-// Bytes that malloc of glibc, and so operator new, takes for `bytes`: a word for itself, rounded up
-// to 16 bytes; whole pages for large blocks.
+// Returns the bytes that glibc's malloc, and therefore operator new, takes for a block of `bytes`:
+// one more word, rounded up to 16 bytes, or whole pages for large blocks.
 constexpr int64_t HeapBytes(int64_t bytes) {
   constexpr int64_t kMappedBytes = 128 << 10;
   if (bytes >= kMappedBytes) return (bytes + 16 + 4095) / 4096 * 4096;
   return bytes <= 24 ? 32 : (bytes + 8 + 15) / 16 * 16;
 }
 
-// A std::string by itself.
+// Heap memory of a std::string object, without its text.
 inline constexpr int64_t kStringObjectBytes = HeapBytes(sizeof(std::string));
 
-// One field of a message type, as the walk over a message's bytes needs it.
+// What MessageCost needs to know about one field of a message type.
 struct FieldLayout {
   enum class Kind : uint8_t {
     kUnknown,
-    kScalar,          // within the message
+    kScalar,          // stored within the message
     kString,          // string or bytes
-    kMessage,         // or an entry of a map, if `repeated`
+    kMessage,         // a sub-message; if `repeated`, perhaps an entry of a map
     kRepeatedVarint,  // packed or not
     kRepeatedFixed,   // packed or not
-    kMapKey,          // a string, of which a parse holds three copies for a moment
+    kMapKey,          // a string; the parser briefly holds three copies of it
   };
 
   Kind kind = Kind::kUnknown;
-  uint8_t wire_type = 0;      // of one element
-  uint8_t element_bytes = 0;  // in memory; of repeated numbers
+  uint8_t wire_type = 0;      // of a value; for repeated fields, of one element
+  uint8_t element_bytes = 0;  // size in memory; for repeated numbers only
   bool repeated = false;
   bool map_entry = false;
-  int32_t type = -1;  // of a sub-message, its place in MessageLayout::types()
-  // Bytes that the field allocates without its contents; for a repeated field, for each element.
+  int32_t type = -1;  // index of a sub-message's type in MessageLayout::types()
+  // Bytes that the field allocates in addition to its contents; for a repeated field, per element.
   int64_t bytes = 0;
-  // Allocated besides by the first element of a message.
+  // Bytes that the first element in a message allocates in addition to `bytes`.
   int64_t first_bytes = 0;
 };
 
 // The fields of one message type.
 struct TypeLayout {
-  // Keyed by field number; numbers that are absent are unknown fields. The numbers of the APIs are
-  // small.
+  // Indexed by field number. Numbers without a field have Kind::kUnknown. The array is short,
+  // because the field numbers of the APIs are small.
   std::vector<FieldLayout> fields;
-  std::map<int, FieldLayout> far_fields;  // of numbers over kMaxNear
+  std::map<int, FieldLayout> far_fields;  // fields whose numbers are over kMaxNear
 
   static constexpr uint32_t kMaxNear = 255;
   const FieldLayout& Find(uint32_t number) const;
 };
 
-// The layouts of a type and of all that it may hold. Immutable, hence thread-safe.
+// The layouts of a type and of all types that it may contain. Immutable, hence thread-safe.
 class MessageLayout {
  public:
-  // REQUIRES: generated code for `type`, and proto3: no groups, no extensions, no closed enums.
+  // REQUIRES: `type` has generated code and is proto3 (no groups, no extensions, no closed enums).
   explicit MessageLayout(const google::protobuf::Descriptor& type);
 
-  // The type itself is the first.
+  // The layouts of all types. The first layout is that of the type itself.
   const std::vector<TypeLayout>& types() const { return types_; }
   // Size of one message of the type, without its contents.
   int64_t bytes() const { return bytes_; }

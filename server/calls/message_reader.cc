@@ -10,7 +10,8 @@
 namespace phimap {
 namespace {
 
-// Most messages are smaller, and are allocated once with their exact length.
+// Minimum size of the buffer of a longer message. Most messages are shorter than this, and are
+// allocated once with their exact length.
 constexpr size_t kFirstBytes = 64 << 10;
 
 }  // namespace
@@ -38,8 +39,8 @@ size_t MessageReader::TakeBody(absl::string_view bytes) {
   return taken;
 }
 
-// realloc, not new: a large buffer grows by moving its pages (mremap), without a copy and without
-// being there twice.
+// Uses realloc instead of new: a large buffer then grows by remapping its pages (mremap), without a
+// copy and without occupying memory twice.
 void MessageReader::Reserve(size_t needed) {
   const size_t capacity = std::min<size_t>(length(), std::max(kFirstBytes, 2 * needed));
   char* grown = static_cast<char*>(std::realloc(data_.get(), capacity));

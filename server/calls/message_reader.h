@@ -1,4 +1,5 @@
-// gRPC's framing: five bytes (a flag for compression, the length big-endian), then the message.
+// gRPC's framing: a prefix of five bytes (a compression flag, and the length in four bytes,
+// big-endian), then the message.
 #ifndef PHIMAP_SERVER_CALLS_MESSAGE_READER_H_
 #define PHIMAP_SERVER_CALLS_MESSAGE_READER_H_
 
@@ -11,7 +12,7 @@
 
 namespace phimap {
 
-// The bytes of one message. Their memory is malloc's.
+// The bytes of one message, in memory that malloc allocated.
 struct MessageBytes {
   struct Free {
     void operator()(char* bytes) const { std::free(bytes); }
@@ -22,14 +23,14 @@ struct MessageBytes {
   absl::string_view view() const { return {data.get(), size}; }
 };
 
-// Puts messages together from the chunks of a stream, however these cut them: a chunk may end
-// within a prefix, and may hold several messages. The caller decides between prefix and body
-// whether the message may be read at all, so nothing is allocated before that.
+// Assembles messages from the chunks of a stream. A chunk may end anywhere, even within a prefix,
+// and may contain several messages. The caller decides between prefix and body whether the message
+// may be read, so nothing is allocated before that decision.
 //
-// A declared length costs nothing: the buffer is never larger than the message, nor, until the
-// whole message is there, than 64 KiB or twice the bytes that arrived, whichever is more. (While
-// realloc moves a buffer of less than malloc's mmap threshold, the old one exists beside it for a
-// moment.)
+// A declared length alone costs no memory. The buffer is never larger than the message. Until the
+// whole message has arrived, it is also never larger than 64 KiB or twice the bytes that have
+// arrived, whichever is more. (While realloc moves a buffer smaller than malloc's mmap threshold,
+// the old buffer briefly exists in addition.)
 //
 // Example, for each chunk of a stream:
 //   while (!chunk.empty()) {
@@ -48,28 +49,29 @@ class MessageReader {
 
   explicit MessageReader(int64_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
 
-  // Consumes the missing bytes of the prefix and returns their number: 0 if it is already complete.
+  // Consumes bytes that the prefix still lacks from the front of `bytes`, and returns their number:
+  // 0 if the prefix is already complete.
   size_t TakePrefix(absl::string_view bytes);
   bool has_prefix() const { return prefix_size_ == kPrefixBytes; }
 
-  // Refers to the message whose prefix is there. REQUIRES: has_prefix().
+  // The next functions are about the message whose prefix has arrived. REQUIRES: has_prefix().
   bool compressed() const { return prefix_[0] != 0; }
   uint32_t length() const;
   bool too_long() const { return length() > max_message_bytes_; }
   int64_t max_message_bytes() const { return max_message_bytes_; }
 
-  // Consumes the missing bytes of the message and returns their number. Throws std::bad_alloc if
-  // there is no memory for them, and is then unchanged. REQUIRES: has_prefix(), !too_long().
+  // Consumes bytes that the message still lacks from the front of `bytes`, and returns their
+  // number. If there is no memory for them, throws std::bad_alloc; the reader is then unchanged.
+  // REQUIRES: has_prefix(), !too_long().
   size_t TakeBody(absl::string_view bytes);
-  // An empty message is complete with its prefix.
-  // Bytes of the message that have yet to come. REQUIRES: has_prefix().
+  // Number of bytes of the message that have not arrived yet. REQUIRES: has_prefix().
   size_t missing() const { return length() - size_; }
   bool complete() const { return has_prefix() && size_ == length(); }
 
-  // The message; the next prefix follows. REQUIRES: complete().
+  // Returns the message. The next byte begins a new prefix. REQUIRES: complete().
   MessageBytes Release();
 
-  // Whether nothing of a next message was taken.
+  // Whether no byte of another message has been consumed, not even of its prefix.
   bool at_boundary() const { return prefix_size_ == 0; }
   // The size of the buffer.
   size_t capacity() const { return capacity_; }
@@ -81,7 +83,7 @@ class MessageReader {
   unsigned char prefix_[kPrefixBytes] = {};
   size_t prefix_size_ = 0;
   std::unique_ptr<char, MessageBytes::Free> data_;
-  size_t size_ = 0;      // bytes of the message that are there
+  size_t size_ = 0;      // bytes of the message that have arrived
   size_t capacity_ = 0;  // bytes of data_
 };
 

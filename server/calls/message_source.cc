@@ -12,13 +12,14 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Bytes per message beside its content and its parsed form.
+// Bytes charged per message in addition to its content and its parsed form.
 constexpr int64_t kPerMessage = 1024;
-// The window of a stream whose message is charged; without a charge it is the transport's.
+// Largest and smallest flow-control window of a stream. The window is widened only while a message
+// is charged.
 constexpr size_t kWideWindow = 1 << 20;
 constexpr size_t kNarrowWindow = 32 << 10;
-// Messages up to this size are taken even without capacity by methods without larger ones: health
-// checks must work then, too.
+// If a method's limit for the size of requests is at most this, its requests are accepted even
+// without capacity, so that health checks always work.
 constexpr int64_t kAlwaysTaken = 4 << 10;
 
 absl::Status Compressed() {
@@ -86,7 +87,7 @@ size_t MessageSource::Gather(Stream& stream, absl::string_view& bytes) {
     } catch (const std::bad_alloc&) {
       error_ = OutOfMemory(reader_.length());
     }
-    // The window narrows towards the message's end: what follows it is not charged yet.
+    // Narrows the window towards the end of the message, because what follows is not charged yet.
     if (wide_ && reader_.missing() < kWideWindow) {
       stream.SetWindow(std::max(reader_.missing(), kNarrowWindow));
     }
@@ -116,7 +117,7 @@ void MessageSource::Take(Stream& stream, absl::string_view bytes) {
 }
 
 void MessageSource::Keep(Stream& stream, absl::string_view bytes) {
-  // Behind a message that has yet to be taken, bytes are in the budget if there is capacity.
+  // Bytes that follow a complete message are charged to the budget if there is capacity.
   if (error_.ok() && !waits_ && !bytes.empty()) {
     std::optional<RequestMemory::Charge> charge =
         memory_.Take(static_cast<int64_t>(bytes.size()), held_bytes_);

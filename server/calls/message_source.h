@@ -1,9 +1,9 @@
-// The messages of a request as they arrive, within the budget of memory.
+// Reads the messages of a request as they arrive, within the memory budget.
 //
-// A message is charged as soon as its length is known, for its bytes and as much again for the
-// parsed message, before any of them is kept; bytes that arrive before there is capacity stay in
-// the stream's window. One message is gathered ahead of the one being processed. Not thread-safe:
-// it lives on its loop's thread.
+// When a message's length is known, and before any of its bytes is kept, the message is charged for
+// its bytes and for the same amount again for the parsed message. Bytes that arrive before there is
+// capacity stay in the stream's window. One message is read ahead of the one being processed. Not
+// thread-safe: used on the loop's thread only.
 #ifndef PHIMAP_SERVER_CALLS_MESSAGE_SOURCE_H_
 #define PHIMAP_SERVER_CALLS_MESSAGE_SOURCE_H_
 
@@ -26,8 +26,8 @@ struct ChargedMessage {
 
 class MessageSource {
  public:
-  // Action when there is no capacity for a message: a call of one message is refused, a stream
-  // waits.
+  // Reaction to a lack of capacity for a message: a call with a single request message is refused,
+  // a stream waits.
   enum class WithoutCapacity { kRefuse, kWait };
 
   MessageSource(RequestMemory& memory, int64_t max_message_bytes, WithoutCapacity without_capacity)
@@ -36,19 +36,20 @@ class MessageSource {
   MessageSource(const MessageSource&) = delete;
   MessageSource& operator=(const MessageSource&) = delete;
 
-  // Bytes of the body, or none, to continue after Next or when there may be capacity.
+  // Takes bytes of the body. Called with empty `bytes` to continue after Next, or when there may be
+  // capacity again.
   void Take(Stream& stream, absl::string_view bytes);
   // Marks the end of the stream: no more messages follow.
   void End();
 
-  // The oldest message that is complete.
+  // Returns the oldest complete message, if any.
   std::optional<ChargedMessage> Next();
   bool has_message() const { return ready_.has_value(); }
   // Reason why no message follows the complete ones: UNIMPLEMENTED (MESSAGE_COMPRESSED),
   // RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE, REQUEST_MEMORY_FULL, MACHINE_MEMORY_FULL),
-  // INVALID_ARGUMENT (REQUEST_TRUNCATED). OK while one may.
+  // INVALID_ARGUMENT (REQUEST_TRUNCATED). OK while another message may follow.
   const absl::Status& error() const { return error_; }
-  // Whether Next has given the last message.
+  // Whether Next has returned the last message.
   bool at_end() const {
     return ended_ && !ready_.has_value() && pending_.empty() && reader_.at_boundary();
   }
@@ -56,20 +57,21 @@ class MessageSource {
   bool holds_half() const { return charge_.has_value(); }
   // Bytes of the body taken so far.
   int64_t taken_bytes() const { return taken_bytes_; }
-  // Sets the charge that the call holds for the previous message; if there is no other charge, the
-  // next message is admitted whatever its size.
+  // Sets the size of the charge that the call holds for the previous message. If that is the only
+  // charge on the budget, the next message is admitted whatever its size.
   void SetHeld(int64_t bytes) { held_bytes_ = bytes; }
-  // Messages that are complete.
+  // Number of messages that have been completed so far.
   int64_t messages() const { return messages_; }
-  // A message waits for the budget.
+  // Whether a message waits for the memory budget.
   bool waits_for_memory() const { return waits_; }
 
  private:
-  // Charges the message whose prefix is there; false when it must wait.
+  // Charges the message whose prefix has arrived. Returns false if the message must wait.
   bool Admit(Stream& stream);
-  // Gathers from the front of `bytes`, which it removes; returns their number.
+  // Reads from the front of `bytes`, which it shortens. Returns the number of bytes read.
   size_t Gather(Stream& stream, absl::string_view& bytes);
-  // Keeps bytes that could not be gathered, within the memory budget for them.
+  // Keeps bytes that Gather left over in `pending_`, and accounts for their memory. Sets `error_`
+  // if too many bytes are kept.
   void Keep(Stream& stream, absl::string_view bytes);
   bool CountWaiting(size_t bytes);
   void NoteEnd();
@@ -77,10 +79,11 @@ class MessageSource {
   RequestMemory& memory_;
   MessageReader reader_;
   const WithoutCapacity without_capacity_;
-  // Came, and could not be taken yet; still in the stream's window.
+  // Bytes that have arrived but could not be taken yet; they still count against the stream's
+  // window.
   std::string pending_;
-  // Memory of `pending_`. Charged to the budget or, while the message waits for the budget, beside
-  // it.
+  // Charge for `pending_`. While a message waits for the budget, `pending_` is counted outside the
+  // budget instead.
   RequestMemory::Charge pending_charge_;
   int64_t waiting_bytes_ = 0;
   std::optional<RequestMemory::Charge> charge_;

@@ -1,4 +1,4 @@
-// An RPC method as the server knows it: made once, when the server is put together.
+// An RPC method of the server. Created once, when the server is assembled.
 #ifndef PHIMAP_SERVER_CALLS_METHOD_H_
 #define PHIMAP_SERVER_CALLS_METHOD_H_
 
@@ -25,49 +25,49 @@ class Call;
 struct CallStart;
 
 struct Method {
-  // Makes the call; a call that was not admitted is not made.
+  // Creates the call. Not called for a call that was not admitted.
   using Open = std::function<std::shared_ptr<Call>(const CallStart&)>;
 
   MethodMetrics metrics;
-  // The lowest role that may call it.
+  // Lowest role that may call the method.
   Role role;
   Open open;
-  // Largest request; small for methods that are open to all.
+  // Maximum size of a request; small for methods that are open to all.
   int64_t max_request_bytes = std::numeric_limits<int64_t>::max();
-  // Source of the revision that its answers report; null: they report none.
+  // Source of the revision that answers of the method report; null if they report none.
   const Revisions* told_revisions = nullptr;
 };
 
-// Services that all calls use; outlives them.
+// Objects and limits that all calls use. They must outlive the calls.
 struct CallEnvironment {
   const AccessControl& access;
-  // Budget of requests and answers.
+  // Memory budget of requests and answers.
   RequestMemory& memory;
-  // Calls of each caller.
+  // Counts and limits the concurrent calls of each caller.
   CallerShares& callers;
-  // Parses large messages.
+  // Threads that parse large messages.
   TaskPool& parsing;
-  // Largest message either way.
+  // Maximum size of a request or response message.
   int64_t max_message_bytes;
   const Logger& logger;
-  // A message that has been arriving below `slowest_bytes_per_second` for this long is cancelled if
-  // other requests wait for memory. The same limit applies to an answer that the client reads too
-  // slowly.
+  // A call is cancelled if a message has been arriving more slowly than `slowest_bytes_per_second`
+  // for this long while other requests wait for memory. The same limit applies to an answer that
+  // the client reads too slowly.
   absl::Duration half_message_time = absl::Seconds(5);
   int64_t slowest_bytes_per_second = 64 << 10;
 };
 
-// Start of a call.
+// The data from which a call is created.
 struct CallStart {
   Stream& stream;
   const Method& method;
   const CallEnvironment& environment;
   absl::Time deadline;
-  // Moved into the call.
+  // Moved into the call, although the CallStart is const.
   mutable CallerShares::Share share = {};
   // Revision that must be known before the call begins; "" if none is required, or it is known.
   absl::string_view min_revision = {};
-  // Null if the caller names no revision.
+  // Null if the caller has sent no revision.
   Revisions* revisions = nullptr;
 };
 

@@ -8,9 +8,9 @@
 
 namespace phimap {
 
-// Every byte from ' ' to '~' except '%' is written as it is, any other as %XX. A space at either
-// end is %20 too: HTTP takes spaces off the ends of a header, and some libraries refuse such a
-// header. The answer is at most three times as long. Pure.
+// Writes every byte from ' ' to '~' except '%' as it is, and any other byte as %XX. A space at
+// either end is also written as %20, because HTTP strips spaces from the ends of a header, and some
+// libraries reject such a header. The result is at most three times as long as `utf8`. Pure.
 std::string PercentEncode(absl::string_view utf8);
 
 }  // namespace phimap

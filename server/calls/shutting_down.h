@@ -7,8 +7,8 @@
 
 namespace phimap {
 
-// UNAVAILABLE (SERVER_SHUTTING_DOWN, with a retry delay): nothing of the call was done, or nothing
-// of it remains.
+// UNAVAILABLE (SERVER_SHUTTING_DOWN, with a retry delay): the call has had no effect, or none that
+// remains.
 inline absl::Status ShuttingDown() {
   return MakeError(absl::StatusCode::kUnavailable, "SERVER_SHUTTING_DOWN", "",
                    "the server is shutting down", {}, /*retry_delay_ms=*/1000);

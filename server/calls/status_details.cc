@@ -15,11 +15,12 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 2048;
 constexpr size_t kMaxDetailsBytes = 3072;
-// Shorter texts say nothing; what still does not fit then goes without them.
+// Texts are not cut below this size, because shorter ones say nothing. If the details still do not
+// fit, they are sent without texts.
 constexpr size_t kMinTextBytes = 64;
 constexpr char kDomain[] = "phimap";
-// Facts of an error that are for the server's log, and the text that a client reads instead; empty:
-// only the fact is hidden.
+// A fact of an error that only the server's log may contain, and the text that replaces it in the
+// message for clients. If that text is empty, the message is not changed.
 struct PrivateFact {
   const char* key;
   const char* instead;
@@ -50,7 +51,7 @@ void AddBadRequest(const ErrorDetail& detail, absl::string_view message, size_t 
   Pack(bad_request, "BadRequest", status);
 }
 
-// The facts, each text cut at `max_text_bytes`; without any text if that is 0.
+// Encodes the facts, with each text cut at `max_text_bytes`, or without texts if that is 0.
 std::string Details(absl::StatusCode code, absl::string_view message, const ErrorDetail& detail,
                     size_t max_text_bytes) {
   const bool texts = max_text_bytes > 0;

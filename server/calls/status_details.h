@@ -1,4 +1,4 @@
-// Errors on the wire: absl::Status with its ErrorDetail → the part that a client may read.
+// Converts an absl::Status with its ErrorDetail to the part that a client may read.
 #ifndef PHIMAP_SERVER_CALLS_STATUS_DETAILS_H_
 #define PHIMAP_SERVER_CALLS_STATUS_DETAILS_H_
 
@@ -14,17 +14,19 @@ struct StatusDetails {
   std::string details;  // a google.rpc.Status of at most 3 KiB; empty if the error has no facts
 };
 
-// A status made by MakeError carries its facts as google.rpc.BadRequest (if a field is at fault),
-// ErrorInfo and RetryInfo (if waiting helps). Trailers over 8 KiB would lose the whole answer, so
-// long texts are cut, in the details further than in the message; the reason and the delay are
-// never cut. Paths of the server's files appear only in its log. Empty for an OK status.
+// Converts a status for a client. The facts of a status made by MakeError become
+// google.rpc.BadRequest (if a field is at fault), ErrorInfo and RetryInfo (if waiting helps).
+// Trailers over 8 KiB would lose the whole answer, so long texts are cut, in the details more than
+// in the message; the reason and the delay are never cut. Paths of the server's files appear only
+// in its log. The result is empty for an OK status.
 StatusDetails DetailsForClient(const absl::Status& status);
 
-// Message of an error as a client may read it, without the path that its details name.
+// Returns the error message for a client, without the server's file path that the error's details
+// contain.
 std::string MessageForClient(const absl::Status& status);
 
-// The text up to `max_bytes`, cut between characters (half a UTF-8 sequence is not a proto string),
-// with an ellipsis for the rest.
+// Returns at most the first `max_bytes` bytes of the text, cut between characters (half a UTF-8
+// sequence is not a valid proto string). An ellipsis is appended if something was cut.
 std::string Shortened(absl::string_view text, size_t max_bytes);
 
 }  // namespace phimap

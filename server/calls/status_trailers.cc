@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kMaxEncodedBytes = 3072;
 
-// Characters outside ASCII triple in length, so a text within its own limit may still be too long.
+// Percent-encoding triples the length of characters outside ASCII, so a text that is within its own
+// limit may become too long.
 std::string EncodedMessage(const std::string& text) {
   std::string encoded = PercentEncode(text);
   for (size_t bytes = text.size(); encoded.size() > kMaxEncodedBytes;) {

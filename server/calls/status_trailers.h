@@ -1,4 +1,4 @@
-// The end of a call: absl::Status → the trailers grpc-status, grpc-message,
+// Converts an absl::Status to the trailers that end a call: grpc-status, grpc-message,
 // grpc-status-details-bin.
 #ifndef PHIMAP_SERVER_CALLS_STATUS_TRAILERS_H_
 #define PHIMAP_SERVER_CALLS_STATUS_TRAILERS_H_
@@ -15,8 +15,8 @@ struct StatusTrailers {
   std::string details_bin;  // base64 without padding, at most 4 KiB; empty if there are no facts
 };
 
-// The trailers that carry DetailsForClient. Clients refuse header lists over 8 KiB; this leaves a
-// KiB of them to names and other trailers.
+// Returns the trailers that carry DetailsForClient. Clients reject header lists over 8 KiB; a KiB
+// of that is left for names and other trailers.
 StatusTrailers TrailersOf(const absl::Status& status);
 
 }  // namespace phimap

@@ -13,16 +13,16 @@ namespace {
 absl::Status Idle(absl::Duration limit, bool reads) {
   const std::string text = absl::FormatDuration(limit);
   return MakeError(absl::StatusCode::kDeadlineExceeded, "STREAM_IDLE", "",
-                   absl::StrCat("the client ", reads ? "sent" : "took", " nothing for ", text),
+                   absl::StrCat("the client ", reads ? "sent" : "read", " nothing for ", text),
                    {{"limit", text}});
 }
 
 absl::Status Slow(int64_t bytes_per_second, absl::Duration limit) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, "STREAM_TOO_SLOW", "",
-      absl::StrCat("the client kept the call waiting for ", absl::FormatDuration(limit),
-                   " longer than ", bytes_per_second,
-                   " bytes a second would take: send larger messages, or send them sooner"),
+      absl::StrCat("the client sent so slowly that it fell ", absl::FormatDuration(limit),
+                   " behind the required ", bytes_per_second,
+                   " bytes per second; send larger messages, or send them sooner"),
       {{"limit", absl::StrCat(bytes_per_second)}});
 }
 
@@ -57,7 +57,8 @@ void StreamCall::OnRequestProgress() {
   Deliver();
 }
 
-// A handler that asks for the next message within OnRequest returns here: a loop, not a recursion.
+// If the handler asks for the next message within OnRequest, this loop delivers it, so there is no
+// recursion.
 void StreamCall::Deliver() {
   if (std::exchange(delivering_, true)) return;
   const std::shared_ptr<Call> self = shared_from_this();
@@ -80,7 +81,7 @@ void StreamCall::Deliver() {
               OnRequest();
               Deliver();
             });
-      // The next is gathered meanwhile.
+      // Reads the next message ahead while the handler works on this one.
       if (!over()) Pull();
     } else if (!source().error().ok()) {
       reading_ = false;
@@ -113,7 +114,8 @@ void StreamCall::OnAnswersSent() {
   writing_ = false;
   if (finish_.has_value()) return Conclude(*finish_);
   OnWritten();
-  // Only now the handler is done with the answer, and perhaps no longer busy.
+  // Only now is the answer sent. If the handler is no longer busy, the call begins to wait for its
+  // client.
   Touch();
 }
 
@@ -121,7 +123,8 @@ void StreamCall::Finish(const absl::Status& status) {
   if (over() || finishing()) return;
   finish_ = status;
   charge_.Release();
-  // An error need not wait behind an answer that the client does not take.
+  // An error ends the call at once. It does not wait for the answer in progress, which the client
+  // may never read.
   if (!writing_ || !status.ok()) Conclude(status);
 }
 
@@ -139,7 +142,7 @@ bool StreamCall::KeepsPace(int64_t bytes) {
   const absl::Duration waited = std::exchange(waited_, absl::ZeroDuration());
   if (slowest_bytes_per_second_ == 0) return true;
   const absl::Duration due = absl::Seconds(static_cast<double>(bytes) / slowest_bytes_per_second_);
-  // Early input does not earn more than the limit for later.
+  // Input that arrives early does not increase the patience beyond the limit.
   patience_ = std::min(patience_ - waited + due, idle_limit_);
   return patience_ >= absl::ZeroDuration();
 }
@@ -157,7 +160,8 @@ void StreamCall::Touch() {
   if (over()) return;
   waiting_since_ = Waits() ? loop().now() : absl::InfiniteFuture();
   if (idle_limit_ == absl::InfiniteDuration()) return;
-  // The timer looks again by itself: to set it anew for each message would cost more.
+  // The timer is not moved for each message, because that would cost more. Instead, it checks how
+  // long the client was idle when it fires.
   if (Waits() && !idle_timer_.is_set()) {
     loop().timers().Set(idle_timer_, loop().now() + idle_limit_);
   }
@@ -165,7 +169,7 @@ void StreamCall::Touch() {
 
 void StreamCall::OnIdle() {
   if (over() || !Waits()) return;
-  // The wait for the client begins now, although it has sent nothing.
+  // The call begins to wait for the client now, even if the client has sent nothing.
   if (waiting_since_ == absl::InfiniteFuture()) waiting_since_ = loop().now();
   const absl::Time limit = waiting_since_ + idle_limit_;
   if (loop().now() < limit) return loop().timers().Set(idle_timer_, limit);

@@ -1,16 +1,16 @@
-// A call with a stream of messages in, out or both: it owns the rules of reading, writing, waiting
-// and ending, so that no stream needs a copy of them.
+// A call with a stream of requests, of answers or of both. This class implements the rules of
+// reading, writing, waiting and ending for all such calls.
 //
-//   1. A message is read only when it is asked for: the client is held back by flow control, with
-//      one message gathered ahead.
-//   2. At most one write is under way; the next may begin when OnWritten is called.
-//   3. Finish ends the call once, after the write that is under way.
-//   4. A client that keeps the call waiting for longer than the idle limit, by sending nothing or
-//      by reading nothing, ends it: DEADLINE_EXCEEDED (STREAM_IDLE).
-//   5. A client that sends slower than the pace that was set, if any, ends it: DEADLINE_EXCEEDED
-//   (STREAM_TOO_SLOW).
-//   6. OnEnd is called once, before the client is told of the end, for any cause: the handler,
-//      the client, its deadline or one of these rules. Nothing is called after it.
+//   1. A message is read only when ReadNext asks for it. Flow control holds the client back, with
+//      one message read ahead.
+//   2. At most one write is in progress; the next may begin when OnWritten is called.
+//   3. Finish ends the call once. OK takes effect after the write in progress, an error at once.
+//   4. If the client keeps the call waiting for longer than the idle limit, by sending nothing or
+//      by reading nothing, the call ends with DEADLINE_EXCEEDED (STREAM_IDLE).
+//   5. If the client sends more slowly than SetPace requires, the call ends with
+//      DEADLINE_EXCEEDED (STREAM_TOO_SLOW).
+//   6. OnEnd is called once, before the client learns of the end, whatever the cause: the handler,
+//      the client, the client's deadline or one of these rules. Nothing is called after OnEnd.
 #ifndef PHIMAP_SERVER_CALLS_STREAM_CALL_H_
 #define PHIMAP_SERVER_CALLS_STREAM_CALL_H_
 
@@ -25,39 +25,40 @@ namespace phimap {
 
 class StreamCall : public Call {
  protected:
-  // `request` is a member of the derived class.
+  // `request` must be a member of the derived class.
   StreamCall(const CallStart& start, const MessageCost& request_cost,
              google::protobuf::MessageLite& request);
 
-  // The call begins: usually ReadNext.
+  // Called when the call begins. Usually calls ReadNext.
   virtual void Start() = 0;
   // Called with the message that ReadNext asked for. The message is valid until the next ReadNext.
   virtual void OnRequest() = 0;
-  // The client has sent its last message.
+  // Called when the client has sent its last message.
   virtual void OnRequestsEnd() = 0;
-  // Called when the input that ReadNext asked for cannot be parsed or taken as a message; none
-  // follows. The handler decides which answers are sent first; ReadNext may not be called again.
+  // Called when the input that ReadNext asked for cannot be parsed or accepted as a message. No
+  // more messages follow. The handler decides which answers are sent first; ReadNext may not be
+  // called again.
   virtual void OnBadRequest(const absl::Status& status) { Finish(status); }
   // Whether the call is working for its client, who may be silent in the meantime.
   virtual bool busy() const { return false; }
-  // There is capacity for the next answer.
+  // Called when the next answer may be written.
   virtual void OnWritten() {}
 
   // Releases the previous message and asks for the next: OnRequest, OnBadRequest or OnRequestsEnd
   // follows, perhaps within this call. REQUIRES: not reading().
   void ReadNext();
   bool reading() const { return reading_; }
-  // Whether the request is large and its charge was not taken away.
+  // Whether the request is large and its charge was not taken by TakeCharge.
   bool has_large_request() const { return IsLarge(charge_); }
   // Destroys the request on a thread where that delays no other call.
   virtual void DropRequest() = 0;
-  // Takes over the charge of the message that OnRequest has; otherwise ReadNext releases the
-  // charge.
+  // Takes over the charge of the message that OnRequest was called for. If this is not called,
+  // ReadNext releases the charge.
   RequestMemory::Charge TakeCharge() {
     source().SetHeld(0);
     return std::move(charge_);
   }
-  // REQUIRES: not writing(). An answer that cannot be sent ends the call.
+  // Sends an answer. If the answer cannot be sent, the call ends. REQUIRES: not writing().
   void Write(const google::protobuf::MessageLite& response);
   void Write(std::shared_ptr<const OutputBytes> framed);
   bool writing() const { return writing_; }
@@ -88,7 +89,8 @@ class StreamCall : public Call {
   void OnIdle();
   // Whether the call waits for its client.
   bool Waits() const;
-  // Restarts the idle time: the client did its part, or the call began to wait for it.
+  // Restarts the idle time, because the client has done its part or because the call has begun to
+  // wait for the client.
   void Touch();
   // Whether a message of `bytes` arrived fast enough, given how long the call waited for it.
   bool KeepsPace(int64_t bytes);
@@ -104,9 +106,9 @@ class StreamCall : public Call {
   absl::Duration idle_limit_ = absl::InfiniteDuration();
   // Time since which the call waits for its client.
   absl::Time waiting_since_ = absl::InfiniteFuture();
-  // Zero if no rate is required.
+  // Required rate. Zero if no rate is required.
   int64_t slowest_bytes_per_second_ = 0;
-  // Extra time by which the client may be slower than that.
+  // Time by which the client may currently be behind the required rate.
   absl::Duration patience_;
   // Time for which the call has waited for the next message.
   absl::Duration waited_;
@@ -122,7 +124,7 @@ class TypedStreamCall : public StreamCall {
   }
 
  protected:
-  // From OnRequest until the next ReadNext; may be changed, or taken away.
+  // The message, from OnRequest until the next ReadNext. The handler may change it or move from it.
   Request& request() { return request_; }
 
  private:

@@ -6,10 +6,10 @@
 
 namespace phimap {
 
-// A message came that the stream does not allow there.
+// Returns the error for a message that the stream does not allow at this point.
 absl::Status Unexpected(const char* field, const char* expected);
 
-// The client ended the stream before it was complete.
+// Returns the error for a client that ended the stream before it was complete.
 absl::Status ClientGone();
 
 }  // namespace phimap

@@ -8,7 +8,7 @@
 namespace phimap {
 namespace {
 
-// Time that a request may take to arrive: its memory is taken from others.
+// Maximum time for a request to arrive. While it arrives, it occupies memory that others need.
 constexpr absl::Duration kRequestTime = absl::Minutes(1);
 
 }  // namespace

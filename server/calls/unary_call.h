@@ -1,4 +1,4 @@
-// A call of one message in and one out.
+// A call with one request message and one response message.
 //
 // Example:
 //   class GetBuildCall final : public TypedUnaryCall<v1::GetBuildRequest, v1::BuildJob> {
@@ -20,11 +20,12 @@ class UnaryCall : public Call {
   UnaryCall(const CallStart& start, const MessageCost& request_cost,
             google::protobuf::MessageLite& request, google::protobuf::MessageLite& response);
 
-  // The request is there. Returns at once; Finish or FinishWith follows, from any thread.
+  // Called when the request is complete. Must not block. Finish or FinishWith must be called within
+  // this function or later, from any thread.
   virtual void Start() = 0;
 
-  // Ends the call, from any thread, with the response if `status` is OK. Once; the result of a
-  // cancelled call is dropped.
+  // Ends the call, from any thread, with the response if `status` is OK. Must be called once. The
+  // result of a cancelled call is dropped.
   void Finish(const absl::Status& status);
   // Finishes with an encoded answer instead of the response.
   void FinishWith(std::shared_ptr<const OutputBytes> framed);
@@ -41,7 +42,7 @@ class UnaryCall : public Call {
   google::protobuf::MessageLite& request_;
   google::protobuf::MessageLite& response_;
   bool begun_ = false;
-  // Charge of the parsed request, until the call is destroyed.
+  // Charge for the parsed request, held until the call is destroyed.
   RequestMemory::Charge charge_;
 };
 
@@ -54,7 +55,7 @@ class TypedUnaryCall : public UnaryCall {
   }
 
  protected:
-  // From Start on.
+  // Valid from Start on.
   const Request& request() const { return request_; }
   Response& response() { return response_; }
 

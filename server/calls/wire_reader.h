@@ -1,4 +1,4 @@
-// The wire format of protocol buffers, read as google::protobuf does.
+// Reads the wire format of protocol buffers by the same rules as google::protobuf.
 #ifndef PHIMAP_SERVER_CALLS_WIRE_READER_H_
 #define PHIMAP_SERVER_CALLS_WIRE_READER_H_
 
@@ -26,7 +26,7 @@ class WireReader {
 
   bool done() const { return next_ == end_; }
 
-  // A field's number and wire type. Bits over 32 of a five-byte tag are dropped.
+  // Reads a field's number and wire type. Of a five-byte tag, bits beyond the first 32 are dropped.
   bool TakeTag(uint32_t& number, uint8_t& wire_type) {
     uint64_t tag = 0;
     if (!TakeVarint(5, tag)) return false;

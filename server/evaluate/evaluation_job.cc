@@ -24,7 +24,8 @@ namespace {
 
 // Bytes per label: its number, the sorted copy, and the spare capacity of growing vectors.
 constexpr int64_t kLabelBytes = 24;
-// Copies of an artifact that a learner on the kernel needs: the bytes, the plan, the packed plan.
+// Number of copies of an artifact in memory for a learner on the kernel: the bytes, the plan, and
+// the packed plan.
 constexpr int64_t kCopies = 3;
 
 EvaluationRows::Keep KeepFor(const LearnerSpec& learner) {
@@ -70,7 +71,7 @@ class StagedRowMap final : public RowMap {
 };
 
 // Replaces `rows` by the output of the version's input stage, and returns the kernel and, if the
-// learner needs it, the map for such rows.
+// learner needs it, the map from the replaced rows to features.
 absl::StatusOr<KernelInput> StageRows(Store& store, const VersionHandle& version,
                                       const LearnerSpec& learner, Matrix<double>& rows) {
   PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, store.ReadArtifact(version.record().digest));

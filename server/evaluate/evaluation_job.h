@@ -32,8 +32,8 @@ struct EvaluationOutcome {
   std::vector<std::string> classes;
 };
 
-// Checks that the learner can be made. Always OK for a learner on the kernel itself, which needs a
-// version to be checked.
+// Checks that the learner can be created. Always OK for a learner on the kernel itself, which needs
+// a version to be checked.
 absl::Status CheckLearner(const LearnerSpec& learner);
 
 // Checks that the learner can be evaluated on rows of this version. Errors name fields of the spec:
@@ -57,7 +57,7 @@ class EvaluationJob {
   // "labels"), and metadata "stream_row" counts rows from the start of the stream:
   // INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED (BUILD_MEMORY_FULL; returned early, as soon
   // as the rows so far and the learner's memory for them can never fit). After an error the job is
-  // unusable and holds no memory. REQUIRES: `label` yields one text for each row.
+  // unusable and holds no memory. REQUIRES: `label(i)` returns the label of row i.
   absl::Status Add(const ExamplesView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
                    EvaluationRows::Checkpoint checkpoint);
 

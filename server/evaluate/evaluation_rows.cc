@@ -78,8 +78,8 @@ absl::Status EvaluationRows::Map(const ExamplesView& slice, MatrixView<double> o
   rounding_.resize(begin + slice.rows());
   residual->Lengths(slice, self_kernel_.data() + begin, rounding_.data() + begin);
   if (!residual->is_remote()) return absl::OkStatus();
-  // A received K(x, x) may be smaller than the squared length of the features. The larger one is
-  // used, so that no margin grows from that.
+  // A received K(x, x) may be smaller than the squared length of the features. The larger of the
+  // two is used, so that this cannot make a margin larger than it is.
   for (int64_t i = 0; i < out.rows(); ++i) {
     double& self = self_kernel_[begin + static_cast<size_t>(i)];
     self = std::max(self, std::inner_product(out.row(i), out.row(i) + out.cols(), out.row(i), 0.0));

@@ -20,7 +20,7 @@ absl::Status Invalid(absl::string_view reason, absl::string_view message, int64_
 absl::Status LabelIndex::Add(absl::string_view label) {
   if (static_cast<int64_t>(label.size()) > kMaxLabelBytes) {
     return Invalid("LABEL_TOO_LONG",
-                   absl::StrCat("row ", rows(), " of all: expected a label of at most ",
+                   absl::StrCat("row ", rows(), " of the stream: expected a label of at most ",
                                 kMaxLabelBytes, " bytes, got ", label.size(), ": ", Quoted(label)),
                    kMaxLabelBytes);
   }
@@ -31,9 +31,10 @@ absl::Status LabelIndex::Add(absl::string_view label) {
   }
   if (class_count() >= kMaxLabels) {
     return Invalid("CLASSES_TOO_MANY",
-                   absl::StrCat("row ", rows(), " of all: expected one of the ", kMaxLabels,
-                                " labels seen before (the limit), got ", Quoted(label),
-                                "; are these labels classes?"),
+                   absl::StrCat("row ", rows(), " of the stream: label ", Quoted(label),
+                                " is new, but the limit of ", kMaxLabels,
+                                " distinct labels is already reached; are these labels really "
+                                "classes, not numeric targets?"),
                    kMaxLabels);
   }
   index_.emplace(label, class_count());

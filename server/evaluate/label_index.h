@@ -24,8 +24,8 @@ class LabelIndex {
 
   int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }
   int32_t class_count() const { return static_cast<int32_t>(names_.size()); }
-  // The classes in byte order, and the class number of each row in that order. Take leaves the
-  // index empty.
+  // The names of the classes in byte order, and for each row the index of its class in `names`.
+  // Take leaves the LabelIndex empty.
   struct Classes {
     std::vector<std::string> names;
     std::vector<int32_t> numbers;

@@ -12,7 +12,7 @@ struct LearningSize {
   int64_t rows = 0;
   // Number of columns of the rows that the learner takes.
   int64_t columns = 0;
-  // Number of features that the learner computes from a row, if it does.
+  // Number of features that the learner itself computes from a row; 0 if it computes none.
   int64_t features = 0;
   int64_t classes = 0;
 };

@@ -64,11 +64,12 @@ void EvaluateCall::OnRequest() {
 void EvaluateCall::OnRequestsEnd() {
   if (expects_ == Expects::kSpec) return Finish(Unexpected("spec", "a spec, but the stream ended"));
   Finish(MakeError(Code::kInvalidArgument, "FINISH_MISSING", "finish",
-                   "it before the end of the stream; nothing was evaluated"));
+                   "expected `finish` before the end of the stream; nothing was evaluated"));
 }
 
 void EvaluateCall::TakeSpec() {
-  if (expects_ != Expects::kSpec) return Finish(Unexpected("spec", "it in the first message only"));
+  if (expects_ != Expects::kSpec)
+    return Finish(Unexpected("spec", "a spec in the first message only"));
   absl::StatusOr<EvaluationSpec> spec = EvaluationSpecFromProto(request().spec());
   if (!spec.ok()) return Finish(spec.status());
   environment_.registry.Acquire(
@@ -104,12 +105,14 @@ absl::StatusOr<ExamplesView> EvaluateCall::ReadExamples() {
   if (labeled.labels_size() == rows.rows()) return rows;
   return MakeError(
       Code::kInvalidArgument, "LENGTH_MISMATCH", "labels",
-      absl::StrCat("expected one for each of ", rows.rows(), " rows, got ", labeled.labels_size()),
+      absl::StrCat("expected one label for each of ", rows.rows(), " rows, got ",
+                   labeled.labels_size()),
       {{"expected", absl::StrCat(rows.rows())}, {"actual", absl::StrCat(labeled.labels_size())}});
 }
 
 void EvaluateCall::TakeExamples() {
-  if (expects_ != Expects::kExamples) return Finish(Unexpected("spec", "it in the first message"));
+  if (expects_ != Expects::kExamples)
+    return Finish(Unexpected("spec", "a spec in the first message"));
   const absl::StatusOr<ExamplesView> read = ReadExamples();
   if (!read.ok()) return Finish(WithFieldPrefix(read.status(), "examples."));
   const ExamplesView rows = *read;
@@ -195,7 +198,8 @@ void EvaluateCall::Added(Job job, const absl::Status& added) {
 }
 
 void EvaluateCall::TakeFinish() {
-  if (expects_ != Expects::kExamples) return Finish(Unexpected("spec", "it in the first message"));
+  if (expects_ != Expects::kExamples)
+    return Finish(Unexpected("spec", "a spec in the first message"));
   expects_ = Expects::kNothing;
   const int64_t sent = request().finish().row_count();
   if (sent != job_->rows()) return Finish(WrongRowCount(sent, job_->rows()));

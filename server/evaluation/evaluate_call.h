@@ -26,7 +26,7 @@ inline constexpr int kMaxEvaluations = 16;
 // because rows are held in memory until the last one has arrived.
 inline constexpr int64_t kSlowestBytesPerSecond = int64_t{64} << 10;
 
-// What the evaluation calls share. Must outlive them.
+// Objects that the evaluation calls share. They must outlive the calls.
 struct EvaluateCallEnvironment {
   VersionRegistry& registry;
   Store& store;
@@ -39,14 +39,16 @@ struct EvaluateCallEnvironment {
   std::atomic<int>& running;
   // How long a client may keep an evaluation waiting.
   absl::Duration idle_timeout;
-  // Yields to Transforms. Called on both kinds of threads between tiles.
+  // Yields to Transforms. Called between tiles, on the threads that map rows and on those that
+  // learn.
   std::function<void()> yield;
 };
 
 // Invariants:
 //   1. The next message is read only after an ingest thread has processed the previous one, which
 //      it reads in place.
-//   2. At most one write is in progress. Of the progress made meanwhile, only the newest is sent.
+//   2. At most one write is in progress. Of the progress made during a write, only the newest is
+//      sent, after that write.
 //   3. While a task works on the job, the job belongs to the task, and otherwise to the call.
 //   4. When the call ends, its queued work is withdrawn, and running work stops at its next
 //      checkpoint. So no thread works for a client that has left.
@@ -89,8 +91,8 @@ class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
   void LearnNow(Job job);
   absl::StatusOr<Framed> Learn(EvaluationJob& job);
   absl::Status Report(int fold, double fraction);
-  // Yields to Transforms if it is time. Returns an error if the client has left. Runs on both kinds
-  // of threads.
+  // Yields to Transforms if the last yield was long enough ago. Returns an error if the client has
+  // left. Runs on ingest threads and on learning threads.
   absl::Status LookUp();
   // Ends the call. May be called on any thread.
   void FinishSoon(const absl::Status& status);

@@ -8,8 +8,8 @@
 
 namespace phimap {
 
-// Sets unset fields to their defaults. INVALID_ARGUMENT names the field from the request's root on
-// ("spec.learner", "spec.folds").
+// Sets unset fields to their defaults. INVALID_ARGUMENT gives the path of the field, beginning at
+// the root of the request ("spec.learner", "spec.folds").
 absl::StatusOr<EvaluationSpec> EvaluationSpecFromProto(const v1::EvaluationSpec& spec);
 
 }  // namespace phimap

@@ -45,8 +45,9 @@ void FoldsToProto(const Evaluation& evaluation, v1::Evaluation* out) {
   }
   if (without == 0) return;
   out->add_warnings(absl::StrCat(
-      without, " of ", evaluation.folds.size(),
-      " splits left a class without rows to learn from; its tested rows there count as errors"));
+      "in ", without, " of ", evaluation.folds.size(),
+      " splits, a class has no rows to learn from; its tested rows in these splits count as "
+      "errors"));
 }
 
 }  // namespace

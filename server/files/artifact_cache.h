@@ -4,8 +4,8 @@
 // This is a cache, not a store: nothing in it is synced, and all of it may be lost or damaged at
 // any time. Get checks each copy against its SHA-256; GetRange does not.
 //
-// Layout: FOLDER/artifacts (mode 0700) with a file for each artifact, named by its digest, and
-// FOLDER/artifacts/lock, which keeps a second server out.
+// Layout: FOLDER/artifacts (mode 0700) with a file for each artifact, whose name is the artifact's
+// digest, and FOLDER/artifacts/lock, which keeps a second server out.
 //
 // Thread-safety: all methods may be called from any thread. Blocking: they wait for the disk.
 #ifndef PHIMAP_SERVER_FILES_ARTIFACT_CACHE_H_

@@ -2,7 +2,7 @@
 //
 // Read compares a copy with its SHA-256, and fetches the blob again if the copy is damaged. Blobs
 // are immutable, so a copy is never out of date. But a copy may outlive its blob, so callers must
-// know that a version has the digest.
+// make sure that a version with this digest exists.
 #ifndef PHIMAP_SERVER_FILES_CACHED_BLOBS_H_
 #define PHIMAP_SERVER_FILES_CACHED_BLOBS_H_
 
@@ -30,7 +30,8 @@ class CachedBlobs final : public Blobs {
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                         int64_t offset, int64_t bytes) override;
-  // Reads from the origin: an export is read only once, and would evict copies that are served.
+  // Reads from the origin and not through the cache, because an export is read only once, and would
+  // evict copies that are served.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                              int64_t size_bytes) override;
   absl::Status Remove(absl::string_view digest) override;

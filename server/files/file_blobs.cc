@@ -201,8 +201,8 @@ absl::StatusOr<std::unique_ptr<ArtifactReader>> FileBlobs::OpenReader(absl::stri
 
 absl::Status FileBlobs::Remove(absl::string_view digest) {
   const absl::Status status = file_system_->Remove(BlobPath(digest));
-  // Not synced: a blob that reappears after a power failure is unreferenced, and will be found
-  // again.
+  // The removal is not synced: if the blob reappears after a power failure, it is unreferenced, and
+  // the garbage collector will find it again.
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
@@ -252,9 +252,9 @@ absl::StatusOr<bool> FileBlobs::RemoveUnused(SqlSession&, absl::string_view dige
   if (absl::IsNotFound(facts.status())) return true;
   PHIMAP_RETURN_IF_ERROR(facts.status());
   if (facts->write_time > before) return false;
-  // Not synced: a blob that reappears after a power failure is unreferenced, and will be found
-  // again. A blob that was written after its time was checked is moved as well: its publisher calls
-  // Contains.
+  // The move is not synced: if the blob reappears after a power failure, it is unreferenced, and
+  // the garbage collector will find it again. A blob that was written after its time was checked is
+  // moved as well; its publisher notices that when it calls Contains.
   PHIMAP_RETURN_IF_ERROR(file_system_->Rename(path, absl::StrCat(quarantine_path_, "/", digest)));
   return true;
 }

@@ -1,7 +1,8 @@
 // Blobs in files.
 //
-// Layout: ROOT/blobs/ab/abcdef… (all 64 digits; the first two name the shard), ROOT/tmp for files
-// being written, ROOT/quarantine for blobs that were removed and wait to be unlinked.
+// Layout: ROOT/blobs/ab/abcdef… (all 64 digits; the first two are the name of a subfolder, the
+// shard), ROOT/tmp for files being written, ROOT/quarantine for blobs that were removed and wait to
+// be unlinked.
 //
 // Invariants:
 //   1. A file under blobs/ is complete: it was fsynced under another name and then renamed.
@@ -41,7 +42,7 @@ class FileBlobs final : public Blobs {
   // Creates blobs/, tmp/ and quarantine/ durably.
   absl::Status CreateDirectories();
 
-  // On error, leaves no temporary file behind unless removing that fails too.
+  // On error, leaves no temporary file behind, unless removing that file fails too.
   absl::Status Write(absl::string_view digest, absl::string_view content) override;
   absl::Status WriteFrom(absl::string_view digest, ArtifactReader& content) override;
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;

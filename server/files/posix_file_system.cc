@@ -19,12 +19,12 @@
 namespace phimap {
 namespace {
 
-// The owner writes, the group may read: a backup user needs no more.
+// The owner may write and the group may read, which is all that a backup user needs.
 constexpr mode_t kDirectoryMode = 0750;
 constexpr mode_t kPrivateDirectoryMode = 0700;
 constexpr mode_t kFileMode = 0640;
 
-// What an errno means to the server's operator.
+// Meaning of an errno for the server's operator.
 struct Meaning {
   absl::StatusCode code;
   const char* reason;
@@ -164,9 +164,9 @@ class PosixReadableFile : public ReadableFile {
   const Descriptor file_;
 };
 
-// flock belongs to the open file, not to the process. So a second store in the same process is
-// rejected too, and (unlike fcntl locks) closing another descriptor of the file does not release
-// the lock.
+// A lock taken by flock belongs to the open file, not to the process. So a second store in the same
+// process is rejected too, and (unlike fcntl locks) closing another descriptor of the file does not
+// release the lock.
 class PosixFileLock : public FileLock {
  public:
   explicit PosixFileLock(Descriptor file) : file_(std::move(file)) {}

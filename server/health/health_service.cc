@@ -14,14 +14,14 @@
 namespace phimap {
 namespace {
 
-// A request names a service. Small messages are taken even without capacity: health checks must
-// work then, too.
+// Maximum size of a request, which only names a service. Requests this small are accepted even
+// without capacity, so that health checks always work.
 constexpr int64_t kMaxHealthRequestBytes = 4 << 10;
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// Time that the client may take to send its request, or to take an answer.
+// Maximum time for the client to send its request, or to read an answer.
 constexpr absl::Duration kIdleLimit = absl::Minutes(1);
 
 class CheckCall final : public TypedUnaryCall<HealthCheckRequest, HealthCheckResponse> {
@@ -55,7 +55,7 @@ class WatchCall final : public TypedStreamCall<HealthCheckRequest>, private Heal
     SetIdleLimit(kIdleLimit);
     ReadNext();
   }
-  // Changes are reported from here on, and earlier ones by Tell: none is missed in between.
+  // Watches before Tell reads the status, so that no change is missed in between.
   void OnRequest() override {
     status_.Watch(*this);
     Tell();
@@ -67,8 +67,8 @@ class WatchCall final : public TypedStreamCall<HealthCheckRequest>, private Heal
   }
   void OnEnd(const absl::Status&) override { status_.Unwatch(*this); }
 
-  // Reports the status that the client does not know yet. When changes follow each other faster
-  // than the client takes them, it hears of the last.
+  // Sends the status if the client does not know it yet. If the status changes faster than the
+  // client reads, only the last change is sent.
   void Tell() {
     if (finishing()) return;
     const bool ended = status_.watches_ended();

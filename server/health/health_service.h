@@ -7,7 +7,7 @@
 
 namespace phimap {
 
-// Adds the service, which anyone may ask, at any time; `status` outlives all calls.
+// Adds the service, which any caller may use at any time. `status` must outlive all calls.
 void AddHealthService(HealthStatus& status, Dispatcher& dispatcher);
 
 }  // namespace phimap

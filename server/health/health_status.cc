@@ -54,7 +54,7 @@ void HealthStatus::Unwatch(Watcher& watcher) {
   watchers_.erase(&watcher);
 }
 
-// Within the lock, so that no watcher is called after it has stopped watching.
+// Runs under the lock, so that no watcher is called after its Unwatch has returned.
 void HealthStatus::TellAll() {
   for (Watcher* const watcher : watchers_) watcher->OnHealthChange();
 }

@@ -1,4 +1,5 @@
-// Whether the server and each of its services take calls, and the watchers of changes.
+// Records whether the server and each of its services accept calls, and notifies watchers of
+// changes.
 //
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_HEALTH_HEALTH_STATUS_H_
@@ -19,16 +20,16 @@ class HealthStatus {
  public:
   using Serving = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
-  // Told of changes, on the thread that makes them.
+  // Is notified of changes, on the thread that makes them.
   class Watcher {
    public:
     virtual ~Watcher() = default;
-    // Something may have changed. The function must return at once, and must not call the
+    // Called when the status may have changed. Must return at once, and must not call the
     // HealthStatus.
     virtual void OnHealthChange() = 0;
   };
 
-  // Tracks each of `services`, and "" for the server as a whole. None is serving yet.
+  // Tracks each of `services`, and "" for the server as a whole. At first, none of them is serving.
   explicit HealthStatus(const std::vector<std::string>& services);
   // REQUIRES: there are no watchers.
   ~HealthStatus();
@@ -40,10 +41,10 @@ class HealthStatus {
   // Sets the status of one service. REQUIRES: the service is known.
   void SetServing(absl::string_view service, bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // SERVICE_UNKNOWN for any other service.
+  // Returns SERVICE_UNKNOWN for any other service.
   Serving Of(absl::string_view service) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends present and future watches: the server is shutting down.
+  // Ends present and future watches, because the server is shutting down.
   void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);
   bool watches_ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 

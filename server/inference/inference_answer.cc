@@ -111,7 +111,7 @@ char* InferenceAnswer::Features() {
 
 void InferenceAnswer::Complete(const ExamplesView& seen) {
   if (residual_ == nullptr) return;
-  // The message is not aligned for doubles.
+  // A vector is needed because the field in the message may not be aligned for doubles.
   std::vector<double> residuals(static_cast<size_t>(seen.rows()));
   residual_->Compute(seen, Features(), residuals.data());
   std::memcpy(message_.field(residuals_), residuals.data(), residuals.size() * sizeof(double));

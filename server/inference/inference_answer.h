@@ -45,7 +45,8 @@ class InferenceAnswer {
   PlannedAnswer& message() { return message_; }
   // Destination of the features. REQUIRES: the message is allocated. Throws std::bad_alloc.
   char* Features();
-  // Writes the other requested outputs for the engine's rows, after the features.
+  // Writes the other requested outputs. Called after the features were written. `seen` are the rows
+  // that the engine got.
   void Complete(const ExamplesView& seen);
 
  private:

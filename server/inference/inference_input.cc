@@ -19,7 +19,7 @@ namespace {
 
 using Input = inference::ModelInferRequest::InferInputTensor;
 
-// Returns an error about the input, and adds the input's name to the facts.
+// Returns an error about the input, with `facts` and the input's name as its metadata.
 absl::Status BadInput(absl::string_view reason, absl::string_view field, absl::string_view message,
                       std::map<std::string, std::string> facts) {
   facts.emplace("input", kInputName);
@@ -201,7 +201,7 @@ absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows)
   const std::string expected = absl::StrCat("[-1, ", columns, "]");
   const std::string actual = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");
   return BadInput("COLUMNS_MISMATCH", "inputs[x].shape",
-                  absl::StrCat("expected ", expected, ", any number of rows, got ", actual),
+                  absl::StrCat("expected ", expected, " (any number of rows), got ", actual),
                   {{"expected", expected}, {"actual", actual}});
 }
 

@@ -18,9 +18,10 @@ absl::StatusOr<std::string> ReferenceToModel(absl::string_view name, absl::strin
   if (ParseReference(reference).ok()) return reference;
   return MakeError(
       absl::StatusCode::kInvalidArgument, "VERSION_INVALID", fields.version,
-      absl::StrCat("expected a number such as \"7\", an alias such as \"prod\", sha256: and the "
-                   "digits of a digest, or nothing for the newest version; got ",
-                   Quoted(version)));
+      absl::StrCat(
+          "expected a number such as \"7\", an alias such as \"prod\", \"sha256:\" followed by "
+          "the digits of a digest, or nothing for the newest version; got ",
+          Quoted(version)));
 }
 
 absl::Status InModelFields(const absl::Status& status, const ModelFields& fields) {

@@ -1,4 +1,4 @@
-// Converts the model and version named by a request of the Open Inference Protocol to a reference.
+// Converts the model name and version in a request of the Open Inference Protocol to a reference.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_MODEL_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_MODEL_H_
 
@@ -25,9 +25,9 @@ inline constexpr ModelFields kModelAskedFor{"name", "version"};
 absl::StatusOr<std::string> ReferenceToModel(absl::string_view name, absl::string_view version,
                                              const ModelFields& fields);
 
-// Makes an error about a reference from ReferenceToModel name the request's own fields. The error
-// is about the version: once name and version are well formed, only an alias can be wrong in the
-// reference itself.
+// Changes the field of an error from "reference", which the request does not have, to the request's
+// field for the version. `status` is an error about a reference that ReferenceToModel returned. The
+// name in such a reference is well formed, so the part in error is the version.
 absl::Status InModelFields(const absl::Status& status, const ModelFields& fields);
 
 // Returns the version that `name` and `version` currently mean. Blocking. Returns INVALID_ARGUMENT

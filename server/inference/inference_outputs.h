@@ -11,9 +11,9 @@ namespace phimap {
 
 enum class InferenceOutput { kFeatures, kResidual };
 
-// Returns the requested outputs in their order, or features if none are named. INVALID_ARGUMENT
-// names an output that does not exist (OUTPUT_UNKNOWN) or is requested twice (OUTPUT_DUPLICATED).
-// Ignores the outputs' parameters, which mean nothing here.
+// Returns the requested outputs in their order, or only the features if the request lists no
+// outputs. INVALID_ARGUMENT names an output that does not exist (OUTPUT_UNKNOWN) or is requested
+// twice (OUTPUT_DUPLICATED). Ignores the outputs' parameters, which mean nothing here.
 absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(const inference::ModelInferRequest& request);
 
 }  // namespace phimap

@@ -64,8 +64,8 @@ absl::Status CheckEach(const InferParameters& parameters, absl::Span<const Unsup
   return absl::OkStatus();
 }
 
-// Returns the prefix of a field, such as "inputs[x].". A name that does not exist here is not
-// quoted in a field; the prefix then has the index instead.
+// Returns the prefix of a field, such as "inputs[x].". An unknown name is not repeated there; the
+// prefix then contains the index instead.
 std::string PrefixOf(const char* list, int index, const std::string& name) {
   if (name == kInputName || name == kFeaturesName || name == kResidualName) {
     return absl::StrCat(list, "[", name, "].");

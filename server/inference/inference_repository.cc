@@ -55,7 +55,7 @@ absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
   if (!request.repository_name().empty()) {
     return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED",
                      "repository_name",
-                     absl::StrCat("the only repository has no name: expected nothing, got ",
+                     absl::StrCat("the only repository has no name: expected an empty name, got ",
                                   Quoted(request.repository_name())),
                      {{"actual", Excerpt(request.repository_name())}});
   }

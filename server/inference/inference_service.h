@@ -14,13 +14,13 @@
 
 namespace phimap {
 
-// What the calls of the service share. Must outlive the dispatcher.
+// Objects that the calls of the service share. They must outlive the dispatcher.
 struct InferenceEnvironment {
   const RowCallEnvironment& rows;
   Store& store;
   // Runs calls of the store.
   TaskPool& store_pool;
-  // Time after which a ModelStreamInfer whose client is silent is ended.
+  // A ModelStreamInfer call ends if its client is silent for this long.
   const absl::Duration& stream_idle_limit;
   const Logger& logger;
   // Whether the server takes calls, as reported to health checks.

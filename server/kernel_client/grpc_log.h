@@ -15,8 +15,9 @@
 
 namespace phimap {
 
-// Redirects the log of the whole process while it exists. Messages after its destruction are
-// dropped: gRPC's threads live as long as the process. REQUIRES: no other GrpcLog exists.
+// Redirects gRPC's log in the whole process for as long as this object exists. Messages after its
+// destruction are dropped: gRPC's threads live as long as the process. REQUIRES: no other GrpcLog
+// exists.
 class GrpcLog {
  public:
   explicit GrpcLog(const Logger& logger);

@@ -9,7 +9,8 @@
 
 namespace phimap {
 
-// One service. Kernels and versions name it; only the operator knows its address.
+// One service. Kernels and versions refer to a service by its name; only the operator knows its
+// address.
 struct KernelAddress {
   std::string name;
   // "HOST:PORT" or "unix:PATH".

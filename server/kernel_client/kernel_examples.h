@@ -24,7 +24,7 @@ class KernelExamples {
   KernelExamples(const KernelExamples&) = delete;
   KernelExamples& operator=(const KernelExamples&) = delete;
 
-  // Returns the landmarks of a version's plan. REQUIRES: the plan is valid; its examples have
+  // Returns the landmarks in a plan's `block`. REQUIRES: the plan is valid, and its examples have
   // `columns` columns.
   static std::shared_ptr<const KernelExamples> Of(const RemoteFeatures& block, int64_t columns);
   static std::shared_ptr<const KernelExamples> Of(const ExamplesView& examples);
@@ -32,7 +32,7 @@ class KernelExamples {
   int64_t count() const { return count_; }
   const v1::Examples& message() const { return *message_; }
   int64_t bytes() const { return bytes_; }
-  // SHA-256 of the message, 64 hexadecimal digits.
+  // SHA-256 of message(), as 64 hexadecimal digits.
   const std::string& digest() const { return digest_; }
 
  private:
@@ -42,9 +42,9 @@ class KernelExamples {
   std::string digest_;
 };
 
-// Appends examples to `to`, as kind `as`: rows in float64, dense or sparse as `as` says; text as
-// bytes if `as` is bytes. REQUIRES: both kinds are rows, or both are strings; bytes must not be
-// appended as text.
+// Appends examples to `to` in the form that `as` selects: rows as dense or sparse rows in float64,
+// and strings as bytes or text. REQUIRES: both kinds are rows, or both are strings; bytes must not
+// be appended as text.
 void AppendExamples(const ExamplesView& examples, ExampleKind as, v1::Examples& to);
 
 // Returns an upper bound on the bytes that AppendExamples adds.

@@ -5,9 +5,9 @@
 //             AnswerQueue.
 //             A request is sent at once while fewer than kCalls calls are in progress. Later
 //             requests wait, without a timer, and are sent together: a block that many callers ask
-//             for costs one round trip. A call has at most kMaxValues values, or one request.
+//             for costs one round trip. A call has at most kMaxValues values, or a single request.
 //             If the service rejects a call, the call's requests are sent again separately, so that
-//             no caller gets an error about another's example.
+//             no caller gets an error about another caller's example.
 //             Requests that were cancelled or whose deadline has passed are dropped when they reach
 //             the front of the queue.
 // Thread-safety: all methods may be called from any thread.
@@ -59,7 +59,7 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
     // Appends the request's examples to a message. Called once, or twice if a call has failed. The
     // data that it reads must live until `done`.
     std::function<void(v1::Examples&)> append;
-    // On the clock of SteadyNow.
+    // Deadline on the clock of SteadyNow.
     absl::Time deadline = absl::InfiniteFuture();
     // `deadline` on the steady clock. Set by Submit, because the wall clock may step while the
     // request waits.
@@ -69,8 +69,8 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
     std::function<void(absl::StatusOr<KernelRows>)> done;
   };
 
-  // Asks `service` about the landmarks of a plan's `block`, whose examples have `columns` numbers.
-  // `service` must outlive the queue.
+  // Requests from `service` the kernel values of examples and the landmarks in a plan's `block`. If
+  // the examples are rows, they have `columns` numbers. `service` must outlive the queue.
   KernelQueue(KernelService& service, const RemoteFeatures& block, int64_t columns,
               bool want_diagonal);
 

@@ -33,8 +33,8 @@ constexpr char kServiceConfig[] = R"({
 
 // Hint for the most frequent cause of a failed handshake.
 constexpr char kOverTls[] =
-    " over TLS (its certificate must be signed by an authority of --kernel_service_ca, or of the "
-    "system without that flag, and must name its host)";
+    " over TLS (its certificate must be issued for its host and signed by an authority in "
+    "--kernel_service_ca or, without that flag, by one that the system trusts)";
 
 grpc::ChannelArguments Arguments(const KernelService::Options& options) {
   const auto message = static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX));
@@ -45,7 +45,7 @@ grpc::ChannelArguments Arguments(const KernelService::Options& options) {
   arguments.SetServiceConfigJSON(kServiceConfig);
   arguments.SetMaxReceiveMessageSize(message);
   arguments.SetMaxSendMessageSize(message);
-  // gRPC buffers a whole request until it cannot need a retry.
+  // For retries, gRPC keeps a whole request in this buffer until no retry can become necessary.
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, message);
   // Allows no compression: a small answer must not inflate to a large one.
   arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
@@ -235,7 +235,8 @@ KernelService::Cancel KernelService::Compute(KernelBlockRequest request, Done do
     } else {
       refused = ServiceError(
           name_, call->request.kernel, Code::kResourceExhausted, "KERNEL_QUEUE_FULL",
-          absl::StrCat(kMaxWaiting, " calls are waiting for it, the maximum"), kRetryDelayMs);
+          absl::StrCat("the maximum of ", kMaxWaiting, " calls are already waiting for it"),
+          kRetryDelayMs);
     }
   }
   if (refused.ok()) {

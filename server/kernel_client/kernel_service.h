@@ -33,12 +33,12 @@ namespace phimap {
 
 class AnswerQueue;
 
-// A block of kernel values from a service. Its shape has been checked, but not that its values are
-// finite.
+// A block of kernel values from a service. Its shape has been checked, but whether its values are
+// finite has not.
 class KernelBlockAnswer {
  public:
   virtual ~KernelBlockAnswer() = default;
-  // The left × right values.
+  // K(x, y) with a row for each left example x and a column for each right example y.
   virtual RowsView values() const = 0;
   // K(left_i, left_i) in float64, possibly unaligned. Null if not requested.
   virtual const char* diagonal() const = 0;
@@ -61,8 +61,8 @@ class KernelService {
   static constexpr size_t kMaxWaiting = 1024;
 
   struct Options {
-    // Authorities (PEM) that may sign the TLS certificate of a service. Empty means those of the
-    // system.
+    // Authorities (PEM) that may sign the TLS certificate of a service. Empty means the system's
+    // authorities.
     std::string authorities;
     // Timeout of a call.
     absl::Duration time_limit = absl::Seconds(30);
@@ -84,7 +84,7 @@ class KernelService {
   const std::string& name() const { return name_; }
   int64_t max_message_bytes() const { return options_.max_message_bytes; }
 
-  // Computes a block. Errors, those of the service with metadata "service" and "kernel":
+  // Computes a block. Errors, with metadata "service" and "kernel" unless stated otherwise:
   //   UNAVAILABLE (KERNEL_SERVICE_UNAVAILABLE, with a retry delay): the service cannot be
   //   reached, or went away;
   //   UNAVAILABLE (KERNEL_SERVICE_TIMED_OUT, with a retry delay): no answer within the time limit;
@@ -93,7 +93,8 @@ class KernelService {
   //   FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER_INVALID): the answer has the wrong shape;
   //   RESOURCE_EXHAUSTED (KERNEL_QUEUE_FULL, with a retry delay);
   //   UNAVAILABLE (SERVER_SHUTTING_DOWN), without metadata;
-  //   DEADLINE_EXCEEDED and CANCELLED, of the request itself, without metadata.
+  //   DEADLINE_EXCEEDED and CANCELLED, if the caller's deadline passed or the caller cancelled the
+  //   call, without metadata.
   Cancel Compute(KernelBlockRequest request, Done done);
 
   // Returns the error for a value that is not finite. `row` and `column` count from 0 within the

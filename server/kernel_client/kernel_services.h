@@ -20,8 +20,8 @@ class AnswerQueue;
 // Immutable; thread-safe. Owns the one thread on which all answers arrive.
 class KernelServices {
  public:
-  // Connects to no service before its first call. If two addresses have the same name, the last
-  // counts.
+  // Connects to no service before its first call. If two addresses have the same name, the last one
+  // is used.
   KernelServices(const std::vector<KernelAddress>& addresses, const KernelService::Options& options,
                  KernelMetrics& metrics);
   // Stops all services.

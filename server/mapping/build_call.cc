@@ -47,11 +47,12 @@ void BuildCall::OnRequestsEnd() {
   if (expects_ == Expects::kNothing) return;
   if (expects_ == Expects::kSpec) return Finish(Unexpected("spec", "a spec, but the stream ended"));
   Finish(MakeError(absl::StatusCode::kInvalidArgument, "FINISH_MISSING", "finish",
-                   "it before the end of the stream; nothing was built"));
+                   "expected `finish` before the end of the stream; nothing was built"));
 }
 
 void BuildCall::TakeSpec() {
-  if (expects_ != Expects::kSpec) return Finish(Unexpected("spec", "it in the first message only"));
+  if (expects_ != Expects::kSpec)
+    return Finish(Unexpected("spec", "a spec in the first message only"));
   const v1::BuildSpec& fields = request().spec();
   absl::StatusOr<BuildId> id = BuildIdFromProto(fields.mapping(), fields.build_id(), "spec.");
   if (!id.ok()) return Finish(id.status());
@@ -92,7 +93,8 @@ void BuildCall::Begun(absl::StatusOr<BuildManager::Attachment> begun) {
 }
 
 void BuildCall::TakeExamples() {
-  if (expects_ != Expects::kExamples) return Finish(Unexpected("spec", "it in the first message"));
+  if (expects_ != Expects::kExamples)
+    return Finish(Unexpected("spec", "a spec in the first message"));
   absl::StatusOr<ExamplesView> rows = ExamplesFromProto(request().examples());
   if (!rows.ok()) return Finish(rows.status());
   builds_.Add(job_, *rows, [this, self = shared_from_this()](const absl::Status& taken) {
@@ -101,7 +103,8 @@ void BuildCall::TakeExamples() {
 }
 
 void BuildCall::TakeFinish() {
-  if (expects_ != Expects::kExamples) return Finish(Unexpected("spec", "it in the first message"));
+  if (expects_ != Expects::kExamples)
+    return Finish(Unexpected("spec", "a spec in the first message"));
   expects_ = Expects::kNothing;
   const absl::Status finished = builds_.Finish(job_, request().finish().row_count());
   // Reads nothing more: from now on the client waits for the build, however long it takes.

@@ -16,7 +16,8 @@ namespace phimap {
 // Invariants:
 //   1. The next message is read only after a build thread has consumed the previous one, which it
 //      reads in place.
-//   2. At most one write is in progress. Of the progress made meanwhile, only the newest is sent.
+//   2. At most one write is in progress. Of the progress made during a write, only the newest is
+//      sent, after that write.
 //   3. A call that opened its build (rather than attached to it) and ends before `finish` abandons
 //      the build before the client learns of the end. So the id is free by then.
 class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildObserver {
@@ -37,11 +38,11 @@ class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildOb
   void OnWritten() override;
   void OnEnd(const absl::Status& status) override;
 
-  // Each handles the message in request().
+  // Each of these functions handles the message in request().
   void TakeSpec();
   void TakeExamples();
   void TakeFinish();
-  // Receives the result of Begin, on any thread; the call may have ended.
+  // Receives the result of BuildManager::Begin, on any thread. The call may have ended by then.
   void Opened(absl::StatusOr<BuildManager::Attachment> begun);
   void Begun(absl::StatusOr<BuildManager::Attachment> begun);
   // Writes the next event, if there is one and no write is in progress.
@@ -59,9 +60,10 @@ class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildOb
   // far.
   std::atomic<bool> change_posted_{false};
 
-  // The build that this call opened; valid if has_opened_. The thread that opened it writes both
-  // once, and then checks ended_. OnEnd sets ended_, and then checks has_opened_. So if the call
-  // ends early, at least one of the two abandons the build; both may.
+  // The build that this call opened; valid if has_opened_. The thread that opened the build writes
+  // opened_ and has_opened_ once, and then checks ended_. OnEnd sets ended_, and then checks
+  // has_opened_. So if the call ends early, the opening thread or OnEnd (or both) will abandon the
+  // build.
   std::shared_ptr<BuildJob> opened_;
   std::atomic<bool> has_opened_{false};
   std::atomic<bool> ended_{false};

@@ -33,7 +33,8 @@ absl::Status BadField(absl::string_view field, absl::string_view message) {
   return MakeError(Code::kInvalidArgument, "FIELD_INVALID", field, message);
 }
 
-// Adds the field "kernel" to an error of a parser, which does not know the field of its text.
+// Adds the field "kernel" to an error of the kernel parser, which does not know from which field
+// its text came.
 absl::Status InKernelField(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value() || !detail->field.empty()) return status;

@@ -11,14 +11,15 @@
 
 namespace phimap {
 
-// Checks the mapping's name and the UUID. Lower-cases the UUID, so that two spellings are one
-// build. INVALID_ARGUMENT names "mapping" or "build_id", prefixed with `prefix`.
+// Checks the mapping's name and the UUID. Lower-cases the UUID, so that upper-case and lower-case
+// spellings mean the same build. INVALID_ARGUMENT names "mapping" or "build_id", prefixed with
+// `prefix`.
 absl::StatusOr<BuildId> BuildIdFromProto(absl::string_view mapping, absl::string_view build_id,
                                          absl::string_view prefix);
 
-// Returns a spec that passes Validate(). Errors name their field from the request's root on
-// ("spec.spec.landmarks", "spec.kernel"): INVALID_ARGUMENT, or UNIMPLEMENTED for parts of the API
-// that this server does not support.
+// Returns a spec that passes Validate(). Errors give the path of their field, beginning at the root
+// of the request ("spec.spec.landmarks", "spec.kernel"): INVALID_ARGUMENT, or UNIMPLEMENTED for
+// parts of the API that this server does not support.
 absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& spec);
 
 }  // namespace phimap

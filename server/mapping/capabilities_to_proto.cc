@@ -32,7 +32,7 @@ void MappingToProto(const Mapping& mapping, v1::Capability* out) {
   out->set_name(std::string(mapping.name));
   out->set_line(std::string(mapping.line));
   for (const absl::string_view name : mapping.parameters) {
-    ParameterToProto(FindMappingParameter(name)->described, out->add_parameters());
+    ParameterToProto(DescribeParameter(mapping, name), out->add_parameters());
   }
   out->set_kernels(std::string(mapping.kernels));
   for (const LeafKernel* leaf : LeafKernels()) {

@@ -19,7 +19,7 @@ namespace phimap {
 // Maximum number of concurrent exports. Each holds a file open.
 inline constexpr int kMaxExports = 64;
 
-// What the export calls share. Must outlive them.
+// Objects that the export calls share. They must outlive the calls.
 struct ExportEnvironment {
   Store& store;
   TaskPool& store_pool;

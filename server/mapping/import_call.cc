@@ -24,7 +24,9 @@ absl::Status TooManyImports() {
                    {{"limit", absl::StrCat(kMaxImports)}}, kImportRetryMs);
 }
 
-absl::Status NoMapping() { return Unexpected("mapping", "it in the first message"); }
+absl::Status NoMapping() {
+  return Unexpected("mapping", "the mapping's name in the first message");
+}
 
 }  // namespace
 
@@ -47,9 +49,10 @@ void ImportCall::OnRequest() {
 
 void ImportCall::OnRequestsEnd() {
   if (artifact_ == nullptr) {
-    return Finish(Unexpected("mapping", "it in the first message, but the stream ended"));
+    return Finish(
+        Unexpected("mapping", "the mapping's name in the first message, but the stream ended"));
   }
-  Finish(Unexpected("digest", "it at the end of the stream; nothing was stored"));
+  Finish(Unexpected("digest", "the digest at the end of the stream; nothing was stored"));
 }
 
 void ImportCall::Take(Artifact artifact) {
@@ -88,7 +91,8 @@ absl::StatusOr<std::shared_ptr<const OutputBytes>> ImportCall::TakeMessage(Artif
 }
 
 absl::Status ImportCall::TakeMapping(Artifact& artifact) {
-  if (artifact != nullptr) return Unexpected("mapping", "it in the first message only");
+  if (artifact != nullptr)
+    return Unexpected("mapping", "the mapping's name in the first message only");
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request().mapping(), "mapping"));
   artifact = std::make_shared<ArtifactImport>(request().mapping(), environment_.memory);
   return absl::OkStatus();

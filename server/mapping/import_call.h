@@ -18,7 +18,7 @@ namespace phimap {
 // Maximum number of concurrent imports. Each may hold an artifact in memory.
 inline constexpr int kMaxImports = 16;
 
-// What the import calls share. Must outlive them.
+// Objects that the import calls share. They must outlive the calls.
 struct ImportEnvironment {
   Store& store;
   VersionRegistry& registry;
@@ -51,7 +51,7 @@ class ImportCall final : public TypedStreamCall<v1::ImportRequest> {
   void OnWritten() override;
   void OnEnd(const absl::Status& status) override;
 
-  // Run on the pool. Each processes the message in request().
+  // The next functions run on the pool. Each processes the message in request().
   void Take(Artifact artifact);
   // Returns the answer, framed, once the digest has arrived, and null before.
   absl::StatusOr<std::shared_ptr<const OutputBytes>> TakeMessage(Artifact& artifact);

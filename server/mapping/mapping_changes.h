@@ -1,5 +1,5 @@
 // Changes of published names: alias moves and deletions. Each change is made in the store first,
-// and then in what this process knows of the store.
+// and then in this process's copy of the names.
 //
 // Guarantees: a call that starts after a change was answered sees the change. Calls in progress
 // keep the version they have.
@@ -40,7 +40,8 @@ class MappingChanges {
   absl::Status DeleteExpired();
 
  private:
-  // Reads the changed names from the store. `changed` is the result of the change.
+  // Reads the changed names from the store, unless `changed`, the result of the change, shows that
+  // nothing was changed.
   void CatchUp(const absl::Status& changed);
 
   Store& store_;

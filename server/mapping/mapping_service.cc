@@ -33,8 +33,8 @@ namespace phimap {
 namespace {
 
 constexpr char kMappingList[] = "mappings";
-// A page ends once it exceeds this size. Texts and aliases vary in length, and clients in all
-// languages accept 4 MiB by default.
+// A page ends once it exceeds this size. The limit is in bytes because texts and aliases vary in
+// length. gRPC clients in all languages accept messages of 4 MiB by default.
 constexpr size_t kPageBytes = size_t{2} << 20;
 
 std::string VersionList(const std::string& mapping) { return absl::StrCat("versions/", mapping); }
@@ -47,7 +47,7 @@ absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsReq
                           DecodePageToken(VersionList(request.mapping()), request.page_token()));
   int64_t number = 0;
   if (!absl::SimpleAtoi(position, &number)) {
-    return absl::InternalError("a page token of ours does not hold a number");
+    return absl::InternalError("a page token from this server does not contain a number");
   }
   return std::optional<int64_t>(number);
 }
@@ -63,13 +63,14 @@ absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration tt
       version.ttl == absl::InfiniteDuration()
           ? "for ever"
           : absl::StrCat(absl::ToInt64Seconds(version.ttl), " seconds after its last use");
-  return MakeError(absl::StatusCode::kFailedPrecondition, "TTL_TOO_SHORT", "ttl",
-                   absl::StrCat(version.mapping, "@", version.number, " lives ", now,
-                                ", and keeping can only extend it; got ", absl::ToInt64Seconds(ttl),
-                                " seconds. To remove it sooner, delete it"),
-                   {{"mapping", version.mapping},
-                    {"version", absl::StrCat(version.number)},
-                    {"actual", absl::StrCat(absl::ToInt64Seconds(ttl))}});
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "TTL_TOO_SHORT", "ttl",
+      absl::StrCat(version.mapping, "@", version.number, " lives ", now,
+                   ", and KeepVersion can only extend that; got ", absl::ToInt64Seconds(ttl),
+                   " seconds. To remove the version sooner, delete it"),
+      {{"mapping", version.mapping},
+       {"version", absl::StrCat(version.number)},
+       {"actual", absl::StrCat(absl::ToInt64Seconds(ttl))}});
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string PrefixOf(absl::string_view type) {
   return prefix + "_";
 }
 
-// Returns the word for an enum value in texts of specs: "f2" for F2, "float32" for
+// Returns the word that a spec's text uses for an enum value: "f2" for F2, "float32" for
 // SERVING_TYPE_FLOAT32.
 std::string WordOf(const EnumValueDescriptor& value) {
   const std::string name = absl::AsciiStrToLower(value.name());

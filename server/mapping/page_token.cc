@@ -32,7 +32,7 @@ absl::StatusOr<std::string> DecodePageToken(absl::string_view list, absl::string
     if (text.substr(0, kCheckDigits) == Check(list, position)) return position;
   }
   return MakeError(absl::StatusCode::kInvalidArgument, "PAGE_TOKEN_INVALID", "page_token",
-                   "expected the next_page_token of the previous answer for this list");
+                   "expected the next_page_token of the previous page of this list");
 }
 
 absl::StatusOr<int> PageSize(int requested) {

@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// What the SetAlias calls share. Must outlive them.
+// Objects that the SetAlias calls share. They must outlive the calls.
 struct SetAliasEnvironment {
   VersionRegistry& registry;
   MappingChanges& changes;

@@ -1,13 +1,13 @@
 // Keeps versions alive while they are used: records uses every few seconds, and deletes expired
-// versions every minute. Runs on its own thread, not in calls: it reads uses from counters that
-// exist for other purposes too.
+// versions every minute. Runs on its own thread rather than in calls, because it can read the uses
+// from counters that exist anyway.
 //
 // A use is a request to map rows, an evaluation, or a load for a caller. If a version is evicted
-// between two recordings, its requests since the first of them are lost, but not its load. So its
-// recorded last use is at most one period too early.
+// between two recordings, its requests since the earlier recording are lost, but its load is
+// recorded. So its recorded last use is at most one period too early.
 //
 // If several servers share a store, each of them deletes expired versions. A transaction that finds
-// none changes nothing.
+// no expired version changes nothing.
 #ifndef PHIMAP_SERVER_MAPPING_VERSION_LIFETIMES_H_
 #define PHIMAP_SERVER_MAPPING_VERSION_LIFETIMES_H_
 
@@ -37,7 +37,7 @@ class VersionLifetimes {
   VersionLifetimes(Store& store, VersionRegistry& registry, MappingChanges& changes,
                    const Logger& logger)
       : store_(store), registry_(registry), changes_(changes), logger_(logger) {}
-  // Waits for the calls of the store in progress, and for one that records the last uses.
+  // Waits for the store calls in progress, and for a final store call that records the last uses.
   ~VersionLifetimes();
   VersionLifetimes(const VersionLifetimes&) = delete;
   VersionLifetimes& operator=(const VersionLifetimes&) = delete;
@@ -45,7 +45,7 @@ class VersionLifetimes {
   // Starts the thread that records uses and deletes expired versions periodically.
   void Start();
 
-  // Records the uses since its last success. Blocking. Returns errors of the store.
+  // Records the uses since the last call that succeeded. Blocking. Returns errors of the store.
   absl::Status RecordUses() ABSL_LOCKS_EXCLUDED(recording_);
   // Deletes expired versions. Blocking. Returns errors of the store.
   absl::Status DeleteExpired();

@@ -9,8 +9,8 @@
 
 namespace phimap {
 
-// Fills in everything that a record holds: not the certificate, and not what only the artifact
-// says.
+// Fills in the fields that come from the record. Leaves the certificate, and other fields that come
+// from the artifact, unset.
 void RecordToProto(const VersionRecord& record, v1::Version* out);
 void VersionToProto(const CertifiedVersion& version, v1::Version* out);
 void AliasToProto(const AliasRecord& alias, v1::Alias* out);

@@ -53,7 +53,8 @@ absl::Status MemoryBudget::GrowWithin(Reservation& reservation, int64_t bytes) {
         Numbers(held + bytes, max_bytes_), kRetryDelayMs);
   }
   if (whole_ != nullptr) {
-    // Return gives back the share of the whole; its own reservation is only a carrier.
+    // `in_whole` only serves to call Grow on the whole budget. It is not returned at the end of
+    // this scope: MemoryBudget::Return gives back the share of the whole.
     Reservation in_whole(whole_, held);
     const absl::Status grown = whole_->Grow(in_whole, bytes);
     in_whole.budget_ = nullptr;

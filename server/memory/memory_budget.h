@@ -13,10 +13,10 @@
 
 namespace phimap {
 
-// Thread-safe. Outlives its reservations.
+// Thread-safe. Must outlive its reservations.
 class MemoryBudget {
  public:
-  // A share of the budget, given back on destruction.
+  // A share of the budget. The destructor gives it back.
   class Reservation {
    public:
     Reservation() = default;
@@ -38,18 +38,20 @@ class MemoryBudget {
 
   MemoryBudget(int64_t max_bytes, prometheus::Gauge* reserved)
       : max_bytes_(max_bytes), gauge_(reserved) {}
-  // At most half of `whole`, from which it takes: for users that must leave capacity for others,
-  // and are called `who` in errors. `whole` outlives it.
+  // Creates a budget of half of `whole`, for users that must leave capacity to others. Every
+  // reservation in it is also a reservation in `whole`. `who` is what error messages call these
+  // users. `whole` must outlive this budget.
   MemoryBudget(MemoryBudget& whole, absl::string_view who);
 
-  // RESOURCE_EXHAUSTED (reason BUILD_MEMORY_FULL) with both numbers and the limit; with a retry
-  // delay if the bytes would fit once the present work is finished.
+  // Reserves memory. RESOURCE_EXHAUSTED (reason BUILD_MEMORY_FULL) names the bytes needed and the
+  // limit. If the bytes would fit once the present work is finished, the error also names the bytes
+  // that others hold, and has a retry delay.
   absl::StatusOr<Reservation> Reserve(int64_t bytes);
-  // Adds to a reservation of this budget, or makes an empty one. Returns the errors of Reserve for
-  // its new total; its present bytes are not counted against it twice.
+  // Adds to a reservation of this budget, or fills an empty one. Returns the errors of Reserve for
+  // the new total, in which the bytes already reserved are not counted twice.
   absl::Status Grow(Reservation& reservation, int64_t bytes);
-  // Error for a need that can never be met, without a delay: for callers that know before they
-  // begin that they need `bytes` or more.
+  // Returns the error of Reserve, without a retry delay, if `bytes` bytes can never be reserved.
+  // For callers that know before they begin that they need at least `bytes`.
   absl::Status CheckEverFits(int64_t bytes) const;
 
  private:
@@ -58,7 +60,7 @@ class MemoryBudget {
   void Return(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int64_t max_bytes_;
-  // Set for a half only.
+  // Set only for a budget that is half of another one.
   MemoryBudget* const whole_ = nullptr;
   const std::string who_;
   prometheus::Gauge* const gauge_ = nullptr;

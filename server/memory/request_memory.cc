@@ -11,14 +11,16 @@
 namespace phimap {
 namespace {
 
-// Held memory is sent within a moment, unless clients do not read.
+// Retry delay of a refused request. Memory becomes free within about this time, when answers have
+// been sent, unless clients do not read.
 constexpr int64_t kFullRetryMs = 50;
 
-// Requests over this size leave this share of the budget to smaller ones, so that messages that are
-// announced and sent slowly do not shut the others out.
+// Requests of more than kLarge bytes leave 1/kShareOfSmall of the budget to smaller ones. Otherwise
+// large messages that are announced and then sent slowly would shut out all others.
 constexpr int64_t kLarge = 64 << 10;
 constexpr int64_t kShareOfSmall = 16;
-// Limit of the memory of waiting requests: this share of the budget, or this much.
+// Limit of the memory of waiting requests: 1/kShareOfWaiting of the budget, but at least
+// kLeastForWaiting bytes.
 constexpr int64_t kShareOfWaiting = 16;
 constexpr int64_t kLeastForWaiting = 1 << 20;
 
@@ -54,7 +56,7 @@ std::optional<RequestMemory::Charge> RequestMemory::Take(int64_t bytes, int64_t 
 }
 
 std::optional<RequestMemory::Charge> RequestMemory::TakeForAnswer(int64_t bytes) {
-  // A small one that fits is not counted: it may lie unread for long.
+  // A small answer that fits does not count towards answers_, because it may stay unread for long.
   const bool counts = bytes > kLarge;
   int64_t before = held_.load();
   while (!counts && before + bytes <= max_bytes_) {
@@ -62,7 +64,8 @@ std::optional<RequestMemory::Charge> RequestMemory::TakeForAnswer(int64_t bytes)
     Show();
     return Charge(this, bytes, /*answer=*/false);
   }
-  // Only the first of several concurrent attempts is alone.
+  // `alone`: no other answer is counted in answers_ now. Of several concurrent attempts, only the
+  // first one gets true.
   int64_t none = 0;
   const bool alone = answers_.compare_exchange_strong(none, bytes);
   do {
@@ -86,8 +89,8 @@ bool RequestMemory::IsWantedSince(absl::Time since) const {
 absl::Status RequestMemory::Full(absl::string_view what, int64_t bytes) const {
   return MakeError(
       absl::StatusCode::kResourceExhausted, "REQUEST_MEMORY_FULL", "",
-      absl::StrCat(what, " takes ", bytes, " bytes, and requests and answers hold ", held_.load(),
-                   " of the limit of ", max_bytes_, " (--memory_bytes) already"),
+      absl::StrCat(what, " takes ", bytes, " bytes, but requests and answers already hold ",
+                   held_.load(), " of the limit of ", max_bytes_, " (--memory_bytes)"),
       {{"actual", absl::StrCat(bytes)}, {"limit", absl::StrCat(max_bytes_)}}, kFullRetryMs);
 }
 

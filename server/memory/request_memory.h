@@ -1,12 +1,14 @@
 // The memory of requests and answers: one budget for the process.
 //
-// Every byte counts from before it arrives until it is sent: a message before its body is read, its
-// parsed form before it is parsed, an answer before it is computed. When no memory is held, a
-// request of any size is admitted, and so is one answer beyond the budget: messages have their own
-// limit. Requests that hold the whole budget and wait for capacity for their answers are therefore
-// answered one by one, and never wait for each other. Large requests leave a sixteenth to small
-// ones. Outside the budget there are at most one answer, small messages that must be sent (an
-// error's text, a reply of a few words), and a sixteenth or 1 MiB of the input of waiting streams.
+// Memory is charged before it is used, and stays charged until the answer is sent. A message is
+// charged before its body is read, its parsed form before it is parsed, and an answer before it is
+// computed. A separate limit applies to the size of one message. Therefore a request of any size is
+// admitted while no memory is held. One answer is admitted beyond the budget if no other answer is
+// counted in answers_. So if requests hold the whole budget and wait for capacity for their
+// answers, they are answered one by one, and never wait for each other. Large requests leave a
+// sixteenth of the budget to small ones. Outside the budget there are at most: one answer; small
+// messages that must be sent (an error's text, a reply of a few words); and input of waiting
+// streams, up to a sixteenth of the budget or 1 MiB, whichever is more.
 //
 // Thread-safe; lock-free except for waiting.
 #ifndef PHIMAP_SERVER_MEMORY_REQUEST_MEMORY_H_
@@ -27,8 +29,8 @@ namespace phimap {
 
 class RequestMemory {
  public:
-  // A share of the budget, returned on destruction: that runs the callbacks of waiting callers, so
-  // none of their locks may be held.
+  // A share of the budget. The destructor returns it and then runs callbacks of waiting callers. So
+  // the thread that destroys it must hold no lock that these callbacks take.
   class Charge {
    public:
     Charge() = default;
@@ -44,7 +46,8 @@ class RequestMemory {
     int64_t bytes() const { return bytes_; }
     // Gives back all but `bytes`. REQUIRES: 0 <= bytes <= bytes().
     void ShrinkTo(int64_t bytes);
-    // Takes over the share of `other`. REQUIRES: both are of requests of the same budget, or empty.
+    // Takes over the share of `other`. REQUIRES: both are charges for requests of the same budget,
+    // or empty.
     void Add(Charge other);
     void Release();
 
@@ -58,7 +61,7 @@ class RequestMemory {
     bool answer_ = false;
   };
 
-  // `gauge` shows the bytes held; it outlives the budget, and may be null.
+  // `gauge` shows the bytes held. It must outlive the budget, and may be null.
   RequestMemory(int64_t max_bytes, prometheus::Gauge* gauge)
       : max_bytes_(max_bytes), gauge_(gauge) {}
   // REQUIRES: nothing is held.
@@ -66,19 +69,20 @@ class RequestMemory {
   RequestMemory(const RequestMemory&) = delete;
   RequestMemory& operator=(const RequestMemory&) = delete;
 
-  // nullopt: there is no capacity now. `held` are bytes that the caller already holds: if it is the
-  // only holder, any amount is admitted.
+  // Charges for a request. Returns nullopt if there is no capacity now. `held` is the number of
+  // bytes that the caller already holds. If nobody else holds any bytes, any amount is admitted.
   std::optional<Charge> Take(int64_t bytes, int64_t held = 0);
-  // Charges for an answer.
+  // Charges for an answer. Returns nullopt if there is no capacity now.
   std::optional<Charge> TakeForAnswer(int64_t bytes);
-  // Charges a small message even without capacity: the result of a finished action must be
+  // Charges a small message even without capacity, because the result of a finished action must be
   // reported.
   Charge TakeUnconditionally(int64_t bytes);
-  // Counts bytes of waiting streams, outside the budget; false if they are too many.
+  // Counts bytes of waiting streams, which are outside the budget. Returns false if there are too
+  // many.
   bool TakeWaiting(int64_t bytes);
   void ReturnWaiting(int64_t bytes) { waiting_.fetch_sub(bytes); }
-  // RESOURCE_EXHAUSTED (reason REQUEST_MEMORY_FULL, with a retry delay) for callers that cannot
-  // wait. `what` begins the message: "the request".
+  // Returns RESOURCE_EXHAUSTED (reason REQUEST_MEMORY_FULL, with a retry delay) for callers that
+  // cannot wait. `what` begins the message, such as "the request".
   absl::Status Full(absl::string_view what, int64_t bytes) const;
 
   // Whether a caller waits for capacity, or was refused for lack of it after `since`.
@@ -102,7 +106,7 @@ class RequestMemory {
   // budget.
   std::atomic<int64_t> answers_{0};
   std::atomic<int64_t> waiting_{0};
-  // Time of the last refusal for lack of capacity, in steady nanoseconds.
+  // Time of the last refusal for lack of capacity, in nanoseconds of the steady clock.
   std::atomic<int64_t> wanted_ns_{0};
 };
 

@@ -9,10 +9,10 @@
 namespace phimap {
 namespace {
 
-// In the order of BuildState.
+// Labels of the states, in the order of BuildState.
 constexpr const char* kStateLabels[kBuildStates] = {
     "receiving", "queued", "computing", "publishing", "done", "failed", "cancelled"};
-// In the order in which a build goes through the phases.
+// Labels of the phases, in the order in which a build goes through them.
 constexpr absl::string_view kPhaseLabels[kBuildPhases] = {
     "receive", "queue", "sample",      "choose", "kernel", "gram",
     "factor",  "draw",  "certificate", "encode", "publish"};

@@ -22,9 +22,9 @@ class BuildMetrics {
   BuildMetrics(const BuildMetrics&) = delete;
   BuildMetrics& operator=(const BuildMetrics&) = delete;
 
-  // Records that a build spent `seconds` in `phase`: "receive", "queue", "publish" or a phase that
-  // BuildVersion (core/mapping/build/version_build.h) names while it computes. Ignores other
-  // phases.
+  // Records that a build spent `seconds` in `phase`. A phase is "receive", "queue", "publish", or
+  // one of the phases that BuildVersion (core/mapping/build/version_build.h) reports. Ignores any
+  // other phase.
   void PhaseEnded(absl::string_view phase, double seconds) const;
   // For tests. Returns null for a phase that is not counted.
   prometheus::Histogram* PhaseSeconds(absl::string_view phase) const;

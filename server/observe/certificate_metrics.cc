@@ -38,9 +38,9 @@ std::array<CertificateMetrics::Figure, CertificateMetrics::kFigures> Certificate
 
 CertificateMetrics::CertificateMetrics(prometheus::Registry& registry)
     : figures_(Families(registry)),
-      not_shown_(
-          OneCounter(registry, "phimap_certificates_not_shown_total",
-                     "Certificates of aliases that were not shown, because 100 others are.")) {}
+      not_shown_(OneCounter(registry, "phimap_certificates_not_shown_total",
+                            "Times that an alias's certificate got no metrics because 100 other "
+                            "aliases have them.")) {}
 
 void CertificateMetrics::Show(absl::string_view mapping, absl::string_view alias, int64_t version,
                               const CertificateFigures& figures) {

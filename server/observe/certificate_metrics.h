@@ -1,9 +1,9 @@
-// Figures from the certificates of versions that aliases point to. They show a move to a worse
-// version next to the traffic that the version gets.
+// Metrics with figures from the certificates of the versions that aliases point to. If an alias
+// moves to a worse version, the metrics show this next to the version's traffic.
 //
-// Names come from clients, so the number of series is bounded: at most kMaxShown aliases have
-// series. Further aliases are counted. They are shown once another alias was deleted and they move
-// or are loaded again. Thread-safe.
+// Names come from clients, so the number of series must be bounded: at most kMaxShown aliases have
+// series, and further aliases are only counted. When an alias with series is deleted, its place is
+// free. It is taken by the next alias that moves or whose version is loaded. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_
 
@@ -32,12 +32,12 @@ struct CertificateFigures {
   // held-out rows.
   std::optional<double> trace_residual;
   std::optional<double> held_out_trace_residual;
-  // Kernel errors are relative to the largest K(x, x), serving errors to the largest ‖F(x)‖.
+  // Kernel errors are divided by the largest K(x, x), and serving errors by the largest ‖F(x)‖.
   std::optional<double> kernel_error_mean;
   std::optional<double> kernel_error_max;
   std::optional<double> serving_error_mean;
   std::optional<double> serving_error_max;
-  // Mean of ‖F(x)‖² on held-out rows, to compare with that of served rows.
+  // Mean of ‖F(x)‖² over the held-out rows x, to compare with the mean over served rows.
   std::optional<double> mean_squared_norm;
 };
 

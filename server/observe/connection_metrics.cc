@@ -35,9 +35,10 @@ ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry,
       ended_for_headers(&ended.Add({{"reason", "headers"}})),
       ended_for_protocol(&ended.Add({{"reason", "protocol"}})),
       open(OneGauge(registry, "phimap_connections_open", "Open connections to the API.")),
-      longest_gap_seconds(OneGauge(registry, "phimap_loop_longest_gap_seconds",
-                                   "Longest time between two polls of an event loop in the last 15 "
-                                   "to 30 seconds, during which no requests were read.")),
+      longest_gap_seconds(
+          OneGauge(registry, "phimap_loop_longest_gap_seconds",
+                   "Longest time between two polls of an event loop, in the last 15 "
+                   "to 30 seconds. Between two polls, no requests are read.")),
       certificate_not_after(OneGauge(registry, "phimap_tls_certificate_not_after_seconds",
                                      "Time at which the server's TLS certificate expires, in "
                                      "seconds since 1970; +Inf without TLS.")),

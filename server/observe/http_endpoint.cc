@@ -42,7 +42,7 @@ absl::Status CannotListen(const std::string& address, absl::string_view why) {
       {{"address", address}});
 }
 
-// A listening socket that does not block.
+// Returns a listening socket whose operations do not block.
 absl::StatusOr<int> OpenListener(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) return CannotListen(address, "expected HOST:PORT");
@@ -119,7 +119,7 @@ struct Connection {
   std::string answer;
   bool answering = false;
 
-  // Reads or writes as much as possible; false when the connection is finished.
+  // Reads or writes as much as possible. Returns false when the connection is finished.
   bool Step(const prometheus::Collectable& metrics, const HttpChecks& checks) {
     if (!answering && !Read(metrics, checks)) return false;
     return !answering || Write();
@@ -151,7 +151,7 @@ struct Connection {
   }
 };
 
-// The thread's life: one poll loop over the listener, the stop signal and the clients.
+// The work of the endpoint's thread: polls the listener, the stop signal and the clients.
 class PollLoop {
  public:
   PollLoop(int listener, int stop, const prometheus::Collectable& metrics, const HttpChecks& checks)
@@ -163,7 +163,7 @@ class PollLoop {
 
   void Run() {
     for (;;) {
-      // A house full of clients that are being answered lets the backlog wait.
+      // While every connection is being answered, new connections wait in the backlog.
       std::vector<pollfd> fds = {{stop_, POLLIN, 0}, {HasCapacity() ? listener_ : -1, POLLIN, 0}};
       for (const Connection& connection : connections_) {
         fds.push_back(
@@ -199,7 +199,7 @@ class PollLoop {
            std::any_of(connections_.begin(), connections_.end(), IsSilent);
   }
 
-  // Makes room by closing the oldest connection whose request has not arrived.
+  // If all connections are in use, closes the oldest one whose request has not arrived.
   void FreeCapacity() {
     if (connections_.size() < kMaxConnections) return;
     const auto oldest = std::find_if(connections_.begin(), connections_.end(), IsSilent);
@@ -217,14 +217,16 @@ class PollLoop {
       }
       FreeCapacity();
       Connection connection{.fd = fd, .deadline = Clock::now() + kPatience};
-      // The request is often here already, and then no crowd that comes after it can push it out.
+      // The request has often arrived already. The connection is then answered, and later
+      // connections cannot displace it.
       if (connection.Step(metrics_, checks_)) {
         connections_.push_back(std::move(connection));
       } else {
         close(fd);
       }
     }
-    // Out of descriptors the listener stays ready: without a pause the loop would spin.
+    // While no descriptor is free, the listener stays readable, and without a pause the loop would
+    // spin.
     if (error == EMFILE || error == ENFILE) poll(nullptr, 0, 100);
   }
 

@@ -1,14 +1,16 @@
 // The HTTP endpoint that a Prometheus server scrapes (GET /metrics), with health checks (GET /livez
 // and /readyz).
 //
-// Phimap has its own small listener instead of prometheus::Exposer: Exposer's worker threads have
-// stacks of 100 KiB, of which glibc takes 60 KiB for OpenBLAS's static thread-local storage, so any
-// error answer of its web server overflows the stack.
+// Phimap has its own small listener, because prometheus::Exposer is not safe here. The worker
+// threads of Exposer have stacks of 100 KiB. Of these, glibc takes 60 KiB for the static
+// thread-local storage of OpenBLAS. The rest is too small for the error answers of Exposer's web
+// server, so any such answer overflows the stack.
 //
-// Guarantees: one thread, bounded memory (32 connections, 8 KiB of request each), and no client can
-// block it. A connection that is not finished within 10 seconds is closed. If all 32 are in use,
-// the oldest connection whose request is incomplete is closed for the next. Other requests get 404,
-// 405, 400 or 431. Each connection is closed after one answer.
+// Guarantees: one thread and bounded memory (32 connections, 8 KiB of request each). No client can
+// block the endpoint. A connection that is not finished within 10 seconds is closed. If all 32
+// connections are in use, the oldest one whose request is incomplete is closed to make room for the
+// next. A request for anything else, or a malformed or too long request, gets 404, 405, 400 or 431.
+// Each connection is closed after one answer.
 #ifndef PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 #define PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 
@@ -30,8 +32,8 @@ namespace phimap {
 enum class HttpVerdict { kMetrics, kLive, kReady, kBadRequest, kNotFound, kMethodNotAllowed };
 HttpVerdict JudgeHttpRequest(absl::string_view head);
 
-// Checks behind GET /livez and /readyz. The answer is 200 if the returned text is empty, and
-// otherwise 503 with the text. Called on the endpoint's thread; must not block.
+// Checks behind GET /livez and /readyz. A check returns a text. If the text is empty, the answer is
+// 200; otherwise the answer is 503 with the text. Called on the endpoint's thread; must not block.
 struct HttpChecks {
   std::function<std::string()> live = [] { return std::string(); };
   std::function<std::string()> ready = [] { return std::string(); };
@@ -56,7 +58,7 @@ class HttpEndpoint {
                HttpChecks checks);
 
   const int port_;
-  // Closing the writing end tells the thread to stop.
+  // A pipe. Closing its writing end tells the thread to stop.
   int stop_[2];
   std::thread thread_;
 };

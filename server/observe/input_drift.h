@@ -1,5 +1,6 @@
-// Metrics that show when the served inputs differ from those that a version was built from: the
-// means of ‖F(x)‖² and, for F2, of the residual ρ(x), to compare with the certificate's.
+// Metrics that show when the served inputs differ from the inputs that a version was built from.
+// They are the mean of ‖F(x)‖² and, for F2, the mean of the residual ρ(x), over a sample of the
+// served rows x. They are to be compared with the certificate's.
 #ifndef PHIMAP_SERVER_OBSERVE_INPUT_DRIFT_H_
 #define PHIMAP_SERVER_OBSERVE_INPUT_DRIFT_H_
 
@@ -21,7 +22,8 @@ class InputDrift {
   static constexpr uint32_t kEvery = 64;
 
   struct Counters {
-    // Number of sampled rows, and the sums of ‖F(x)‖² and ρ(x) over them.
+    // `rows` is the number of sampled rows x. `norm_sum` and `residual_sum` are the sums of ‖F(x)‖²
+    // and of the residual ρ(x) over these rows.
     prometheus::Counter* rows = nullptr;
     prometheus::Counter* norm_sum = nullptr;
     prometheus::Counter* residual_sum = nullptr;

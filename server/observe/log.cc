@@ -15,8 +15,8 @@ namespace phimap {
 namespace {
 
 // Returns whether an error with this code is about the state of this server, independent of the
-// caller. This lists the codes whose messages may be logged, so an unexpected code hides its
-// message.
+// caller. Only then is the error's message logged. The codes are listed here one by one, so the
+// message of an error with an unexpected code is not logged.
 bool SpeaksOfTheServer(absl::StatusCode code) {
   using Code = absl::StatusCode;
   constexpr Code kCodes[] = {Code::kInternal,          Code::kUnknown,  Code::kUnavailable,
@@ -41,8 +41,8 @@ std::unique_ptr<LogWriter> WriterToStderr(LogLevel level, LogFormat format) {
 
 LoggedError ErrorForLog(const absl::Status& error) {
   const ErrorDetail detail = DetailOf(error).value_or(ErrorDetail());
-  // A field means that the error is about the request, whatever its code: DATA_LOSS has no field if
-  // it comes from the store, but has one if it is about a row count.
+  // A field means that the error is about the request, whatever its code. For example, DATA_LOSS
+  // has no field if it comes from the store, but has one if it is about a row count.
   const bool tell = detail.field.empty() && SpeaksOfTheServer(error.code());
   return {absl::StatusCodeToString(error.code()), OrNone(detail.reason), OrNone(detail.field),
           OrNone(tell ? error.message() : absl::string_view())};

@@ -4,11 +4,12 @@
 //   logger.Log(LogLevel::kInfo, "build_done", {{"mapping", name}, {"rows", absl::StrCat(rows)}});
 //   2026-11-20T19:12:51.123Z INFO build_done mapping=letter rows=20000
 //
-// Guarantees: Log never waits for stderr. Lines go to a queue of at most 1 MiB, and a thread writes
-// them. Lines that do not fit, and lines of one event beyond some 100 a second, are dropped and
-// counted (log_writer.h, log_rate.h); a line log_lines_dropped reports them. Lines of several
-// threads do not mix. Never pass data values (rows, features): only names, counts, durations, and
-// errors through ErrorForLog. The name of an event is a literal in the source.
+// Guarantees: Log never waits for stderr. Lines go to a queue of at most 1 MiB, and a separate
+// thread writes them. Lines of several threads do not mix. A line is dropped if it does not fit
+// into the queue, or if its event already has some 100 lines in the same second. Dropped lines are
+// counted (log_writer.h, log_rate.h), and a line log_lines_dropped reports their number.
+// Requires: never pass data values (rows, features). Pass only names, counts, durations, and errors
+// through ErrorForLog. The name of an event is a literal in the source.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_H_
@@ -27,8 +28,8 @@
 namespace phimap {
 
 // The parts of an error that may be logged. The message is kept only if it is about this server
-// (store, memory, shutting down). A message about a client's mistake quotes the client's data, so
-// only the field of the request is logged. Missing parts are "none".
+// (store, memory, shutdown). A message about a client's mistake quotes the client's data, so it is
+// replaced by the field of the request. Missing parts are "none".
 struct LoggedError {
   std::string code;
   std::string reason;

@@ -24,10 +24,10 @@ struct LogField {
   std::string value;
 };
 
-// Returns one line, newline included. In text format, values are quoted if they hold more than
-// letters, digits and a few signs. In JSON format, the line is one object whose first keys are
-// time, level and event. All JSON values are strings, so that a key never changes its type, and
-// invalid UTF-8 becomes U+FFFD.
+// Returns one line, including the newline. In text format, values are quoted if they contain other
+// characters than letters, digits and a few signs. In JSON format, the line is one object whose
+// first keys are time, level and event. All JSON values are strings, so a key never changes its
+// type. Invalid UTF-8 becomes U+FFFD in JSON.
 std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
                           std::initializer_list<LogField> fields,
                           LogFormat format = LogFormat::kText);

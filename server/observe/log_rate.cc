@@ -14,7 +14,8 @@ bool LogRate::Admit(LogLevel level, absl::string_view event, Clock::time_point n
     found = buckets.emplace(std::string(event), Bucket{options_.burst, now}).first;
   }
   Bucket& bucket = found->second;
-  // Threads may get here in another order than they read the clock.
+  // Threads may arrive here in another order than that in which they read the clock, so `now` may
+  // be earlier than `bucket.filled`.
   if (now > bucket.filled) {
     const double seconds = std::chrono::duration<double>(now - bucket.filled).count();
     bucket.lines = std::min(options_.burst, bucket.lines + seconds * options_.lines_per_second);

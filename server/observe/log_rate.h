@@ -13,11 +13,11 @@
 
 namespace phimap {
 
-// Keeps a token bucket for each level of each event, so that clients' errors, however frequent, do
-// not displace warnings and errors. Does not limit lines of level debug: an operator who turns them
-// on wants all of them.
+// Limits the number of log lines. Each level of each event has its own token bucket. So errors of
+// clients, however frequent, cannot displace warnings and errors of the server. Lines of level
+// debug are not limited: an operator who turns them on wants all of them.
 //
-// Requires: events are literals in the source, never made from data, because each event has a
+// Requires: each event is a literal in the source, never made from data, because each event has a
 // bucket. Thread-safe.
 class LogRate {
  public:

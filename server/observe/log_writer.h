@@ -29,12 +29,12 @@ struct LogDrops {
   }
 };
 
-// Guarantees: Write never waits for the descriptor. If a pipe is not read, the queue fills up, and
-// further lines are dropped and counted. Lines are written in order, and a line that fits into one
-// atomic write to a pipe (4 KiB) is not split. Once there is capacity again, a line reports the
-// dropped lines, at most once per `tell_interval`. The destructor writes the queued lines, for at
-// most `end_wait`. The descriptor's flags are never changed, because other processes share them.
-// Thread-safe.
+// Guarantees: Write never waits for the descriptor. If the reader of a pipe is slow, the queue
+// fills up, and further lines are dropped and counted. Once the queue has capacity again, a line
+// reports the dropped lines, at most once per `tell_interval`. Lines are written in order. A line
+// that fits into one atomic write to a pipe (4 KiB) is not split. The destructor writes the queued
+// lines, for at most `end_wait`. The descriptor's flags are never changed, because other processes
+// share them. Thread-safe.
 class LogWriter {
  public:
   struct Options {

@@ -1,9 +1,9 @@
 // The server's metrics. Each series is looked up once and then counted through a pointer.
 //
-// Every series exists from the start, because a rate over a series that appears with its first
-// error misses that error. Only series with a mapping's name as a label appear later; their number
-// is bounded (version_series.h, certificate_metrics.h). No other label takes its value from a
-// request. docs/operations.md lists the metrics.
+// Every series exists from the start. If a series appeared only with its first error, a rate over
+// the series would miss that error. Only series with a mapping's name as a label appear later.
+// Their number is bounded (version_series.h, certificate_metrics.h), and no other label takes its
+// value from a request. docs/operations.md lists the metrics.
 //
 // Thread-safety: any thread may count. AddMethod, SetBuildInfo, SetLimits and Watch… may be called
 // only during startup.

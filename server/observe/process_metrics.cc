@@ -48,7 +48,7 @@ std::optional<double> BootTime() {
 std::optional<int64_t> OpenFiles() {
   DIR* const folder = opendir("/proc/self/fd");
   if (folder == nullptr) return std::nullopt;
-  int64_t count = -1;  // the folder itself
+  int64_t count = -1;  // does not count the descriptor of `folder`
   while (const dirent* const entry = readdir(folder)) {
     if (entry->d_name[0] != '.') ++count;
   }
@@ -61,7 +61,7 @@ std::optional<int64_t> OpenFiles() {
 std::optional<ProcessStat> ParseProcessStat(absl::string_view text) {
   const size_t name_end = text.rfind(')');
   if (name_end == absl::string_view::npos) return std::nullopt;
-  // fields[0] is field 3 of proc(5).
+  // fields[0] is field 3 in the table of /proc/PID/stat in proc(5).
   const std::vector<absl::string_view> fields =
       absl::StrSplit(text.substr(name_end + 1), absl::ByAnyChar(" \n"), absl::SkipEmpty());
   const auto number = [&fields](size_t field) {

@@ -27,7 +27,7 @@ struct ProcessStat {
 // name in it may contain any characters, even brackets and blanks.
 std::optional<ProcessStat> ParseProcessStat(absl::string_view text);
 
-// Omits figures that cannot be read.
+// The figures of this process. Figures that cannot be read are omitted.
 class ProcessMetrics final : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

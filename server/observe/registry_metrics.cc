@@ -6,11 +6,11 @@
 namespace phimap {
 namespace {
 
-// All calls register the same family, because its name is the same.
+// All calls return series of one family, because they register it under the same name.
 prometheus::Gauge* AliasVersions(prometheus::Registry& registry, const char* state) {
   return &prometheus::BuildGauge()
               .Name("phimap_alias_versions")
-              .Help("Versions that aliases name, by state: warm, loading, failed.")
+              .Help("Versions that aliases point to, by state: warm, loading, failed.")
               .Register(registry)
               .Add({{"state", state}});
 }

@@ -26,8 +26,8 @@ class RegistryMetrics {
   // Number of loads that wait for the loader thread.
   prometheus::Gauge* const loads_waiting;
   prometheus::Counter* const evictions;
-  // Number of versions that aliases name: in memory, waiting to be loaded in the background, and
-  // neither.
+  // Number of versions that aliases point to, by state: in memory, waiting to be loaded in the
+  // background, and neither of the two.
   prometheus::Gauge* const alias_versions_warm;
   prometheus::Gauge* const alias_versions_loading;
   prometheus::Gauge* const alias_versions_failed;

@@ -8,9 +8,9 @@
 
 namespace phimap {
 
-// 16 hexadecimal digits, made on first use: a successful call has none. Ids of one process are all
-// different; ids of two processes are equal with probability 2^-64. An id does not reveal how many
-// calls there were, and is not secret. Thread-safe.
+// An id of a request: 16 hexadecimal digits. It is made on first use, so a successful call has no
+// id. Ids of one process are all different. Ids of two processes are equal with probability 2^-64.
+// An id does not reveal the number of calls, and is not secret. Thread-safe.
 class RequestId {
  public:
   RequestId() = default;

@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// In the order of StoreOperation.
+// Labels of the operations, in the order of StoreOperation.
 constexpr const char* kOperationLabels[kStoreOperations] = {
     "publish",
     "import",
@@ -37,12 +37,12 @@ constexpr const char* kOperationLabels[kStoreOperations] = {
     "delete_expired",
 };
 
-// Codes of faults.
+// Status codes that a fault of the store may have (see IsStoreFault).
 constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kUnknown,     absl::StatusCode::kResourceExhausted,
     absl::StatusCode::kInternal,    absl::StatusCode::kFailedPrecondition,
     absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss};
-// Reasons of answers that have the same code as a fault.
+// Reasons of errors that have such a code, but are not faults.
 constexpr absl::string_view kAnswers[] = {"ALIAS_LIMIT_REACHED", "MAPPING_IN_USE", "VERSION_IN_USE",
                                           "VERSION_ROLLBACK_TARGET", "MAPPING_NOT_EMPTY"};
 

@@ -39,9 +39,9 @@ enum class StoreOperation {
 };
 inline constexpr int kStoreOperations = 21;
 
-// Returns whether an error of the store is a fault: a problem of its disk, its files or database,
-// or a bug. Other errors are answers: an unknown name, a lost race, an alias that points to the
-// version.
+// Returns whether an error of the store is a fault: a problem of its disk, files or database, or a
+// bug. All other errors are regular answers, for example: an unknown name, a lost race, or an alias
+// that still points to the version.
 bool IsStoreFault(const absl::Status& status);
 
 class StoreMetrics {

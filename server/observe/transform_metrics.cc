@@ -33,13 +33,13 @@ TransformMetrics::TransformMetrics(prometheus::Registry& registry)
                                  "Seconds that a request waited for a worker.", LatencyBuckets())),
       compute_seconds(
           OneHistogram(registry, "phimap_transform_compute_seconds",
-                       "Seconds of the batch that computed a request. Each request of a batch "
-                       "counts its whole time, so the sum exceeds the computing time.",
+                       "Seconds that the batch of a request was computed. Each request counts the "
+                       "whole time of its batch, so the sum exceeds the computing time.",
                        LatencyBuckets())),
-      answer_seconds(
-          OneHistogram(registry, "phimap_transform_answer_seconds",
-                       "Seconds from computing a request's features to sending them, or giving up.",
-                       LatencyBuckets())),
+      answer_seconds(OneHistogram(registry, "phimap_transform_answer_seconds",
+                                  "Seconds from just before a request's features are computed "
+                                  "until they are sent or dropped.",
+                                  LatencyBuckets())),
       memory_bytes(OneGauge(
           registry, "phimap_request_memory_bytes",
           "Memory of requests and answers in bytes, from before they arrive until they are sent.")),
@@ -48,13 +48,13 @@ TransformMetrics::TransformMetrics(prometheus::Registry& registry)
                                  "thread of the compute pool.")),
       pool_busy_seconds(
           OneCounter(registry, "phimap_compute_pool_busy_seconds_total",
-                     "Seconds that threads of the compute pool were busy; its rate over "
+                     "Seconds that threads of the compute pool were busy; its rate divided by "
                      "phimap_compute_threads is the busy share of the pool.")),
       dropped(DropCounters(registry)) {}
 
-void TransformMetrics::PassComputed(int64_t requests, int64_t pass_rows) const {
+void TransformMetrics::BatchComputed(int64_t requests, int64_t rows) const {
   batch_requests->Observe(static_cast<double>(requests));
-  batch_rows->Observe(static_cast<double>(pass_rows));
+  batch_rows->Observe(static_cast<double>(rows));
 }
 
 void TransformMetrics::RequestComputed(int64_t request_rows, double batch_seconds) const {

@@ -1,8 +1,13 @@
 // Counts of requests for features, for all protocols.
 //
-// The life of a request is cut into four phases: parse, from when the message is complete to when
-// the scheduler has the work (checks, the reference, and the load of a version that is not live);
-// queue; compute; and answer, from the features to when they are sent. Thread-safe.
+// A request passes through four phases:
+//   parse    from when the message is complete to when the scheduler has the work. Includes the
+//            checks, the lookup of the reference, and the load of a version that is not live.
+//   queue    the wait for a thread
+//   compute  the computation of the features
+//   answer   from the allocation of the answer, just before the features are computed, until the
+//            answer is sent
+// Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_
 
@@ -27,7 +32,7 @@ class TransformMetrics {
   TransformMetrics& operator=(const TransformMetrics&) = delete;
 
   // Records a batch of the engine: `requests` requests that have `rows` rows together.
-  void PassComputed(int64_t requests, int64_t rows) const;
+  void BatchComputed(int64_t requests, int64_t rows) const;
   // Records one request of the batch, which got its features.
   void RequestComputed(int64_t rows, double batch_seconds) const;
 
@@ -40,7 +45,7 @@ class TransformMetrics {
   prometheus::Histogram* const answer_seconds;
   // Bytes that are charged for requests and answers, from before they arrive until they are sent.
   prometheus::Gauge* const memory_bytes;
-  // Requests computed on the thread that brought them.
+  // Requests that were computed on the event loop that read them.
   prometheus::Counter* const inline_requests;
   prometheus::Counter* const pool_busy_seconds;
   // Indexed by Drop.

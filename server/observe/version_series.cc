@@ -12,8 +12,8 @@ VersionSeries::Lease::~Lease() {
 VersionSeries::VersionSeries(prometheus::Registry& registry)
     : rows_(prometheus::BuildCounter()
                 .Name("phimap_version_rows_total")
-                .Help("Rows mapped by a version since it was loaded. At most 100 versions are "
-                      "named; the others together are the mapping _other.")
+                .Help("Rows mapped by a version since it was loaded. At most 100 versions have "
+                      "their own labels; all others share the label value _other.")
                 .Register(registry)),
       drift_rows_(
           prometheus::BuildCounter()
@@ -29,8 +29,9 @@ VersionSeries::VersionSeries(prometheus::Registry& registry)
           prometheus::BuildCounter()
               .Name("phimap_version_residual_sum_total")
               .Help(
-                  "Sum of F2's residuals over the sampled rows; its share of the sum with |F(x)|^2 "
-                  "compares with the certificate's held-out trace residual. 0 for other mappings.")
+                  "Sum of F2's residuals over the sampled rows, 0 for other mappings. Its share of "
+                  "residuals and |F(x)|^2 together corresponds to the certificate's held-out trace "
+                  "residual.")
               .Register(registry)),
       other_(Add({{"mapping", "_other"}, {"version", "_other"}})) {}
 

@@ -1,9 +1,9 @@
 // The series that have a version's name as labels.
 //
-// Names come from clients, so the number of series is bounded. At most kMaxNamed live versions have
-// their own labels. Further versions share the series whose mapping and version are "_other", a
-// name that no mapping can have. A version keeps its labels while it is live: a client that has
-// thousands of versions loaded cannot displace the labels of others.
+// Names come from clients, so the number of series must be bounded. At most kMaxNamed live versions
+// have labels of their own. Further versions share one series, whose labels for mapping and version
+// are "_other", a name that no mapping can have. A version keeps its labels while it is live, so a
+// client that has thousands of versions loaded cannot displace the labels of others.
 // Thread-safety: Open, the destructor of a lease and its counters may be used from any thread.
 #ifndef PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_
 #define PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_
@@ -42,7 +42,7 @@ class VersionSeries {
 
     // Counts the rows that the version mapped.
     prometheus::Counter* rows() const { return series_.rows; }
-    // Samples the inputs of the version.
+    // The object that samples the version's inputs, to show when they drift.
     const InputDrift& drift() const { return drift_; }
 
    private:
@@ -57,7 +57,7 @@ class VersionSeries {
     const InputDrift drift_;
   };
 
-  // Registers the families. `registry` must outlive this object.
+  // Registers the metric families. `registry` must outlive this object.
   explicit VersionSeries(prometheus::Registry& registry);
   VersionSeries(const VersionSeries&) = delete;
   VersionSeries& operator=(const VersionSeries&) = delete;

@@ -1,5 +1,5 @@
-// Counts of a version while it is in memory, for clients that request them by an RPC. (/metrics has
-// labels for only a limited number of versions.)
+// Counts of a version while it is in memory. Clients request them by an RPC. (/metrics has labels
+// for only a limited number of versions.)
 #ifndef PHIMAP_SERVER_OBSERVE_VERSION_TALLY_H_
 #define PHIMAP_SERVER_OBSERVE_VERSION_TALLY_H_
 

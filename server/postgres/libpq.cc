@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-// The name of its interface, the same since PostgreSQL 8.0.
+// File name of libpq. Its interface version has been the same since PostgreSQL 8.0.
 constexpr char kLibrary[] = "libpq.so.5";
 
 absl::Status NotLoaded() {
@@ -32,7 +32,7 @@ struct Loaded {
 };
 
 absl::Status Load(Libpq& functions) {
-  // Never closed: connections end with the process at the latest.
+  // The library is never closed, because connections may exist until the process ends.
   void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return NotLoaded();
 #define PHIMAP_FIND(NAME) PHIMAP_RETURN_IF_ERROR(Find(library, #NAME, functions.NAME));

@@ -1,6 +1,6 @@
-// The functions of libpq that phimap calls, loaded when a database is wanted and not with the
-// program: some twenty libraries come with libpq (Kerberos, LDAP, GnuTLS), and a server that keeps
-// its versions in files would start a fifth slower for them.
+// The functions of libpq that phimap calls. libpq is loaded only when a PostgreSQL database is
+// used, because it brings some twenty libraries (Kerberos, LDAP, GnuTLS). With them, a server that
+// keeps its versions in files would take a fifth longer to start.
 #ifndef PHIMAP_SERVER_POSTGRES_LIBPQ_H_
 #define PHIMAP_SERVER_POSTGRES_LIBPQ_H_
 
@@ -53,18 +53,18 @@ namespace phimap {
   X(PQuser)
 // clang-format on
 
-// Each under its own name, as libpq-fe.h declares it.
+// Each member is the function of libpq with the same name, as declared in libpq-fe.h.
 struct Libpq {
 #define PHIMAP_DECLARE(NAME) decltype(&::NAME) NAME = nullptr;
   PHIMAP_LIBPQ_FUNCTIONS(PHIMAP_DECLARE)
 #undef PHIMAP_DECLARE
 };
 
-// Loads libpq, once in the life of the process. FAILED_PRECONDITION (LIBPQ_MISSING): it is not
-// installed. Thread-safe.
+// Loads libpq, once per process. FAILED_PRECONDITION (LIBPQ_MISSING) if it is not installed.
+// Thread-safe.
 absl::Status LoadLibpq();
 
-// REQUIRES: LoadLibpq has returned OK.
+// Returns the functions. REQUIRES: LoadLibpq has returned OK.
 const Libpq& libpq();
 
 }  // namespace phimap

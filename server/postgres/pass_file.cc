@@ -13,7 +13,7 @@
 namespace phimap {
 
 std::string PassFileProblem(const std::string& path) {
-  // libpq asks stat for the mode, which needs no right to read.
+  // Like libpq, uses stat to get the mode, which needs no permission to read the file.
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) {
     return absl::StrCat("cannot find ", path, ": ", std::strerror(errno));

@@ -1,4 +1,5 @@
-// The file of passwords that libpq reads by itself, without reporting when it cannot.
+// Checks the password file that libpq reads by itself. When libpq cannot use the file, it does not
+// report that.
 #ifndef PHIMAP_SERVER_POSTGRES_PASS_FILE_H_
 #define PHIMAP_SERVER_POSTGRES_PASS_FILE_H_
 
@@ -6,8 +7,8 @@
 
 namespace phimap {
 
-// Reason why libpq cannot take a password from the file at `path`, with the remedy, such as "cannot
-// open /x: Permission denied"; empty if it can.
+// Returns why libpq cannot take a password from the file at `path`, with the remedy, such as
+// "cannot open /x: Permission denied". Returns an empty string if it can.
 std::string PassFileProblem(const std::string& path);
 
 }  // namespace phimap

@@ -28,7 +28,7 @@ absl::Status WrongSize(absl::string_view digest, int64_t actual, int64_t expecte
   return Damaged(digest, absl::StrCat("has ", actual, " of its ", expected, " bytes"));
 }
 
-// The chunk size of a blob that is complete.
+// Returns the chunk size of a complete blob.
 absl::StatusOr<int64_t> FindChunkBytes(PostgresDatabase* database, absl::string_view digest,
                                        int64_t size_bytes) {
   int64_t chunk_bytes = 0;
@@ -45,7 +45,7 @@ absl::StatusOr<int64_t> FindChunkBytes(PostgresDatabase* database, absl::string_
   return chunk_bytes;
 }
 
-// At most `bytes` of chunk `number` from `offset`.
+// Reads at most `bytes` bytes of chunk `number` from `offset`.
 absl::StatusOr<std::string> ReadChunk(PostgresDatabase* database, absl::string_view digest,
                                       int64_t number, int64_t offset, int64_t bytes) {
   std::string content;
@@ -91,7 +91,7 @@ class ChunkReader : public ArtifactReader {
     chunk_.clear();
     chunk_.shrink_to_fit();
     const int64_t expected = std::min(chunk_bytes_, size_bytes_ - read_bytes_);
-    // One byte more than expected would show that the chunk is longer.
+    // Asks for one byte more than expected, to detect a chunk that is too long.
     PHIMAP_ASSIGN_OR_RETURN(
         chunk_, ReadChunk(database_, digest_, read_bytes_ / chunk_bytes_, 0, expected + 1));
     chunk_offset_ = 0;
@@ -200,7 +200,7 @@ absl::StatusOr<std::string> PostgresBlobs::Read(absl::string_view digest, int64_
     if (piece.empty()) break;
     content += piece;
   }
-  // A blob of no bytes has no last piece that would show it.
+  // The reader checks the digest with the last piece, and an empty blob has no pieces.
   if (content.empty() && Sha256Hex(content) != digest) return WrongSize(digest, 0, size_bytes);
   return content;
 }
@@ -256,7 +256,8 @@ absl::StatusOr<bool> PostgresBlobs::Contains(SqlSession& session, absl::string_v
 
 absl::StatusOr<bool> PostgresBlobs::RemoveUnused(SqlSession& session, absl::string_view digest,
                                                  absl::Time before) {
-  // A writer that has the row makes this wait, and compare with its time.
+  // If a writer has locked the row, this statement waits for it, and then compares with the time
+  // that the writer set.
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows fresh,
       session.Run("SELECT 1 FROM blobs WHERE digest = $1 AND write_time_us > $2 FOR UPDATE",

@@ -1,17 +1,18 @@
-// Immutable byte strings named by their SHA-256, in PostgreSQL, in chunks.
+// Blobs in PostgreSQL: immutable byte strings named by their SHA-256, stored in chunks.
 //
 // Invariants:
-//   1. A blob is read only when its row is marked `complete`, which is set only in a transaction
-//      that found every chunk there. The chunks were committed earlier, each in its own
-//      transaction: no transaction and no lock lasts as long as an upload.
-//   2. When Write returns OK the blob survives a crash, and a failover if there is a synchronous
-//      standby: chunks may reach the disk late, but not later than the commit that completes them.
-//   3. The content of a chunk follows from the blob, the size of its chunks (in its row, as
-//      the first writer set it) and the chunk's number. So any number of writers of one digest
-//      write the same, and a reader finds either the right chunk or none.
+//   1. A blob is read only if its row is marked `complete`. The mark is set only in a transaction
+//      that has found every chunk. The chunks were committed earlier, each in its own transaction,
+//      so no transaction and no lock lasts as long as an upload.
+//   2. After Write has returned OK, the blob survives a crash, and a failover if there is a
+//      synchronous standby. Chunks may reach the disk late, but not later than the commit that
+//      marks the blob as complete.
+//   3. The content of a chunk is determined by the blob, the size of its chunks (stored in its row
+//      by the first writer) and the chunk's number. So all writers of one digest write the same
+//      chunks, and a reader finds either the right chunk or none.
 //
 // An interrupted upload leaves an incomplete row with chunks; a later Write of the same bytes
-// continues there. The caller knows which blobs are referenced.
+// continues there. The caller must know which blobs are still referenced.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_BLOBS_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_BLOBS_H_
 
@@ -29,7 +30,7 @@
 
 namespace phimap {
 
-// Thread-safe. Errors are those of SqlDatabase; a blob that is missing or damaged is DATA_LOSS.
+// Thread-safe. Errors: those of SqlDatabase, and DATA_LOSS for a blob that is missing or damaged.
 class PostgresBlobs final : public Blobs {
  public:
   static constexpr int64_t kChunkBytes = int64_t{4} << 20;
@@ -37,33 +38,34 @@ class PostgresBlobs final : public Blobs {
   explicit PostgresBlobs(std::shared_ptr<PostgresDatabase> database)
       : database_(std::move(database)) {}
 
-  // Writes `content` durably under `digest`. A blob that is there already is compared by its
-  // SHA-256 on the server, chunk by chunk, and only sent again if it is damaged; its time of
-  // writing becomes now. After an error a part may be stored, which no reader sees. REQUIRES:
-  // digest == Sha256Hex(content).
+  // Writes `content` durably under `digest`. If the blob already exists, the database server
+  // compares the SHA-256 of each chunk, and only damaged or missing chunks are sent again; the
+  // blob's time of writing becomes now. After an error a part may be stored, which no reader sees.
+  // REQUIRES: digest == Sha256Hex(content).
   absl::Status Write(absl::string_view digest, absl::string_view content) override;
-  // REQUIRES: the blob was written with `size_bytes` bytes. Missing, of another size or with other
-  // content: DATA_LOSS.
+  // Returns the whole blob. DATA_LOSS if it is missing, has another size or has other content.
+  // REQUIRES: the blob was written with `size_bytes` bytes.
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
-  // Returns `bytes` bytes from `offset` as stored: only a blob that is missing or shorter than
-  // `size_bytes` is DATA_LOSS. REQUIRES: offset + bytes <= size_bytes.
+  // Returns `bytes` bytes from `offset` without checking the digest. DATA_LOSS only if the blob is
+  // missing or shorter than `size_bytes`. REQUIRES: offset + bytes <= size_bytes.
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                         int64_t offset, int64_t bytes) override;
-  // Reads in pieces, one chunk in memory at a time: damage shows before the last one. A blob that
-  // is removed meanwhile ends in DATA_LOSS, because a snapshot that lasted as long as a slow reader
-  // would keep the whole database from being cleaned up.
+  // Reads in pieces, with one chunk in memory at a time. Damage is reported in place of the last
+  // piece. If the blob is removed meanwhile, reading ends with DATA_LOSS: there is no snapshot,
+  // because a snapshot that lasted as long as a slow reader would prevent cleanup (VACUUM) of the
+  // whole database.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                              int64_t size_bytes) override;
-  // OK if the blob does not exist.
+  // Removes the blob. OK if the blob does not exist.
   absl::Status Remove(absl::string_view digest) override;
   absl::StatusOr<std::vector<StoredBlob>> List() override;
   absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) override;
-  // Removed in the caller's transaction: a failure changes nothing.
+  // Removes the blob in the caller's transaction, so a failure changes nothing.
   absl::StatusOr<bool> RemoveUnused(SqlSession& session, absl::string_view digest,
                                     absl::Time before) override;
-  // The blob's chunks stay, as those of an interrupted upload do.
+  // Marks the blob as incomplete but keeps its chunks, as after an interrupted upload.
   absl::Status SetAside(absl::string_view digest) override;
-  // Always 0: List includes uploads that were interrupted.
+  // Always returns 0, because List includes interrupted uploads.
   absl::StatusOr<int64_t> RemoveRemains(absl::Time) override { return 0; }
 
  private:

@@ -87,7 +87,8 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
   for (const PostgresParameters& host : hosts) {
     auto opened = OpenHost(host, timeouts);
     if (opened.ok()) return opened;
-    // A host that refuses for good does not hide that another one may come back.
+    // A permanent error of one host does not hide the temporary error of another host, which may
+    // come back.
     if (failed.ok() || absl::IsUnavailable(opened.status())) failed = opened.status();
   }
   return failed;
@@ -98,10 +99,10 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::OpenHost
   PHIMAP_RETURN_IF_ERROR(LoadLibpq());
   std::unique_ptr<PostgresConnection> opened(new PostgresConnection(timeouts));
   opened->connection_.reset(Start(parameters));
-  PHIMAP_CHECK(opened->connection_ != nullptr);  // It had no memory for its own object.
+  PHIMAP_CHECK(opened->connection_ != nullptr);  // Null only if libpq has no memory for it.
   pg_conn* const connection = opened->connection_.get();
   opened->place_ = PlaceOf(connection);
-  // The only way to learn the SQLSTATE of a refused connection.
+  // Verbose errors are the only way to learn the SQLSTATE of a refused connection.
   libpq().PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
   libpq().PQsetNoticeReceiver(connection, &PostgresConnection::ReceiveNotice, opened.get());
   PHIMAP_RETURN_IF_ERROR(opened->Establish(After(ConnectTimeout(parameters, timeouts.connect))));
@@ -127,7 +128,7 @@ absl::Status PostgresConnection::Establish(Deadline deadline) {
 
 absl::Status PostgresConnection::ConnectError(absl::string_view text) {
   ConnectFailure failure = ParseConnectFailure(text);
-  // libpq itself ends a connection for which it has no password.
+  // If libpq has no password, it ends the connection itself, without a SQLSTATE.
   if (failure.sqlstate.empty() && libpq().PQconnectionNeedsPassword(connection_.get()) != 0) {
     failure.sqlstate = "28P01";
   }
@@ -149,7 +150,7 @@ bool PostgresConnection::Await(int16_t events, Deadline deadline) const {
     const int ready = poll(&socket, 1, timeout);
     if (ready > 0) return true;
     if (ready == 0 && Clock::now() >= deadline) return false;
-    // libpq finds and explains faults of its socket.
+    // If poll fails, libpq will find and explain the fault of its socket.
     if (ready < 0 && errno != EINTR) return true;
   }
 }
@@ -209,7 +210,8 @@ absl::Status PostgresConnection::Flush(Deadline deadline) {
     if (left < 0) return Lost(libpq().PQerrorMessage(connection_.get()));
     if (left == 0) return absl::OkStatus();
     if (!Await(POLLIN | POLLOUT, deadline)) return Lost(kNotInTime);
-    // Both sides would wait for ever if the server had to get rid of something first.
+    // Reads while it sends, because otherwise both sides would wait for ever if the server had to
+    // send something first.
     if (libpq().PQconsumeInput(connection_.get()) == 0)
       return Lost(libpq().PQerrorMessage(connection_.get()));
   }
@@ -245,8 +247,8 @@ absl::StatusOr<SqlRows> PostgresConnection::Receive() {
                         libpq().PQnfields(result.get()) > 0 && libpq().PQfformat(result.get(), 0));
         }
         break;
-      default:  // Whatever else libpq knows, now or later, is no answer to a statement.
-        // The first error is the cause of the others.
+      default:  // No other status, of any release of libpq, is an answer to a statement.
+        // The first error is the cause of the later ones.
         if (rows.ok()) rows = ErrorOf(result.get());
         if (libpq().PQstatus(connection_.get()) == CONNECTION_BAD) {
           connection_.reset();
@@ -285,7 +287,7 @@ absl::Status PostgresConnection::Listen(absl::string_view channel) {
   if (!usable()) return Lost("the connection was closed");
   char* const quoted =
       libpq().PQescapeIdentifier(connection_.get(), channel.data(), channel.size());
-  PHIMAP_CHECK(quoted != nullptr);  // The channel is ours, and is UTF-8.
+  PHIMAP_CHECK(quoted != nullptr);  // The channel is a constant in UTF-8.
   const std::string statement = absl::StrCat("LISTEN ", quoted);
   libpq().PQfreemem(quoted);
   return RunBatch(statement).status();
@@ -309,11 +311,11 @@ absl::StatusOr<bool> PostgresConnection::WaitForNotification(Deadline deadline) 
 
 bool PostgresConnection::IsAlive() {
   if (!usable()) return false;
-  // Something to read while nothing was asked is a notice, a notification, or the end: a last
-  // message and then the end of the stream.
+  // If there is something to read although no statement is running, it is a notice, a notification,
+  // or the end of the connection, which consists of a last message and then the end of the stream.
   while (usable() && Await(POLLIN, Clock::now())) {
     if (libpq().PQconsumeInput(connection_.get()) == 0) connection_.reset();
-    if (usable()) libpq().PQisBusy(connection_.get());  // Takes in what was read.
+    if (usable()) libpq().PQisBusy(connection_.get());  // Parses what was read.
   }
   return usable() && libpq().PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
 }

@@ -1,5 +1,5 @@
-// A connection to PostgreSQL and its statements, as values with StatusOr: nothing here knows the
-// store's tables.
+// A connection to PostgreSQL and its statements. Results and errors are returned as StatusOr. This
+// class does not know the store's tables.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_CONNECTION_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_CONNECTION_H_
 
@@ -31,31 +31,31 @@ struct PostgresBytes {
 using PostgresValue = std::variant<std::monostate, int64_t, absl::string_view, PostgresBytes>;
 
 struct PostgresTimeouts {
-  // Timeout for each host that the address names, unless it has connect_timeout.
+  // Timeout for each host that the address names, unless the address has connect_timeout.
   absl::Duration connect = absl::Seconds(5);
-  // For each statement. The server then ends the statement; a server that does not answer for
-  // `answer_grace` longer counts as lost.
+  // Timeout of each statement, after which the database server ends it. If the server does not
+  // answer for another `answer_grace`, the connection counts as lost.
   absl::Duration statement = absl::Seconds(10);
   absl::Duration answer_grace = absl::Seconds(1);
-  // For each lock that a statement waits for.
+  // Timeout of each wait for a lock.
   absl::Duration lock = absl::Seconds(5);
   // Timeout for a transaction whose client is idle.
   absl::Duration idle_in_transaction = absl::Seconds(30);
 };
 
 // One connection. Not thread-safe. No call waits for longer than its timeout, except for the
-// resolver of host names, which has its own (resolv.conf).
+// resolver of host names, which has its own timeout (resolv.conf).
 //
-// A connection that failed, or that did not answer in time, is closed and stays so: the outcome of
-// its last statement is unknown. Every later call is the same error.
+// A connection that failed, or did not answer in time, is closed for good, because the outcome of
+// its last statement is unknown. Every later call returns the same error.
 //
-// Errors are those of SqlDatabase, without ABORTED: 40001 and 40P01 are UNAVAILABLE, and
-// last_sqlstate() distinguishes them.
+// Errors: those of SqlDatabase, without ABORTED. The SQLSTATEs 40001 and 40P01 are UNAVAILABLE
+// here; last_sqlstate() distinguishes them.
 class PostgresConnection {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  // Tries the hosts of `uri` (postgres_uri.h) in their order.
+  // Tries the hosts of `uri` (postgres_uri.h) in order.
   static absl::StatusOr<std::unique_ptr<PostgresConnection>> Open(const std::string& uri,
                                                                   const PostgresTimeouts& timeouts);
   ~PostgresConnection();
@@ -63,31 +63,33 @@ class PostgresConnection {
   PostgresConnection& operator=(const PostgresConnection&) = delete;
 
   // Runs statements without parameters, separated by semicolons, in one round trip. Returns the
-  // rows of the last.
+  // rows of the last statement.
   absl::StatusOr<SqlRows> RunBatch(const std::string& statements);
-  // Runs one statement as an unnamed one, which a pooler between transactions lets through.
-  // Columns that are neither integers, truth values (0 or 1) nor NULL are text.
+  // Runs one unnamed statement, so that it works through a connection pooler in transaction mode.
+  // Columns other than integers, booleans (0 or 1) and NULL are returned as text.
   absl::StatusOr<SqlRows> Run(absl::string_view statement,
                               absl::Span<const PostgresValue> values = {});
   absl::StatusOr<SqlRows> Run(absl::string_view statement, absl::Span<const SqlValue> values);
-  // Runs one statement with bytea among its results, as text of any bytes; only integers, truth
-  // values, text and bytea.
+  // Runs one statement whose results include bytea, which is returned as text with arbitrary bytes.
+  // The results may contain only integers, booleans, text and bytea.
   absl::StatusOr<SqlRows> RunBinary(absl::string_view statement,
                                     absl::Span<const PostgresValue> values);
 
-  // A pooler between transactions has no LISTEN.
+  // Subscribes to notifications. Does not work through a pooler in transaction mode, which has no
+  // LISTEN.
   absl::Status Listen(absl::string_view channel);
-  // Waits for a notification, and takes all that are there. False: none came until `deadline`.
+  // Waits for a notification, and consumes all that have arrived. Returns false if none arrived
+  // until `deadline`.
   absl::StatusOr<bool> WaitForNotification(Deadline deadline);
 
-  // Whether the idle server has not closed the connection. Looks without waiting.
+  // Whether the server has kept the idle connection open. Checks without waiting.
   bool IsAlive();
-  // False once it was closed.
+  // False once the connection has been closed.
   bool usable() const { return connection_ != nullptr; }
-  // Whether a transaction is open, failed ones included.
+  // Whether a transaction is open, including a failed one.
   bool in_transaction() const;
-  // The last call's: state of its error ("" when it had none, or the connection failed without an
-  // answer), command tag ("COMMIT", "ROLLBACK") and warnings.
+  // Results of the last call: the SQLSTATE of its error ("" if it had none, or if the connection
+  // failed without an answer), its command tag ("COMMIT", "ROLLBACK") and its warnings.
   const std::string& last_sqlstate() const { return last_sqlstate_; }
   const std::string& last_command() const { return last_command_; }
   const std::vector<std::string>& last_warnings() const { return last_warnings_; }
@@ -105,21 +107,21 @@ class PostgresConnection {
 
   static absl::StatusOr<std::unique_ptr<PostgresConnection>> OpenHost(
       const PostgresParameters& parameters, const PostgresTimeouts& timeouts);
-  // Continues to establish a connection until it is ready or `deadline` comes.
+  // Continues to establish the connection until it is ready or `deadline` passes.
   absl::Status Establish(Deadline deadline);
   absl::Status ConnectError(absl::string_view fallback);
-  // Waits until the socket is ready for one of poll(2)'s `events`. False: until the deadline it was
-  // not.
+  // Waits until the socket is ready for one of poll(2)'s `events`. Returns false if that did not
+  // happen before the deadline.
   bool Await(int16_t events, Deadline deadline) const;
   void BeginCall();
   absl::StatusOr<SqlRows> Send(absl::string_view statement, absl::Span<const PostgresValue> values,
                                bool binary);
-  // After something was sent: all answers, the last one's rows.
+  // Receives all results of what was sent. Returns the rows of the last one.
   absl::StatusOr<SqlRows> Receive();
   absl::Status Flush(Deadline deadline);
   absl::Status AwaitResult(Deadline deadline);
   absl::Status ErrorOf(const pg_result* result);
-  // Closes it.
+  // Closes the connection, and returns the error that it was lost, with `what` as the reason.
   absl::Status Lost(absl::string_view what);
   static void ReceiveNotice(void* connection, const pg_result* notice);
 

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kLockStore[] = " SELECT only_row FROM store WHERE only_row = 1 FOR UPDATE;";
 constexpr char kCommit[] = "COMMIT";
-// Both in one round trip: the second is not run if the first fails.
+// Both statements in one round trip; the second is not run if the first fails.
 constexpr char kNotifyAndCommit[] = "SELECT pg_notify('phimap', ''); COMMIT";
 constexpr char kCommitSoon[] = "SET LOCAL synchronous_commit = off; COMMIT";
 // Locks the row, and gives the transaction something to commit.
@@ -28,23 +28,26 @@ absl::Status CommitInDoubt(const absl::Status& cause, absl::string_view what) {
   const ErrorDetail detail = DetailOf(cause).value_or(ErrorDetail());
   return MakeError(
       absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
-      absl::StrCat("whether ", what, " shows when the database is back: ", cause.message()),
+      absl::StrCat("it is not known whether ", what,
+                   "; check when the database can be reached again: ", cause.message()),
       detail.metadata, 5000);
 }
 
 absl::Status LocalOnly(const PostgresConnection& connection) {
   const PostgresPlace& place = connection.place();
-  return MakeError(
-      absl::StatusCode::kUnavailable, "COMMIT_LOCAL_ONLY", "",
-      absl::StrCat(place.Text(), " committed without waiting for its standby (",
-                   absl::StrJoin(connection.last_warnings(), "; "),
-                   "): a failover may lose it; look after the standby, do not cancel the wait"),
-      {{"database", place.database}, {"host", place.host}, {"place", place.Text()}}, 5000);
+  return MakeError(absl::StatusCode::kUnavailable, "COMMIT_LOCAL_ONLY", "",
+                   absl::StrCat(place.Text(), " committed without waiting for its standby (",
+                                absl::StrJoin(connection.last_warnings(), "; "),
+                                "): a failover may lose this commit; check the standby, and do not "
+                                "cancel waiting commits"),
+                   {{"database", place.database}, {"host", place.host}, {"place", place.Text()}},
+                   5000);
 }
 
 absl::Status NotCommitted(const PostgresPlace& place) {
-  return MakeError(absl::StatusCode::kInternal, "DATABASE_FAILED", "",
-                   absl::StrCat(place.Text(), " rolled back where it should commit"));
+  return MakeError(
+      absl::StatusCode::kInternal, "DATABASE_FAILED", "",
+      absl::StrCat(place.Text(), " rolled back a transaction when it was asked to commit"));
 }
 
 }  // namespace
@@ -64,7 +67,7 @@ PostgresDatabase::Outcome PostgresDatabase::Failed(PostgresConnection& connectio
   if (lost) {
     pool_.Renew();
   } else if (connection.in_transaction()) {
-    // If it fails, the connection is not idle and is closed instead of kept.
+    // If the rollback fails, the connection is not idle and is closed instead of kept.
     connection.RunBatch("ROLLBACK").status().IgnoreError();
   }
   return {.status = status, .again = lost || IsSerializationFailure(sqlstate)};
@@ -80,7 +83,7 @@ PostgresDatabase::Outcome PostgresDatabase::Attempt(const std::string& begin,
   }
   PostgresSession session(&connection);
   const absl::Status status = body(session);
-  // Takes precedence over the body's result, which may hide a statement's error.
+  // The first failed statement is reported rather than the body's result, which may hide it.
   if (!session.failure().ok()) {
     return Failed(connection, status.ok() ? session.failure() : status);
   }
@@ -96,7 +99,8 @@ PostgresDatabase::Outcome PostgresDatabase::Commit(PostgresConnection& connectio
                                                    const absl::Status& failure) {
   const absl::Status committed = connection.RunBatch(commit).status();
   if (!committed.ok()) {
-    // A server that reports why it did not commit, and continues, did not commit.
+    // If the server answers with an error and keeps the connection open, the transaction was
+    // certainly not committed.
     const bool in_doubt = !connection.usable() || EndsConnection(connection.last_sqlstate());
     Outcome outcome = Failed(connection, committed);
     outcome.in_doubt = in_doubt;
@@ -164,7 +168,7 @@ absl::Status PostgresDatabase::Settle(const absl::Status& cause, IsStored is_sto
   std::chrono::milliseconds pause{20};
   for (;;) {
     {
-      // Waits here while the database is away.
+      // Waits here until the database can be reached again.
       const absl::StatusOr<PostgresPool::Lease> back = pool_.AcquireUntil(deadline);
       if (!back.ok()) return CommitInDoubt(cause, what);
     }

@@ -18,26 +18,27 @@ namespace phimap {
 
 struct PostgresDatabaseOptions {
   PostgresPoolOptions pool;
-  // Time for which Write tries to find out whether a commit succeeded whose answer was lost.
+  // Maximum time for which Write tries to learn the outcome of a commit whose answer was lost.
   absl::Duration settle = absl::Seconds(10);
 };
 
-// Requirements and guarantees of SqlDatabase, and:
+// Has the requirements and guarantees of SqlDatabase, and these:
 //
-//   1. Writers of all processes follow one another, since each first locks the one row of `store`
-//      and keeps it until its commit is done. So the order of commits is that of the revisions that
-//      bodies take from that row.
-//   2. A lost connection is not an error as long as another one is available: Read begins again,
-//      once, and so does Write unless COMMIT was sent. Bodies must bear to be run again.
-//   3. A commit whose answer was lost is settled by another commit, of the same row: it waits for
-//      the end of the backend that had the row, and with synchronous replication it returns when
-//      the standby has all that came before it. Only then `is_stored` reads reliably.
-//   4. A commit that comes with a warning did not wait for the standby to the end (its wait was
-//      cancelled). It is on one machine only and stays COMMIT_IN_DOUBT: a failover may lose it.
+//   1. Writers of all processes run one after another, because each first locks the single row of
+//      `store` and keeps the lock until its commit is done. So the order of commits is the order of
+//      the revisions that transactions take from that row.
+//   2. A lost connection is not an error as long as another one can be opened: Read begins again,
+//      once, and so does Write unless COMMIT was sent. Bodies must tolerate being run again.
+//   3. A commit whose answer was lost is settled by a second commit of the same row. The second
+//      commit waits for the end of the backend that had the row locked. With synchronous
+//      replication, it returns when the standby has everything that came before. Only then is the
+//      result of `is_stored` reliable.
+//   4. A commit that returns with a warning did not wait until the standby had it, because its wait
+//      was cancelled. It is on one machine only and stays COMMIT_IN_DOUBT: a failover may lose it.
 //   5. Each Write notifies the channel `phimap`.
 //
-// Every statement is sent so that PgBouncer in transaction mode can be between: settings last for
-// one transaction, and nothing is prepared.
+// All statements work through PgBouncer in transaction mode: settings last for one transaction, and
+// nothing is prepared.
 class PostgresDatabase final : public SqlDatabase {
  public:
   using PostgresBody = absl::FunctionRef<absl::Status(PostgresSession&)>;
@@ -52,17 +53,19 @@ class PostgresDatabase final : public SqlDatabase {
   absl::Status WriteAside(Body body) override;
   bool in_doubt() const override { return in_doubt_.load(std::memory_order_acquire); }
 
-  // Read with bytea.
+  // Like Read, but the results may include bytea.
   absl::Status ReadBytes(PostgresBody body);
-  // One transaction that does not wait for other writers, changes nothing that has a revision, and
-  // may happen twice: it is run again, once, also when the answer of its commit was lost. With
-  // kWithNext it returns before it is on disk; it is there whenever one that came after it is.
+  // Runs `body` in one transaction that does not wait for other writers, changes nothing that has a
+  // revision, and may happen twice: it is run again, once, even if the answer of its commit was
+  // lost. With kWithNext, the call returns before the transaction is on disk; it is durable as soon
+  // as a later transaction is.
   enum class Durability { kNow, kWithNext };
   absl::Status WriteTwice(Durability durability, PostgresBody body);
 
-  // False: commits are on one machine's disk only, and lost with it.
+  // Whether there is a synchronous standby. Without one, commits are on one machine's disk only,
+  // and are lost with it.
   bool has_synchronous_standby() const { return pool_.has_synchronous_standby(); }
-  // Location of the database, for people: without a password.
+  // Location of the database, for people. Contains no password.
   std::string place() const { return pool_.place(); }
   const PostgresDatabaseOptions& options() const { return options_; }
 
@@ -70,7 +73,7 @@ class PostgresDatabase final : public SqlDatabase {
   PostgresDatabase(const std::string& uri, const PostgresDatabaseOptions& options)
       : options_(options), pool_(uri, options.pool) {}
 
-  // End of a transaction that was tried once.
+  // Result of one attempt to run a transaction.
   struct Outcome {
     absl::Status status;
     // Nothing of the transaction was stored, and a retry may succeed.
@@ -84,12 +87,12 @@ class PostgresDatabase final : public SqlDatabase {
   Outcome Failed(PostgresConnection& connection, const absl::Status& status);
   absl::Status Settle(const absl::Status& cause, IsStored is_stored, absl::string_view what);
 
-  // Like Write, but without noting a doubtful commit.
+  // Like Write, but does not set `in_doubt_` when a commit is in doubt.
   absl::Status WriteOrDoubt(Body body, IsStored is_stored, absl::string_view what);
 
   const PostgresDatabaseOptions options_;
   PostgresPool pool_;
-  // A commit was left in doubt, and no later one of this process has succeeded.
+  // Whether a commit was left in doubt and no later commit of this process has succeeded.
   std::atomic<bool> in_doubt_{false};
 };
 

@@ -25,7 +25,7 @@ struct Meaning {
 
 constexpr int64_t kRetryDelayMs = 1000;
 
-// The first line that matches counts.
+// The first entry whose prefix matches the SQLSTATE applies.
 constexpr Meaning kMeanings[] = {
     {"08", Code::kUnavailable, "DATABASE_UNAVAILABLE",
      "check that the server runs and can be reached", kRetryDelayMs},
@@ -51,7 +51,8 @@ constexpr Meaning kMeanings[] = {
     {"58", Code::kUnavailable, "FILE_IO_FAILED", "look into the log of the database server",
      kRetryDelayMs},
     {"28", Code::kFailedPrecondition, "DATABASE_REFUSED",
-     "check user, the password in the file that PGPASSFILE names, TLS parameters, and pg_hba.conf"},
+     "check the user, the password in the file that PGPASSFILE names, the TLS parameters and "
+     "pg_hba.conf"},
     {"3D000", Code::kFailedPrecondition, "DATABASE_REFUSED",
      "create the database, or correct its name in the address"},
     {"42501", Code::kFailedPrecondition, "DATABASE_REFUSED",
@@ -65,7 +66,7 @@ constexpr Meaning kMeanings[] = {
 };
 
 const Meaning& MeaningOf(absl::string_view sqlstate) {
-  // Without a state there was no answer at all, which is what class 08 says.
+  // Without a SQLSTATE there was no answer at all, which is what class 08 means.
   if (sqlstate.empty()) return kMeanings[0];
   const Meaning* meaning = kMeanings;
   while (!absl::StartsWith(sqlstate, meaning->prefix)) ++meaning;
@@ -121,7 +122,8 @@ ConnectFailure ParseConnectFailure(absl::string_view libpq_message) {
   ConnectFailure failure;
   std::vector<std::string> lines;
   for (absl::string_view line : absl::StrSplit(libpq_message, '\n', absl::SkipWhitespace())) {
-    // Its word is translated; what stands there never is.
+    // Skips the line with the place in the source code. Its first word is translated, but the place
+    // is not.
     if (absl::StrContains(line, ".c:")) continue;
     std::string text(absl::StripAsciiWhitespace(line));
     if (const size_t at = FindState(text); at != text.npos) {

@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// The part of an answer's time that is left to the network after the server has given up.
+// Fraction of the timeout that is left for the network after the server has ended a statement.
 constexpr double kGrace = 0.25;
 
 PostgresTimeouts TimeoutsFor(absl::Duration patience) {
@@ -53,12 +53,12 @@ absl::StatusOr<NameChanges> PostgresFeed::ChangesSince(const Revision& since) {
   }();
   if (!changes.ok()) {
     connection_.reset();
-    // Perhaps the database is slow, and not away.
+    // The database may be slow rather than unreachable.
     if (absl::Now() - start >= patience_ * (1 - kGrace)) {
       patience_ = std::min(2 * patience_, options_.longest_patience);
     }
   } else if (patience_ > options_.patience) {
-    // The next connection is to be as quick again to notice that it hangs.
+    // Resets the timeout, so that the next connection, too, is given up quickly if it hangs.
     patience_ = options_.patience;
     connection_.reset();
   }

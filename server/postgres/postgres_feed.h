@@ -1,4 +1,4 @@
-// Changes by others in a catalog on PostgreSQL, found by LISTEN and by polling.
+// Reports other servers' changes in a catalog on PostgreSQL, found by LISTEN and by polling.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_FEED_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_FEED_H_
 
@@ -14,21 +14,21 @@
 namespace phimap {
 
 struct PostgresFeedOptions {
-  // Initial timeout of a connection and an answer. After a timeout the question is repeated over
+  // Initial timeout for connecting and for an answer. After a timeout, the query is repeated over
   // another connection with twice the timeout, up to `longest_patience`.
   absl::Duration patience = absl::Milliseconds(400);
   absl::Duration longest_patience = absl::Seconds(5);
 };
 
 // The feed has its own connection, so that its waits delay no other user. The connection is opened
-// when it is needed, and again when it is lost. Behind a pooler in transaction mode no notices
-// arrive; changes are found by asking.
+// when it is needed, and reopened when it is lost. Behind a pooler in transaction mode, no
+// notifications arrive, and changes are found by polling.
 class PostgresFeed final : public ChangeFeed {
  public:
-  // Connects nowhere yet. REQUIRES: the tables are there, and `uri` is one (postgres_uri.h).
+  // Does not connect yet. REQUIRES: the tables exist, and `uri` is valid (postgres_uri.h).
   explicit PostgresFeed(std::string uri, const PostgresFeedOptions& options = {});
 
-  // Returns at once without a connection.
+  // Returns at once if there is no connection.
   void Await(absl::Duration limit) override;
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override;
 

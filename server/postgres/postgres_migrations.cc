@@ -3,16 +3,17 @@
 namespace phimap {
 namespace {
 
-// Columns as in the tables of SQLite (server/store/schema.cc), which the same statements read and
-// write: truth is 0 or 1, times are microseconds since 1970, and text compares byte by byte.
+// The columns are those of the SQLite tables (server/sqlite/schema.cc), because the same statements
+// read and write both: booleans are 0 or 1, times are microseconds since 1970, and text compares
+// byte by byte.
 //
-// `store.revision` is the number of the last change, and `epoch` tells one history of changes from
-// another: it changes when a backup is restored. `history` adds the timeline of the write-ahead
-// log, which PostgreSQL itself changes when a standby is promoted, or a backup recovered to some
-// time.
+// `store.revision` is the number of the last change. `epoch` distinguishes one history of changes
+// from another: it changes when a backup is restored. `history` adds the timeline of the
+// write-ahead log, which PostgreSQL itself changes when a standby is promoted or a backup is
+// recovered to a point in time.
 //
-// STORAGE EXTERNAL: artifacts are numbers, which do not get smaller, and a part of an uncompressed
-// chunk can be read without the rest.
+// STORAGE EXTERNAL turns compression off: artifacts are numbers, which do not compress, and a part
+// of an uncompressed chunk can be read without the rest.
 constexpr char kCreateTables[] = R"sql(
 CREATE TABLE store (
   only_row BIGINT PRIMARY KEY CHECK (only_row = 1),
@@ -85,7 +86,7 @@ CREATE TABLE blob_chunks (
 ALTER TABLE blob_chunks ALTER COLUMN content SET STORAGE EXTERNAL;
 )sql";
 
-// 2: tables of a fleet, as in SQLite's schema 4.
+// 2: tables for several servers, as in SQLite's schema 4.
 constexpr char kFleetTables[] = R"sql(
 CREATE TABLE unreferenced (
   digest TEXT COLLATE "C" PRIMARY KEY NOT NULL CHECK (length(digest) = 64),
@@ -134,8 +135,8 @@ CREATE VIEW clock AS
   SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_us;
 )sql";
 
-// 3: versions that expire, as SQLite's schema 5. A server of the version before deletes none, and
-// does not count mapped rows as a use.
+// 3: versions that expire, as in SQLite's schema 5. A server of the previous release deletes no
+// expired versions, and does not record that a version is used when rows are mapped with it.
 constexpr char kExpiryColumns[] = R"sql(
 ALTER TABLE versions ADD COLUMN ttl_us BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE versions ADD COLUMN expire_time_us BIGINT NOT NULL DEFAULT 0;

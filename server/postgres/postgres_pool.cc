@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kOldestServer = 130000;  // gen_random_uuid is built in since 13.
+constexpr int kOldestServer = 130000;  // gen_random_uuid is built in since 13
 
 // Returns a random duration from half of `longest` to `longest`.
 absl::Duration RandomUpTo(absl::Duration longest) {
@@ -101,7 +101,8 @@ absl::StatusOr<PostgresPool::Lease> PostgresPool::Take() {
 }
 
 absl::Status PostgresPool::AwayError() const {
-  // The probing thread knows only when it is done; the others should not return earlier.
+  // Only the thread that probes the database learns whether it is back. The others should not retry
+  // before that.
   const absl::Duration left = absl::FromChrono(next_attempt_ - Clock::now());
   return WithRetryDelay(last_error_, std::max(left, options_.first_backoff));
 }
@@ -138,7 +139,7 @@ std::string PostgresPool::place() const {
 
 void PostgresPool::ConnectFailed(const absl::Status& error) {
   MutexLock lock(&mutex_);
-  // Attempts that began together are one.
+  // Attempts that began at the same time count as one failure.
   if (failures_ == 0 || probing_) failures_ = std::min(failures_ + 1, 30);
   probing_ = false;
   last_error_ = error;

@@ -1,4 +1,4 @@
-// A bounded pool of connections to one PostgreSQL.
+// A limited number of connections to one PostgreSQL database.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_POOL_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_POOL_H_
 
@@ -21,11 +21,11 @@ namespace phimap {
 struct PostgresPoolOptions {
   PostgresTimeouts timeouts;
   int connections = 4;
-  // Time for which a caller waits for another one's connection.
+  // Maximum time for which a caller waits for another caller's connection.
   absl::Duration wait = absl::Seconds(10);
-  // While the database is away a connection is tried after `first_backoff`, then after twice as
-  // long each time, up to `longest_backoff`; each a random half shorter, so that servers do not
-  // come back at once.
+  // While the database is unreachable, the pool tries to connect after `first_backoff`, and then
+  // after twice the previous delay, up to `longest_backoff`. Each delay is shortened at random by
+  // up to half, so that servers do not all come back at once.
   absl::Duration first_backoff = absl::Milliseconds(100);
   absl::Duration longest_backoff = absl::Seconds(5);
 };
@@ -36,8 +36,8 @@ class PostgresPool {
  public:
   using Deadline = PostgresConnection::Deadline;
 
-  // A connection of the pool, which gets it back at the end of the lease: to keep it if it is idle,
-  // usable and none was lost since.
+  // A connection of the pool. At the end of the lease the pool keeps the connection if it is idle
+  // and usable, and no connection has been lost meanwhile.
   class Lease {
    public:
     Lease(Lease&& other) noexcept
@@ -62,20 +62,21 @@ class PostgresPool {
   ~PostgresPool();
 
   absl::StatusOr<Lease> Acquire();
-  // Like Acquire; while the database is away it waits until it is back, or `deadline`.
+  // Like Acquire, but while the database is unreachable, waits until it is back or `deadline`
+  // passes.
   absl::StatusOr<Lease> AcquireUntil(Deadline deadline);
-  // Call when a connection was lost or leads to a standby. Closes idle connections, and busy ones
-  // when they are returned: others were probably lost as well, perhaps unnoticed.
+  // To be called when a connection was lost or leads to a standby. Closes idle connections at once,
+  // and busy ones when they are returned, because they were probably lost too, perhaps unnoticed.
   void Renew();
 
   const PostgresPoolOptions& options() const { return options_; }
-  // Server of the last connection that was opened; "" before the first.
+  // Server of the connection that was opened last; "" if there was none.
   std::string place() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether synchronous_standby_names was not empty when a connection was opened last.
+  // Whether synchronous_standby_names was set when a connection was last opened.
   bool has_synchronous_standby() const { return has_synchronous_standby_; }
 
  private:
-  // Takes an idle connection, or the right to open one: a lease without a connection.
+  // Takes an idle connection or, as a lease without a connection, the right to open a new one.
   absl::StatusOr<Lease> Take();
   absl::Status AwayError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Connect(Lease& lease);
@@ -90,10 +91,11 @@ class PostgresPool {
   mutable Mutex mutex_;
   CondVar changed_;
   std::vector<std::unique_ptr<PostgresConnection>> idle_ ABSL_GUARDED_BY(mutex_);
-  // Leases, and leases that connect.
+  // Number of leases, including those that are still connecting.
   int in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
-  // While the database is away, which is when attempts in sequence failed.
+  // Number of consecutive failed attempts to connect. While it is not 0, the database is
+  // unreachable.
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;
   bool probing_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);

@@ -11,12 +11,12 @@
 namespace phimap {
 namespace {
 
-// "phim", as the application_id of the SQLite file: other users of advisory locks in this database
-// use other numbers.
+// "phim" in ASCII, like the application_id of the SQLite file. Other users of advisory locks in
+// this database use other numbers.
 constexpr char kLock[] = " SELECT pg_advisory_xact_lock(1885890925);";
 
-// Every writer begins with this statement: in the opposite order one of two would be ended by a
-// deadlock.
+// Locks the row that every writer locks first. If two writers took their locks in opposite orders,
+// a deadlock would end one of them.
 constexpr char kTakeStore[] = "SELECT only_row FROM store WHERE only_row = 1 FOR UPDATE;";
 
 // Readers and a migration may deadlock; PostgreSQL then fails one of them, which retries.
@@ -46,9 +46,9 @@ absl::StatusOr<Found> FindSchema(PostgresConnection& connection) {
 absl::Status TooNew(const PostgresPlace& place, const Found& found, int64_t known) {
   return MakeError(absl::StatusCode::kFailedPrecondition, "STORE_TOO_NEW", "",
                    absl::StrCat(place.Text(), " has schema version ", found.version,
-                                ", made for servers that know ", found.oldest_reader,
-                                " or later; this server knows ", known,
-                                "; start the release that wrote it, or a later one"),
+                                ", for servers that support version ", found.oldest_reader,
+                                " or later; this server supports at most ", known,
+                                "; start the release that wrote the schema, or a later one"),
                    {{"expected", absl::StrCat(known)}, {"actual", absl::StrCat(found.version)}});
 }
 
@@ -64,7 +64,7 @@ absl::Status Migrate(PostgresConnection& connection,
   std::string statements;
   if (found.version > 0 && found.version < known) statements = kTakeStore;
   if (found.version == 0) {
-    // CREATE SCHEMA IF NOT EXISTS wants the right to create one even if it is there.
+    // CREATE SCHEMA IF NOT EXISTS requires the right to create a schema even if the schema exists.
     PHIMAP_ASSIGN_OR_RETURN(const SqlRows schema,
                             connection.RunBatch("SELECT to_regnamespace('phimap') IS NOT NULL"));
     if (schema.Int(0, 0) == 0) statements = "CREATE SCHEMA phimap;";

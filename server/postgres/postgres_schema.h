@@ -1,4 +1,4 @@
-// The tables that phimap has in PostgreSQL, in a schema of their own, `phimap`.
+// The tables of phimap in PostgreSQL, in their own schema `phimap`.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_SCHEMA_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_SCHEMA_H_
 
@@ -10,21 +10,22 @@
 
 namespace phimap {
 
-// Converts one schema version to the next. Only additions that servers of the version before can
-// work with, while those still run. Never changed once released.
+// Converts one schema version to the next. Makes only additions that servers of the previous
+// version can work with while they still run. A migration is never changed once it has been
+// released.
 struct PostgresMigration {
   const char* statements;
-  // The least schema version whose servers can read and write the result.
+  // The oldest schema version whose servers can read and write the result.
   int64_t oldest_reader;
 };
 
-// The first creates all tables of version 1.
+// Returns all migrations. The first one creates all tables of version 1.
 absl::Span<const PostgresMigration> PostgresMigrations();
 
-// Creates the tables, or migrates them to the version that is the number of `migrations`, in one
-// transaction under a lock: any number of servers may start at once, while others work. A newer
-// schema that is compatible with servers of this version (`store.oldest_reader`) is left as it is;
-// any other is FAILED_PRECONDITION, STORE_TOO_NEW.
+// Creates the tables, or migrates them to the version that equals the number of `migrations`, in
+// one transaction under a lock. So any number of servers may start at once while others work. A
+// newer schema that is compatible with servers of this version (`store.oldest_reader`) is left
+// unchanged; any other newer schema is FAILED_PRECONDITION (STORE_TOO_NEW).
 absl::Status PreparePostgresSchema(
     PostgresConnection& connection,
     absl::Span<const PostgresMigration> migrations = PostgresMigrations());

@@ -37,7 +37,7 @@ std::string BeginRead(const PostgresTimeouts& timeouts) {
 }
 
 std::string BeginWrite(const PostgresTimeouts& timeouts) {
-  // remote_apply is more than `on`; all else is less.
+  // Keeps remote_apply, which is stricter than `on`, and replaces every weaker setting by `on`.
   return absl::StrCat("BEGIN ISOLATION LEVEL READ COMMITTED; ", LocalSettings(timeouts),
                       " SELECT set_config('synchronous_commit', CASE current_setting("
                       "'synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' "

@@ -1,4 +1,4 @@
-// Transactions on PostgreSQL: their beginnings and their statements.
+// Transactions on PostgreSQL: the statements that begin them, and the statements in them.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_SESSION_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_SESSION_H_
 
@@ -13,7 +13,8 @@
 
 namespace phimap {
 
-// An open transaction. After a statement failed, PostgreSQL runs no other: each is the same error.
+// An open transaction. After a statement has failed, PostgreSQL runs no further statement of the
+// transaction; each further call returns the same error.
 class PostgresSession final : public SqlSession {
  public:
   explicit PostgresSession(PostgresConnection* connection) : connection_(connection) {}
@@ -23,7 +24,7 @@ class PostgresSession final : public SqlSession {
   // Like PostgresConnection::RunBinary.
   absl::StatusOr<SqlRows> RunBinary(absl::string_view statement,
                                     absl::Span<const PostgresValue> values);
-  // The first error of a statement.
+  // The first error of a statement; OK if there was none.
   const absl::Status& failure() const { return failure_; }
 
  private:
@@ -33,8 +34,8 @@ class PostgresSession final : public SqlSession {
   absl::Status failure_;
 };
 
-// Statements that begin a transaction, in one round trip. Settings last for the transaction, so
-// that a pooler may give the connection to another client afterwards.
+// Return the statements that begin a transaction, to be run in one round trip. Settings last for
+// the transaction, so that a pooler may give the connection to another client afterwards.
 std::string BeginRead(const PostgresTimeouts& timeouts);
 std::string BeginWrite(const PostgresTimeouts& timeouts);
 

@@ -30,7 +30,7 @@ absl::StatusOr<Settings> Parse(const std::string& uri) {
   char* message = nullptr;
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
       libpq().PQconninfoParse(uri.c_str(), &message), libpq().PQconninfoFree);
-  libpq().PQfreemem(message);  // It quotes the string.
+  libpq().PQfreemem(message);  // The message quotes the string.
   if (options == nullptr) return BadUri("is not a connection string or URI of libpq");
   Settings settings;
   for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
@@ -39,13 +39,13 @@ absl::StatusOr<Settings> Parse(const std::string& uri) {
   return settings;
 }
 
-// libpq ends the password at the first @ and the host at the first /, and then repeats its findings
-// in messages.
+// libpq ends the password at the first @ and the host at the first /. A password with such a
+// character therefore ends up in other settings, which libpq repeats in its messages.
 absl::Status CheckNoStrayPassword(const Settings& settings, bool is_uri) {
   for (const char* keyword : {"host", "hostaddr", "port", "dbname", "user"}) {
     const auto setting = settings.find(keyword);
     if (setting != settings.end() && is_uri && absl::StrContains(setting->second, '@')) {
-      return BadUri("has one @ too many: in a user or password write it as %40");
+      return BadUri("has one @ too many; in a user name or a password, write @ as %40");
     }
   }
   const auto ports = settings.find("port");
@@ -54,8 +54,8 @@ absl::Status CheckNoStrayPassword(const Settings& settings, bool is_uri) {
     int64_t number = 0;
     if (!port.empty() && (!absl::SimpleAtoi(port, &number) || number < 1 || number > 65535)) {
       return BadUri(
-          "has a port that is not a number from 1 to 65535 (in a password write : as %3A and / as "
-          "%2F)");
+          "has a port that is not a number from 1 to 65535 (in a password, write : as %3A and / "
+          "as %2F)");
     }
   }
   return absl::OkStatus();
@@ -78,8 +78,8 @@ absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::stri
   settings.insert({"keepalives_interval", "5"});
   settings.insert({"keepalives_count", "3"});
   settings.insert({"tcp_user_timeout", "20000"});
-  // A standby is behind: a client that reads from one and then from the primary would see names go
-  // back.
+  // A standby lags behind. A client that read from the primary and then from a standby would see
+  // names go back.
   settings["target_session_attrs"] = "read-write";
   settings["client_encoding"] = "UTF8";
 
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::stri
     for (const auto& [keyword, list] : lists) {
       if (list.empty()) continue;
       if (list.size() != 1 && list.size() != hosts) {
-        return BadUri("has another number of hosts than of ports or host addresses");
+        return BadUri("has a different number of hosts than of ports or host addresses");
       }
       settings[keyword] = list[list.size() == 1 ? 0 : host];
     }

@@ -1,4 +1,4 @@
-// A libpq connection string or URI, taken apart into the parameters of one connection to each host.
+// Parses a libpq connection string or URI into the parameters of one connection per host.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_URI_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_URI_H_
 
@@ -14,17 +14,18 @@ namespace phimap {
 // Keywords of libpq with their values.
 using PostgresParameters = std::vector<std::pair<std::string, std::string>>;
 
-// The parameters for each host that `uri` names, in its order. One at a time, because libpq would
-// spend the whole time on a host that accepts a connection and is silent, and only then fail.
+// Returns the parameters for each host in `uri`, in the same order. The caller connects to one host
+// at a time, because libpq would spend the whole timeout on a host that accepts the connection but
+// stays silent, and only then fail.
 //
-// Parameters that `uri` leaves out are libpq's (the environment, PGPASSFILE, a service file),
-// except for the name of the application and how soon a dead peer is noticed.
-// Errors: INVALID_ARGUMENT, which never repeats any part of `uri`: a password that is not written
-// as a URI demands turns up in any part of it.
+// For parameters that `uri` omits, libpq's own sources apply (the environment, PGPASSFILE, a
+// service file), except for the application's name and the time after which a dead peer is noticed.
+// Errors: INVALID_ARGUMENT, which never quotes any part of `uri`, because a password that is not
+// encoded as a URI requires may end up in any part.
 absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::string& uri);
 
-// Whether `uri` has a suitable form, and holds no password: every user of the machine can see a
-// command line. INVALID_ARGUMENT.
+// Checks that `uri` has a valid form and contains no password, because every user of the machine
+// can see a command line. Otherwise returns INVALID_ARGUMENT.
 absl::Status CheckPostgresUri(const std::string& uri);
 
 }  // namespace phimap

@@ -13,7 +13,7 @@
 namespace phimap {
 namespace {
 
-// Numbers of types, which PostgreSQL never changes (catalog/pg_type_d.h).
+// Ids of types, which PostgreSQL never changes (catalog/pg_type_d.h).
 constexpr Oid kUnknown = 0;
 constexpr Oid kBool = 16;
 constexpr Oid kBytea = 17;
@@ -21,7 +21,7 @@ constexpr Oid kInt8 = 20;
 constexpr Oid kInt2 = 21;
 constexpr Oid kInt4 = 23;
 constexpr Oid kText = 25;
-constexpr Oid kNumeric = 1700;  // The sum of bigint.
+constexpr Oid kNumeric = 1700;  // The type of a sum of bigint values.
 
 bool IsInteger(Oid type) { return type == kInt8 || type == kInt4 || type == kInt2; }
 
@@ -62,12 +62,12 @@ PostgresArguments::PostgresArguments(absl::Span<const PostgresValue> values) {
       }
       Add(kInt8, bytes.data(), bytes.size());
     } else if (const auto* text = std::get_if<absl::string_view>(&value)) {
-      // A null pointer would be NULL; an empty text is not that.
+      // A null pointer would mean NULL, which differs from an empty text.
       Add(kText, text->data() == nullptr ? "" : text->data(), text->size());
     } else if (const auto* bytes = std::get_if<PostgresBytes>(&value)) {
       Add(kBytea, bytes->bytes.data() == nullptr ? "" : bytes->bytes.data(), bytes->bytes.size());
     } else {
-      // The server finds the type where the parameter stands.
+      // The server infers the type from the place of the parameter in the statement.
       Add(kUnknown, nullptr, 0);
     }
   }

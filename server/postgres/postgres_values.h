@@ -1,4 +1,4 @@
-// Values on their way to PostgreSQL and back.
+// Converts values to and from PostgreSQL's formats.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_VALUES_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_VALUES_H_
 
@@ -12,8 +12,8 @@
 
 namespace phimap {
 
-// The parameters of a statement as PQsendQueryParams takes them, all in binary, which needs no
-// quoting and sends text with its length. Refers to the values that it was made from.
+// The parameters of a statement for PQsendQueryParams. All are in binary format, which needs no
+// quoting and sends text with its length. Refers to the values that it was created from.
 class PostgresArguments {
  public:
   explicit PostgresArguments(absl::Span<const PostgresValue> values);
@@ -34,7 +34,8 @@ class PostgresArguments {
   std::deque<std::array<char, 8>> integers_;  // In network order.
 };
 
-// The rows of `result`, which came in text or all in binary. INTERNAL: a type that has no SqlRows.
+// Converts the rows of `result`, which are either all in text format or all in binary format.
+// INTERNAL for a type that SqlRows cannot hold.
 absl::StatusOr<SqlRows> RowsOf(const pg_result* result, bool binary);
 
 }  // namespace phimap

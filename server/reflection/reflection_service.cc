@@ -18,7 +18,7 @@ namespace {
 using grpc::reflection::v1::ServerReflectionRequest;
 using grpc::reflection::v1::ServerReflectionResponse;
 
-// Tools keep a stream for as long as a person looks at the answer.
+// Tools keep a stream open for as long as a person reads the answer.
 constexpr absl::Duration kIdleLimit = absl::Minutes(5);
 
 void SetError(const absl::Status& status, ServerReflectionResponse& response) {
@@ -71,7 +71,7 @@ void Answer(const ServedSchema& schema, const ServerReflectionRequest& request,
   }
 }
 
-// Serves both versions: their messages are equal on the wire.
+// Serves both v1 and v1alpha, whose messages are equal on the wire.
 class ReflectionCall final : public TypedStreamCall<ServerReflectionRequest> {
  public:
   ReflectionCall(const CallStart& start, std::shared_ptr<const ServedSchema> schema)

@@ -6,8 +6,8 @@
 
 namespace phimap {
 
-// Adds both versions, which tell of themselves and of the services that `dispatcher` has by now: to
-// be called after all others are added.
+// Adds v1 and v1alpha. They describe themselves and the services that `dispatcher` has so far, so
+// this must be called after all other services were added.
 void AddReflectionService(Dispatcher& dispatcher);
 
 }  // namespace phimap

@@ -11,15 +11,16 @@
 
 namespace phimap {
 
-// The schema has its own pool, for two reasons: protobuf's pool of generated files remembers every
-// unknown name that it was asked for, so that a stranger could fill the memory with names; and
-// files that are linked but not served should not be visible. Immutable, hence thread-safe.
+// The schema has its own descriptor pool, for two reasons. protobuf's pool of generated files
+// remembers every unknown name that it was asked for, so a stranger could fill the memory with
+// names. And files that are linked but not served should not be visible. Immutable, hence
+// thread-safe.
 class ServedSchema {
  public:
   // A file, followed by its direct and indirect imports: serialized FileDescriptorProtos.
   using Files = std::vector<std::string>;
 
-  // Full names. REQUIRES: generated code for each of them.
+  // `services` are full names. REQUIRES: each of them has generated code.
   explicit ServedSchema(const std::vector<std::string>& services);
 
   const std::vector<std::string>& services() const { return services_; }
@@ -27,7 +28,7 @@ class ServedSchema {
   absl::StatusOr<Files> FileNamed(const std::string& name) const;
   absl::StatusOr<Files> FileWithSymbol(const std::string& symbol) const;
   absl::StatusOr<Files> FileWithExtension(const std::string& type, int number) const;
-  // Rising.
+  // Returns the numbers in ascending order.
   absl::StatusOr<std::vector<int>> ExtensionsOf(const std::string& type) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace phimap {
 namespace {
 
-// Mappings that are listed at once.
+// Number of mappings listed at a time.
 constexpr int kListedMappings = 1000;
 
 }  // namespace
@@ -20,8 +20,8 @@ std::vector<int64_t> AliasedVersions(const MappingNames& names) {
   return numbers;
 }
 
-WarmLine::MoveTimes AliasMoveTimes(Store& store) {
-  WarmLine::MoveTimes times;
+WarmQueue::MoveTimes AliasMoveTimes(Store& store) {
+  WarmQueue::MoveTimes times;
   std::string after;
   while (true) {
     const absl::StatusOr<std::vector<MappingRecord>> mappings =

@@ -1,4 +1,5 @@
-// Loading in the background what aliases name: which versions are next, and how many remain.
+// Decides which of the versions that aliases point to are loaded next in the background, and counts
+// those that remain.
 #ifndef PHIMAP_SERVER_REGISTRY_ALIAS_WARMING_H_
 #define PHIMAP_SERVER_REGISTRY_ALIAS_WARMING_H_
 
@@ -8,52 +9,54 @@
 
 #include "server/registry/catalog_view.h"
 #include "server/registry/live_versions.h"
-#include "server/registry/warm_line.h"
+#include "server/registry/warm_queue.h"
 #include "server/store/store.h"
 
 namespace phimap {
 
-// The versions that aliases name, ascending.
+// Returns the numbers of the versions that aliases point to, ascending.
 std::vector<int64_t> AliasedVersions(const MappingNames& names);
 
-// When each alias was moved, as the store says; empty for what it does not answer. Blocking.
-WarmLine::MoveTimes AliasMoveTimes(Store& store);
+// Returns the time at which an alias last moved to each version. Incomplete if the store returns an
+// error. Blocking.
+WarmQueue::MoveTimes AliasMoveTimes(Store& store);
 
 // Versions that wait to be loaded, and the one that is being loaded. The caller runs at most one
 // loading task at a time while any version waits. Not thread-safe; the registry guards it.
 class AliasWarming {
  public:
-  // Begins with these versions. Returns false, and does nothing, if it began before.
+  // Starts warming with the versions `missing`. Returns false, and does nothing, if warming was
+  // started before.
   bool Start(std::vector<VersionName> missing);
-  // Passes over what is left, for good.
+  // Skips the remaining versions, for good.
   void Stop();
   bool is_on() const { return state_ == State::kOn; }
   bool is_stopped() const { return state_ == State::kStopped; }
 
-  // To be called when names of a mapping have changed; `live` already pins the new versions.
-  // Removes versions that no alias names any longer, and puts the versions that an alias moved to
-  // first.
+  // Updates the queue after names of a mapping have changed. Removes versions that no alias points
+  // to any longer, and puts versions that an alias has moved to at the front. REQUIRES: `live`
+  // already pins the new versions.
   void NamesChanged(const MappingNames& before, const MappingNames& now, const LiveVersions& live);
   // Returns the next version that is not live, and marks it as being loaded. Empty if all are live.
   std::optional<VersionName> Take(const LiveVersions& live);
-  // A version became live, whoever asked for it.
+  // Notes that a version became live, whoever asked for it.
   void NoteLive(const VersionName& version) { line_.Remove(version.mapping, version.number); }
-  // The load of a version ended, if it was taken from here.
+  // Notes that a load has ended. No-op for a version that was not returned by Take.
   void EndLoad(const VersionName& version);
-  void Sort(const WarmLine::MoveTimes& times) { line_.Sort(times); }
+  void Sort(const WarmQueue::MoveTimes& times) { line_.Sort(times); }
 
-  // Whether the loader has no task for the line and needs one; and what became of giving it one.
+  // Whether versions wait but the loader has no task for them. SetTask records whether it has one.
   bool needs_task() const { return !has_task_ && !line_.empty(); }
   void SetTask(bool has_task) { has_task_ = has_task; }
 
-  // Versions that are still to be loaded or passed over.
+  // Number of versions that are still to be loaded or skipped.
   int64_t count() const { return line_.size() + (loading_.has_value() ? 1 : 0); }
 
  private:
   enum class State { kNotYet, kOn, kStopped };
 
   State state_ = State::kNotYet;
-  WarmLine line_;
+  WarmQueue line_;
   bool has_task_ = false;
   std::optional<VersionName> loading_;
 };

@@ -14,15 +14,15 @@
 
 namespace phimap {
 
-// Guarantees: while the catalog answers, the registry knows each change at most kPollPeriod and one
-// answer's time after its commit, also when notices get lost or a connection hangs. While the
-// database does not answer, names keep their meaning, and the follower asks again after 50 ms, and
-// then after twice as long each time up to a second.
+// Guarantees: while the catalog answers, the registry knows each change soon after its commit, at
+// the latest after kPollPeriod plus the time of one answer. This holds even if notifications get
+// lost or a connection hangs. While the database does not answer, names keep their meaning. The
+// follower then asks again after 50 ms, and doubles the delay each time, up to a second.
 class CatalogFollower {
  public:
   static constexpr absl::Duration kPollPeriod = absl::Milliseconds(250);
 
-  // `registry`, which has caught up once, and `errors` outlive the follower.
+  // `registry` must have caught up once. `registry` and `errors` must outlive the follower.
   CatalogFollower(VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed,
                   prometheus::Counter* errors);
   // Waits for the query in progress.
@@ -37,7 +37,7 @@ class CatalogFollower {
   using Clock = std::chrono::steady_clock;
 
   void Run();
-  // False when the follower ends.
+  // Waits for `pause`. Returns false if the follower is being destroyed.
   bool Pause(absl::Duration pause) ABSL_LOCKS_EXCLUDED(mutex_);
   bool stopping() ABSL_LOCKS_EXCLUDED(mutex_);
 

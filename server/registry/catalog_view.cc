@@ -27,7 +27,8 @@ int64_t CatalogView::VersionOfDigest(const Known& known, absl::string_view diges
       known.by_digest.begin(), known.by_digest.end(), digest,
       [&](size_t i, absl::string_view wanted) { return names.digests[i] < wanted; });
   if (first == known.by_digest.end() || !absl::StartsWith(names.digests[*first], digest)) return 0;
-  // Further candidates with this prefix are adjacent. An equal digest is the same version.
+  // Other digests with this prefix come next in the order. Versions with equal digests are
+  // interchangeable, so they do not make the prefix ambiguous.
   auto next = first;
   while (next != known.by_digest.end() && names.digests[*next] == names.digests[*first]) ++next;
   const bool ambiguous =
@@ -86,7 +87,7 @@ void CatalogView::AddGone(NameChanges& changes) const {
 }
 
 MappingNames CatalogView::Replace(const MappingNames& now) {
-  Known indexed = Index(now);  // Before those who ask are kept waiting.
+  Known indexed = Index(now);  // Before the lock, so that readers do not wait.
   MutexLock lock(&mutex_);
   const auto known = names_.find(now.mapping);
   MappingNames before{.mapping = now.mapping};

@@ -9,8 +9,8 @@
 namespace phimap {
 namespace {
 
-// Handles are copied from handles or from this guarded map: a single owner means that it is not in
-// use.
+// Handles are copied only from other handles or from this guarded map. So a version with a single
+// owner is not in use.
 bool IsHeld(const std::shared_ptr<const LiveVersion>& version) { return version.use_count() > 1; }
 
 }  // namespace
@@ -50,7 +50,8 @@ bool LiveVersions::Contains(absl::string_view mapping, int64_t number) const {
 }
 
 bool LiveVersions::FreeCapacity(int64_t bytes, Eviction eviction) {
-  // First whether it can be done at all: what cannot fit must not empty the cache.
+  // Checks first whether the bytes can fit at all, so that a version that cannot fit does not empty
+  // the cache.
   int64_t staying = 0;
   for (const auto& version : recent_) {
     const bool stays =
@@ -80,7 +81,8 @@ void LiveVersions::Unindex(Recent::iterator version) {
   const auto by_number = index_.find(record.mapping);
   if (by_number == index_.end()) return;
   const auto found = by_number->second.find(record.number);
-  // A retired version is not found, or another of its number is.
+  // For a retired version, the index has no entry, or it has an entry for another version with the
+  // same number.
   if (found == by_number->second.end() || found->second != version) return;
   by_number->second.erase(found);
   if (by_number->second.empty()) index_.erase(by_number);

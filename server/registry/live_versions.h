@@ -1,5 +1,5 @@
-// The versions in memory, bounded in bytes: the least recently used are unloaded first, pinned ones
-// (those that aliases name) after all others, and versions in use stay.
+// The versions in memory, limited in bytes. The least recently used versions are unloaded first,
+// and pinned versions (those that aliases point to) after all others. Versions in use stay.
 //
 // Not thread-safe; the registry guards it.
 #ifndef PHIMAP_SERVER_REGISTRY_LIVE_VERSIONS_H_
@@ -25,7 +25,7 @@ class LiveVersions {
  public:
   explicit LiveVersions(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // The version, which becomes the most recently used; null if it is not here.
+  // Returns the version and makes it the most recently used. Returns null if it is not loaded.
   std::shared_ptr<const LiveVersion> Find(absl::string_view mapping, int64_t number);
   // Finds a version without making it the most recently used.
   std::shared_ptr<const LiveVersion> Peek(absl::string_view mapping, int64_t number) const;
@@ -33,23 +33,25 @@ class LiveVersions {
   bool Contains(absl::string_view mapping, int64_t number) const;
   // All live versions, by name and number. Does not count as a use.
   std::vector<std::shared_ptr<const LiveVersion>> All() const;
-  // Unloads unused versions, the least recently used first, until `bytes` more fit: pinned ones
-  // only when no other is left, and only if `eviction` permits it. False, and nothing is dropped,
-  // if `bytes` cannot fit: the others must stay, or `bytes` alone exceeds the limit.
+  // Unloads unused versions, the least recently used first, until `bytes` more fit. Pinned versions
+  // are unloaded only if no other version is left to unload and `eviction` permits it. Returns
+  // false, and unloads nothing, if `bytes` cannot fit: because `bytes` alone exceeds the limit, or
+  // because versions that are in use or pinned must stay.
   bool FreeCapacity(int64_t bytes, Eviction eviction = Eviction::kPinnedLast);
-  // REQUIRES: FreeCapacity(version->memory_bytes()) and no such version is here.
+  // Adds a version. REQUIRES: FreeCapacity(version->memory_bytes()) returned true, and no version
+  // of the same mapping with the same number is loaded.
   void Insert(std::shared_ptr<const LiveVersion> version);
-  // Makes the version, if it is loaded, impossible to find. It still counts while it is in use;
-  // afterwards it is the first to be unloaded.
+  // Makes the version, if it is loaded, impossible to find. If the version is in use, its memory
+  // still counts, and the version is the first to be unloaded once it is unused.
   void Retire(absl::string_view mapping, int64_t number);
 
-  // Pins these versions of the mapping, loaded or not, and unpins all others of it. REQUIRES:
+  // Pins these versions of the mapping, loaded or not, and unpins all its other versions. REQUIRES:
   // `numbers` ascend.
   void Pin(absl::string_view mapping, std::vector<int64_t> numbers);
   bool IsPinned(absl::string_view mapping, int64_t number) const;
-  // Every pinned version that is not here.
+  // Returns the pinned versions that are not loaded.
   std::vector<VersionName> MissingPinned() const;
-  // Number of pinned versions, loaded or not; number of pinned versions that are loaded.
+  // Number of pinned versions, and number of those that are loaded.
   int64_t pinned() const { return pinned_count_; }
   int64_t pinned_here() const { return pinned_here_; }
 
@@ -61,7 +63,7 @@ class LiveVersions {
  private:
   using Recent = std::list<std::shared_ptr<const LiveVersion>>;
 
-  // Number of `numbers` that are here.
+  // Returns how many of `numbers` are loaded.
   int64_t CountHere(absl::string_view mapping, const std::vector<int64_t>& numbers) const;
   // Unloads pinned or unpinned versions that are not in use until `bytes` more fit or none is left.
   void DropUntilFits(int64_t bytes, bool pinned);

@@ -16,7 +16,8 @@ constexpr size_t kMaxNameBytes = 63;
 
 bool IsNameByte(char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-'; }
 
-// Exactly as digests are written: of two spellings only one would be found.
+// Accepts lower-case digits only, because stored digests are lower-case: an upper-case digest would
+// not be found.
 bool IsDigestByte(char c) { return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f'); }
 
 bool IsDigest(absl::string_view text) {
@@ -89,7 +90,7 @@ absl::StatusOr<Reference> ParseReference(absl::string_view text) {
     if (!IsDigest(reference.digest)) return BadReference(text);
     return reference;
   }
-  // Digits only: SimpleAtoi would take signs and spaces.
+  // Checks for digits first, because SimpleAtoi would accept signs and spaces.
   int64_t number = 0;
   if (which.empty() || which[0] == '0' ||
       !std::all_of(which.begin(), which.end(), absl::ascii_isdigit) ||

@@ -1,5 +1,5 @@
-// References to versions: "name" (the newest), "name@7", "name@alias", "name@sha256:digest"; and
-// the names in them.
+// References to versions: "name" (the newest), "name@7", "name@alias", "name@sha256:digest". Also
+// checks the names and numbers in them.
 #ifndef PHIMAP_SERVER_REGISTRY_REFERENCE_H_
 #define PHIMAP_SERVER_REGISTRY_REFERENCE_H_
 
@@ -28,22 +28,24 @@ inline constexpr size_t kDigestDigits = 64;
 // Prefix of a digest in a reference.
 inline constexpr absl::string_view kDigestPrefix = "sha256:";
 
-// INVALID_ARGUMENT (reason REFERENCE_INVALID, field "reference") for anything else.
+// Parses a reference. Returns INVALID_ARGUMENT (reason REFERENCE_INVALID, field "reference") for
+// any other text.
 absl::StatusOr<Reference> ParseReference(absl::string_view text);
 
-// [a-z]([a-z0-9-]{0,61}[a-z0-9])?
+// Whether `text` matches [a-z]([a-z0-9-]{0,61}[a-z0-9])?.
 bool IsMappingName(absl::string_view text);
-// [a-z][a-z0-9-]{0,62}
+// Whether `text` matches [a-z][a-z0-9-]{0,62}.
 bool IsAliasName(absl::string_view text);
 
-// OK for a mapping's or an alias's name; INVALID_ARGUMENT (reason NAME_INVALID) names `field`
-// otherwise.
+// Return OK for the name of a mapping or an alias, and otherwise INVALID_ARGUMENT (reason
+// NAME_INVALID) with `field`.
 absl::Status CheckMappingName(absl::string_view text, absl::string_view field);
 absl::Status CheckAliasName(absl::string_view text, absl::string_view field);
-// OK for the first digits of a digest; INVALID_ARGUMENT (reason DIGEST_INVALID) names `field`
-// otherwise.
+// Returns OK for the first digits of a digest, and otherwise INVALID_ARGUMENT (reason
+// DIGEST_INVALID) with `field`.
 absl::Status CheckDigest(absl::string_view text, absl::string_view field);
-// OK from 1 on; INVALID_ARGUMENT (reason FIELD_OUT_OF_RANGE) names `field` otherwise.
+// Returns OK if `number` is at least 1, and otherwise INVALID_ARGUMENT (reason FIELD_OUT_OF_RANGE)
+// with `field`.
 absl::Status CheckVersionNumber(int64_t number, absl::string_view field);
 
 }  // namespace phimap

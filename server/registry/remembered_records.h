@@ -1,4 +1,4 @@
-// Records of versions that were looked up and exist.
+// A cache of the records of existing versions.
 #ifndef PHIMAP_SERVER_REGISTRY_REMEMBERED_RECORDS_H_
 #define PHIMAP_SERVER_REGISTRY_REMEMBERED_RECORDS_H_
 
@@ -11,11 +11,11 @@
 
 namespace phimap {
 
-// Records do not change, so a database that is away need not be asked for them again. Some are
-// forgotten when they are many. Not thread-safe; the registry guards it.
+// Records do not change, so those in the cache can be used while the database is unavailable. When
+// the cache is full, a record is dropped for each new one. Not thread-safe; the registry guards it.
 class RememberedRecords {
  public:
-  // Null if it is not remembered.
+  // Returns null if the record is not in the cache.
   const VersionRecord* Find(const std::string& mapping, int64_t number) const {
     const auto found = records_.find({mapping, number});
     return found == records_.end() ? nullptr : &found->second;
@@ -27,7 +27,7 @@ class RememberedRecords {
   void Forget(const std::string& mapping, int64_t number) { records_.erase({mapping, number}); }
 
  private:
-  // Half a kilobyte each.
+  // A record takes half a kilobyte.
   static constexpr size_t kMaxRecords = 10'000;
 
   std::map<std::pair<std::string, int64_t>, VersionRecord> records_;

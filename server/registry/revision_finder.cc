@@ -72,7 +72,8 @@ absl::Status RevisionFinder::Judge(const Revision& wanted) const {
   if (known.number >= wanted.number) return absl::OkStatus();
   return MakeError(
       Code::kUnavailable, "REVISION_NOT_REACHED", std::string(kMinRevisionKey),
-      absl::StrCat("revision ", wanted.number, " is not known here yet; ", known.number, " is"),
+      absl::StrCat("revision ", wanted.number, " is not known to this server yet; its latest is ",
+                   known.number),
       {{"expected", absl::StrCat(wanted.number)}, {"actual", absl::StrCat(known.number)}},
       kRevisionRetryMs);
 }

@@ -14,23 +14,23 @@
 
 namespace phimap {
 
-// "EPOCH:NUMBER".
+// Returns "EPOCH:NUMBER".
 std::string RevisionText(const Revision& revision);
-// INVALID_ARGUMENT (REVISION_INVALID).
+// Parses the result of RevisionText. INVALID_ARGUMENT (REVISION_INVALID) for any other text.
 absl::StatusOr<Revision> ParseRevision(absl::string_view text);
 
 class RevisionFinder final : public Revisions {
  public:
-  // Both outlive the finder.
+  // Both arguments must outlive the finder.
   RevisionFinder(VersionRegistry& registry, TaskPool& store_pool)
       : registry_(registry), store_pool_(store_pool) {}
-  // Waits for the callers being answered. REQUIRES: there are no more questions.
+  // Waits until all callers of Find are answered. REQUIRES: Find is not called any more.
   ~RevisionFinder() override;
 
   std::string Known() const override { return RevisionText(registry_.revision()); }
   std::string KnownWithOwnChanges() const override;
   absl::StatusOr<bool> Knows(absl::string_view revision) const override;
-  // However many ask, the store is asked by one at a time.
+  // Sends one query at a time to the store, however many callers wait.
   void Find(absl::string_view revision, std::function<void(absl::Status)> done) override;
 
  private:
@@ -39,7 +39,7 @@ class RevisionFinder final : public Revisions {
     std::function<void(absl::Status)> done;
   };
 
-  // Runs on a store thread until no question is left.
+  // Answers callers on a store thread until none is left.
   void Ask();
   absl::Status Judge(const Revision& wanted) const;
 

@@ -1,4 +1,4 @@
-// A version that is ready to serve, and the handle that keeps it so.
+// A version that is ready to serve, and the handle that keeps it in memory.
 #ifndef PHIMAP_SERVER_REGISTRY_VERSION_HANDLE_H_
 #define PHIMAP_SERVER_REGISTRY_VERSION_HANDLE_H_
 
@@ -26,11 +26,12 @@ struct LiveVersion {
   std::unique_ptr<const Engine> engine;
   // Set for F2 only.
   std::optional<Residual> residual = std::nullopt;
-  // Queue to the service that computes a remote kernel. The engine's rows are its values.
+  // Queue to the service that computes a remote kernel; null otherwise. The engine then maps the
+  // values that the service returns.
   std::shared_ptr<KernelQueue> kernel;
   // The certificate's bytes as the artifact holds them; serving does not read them.
   std::string certificate;
-  // Facts about its build, for people.
+  // Facts about the version's build, for people.
   bool standardize = false;
   uint64_t seed = 0;
   NamedColumns columns = {};
@@ -56,17 +57,17 @@ class VersionHandle {
   explicit operator bool() const { return version_ != nullptr; }
   const VersionRecord& record() const { return version_->record; }
   const Engine& engine() const { return *version_->engine; }
-  // Whether rows of this many numbers can be mapped: as many as the version has columns or, for
-  // kernel values that come with the request, one more for K(x, x).
+  // Whether rows with this many numbers can be mapped. The version's number of columns is accepted,
+  // and one more, for K(x, x), if kernel values come with the request.
   bool TakesColumns(int64_t columns) const {
     return kernel() != nullptr ? columns == record().input_columns : engine().TakesColumns(columns);
   }
-  // Whether it maps such examples: INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH, COLUMNS_MISMATCH) with
-  // the field.
+  // Returns OK if the version maps such examples, and otherwise INVALID_ARGUMENT
+  // (EXAMPLE_KIND_MISMATCH, COLUMNS_MISMATCH) with the field.
   absl::Status CheckTakes(const ExamplesView& examples) const {
     return kernel() != nullptr ? kernel()->CheckTakes(examples) : engine().CheckTakes(examples);
   }
-  // Numbers of an example.
+  // Number of columns of an example.
   int64_t input_columns() const {
     return kernel() != nullptr ? record().input_columns : engine().input_columns();
   }
@@ -80,18 +81,18 @@ class VersionHandle {
   bool standardize() const { return version_->standardize; }
   uint64_t seed() const { return version_->seed; }
   const NamedColumns& columns() const { return version_->columns; }
-  // Counts rows that the version mapped; null if they are not counted.
+  // Counter of the rows that the version mapped; null if they are not counted.
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();
   }
-  // Counts its requests.
+  // Counts of the version's requests.
   VersionTally& tally() const { return version_->tally; }
   int64_t memory_bytes() const { return version_->memory_bytes(); }
-  // Watches its inputs; null if they are not watched.
+  // Samples the version's inputs; null if they are not sampled.
   const InputDrift* drift() const {
     return version_->series == nullptr ? nullptr : &version_->series->drift();
   }
-  // The engine, with the pin attached.
+  // Returns the engine. The version stays pinned while the result lives.
   std::shared_ptr<const Engine> pinned_engine() const {
     return std::shared_ptr<const Engine>(version_, version_->engine.get());
   }

@@ -35,7 +35,7 @@ absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Unpack(
   version->record = record;
   PHIMAP_ASSIGN_OR_RETURN(std::string bytes, store_.ReadArtifactOf(record));
   PHIMAP_ASSIGN_OR_RETURN(Artifact artifact, DecodeArtifact(bytes));
-  bytes = std::string();  // Before packing, which needs as much again.
+  bytes = std::string();  // Freed before packing, which needs as much again.
   version->certificate = std::move(artifact.certificate);
   version->standardize = artifact.provenance.standardize;
   version->seed = artifact.provenance.seed;
@@ -52,7 +52,7 @@ absl::StatusOr<std::shared_ptr<KernelQueue>> VersionLoader::KernelOf(const Plan&
   const auto* const block =
       std::visit([](const auto& stages) { return std::get_if<RemoteFeatures>(&stages.features); },
                  plan.stages);
-  if (block == nullptr || block->kind == RemoteFeatures::ExampleKind::kRowNumbers) {
+  if (block == nullptr || block->kind == RemoteFeatures::StoredKind::kRowNumbers) {
     return nullptr;
   }
   PHIMAP_ASSIGN_OR_RETURN(KernelService* const service,

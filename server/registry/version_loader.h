@@ -1,4 +1,4 @@
-// Loading: from the record of a version to a version that is ready to serve.
+// Loads a version from its record, so that it is ready to serve.
 #ifndef PHIMAP_SERVER_REGISTRY_VERSION_LOADER_H_
 #define PHIMAP_SERVER_REGISTRY_VERSION_LOADER_H_
 
@@ -16,19 +16,20 @@ namespace phimap {
 // Immutable, thread-safe.
 class VersionLoader {
  public:
-  // `store` and `metrics` outlive it, and so does `kernels`, which finds the services that compute
-  // remote kernels; null: none are listed.
+  // `store`, `metrics` and `kernels` must outlive the loader. `kernels` finds the services that
+  // compute remote kernels; null if none are listed.
   VersionLoader(Store& store, const RegistryMetrics& metrics, const KernelServices* kernels)
       : store_(store), metrics_(metrics), kernels_(kernels) {}
 
-  // Reads the artifact, decodes and packs it. Blocking. Errors: those of the store, of
-  // DecodeArtifact and Engine::Load; KERNEL_SERVICE_NOT_LISTED; RESOURCE_EXHAUSTED
+  // Reads the artifact, decodes it and packs it. Blocking. Errors: those of the store, of
+  // DecodeArtifact and of Engine::Load; KERNEL_SERVICE_NOT_LISTED; RESOURCE_EXHAUSTED
   // (MACHINE_MEMORY_FULL).
   absl::StatusOr<std::shared_ptr<const LiveVersion>> Load(const VersionRecord& record) const;
 
  private:
   absl::StatusOr<std::shared_ptr<const LiveVersion>> Unpack(const VersionRecord& record) const;
-  // The way to the service that computes the plan's kernel; null if none does.
+  // Returns a queue to the service that computes the plan's kernel, or null if the kernel is not
+  // remote.
   absl::StatusOr<std::shared_ptr<KernelQueue>> KernelOf(const Plan& plan, bool want_diagonal) const;
 
   Store& store_;

@@ -1,4 +1,4 @@
-// Looks up the version that a reference means now in the store.
+// Looks up in the store which version a reference means now.
 #ifndef PHIMAP_SERVER_REGISTRY_VERSION_LOOKUP_H_
 #define PHIMAP_SERVER_REGISTRY_VERSION_LOOKUP_H_
 
@@ -12,8 +12,8 @@
 
 namespace phimap {
 
-// Blocking. Errors: the store's; NOT_FOUND for an unknown mapping, version, digest or alias, with
-// the field "reference" unless the mapping is unknown.
+// Blocking. Errors: those of the store, and NOT_FOUND for an unknown mapping, version, digest or
+// alias, with the field "reference" unless the mapping is unknown.
 inline absl::StatusOr<VersionRecord> LookUpVersion(Store& store, const Reference& reference) {
   if (!reference.alias.empty()) return store.GetAliasedVersion(reference.mapping, reference.alias);
   if (!reference.digest.empty()) {

@@ -20,10 +20,11 @@ using Code = absl::StatusCode;
 
 constexpr int64_t kRetryDelayMs = 500;
 constexpr int64_t kFullRetryDelayMs = 200;
-// Maximum number of waiting administrative loads, which go before all others: far more than there
-// are calls.
+// Maximum number of waiting administrative loads, which go before all others. The limit is far
+// above the possible number of such calls.
 constexpr int kFirstLoads = 4096;
-// The task that sorts the line of warm versions, and the one that takes its first.
+// Number of loader tasks for versions to be warmed: one that sorts the line, and one that loads the
+// first version in the line.
 constexpr int kWarmTasks = 2;
 absl::Status TooManyWaiters(const std::string& mapping, int limit) {
   return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
@@ -71,7 +72,8 @@ std::optional<absl::StatusOr<VersionHandle>> VersionRegistry::Resolve(absl::stri
     MutexLock lock(&mutex_);
     if (auto live = live_.Find(reference->mapping, number)) return VersionHandle(std::move(live));
   }
-  // The name is loaded, not the number: it may move until then.
+  // The key holds the name, not the number, because the name may mean another version when it is
+  // loaded.
   key = LoadKey::Of(*reference);
   return std::nullopt;
 }
@@ -111,7 +113,7 @@ void VersionRegistry::EnqueueLoad(const Key& key, LoadPriority priority, Callbac
         std::ssize(waiting->second.callbacks) >= options_.max_waiters) {
       refused = TooManyWaiters(key.mapping, options_.max_waiters);
     } else {
-      refused = LineUp(key, priority, /*waits=*/!added);
+      refused = Enqueue(key, priority, /*waits=*/!added);
       if (refused.ok()) {
         waiting->second.for_readers = true;
         waiting->second.callbacks.push_back(std::move(done));
@@ -123,7 +125,7 @@ void VersionRegistry::EnqueueLoad(const Key& key, LoadPriority priority, Callbac
   done(refused);
 }
 
-absl::Status VersionRegistry::LineUp(const Key& key, LoadPriority priority, bool waits) {
+absl::Status VersionRegistry::Enqueue(const Key& key, LoadPriority priority, bool waits) {
   if (waits) {
     if (priority == LoadPriority::kFirst) load_line_.Advance(key);
     return absl::OkStatus();
@@ -204,7 +206,7 @@ bool VersionRegistry::Conclude(const Key& key, const Attempt& attempt,
   if (loaded.ok()) {
     const VersionRecord& record = (*loaded)->record;
     warming_.NoteLive({record.mapping, record.number});
-    // Only this thread inserts: the capacity is still there.
+    // Only this thread inserts versions, so the capacity is still free.
     if (live_.Find(record.mapping, record.number) == nullptr) live_.Insert(*loaded);
   }
   UpdateMetrics();
@@ -215,7 +217,7 @@ void VersionRegistry::LogFailure(const Key& key, int64_t number, const Attempt& 
                                  const absl::Status& error) {
   if (absl::IsNotFound(error)) return;
   const LoggedError facts = ErrorForLog(error);
-  // A version that only found no capacity in the background is not at fault.
+  // A background load that failed only for lack of capacity is not counted as an error.
   const bool passed_over = !attempt.for_readers && facts.reason == "LIVE_VERSIONS_FULL";
   if (!passed_over) metrics_.load_errors->Increment();
   logger_.Log(passed_over ? LogLevel::kWarning : LogLevel::kError,
@@ -231,7 +233,7 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadVersion(const Key& 
                                                                      const Attempt& attempt,
                                                                      const Loaded& last,
                                                                      int64_t& number) {
-  if (!attempt.wanted) return absl::NotFoundError("no alias names the version any longer");
+  if (!attempt.wanted) return absl::NotFoundError("no alias points to the version any longer");
   while (true) {
     PHIMAP_ASSIGN_OR_RETURN(const VersionRecord record, LookUp(key));
     number = record.number;
@@ -244,7 +246,7 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadVersion(const Key& 
       return last;
     }
     absl::StatusOr<Loaded> loaded = LoadRecord(record, attempt.eviction());
-    // Deleted since it was looked up: the name may mean another version now, or none.
+    // The version was deleted after the look-up. Its name may now mean another version, or none.
     if (!absl::IsNotFound(loaded.status())) return loaded;
     PHIMAP_RETURN_IF_ERROR(CatchUp());
   }
@@ -256,7 +258,7 @@ absl::StatusOr<VersionRecord> VersionRegistry::LookUp(const Key& key) {
     absl::StatusOr<VersionRecord> record = RecordOf(key.mapping, known);
     if (!absl::IsNotFound(record.status())) return record;
   }
-  // The view is behind the store, or there is no such name: the store says which.
+  // Either the view is behind the store, or the name does not exist. The store knows which.
   PHIMAP_RETURN_IF_ERROR(CatchUp());
   return LookUpVersion(store_, key.reference());
 }
@@ -271,14 +273,14 @@ absl::StatusOr<VersionRecord> VersionRegistry::RecordOf(const std::string& mappi
   }
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store_.GetVersion(mapping, number));
   MutexLock lock(&mutex_);
-  if (news_ != news) return record;  // It may be gone by now.
+  if (news_ != news) return record;  // The version may be gone by now.
   records_.Remember(record);
   return record;
 }
 
 absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadRecord(const VersionRecord& record,
                                                                     Eviction eviction) {
-  // Roughly; loading packs the artifact into memory of about its size.
+  // An estimate: loading packs the artifact into memory of about its size.
   PHIMAP_RETURN_IF_ERROR(FreeCapacity(record, record.artifact_size_bytes, eviction));
   ReturnFreedMemory();
   if (options_.before_load) options_.before_load();
@@ -291,9 +293,11 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadRecord(const Versio
   return version;
 }
 
-// Arrays of up to 2 MiB are parts of a heap (ReturnLargeBuffers), and evicted ones leave holes
-// between the others. With 48 MiB of versions of 2.3 MiB each, and 130 loads and evictions a
-// second, the process takes 140 MiB without this, and 88 MiB with it. It takes 0.4 ms then.
+// Returns memory of evicted versions to the operating system. glibc keeps arrays of up to 2 MiB in
+// its heap (see ReturnLargeBuffers), so the arrays of evicted versions leave holes in the heap.
+//
+// A test has 48 MiB of versions of 2.3 MiB each, and 130 loads and evictions a second. In this
+// test, the process takes 140 MiB without this function and 88 MiB with it. One call takes 0.4 ms.
 void VersionRegistry::ReturnFreedMemory() {
   {
     MutexLock lock(&mutex_);
@@ -308,7 +312,7 @@ absl::Status VersionRegistry::FreeCapacity(const VersionRecord& record, int64_t 
   const bool fits = live_.FreeCapacity(bytes, eviction);
   UpdateMetrics();
   if (fits) return absl::OkStatus();
-  // Over the limit alone, it will not fit later either.
+  // A version that exceeds the limit by itself will not fit later either.
   const int64_t retry_delay_ms = bytes <= options_.max_live_bytes ? kRetryDelayMs : 0;
   return MakeError(Code::kResourceExhausted, "LIVE_VERSIONS_FULL", "",
                    absl::StrCat("version ", record.number, " of \"", record.mapping, "\" needs ",
@@ -378,7 +382,7 @@ void VersionRegistry::NamesChanged(const MappingNames& before, const MappingName
     }
     UpdateMetrics();
   }
-  // Number of versions by which each alias moved; 0 for the others.
+  // The difference between the new and the old version number of each alias; 0 if it did not move.
   std::map<absl::string_view, int64_t> moved;
   for (const AliasTarget& alias : before.aliases) moved[alias.alias] -= alias.version;
   for (const AliasTarget& alias : now.aliases) moved[alias.alias] += alias.version;
@@ -399,7 +403,7 @@ void VersionRegistry::WarmAliases() {
 
 void VersionRegistry::SortWarmLine() {
   // If the store does not answer, the order is alphabetical.
-  const WarmLine::MoveTimes times = AliasMoveTimes(store_);
+  const WarmQueue::MoveTimes times = AliasMoveTimes(store_);
   MutexLock lock(&mutex_);
   warming_.Sort(times);
   warming_.SetTask(false);
@@ -408,7 +412,7 @@ void VersionRegistry::SortWarmLine() {
 
 void VersionRegistry::SubmitWarm() {
   if (!warming_.needs_task()) return;
-  // The loader's queue has a place for this one.
+  // The loader's queue has a place reserved for this task.
   warming_.SetTask(loader_.Submit([this] { RunNextLoad(); }).ok());
 }
 

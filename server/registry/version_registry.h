@@ -1,13 +1,18 @@
-// The registry of live versions: from a reference to a version that is ready to serve.
+// The registry of live versions: finds or loads the version that a reference means.
 //
-// Guarantees: a version in memory is found at once, on the calling thread and without touching the
-// disk (about a microsecond). Any other is loaded on the loader thread, once for all callers that
-// want it meanwhile, and their callbacks run there. A version that cannot be loaded is an error for
-// its callers (DATA_LOSS if it is damaged) and does not affect the others. Memory of live versions
-// stays under the limit. No answer contradicts a change that CatchUp reported before the question:
-// an alias that moved means its new version, and a deleted version is not found, even if it was
-// being loaded meanwhile. Versions that aliases name are evicted after all others, and WarmAliases
-// keeps them loaded as far as they fit. Thread-safety: all methods may be called from any thread.
+// Guarantees:
+// - A version in memory is found at once (about a microsecond), on the calling thread and without
+//   access to the disk.
+// - Any other version is loaded on the loader thread, once for all callers that want it meanwhile.
+//   Their callbacks run on that thread.
+// - If a version cannot be loaded, its callers get an error (DATA_LOSS if the version is damaged),
+//   and other versions are not affected.
+// - The memory of live versions stays under the limit. Versions that aliases point to are evicted
+//   after all others, and WarmAliases keeps them loaded as far as they fit.
+// - Each answer reflects all changes that CatchUp reported before the request. An alias that moved
+//   means its new version. A deleted version is not found, even if it was being loaded at the time
+//   of the deletion.
+// Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 #define PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 
@@ -30,7 +35,7 @@
 #include "server/registry/alias_warming.h"
 #include "server/registry/catalog_view.h"
 #include "server/registry/live_versions.h"
-#include "server/registry/load_line.h"
+#include "server/registry/load_queue.h"
 #include "server/registry/reference.h"
 #include "server/registry/remembered_records.h"
 #include "server/registry/version_handle.h"
@@ -45,14 +50,14 @@ class VersionRegistry {
  public:
   struct Options {
     int64_t max_live_bytes = int64_t{4} << 30;
-    // Different versions that may wait to be loaded.
+    // Maximum number of different versions that wait to be loaded.
     int max_queued_loads = 256;
-    // Requests that may wait for one version.
+    // Maximum number of requests that wait for one version.
     int max_waiters = 4096;
-    // VersionLoader; outlives the registry.
+    // Passed to the VersionLoader. Must outlive the registry.
     const KernelServices* kernels = nullptr;
-    // Called after an alias moved, came or went, or its version was loaded; without a lock but
-    // CatchUp's, which it must not call. May be empty.
+    // Called after an alias was moved, created or deleted, or its version was loaded. Called
+    // without any lock except CatchUp's, so it must not call CatchUp. May be empty.
     std::function<void(VersionRegistry&, absl::string_view mapping, absl::string_view alias)>
         alias_changed;
     // Called on the loader thread before it reads an artifact; for tests. May be empty.
@@ -60,10 +65,10 @@ class VersionRegistry {
   };
   using Callback = std::function<void(absl::StatusOr<VersionHandle>)>;
 
-  // `store`, `metrics` and `logger` outlive the registry.
+  // `store`, `metrics` and `logger` must outlive the registry.
   VersionRegistry(Options options, Store& store, const RegistryMetrics& metrics,
                   const Logger& logger);
-  // Finishes the loads that callers wait for, then returns; background loads are dropped.
+  // Finishes the loads that callers wait for. Drops background loads.
   ~VersionRegistry();
   VersionRegistry(const VersionRegistry&) = delete;
   VersionRegistry& operator=(const VersionRegistry&) = delete;
@@ -74,60 +79,65 @@ class VersionRegistry {
   void Acquire(absl::string_view reference, Callback done) {
     Acquire(reference, LoadPriority::kLast, std::move(done));
   }
-  // Acquires with a place in the queue: administration waits for one load of a reader at most, and
-  // is not refused because many wait.
+  // Like the function above, with a place in the queue. An administrative load waits for at most
+  // one load of a reader, and is not rejected because too many requests wait.
   void Acquire(absl::string_view reference, LoadPriority priority, Callback done);
 
-  // The version if it is in memory; empty otherwise. Never waits.
+  // Returns the version if it is in memory, and an empty handle otherwise. Never waits.
   VersionHandle FindLive(absl::string_view mapping, int64_t number);
-  // Finds the version that `reference` means, as far as that is known.
+  // Returns the version that `reference` means according to the names known here, if it is in
+  // memory.
   VersionHandle FindLive(const Reference& reference);
 
-  // All versions in memory, by name and number. The call does not count as a use.
+  // Returns all versions in memory, by name and number. The call does not count as a use.
   std::vector<VersionHandle> AllLive();
 
-  // Called by users of a version that do not count requests of it (VersionTally).
+  // Records a use of a version. For users whose requests are not counted by the version's
+  // VersionTally.
   void NoteUse(const VersionHandle& version) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the versions that were used since the last TakeUses: those of NoteUse, and those that
-  // were loaded for callers.
+  // Returns the versions that were used since the last TakeUses: those that were passed to NoteUse,
+  // and those that were loaded for callers.
   std::set<VersionName> TakeUses() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Reads changes of names from the store; call after each change and before the first Acquire.
-  // Holders of a deleted version keep it. Blocking. Errors: those of the store, which are logged;
-  // names keep their meaning until the next call, or until a caller asks for an unknown name.
+  // Reads changes of names from the store. Call it after each change and before the first Acquire.
+  // Holders of a deleted version keep it. Blocking.
+  //
+  // Errors: those of the store, which are logged. After an error, names keep their meaning until
+  // the next call, or until a caller asks for an unknown name.
   absl::Status CatchUp() {
     return CatchUp([this](const Revision& since) { return store_.ChangesSince(since); });
   }
   // Catches up over another connection to the same catalog, with its own time limits.
   absl::Status CatchUp(CatalogView::Source source);
 
-  // Names are known up to this revision.
+  // Revision up to which changes of names are known.
   Revision revision() const { return view_.revision(); }
-  // Like revision(), if CatchUp has not failed since it last succeeded: changes made before that
-  // failure may be missing from it.
+  // Returns revision(), or nullopt if CatchUp has failed and has not succeeded since: the revision
+  // may then lack changes that this server made before the failure.
   std::optional<Revision> revision_with_own_changes() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on loads the versions that aliases name, in the background and with the lowest
-  // priority: first the current ones, beginning with the alias that was moved last, and later the
-  // new version of an alias as soon as CatchUp reports it. A version that does not fit beside those
-  // of other aliases, or that cannot be loaded, is skipped and loaded when a caller asks for it.
-  // REQUIRES: CatchUp succeeded once.
+  // Starts to load the versions that aliases point to, in the background and with the lowest
+  // priority. The current versions come first, beginning with that of the alias that was moved
+  // last. Later, when CatchUp reports that an alias has moved, its new version is loaded.
+  //
+  // A version is skipped if it cannot be loaded or does not fit beside the versions of other
+  // aliases. It is then loaded when a caller asks for it. REQUIRES: CatchUp succeeded once.
   void WarmAliases() ABSL_LOCKS_EXCLUDED(mutex_);
   // Skips the remaining background loads.
   void StopWarming() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Versions that are still to be loaded in the background, or passed over.
+  // Number of versions that WarmAliases has yet to load or skip.
   int64_t warming() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns when there are none left, or at `deadline`.
+  // Waits until warming() is 0, at most until `deadline`.
   enum class Warmth { kWarm, kLate, kStopped };
   Warmth AwaitWarm(std::chrono::steady_clock::time_point deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Key = LoadKey;
 
-  // A caller that waits for a load.
+  // The callers that wait for a load.
   struct Waiting {
     std::vector<Callback> callbacks;
-    // False while it is loaded in the background alone.
+    // False while the version is loaded only in the background.
     bool for_readers = false;
   };
   // State at the beginning of a load.
@@ -140,58 +150,60 @@ class VersionRegistry {
     Eviction eviction() const { return for_readers ? Eviction::kPinnedLast : Eviction::kUnpinned; }
   };
 
-  // Answers without the disk if possible; nullopt: load `key`.
+  // Answers without access to the disk if possible. Returns nullopt if `key` must be loaded.
   std::optional<absl::StatusOr<VersionHandle>> Resolve(absl::string_view text, Key& key)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EnqueueLoad(const Key& key, LoadPriority priority, Callback done)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Appends a key to the line, or moves it to the front part. RESOURCE_EXHAUSTED if the line is
-  // full.
-  absl::Status LineUp(const Key& key, LoadPriority priority, bool waits)
+  // Adds a key to load_line_. If the key `waits` there already, only moves it to the front part if
+  // `priority` is kFirst. Returns RESOURCE_EXHAUSTED if load_line_ is full.
+  absl::Status Enqueue(const Key& key, LoadPriority priority, bool waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // On the loader thread: the next of the line.
+  // Loads the next key in the line. Runs on the loader thread.
   void RunNextLoad();
-  // Empty if another thread took it already.
+  // Returns the next key; empty if another task has already taken it.
   std::optional<Key> TakeNext() ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<Key> TakeWarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // On the loader thread: sorts the versions that WarmAliases found.
+  // Sorts the versions that WarmAliases found. Runs on the loader thread.
   void SortWarmLine() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Submits the loader's task for the versions in warm_line.h; one exists while the line has
-  // versions.
+  // Submits a loader task for the versions in the WarmQueue, unless there already is such a task or
+  // no version waits.
   void SubmitWarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   using Loaded = std::shared_ptr<const LiveVersion>;
-  // On the loader thread.
+  // Loads a key and answers its callers. Runs on the loader thread.
   void RunLoad(const Key& key);
-  // The version that `key` means, live or else read; `last` is the result of the previous read.
-  // `number` becomes that of the version, when it is found, also if it cannot be loaded.
+  // Returns the version that `key` means, from memory or from the store. `last` is the result of
+  // the previous attempt. Sets `number` when the version is found, even if it cannot be loaded.
   absl::StatusOr<Loaded> LoadVersion(const Key& key, const Attempt& attempt, const Loaded& last,
                                      int64_t& number);
   Attempt BeginAttempt(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The record of the version that `key` means, from the view, or from the store if the view does
-  // not know it.
+  // Returns the record of the version that `key` means, from the view, or from the store if the
+  // view does not know it.
   absl::StatusOr<VersionRecord> LookUp(const Key& key);
-  // Record of a version that the view knows, remembered or read.
+  // Returns the record of a version that the view knows, from the cache or from the store.
   absl::StatusOr<VersionRecord> RecordOf(const std::string& mapping, int64_t number)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Loaded> LoadRecord(const VersionRecord& record, Eviction eviction);
-  // On the loader thread, before a load: returns the memory of evicted versions to the system.
+  // Returns the memory of evicted versions to the system. Runs on the loader thread, before a load.
   void ReturnFreedMemory() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status FreeCapacity(const VersionRecord& record, int64_t bytes, Eviction eviction)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes `loaded` live, and removes the callers that wait for `key`. False, and nothing is done,
-  // if names changed since the attempt began, so that `key` may mean something else now, or if it
-  // failed and a reader came, for whom more can be tried.
+  // Makes `loaded` live, and moves the callbacks that wait for `key` to `waiters`. Returns false,
+  // and does nothing, if the load must be attempted again. There are two reasons for this:
+  // - Names have changed since the attempt began, so `key` may mean another version.
+  // - A background load failed, and a reader now waits. For a reader, pinned versions may be
+  //   unloaded too.
   bool Conclude(const Key& key, const Attempt& attempt, const absl::StatusOr<Loaded>& loaded,
                 std::vector<Callback>& waiters) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether a version that was known is there still, and the same.
+  // Whether a version that was known before still exists with the same digest.
   bool HasSame(const MappingNames& now, int64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Retire(const std::string& mapping, int64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Called by the view.
+  // Called by the view for each mapping that changed.
   void NamesChanged(const MappingNames& before, const MappingNames& now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void TellAliasChanged(absl::string_view mapping, absl::string_view alias)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records how the CatchUp of this number ended.
+  // Records how the call of CatchUp with this number ended.
   void NoteCatchUp(int64_t number, bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void LogFailure(const Key& key, int64_t number, const Attempt& attempt,
                   const absl::Status& error);
@@ -207,23 +219,25 @@ class VersionRegistry {
   Mutex mutex_;
   LiveVersions live_ ABSL_GUARDED_BY(mutex_);
   RememberedRecords records_ ABSL_GUARDED_BY(mutex_);
-  // For TakeUses.
+  // Uses that TakeUses will return.
   std::set<VersionName> uses_ ABSL_GUARDED_BY(mutex_);
-  // Calls of CatchUp that began, and how many had when one last failed.
+  // Number of calls of CatchUp that have begun, and that number at the time when a call last
+  // failed.
   int64_t catch_ups_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t behind_since_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Counts mappings whose names changed.
+  // Number of times that a mapping's names changed.
   uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<Key, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
-  // The loader has a task for each key, and at most one for what is to be warm.
-  LoadLine load_line_ ABSL_GUARDED_BY(mutex_);
+  // The loader has a task for each key, and at most one task for the versions to be warmed.
+  LoadQueue load_line_ ABSL_GUARDED_BY(mutex_);
   AliasWarming warming_ ABSL_GUARDED_BY(mutex_);
   CondVar warmed_;
   int64_t counted_evictions_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Evictions whose memory was given back.
+  // Number of evictions whose memory has been returned to the system.
   int64_t returned_evictions_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // One thread: at most one artifact is being unpacked at a time. Last, so that it ends first.
+  // Has one thread, so that at most one artifact is unpacked at a time. Declared last, so that it
+  // ends first.
   TaskPool loader_;
 };
 

@@ -12,8 +12,8 @@ constexpr absl::Duration kLongBatch = absl::Microseconds(150);
 constexpr double kTileMultiplications = 64e6;
 constexpr int64_t kTileBlock = 64;
 constexpr int64_t kMaxTileRows = 65536;
-// One multiplication a nanosecond. A version that is slower still is found out by its first
-// request.
+// Rate that is assumed for a version before its first batch. If a version is even slower, its first
+// request shows that.
 constexpr double kAssumedMultiplicationsPerSecond = 1e9;
 
 static_assert(kBatchRows <= kTileBlock, "several requests of a batch are computed as one tile");
@@ -55,8 +55,8 @@ bool WorthHalving(int64_t rows, absl::Duration expected) {
   return rows >= kHandOverRows || (rows > kSharedBatchRows && expected >= kLongBatch);
 }
 
-bool EndsTurn(bool others_wait, absl::Duration computed_this_turn) {
-  return others_wait && computed_this_turn >= kWorkerQuantum;
+bool QuantumIsOver(bool others_wait, absl::Duration computed) {
+  return others_wait && computed >= kWorkerQuantum;
 }
 
 int64_t TileRows(int64_t multiplications_per_row) {

@@ -1,5 +1,5 @@
-// Decisions of the scheduler, as pure functions: the batch that a free worker takes, when a request
-// is refused and when it needs no worker.
+// Decisions of the scheduler, as pure functions: which batch a free worker takes, when a sleeping
+// worker is worth waking, and when long work lets other work go first.
 #ifndef PHIMAP_SERVER_SCHEDULE_BATCH_POLICY_H_
 #define PHIMAP_SERVER_SCHEDULE_BATCH_POLICY_H_
 
@@ -10,61 +10,65 @@
 
 namespace phimap {
 
-// Rows after which no further request joins a batch; a single request may have more. From 16 rows
-// on the engine's speed no longer grows, so a longer take would only make its first request wait
-// for its last.
+// Maximum number of rows of a batch that has several requests; a single request may have more. The
+// engine's speed does not grow beyond 16 rows. With a larger batch, the first request would only
+// wait longer, until the last row is computed.
 inline constexpr int64_t kBatchRows = 64;
-// Rows that a take is not cut below, so that workers share a queue: fewer do not fill the engine's
-// registers, and each takes longer (102 µs for a row alone, 42 for each of four, with 2048
-// landmarks).
+// Minimum number of rows of a batch, if workers share a queue and enough rows wait. Fewer rows do
+// not fill the engine's registers, so each row takes longer. With 2048 landmarks, a batch of one
+// row takes 102 µs, and a batch of four rows takes 42 µs per row.
 inline constexpr int64_t kSharedBatchRows = 4;
 
-// Number of requests that a free worker takes from the front of a queue, given the rows of each:
-// the longest prefix of at most `max_rows` rows, and at least one request. There is no timer: later
-// requests join the next batch. REQUIRES: the queue is not empty.
+// Returns the number of requests that a free worker takes from the front of a queue. `queued_rows`
+// has the number of rows of each queued request. The worker takes as many requests as fit into
+// `max_rows` rows, and at least one. There is no timer: later requests join the next batch.
+// REQUIRES: the queue is not empty.
 int64_t RequestsInBatch(absl::Span<const int64_t> queued_rows, int64_t max_rows);
 
-// RequestsInBatch's `max_rows`, where `workers` share a queue of `queued_rows` rows: if one took
-// all, the others would wait with the callers for its last row.
+// Returns `max_rows` for RequestsInBatch, for a queue of `queued_rows` rows that `workers` share.
+// The limit divides the rows among the workers. Without it, one worker could take all rows; the
+// other workers would then be idle while all callers wait for the last row.
 int64_t MaxRowsOfTake(int64_t queued_rows, int workers);
 
-// Number of workers worth waking for a queue of this many requests and rows.
+// Returns the number of workers that are worth waking for a queue of this many requests and rows.
 int64_t WorthwhileBatches(int64_t requests, int64_t rows);
 
-// Time that `multiplications` take at the measured rate. Without a measured rate (0), at a rate
-// that the slowest kernels reach on old machines.
+// Returns the time that `multiplications` take at the measured rate. Without a measured rate (0),
+// assumes the rate of the slowest kernels on old machines.
 absl::Duration ExpectedTime(double multiplications, double multiplications_per_second);
 
-// Quantum of an event loop: the work that it computes by itself before it looks at its sockets
-// again. A request that is expected to take longer goes to the pool, as does all further work when
-// four times as much is staged.
+// Quantum of an event loop: the time that the loop may compute before it polls its sockets again. A
+// request that is expected to take longer goes to the pool. Once four quanta of work are staged,
+// all further work goes to the pool too.
 inline constexpr absl::Duration kLoopQuantum = absl::Microseconds(250);
 
-// Number of rows from which half of a batch is handed to a sleeping worker, even for a fast
-// version. A smaller batch may be finished before the worker is awake.
+// If a batch has at least this many rows, half of it is handed to a sleeping worker, even for a
+// fast version. A smaller batch may be finished before the worker is awake.
 inline constexpr int64_t kHandOverRows = 8;
 
-// Whether a request that an event loop could compute is left to a worker that sleeps: one of as
-// many rows as keep the engine at its speed, while the loop has answers of the same call to send.
+// Whether a sleeping worker should compute a request that an event loop could compute itself. This
+// is so if two conditions hold: the request has at least kBatchRows rows, and the loop has other
+// answers of the same call to send.
 bool WorthAWorker(int64_t rows, bool others_under_way);
 
-// Whether half of a batch of an event loop is worth waking a worker: that many rows, or more than
-// four whose half takes longer than the waking (16 callers over TLS with 2,048 landmarks: a fifth
-// more calls/s).
+// Whether it is worth waking a worker for half of an event loop's batch. There are two cases. The
+// batch has kHandOverRows rows or more; or it has more than kSharedBatchRows rows, and these are
+// expected to take at least three times as long as it takes to wake a thread. With 16 callers over
+// TLS and 2,048 landmarks, this rule gives a fifth more calls per second.
 bool WorthHalving(int64_t rows, absl::Duration expected);
 
-// Quantum of a worker: the time for which tiles of one request keep it while others wait. The rest
-// of the request then goes to the end of the queue. The quantum does not divide requests of a tile
-// or two, and a single row waits for each worker no longer than this, however large the requests
-// before it are.
+// Quantum of a worker: the time that a worker may compute tiles of one request while other requests
+// wait. After that, the rest of the request goes to the end of the queue. The quantum is long
+// enough for one or two tiles. So a worker takes the next request after about this time, however
+// large the requests in progress are.
 inline constexpr absl::Duration kWorkerQuantum = absl::Milliseconds(10);
 
-// Whether a request of several tiles returns its worker after the current tile.
-bool EndsTurn(bool others_wait, absl::Duration computed_this_turn);
+// Whether a request of several tiles must leave its worker after the current tile.
+bool QuantumIsOver(bool others_wait, absl::Duration computed);
 
-// Rows of a tile, after which cancellation and deadline are checked again: about 64 million
-// multiplications, a few milliseconds of one core, in whole blocks of 64 rows and at least one
-// block, so that several requests of a batch fit in one tile.
+// Returns the number of rows of a tile. Cancellation and deadline are checked after each tile. A
+// tile has about 64 million multiplications, which take a few milliseconds on one core. It consists
+// of whole blocks of 64 rows, at least one, so that several requests of a batch fit into one tile.
 int64_t TileRows(int64_t multiplications_per_row);
 
 }  // namespace phimap

@@ -1,5 +1,5 @@
-// The fixed threads that compute features. Their number never changes: it is the number of cores
-// the process may use.
+// The threads that compute features. Their number is fixed: the number of cores that the process
+// may use.
 #ifndef PHIMAP_SERVER_SCHEDULE_COMPUTE_POOL_H_
 #define PHIMAP_SERVER_SCHEDULE_COMPUTE_POOL_H_
 
@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// Runs `body` on each of its threads. The destructor joins them, so the owner must first make body
+// Runs `body` on each thread. The destructor joins the threads, so the owner must first make `body`
 // return (TransformScheduler::Drain).
 class ComputePool {
  public:

@@ -7,9 +7,9 @@
 namespace phimap {
 
 void ComputeSpeed::Entry::Add(double rate) {
-  recent[passes++ % recent.size()] = rate;
+  recent[batches++ % recent.size()] = rate;
   std::array<double, 9> sorted = recent;
-  const int count = std::min<int>(passes, recent.size());
+  const int count = std::min<int>(batches, recent.size());
   std::nth_element(sorted.begin(), sorted.begin() + count / 2, sorted.begin() + count);
   median = sorted[count / 2];
 }

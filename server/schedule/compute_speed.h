@@ -10,31 +10,32 @@
 
 namespace phimap {
 
-// Multiplications per second of one thread, smoothed. Versions differ by more than ten: a product
-// of panels runs at the speed of the vector unit, a distance without one does not. Not thread-safe;
-// the scheduler guards it.
+// The speed of one thread in multiplications per second, smoothed, for each version. Versions
+// differ by a factor of more than ten: matrix products run at the speed of the vector unit, but
+// distances that are computed without matrix products do not. Not thread-safe; the scheduler guards
+// it.
 class ComputeSpeed {
  public:
-  // A batch of `engine` that took `seconds` > 0.
+  // Records a batch of `engine` that took `seconds` > 0.
   void Learn(const std::shared_ptr<const Engine>& engine, double multiplications, double seconds);
 
-  // Median of one version's last nine batches; 0 before its first. The estimate decides how long a
-  // request may occupy an RPC thread, and a batch that the operating system interrupted would
-  // distort that.
+  // Returns the median speed of the last nine batches of the version, or 0 before its first batch.
+  // A mean would be distorted by a batch that the operating system interrupted. The speed decides
+  // how long a request may occupy an RPC thread.
   double Of(const std::shared_ptr<const Engine>& engine) const;
 
  private:
   struct Entry {
-    // Tells a version from another that was loaded at its address later.
+    // Distinguishes a version from another one that was loaded at the same address later.
     std::weak_ptr<const Engine> engine;
     std::array<double, 9> recent;
-    int passes = 0;
+    int batches = 0;
     double median = 0;
     void Add(double rate);
   };
   const Entry* Find(const std::shared_ptr<const Engine>& engine) const;
 
-  // Entries of versions that were live when the newest of them was first computed.
+  // Entries of the versions that were live when a version was last added.
   std::unordered_map<const Engine*, Entry> entries_;
 };
 

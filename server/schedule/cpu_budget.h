@@ -1,7 +1,7 @@
 // Number of threads that may compute: the minimum of the process's affinity and its cgroups'
 // quotas.
 //
-// Reading (files, system calls) and deciding (pure functions) are apart.
+// Reading (files, system calls) is separate from deciding (pure functions).
 #ifndef PHIMAP_SERVER_SCHEDULE_CPU_BUDGET_H_
 #define PHIMAP_SERVER_SCHEDULE_CPU_BUDGET_H_
 
@@ -17,32 +17,34 @@ namespace phimap {
 // builds.
 inline constexpr int kMaxComputeThreads = 64;
 
-// Cores granted by the content of cgroup v2's cpu.max, "200000 100000" → 2; nullopt without a limit
-// ("max …") or for text that is not of this form.
+// Returns the number of cores granted by the content of cgroup v2's cpu.max: "200000 100000" → 2.
+// Returns nullopt if there is no limit ("max …") or the text does not have this form.
 std::optional<double> ParseCpuMax(absl::string_view text);
 
-// Cores granted by cgroup v1's cpu.cfs_quota_us and cpu.cfs_period_us; nullopt for quota -1.
+// Returns the number of cores granted by cgroup v1's cpu.cfs_quota_us and cpu.cfs_period_us, or
+// nullopt if the quota is -1.
 std::optional<double> ParseCfsQuota(absl::string_view quota_us, absl::string_view period_us);
 
 // Paths of the process in the cgroup hierarchies, from /proc/self/cgroup.
 struct CgroupPaths {
-  // The line "0::/path".
+  // Path in the line "0::/path" (cgroup v2).
   std::optional<std::string> v2;
-  // The line whose controllers include cpu.
+  // From the line whose controllers include cpu.
   std::optional<std::string> v1_cpu;
 };
 CgroupPaths ParseProcSelfCgroup(absl::string_view text);
 
-// The path and all above it, the root last: a limit anywhere on the way counts. "/a/b" → "/a/b",
-// "/a", "".
+// Returns the path and all its parents, because a limit of any of them applies. The root comes
+// last: for "/a/b", the result is "/a/b", "/a", "".
 std::vector<std::string> WithAncestors(absl::string_view path);
 
-// Threads for `affinity` usable cores under `quotas`: the least of them rounded down (a thread
-// beyond the quota would be stopped for part of every period, and so would its requests), at least
-// 1 and at most kMaxComputeThreads.
+// Returns the number of threads for `affinity` usable cores under `quotas`: the minimum of all
+// these numbers, rounded down, but at least 1 and at most kMaxComputeThreads. It is rounded down,
+// because the operating system would stop a thread beyond the quota for part of every period, and
+// the requests of that thread would wait.
 int CpuBudget(int affinity, const std::vector<double>& quotas);
 
-// CpuBudget of this process.
+// Returns the CpuBudget of this process.
 int CpuBudgetOfThisProcess();
 
 }  // namespace phimap

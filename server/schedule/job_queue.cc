@@ -9,8 +9,9 @@
 namespace phimap {
 namespace {
 
-// Affects the calling thread alone: Linux counts a priority for each thread. The call cannot fail:
-// a lower priority is always allowed, and where it already is lower, it stays.
+// Lowers the priority of the calling thread. (In Linux, each thread has a priority of its own.) The
+// call cannot fail, because lowering a priority is always allowed. A thread with an even lower
+// priority keeps it.
 void LowerPriority() {
   const int niceness = std::max(JobQueue::kNiceness, getpriority(PRIO_PROCESS, gettid()));
   setpriority(PRIO_PROCESS, gettid(), niceness);

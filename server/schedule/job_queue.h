@@ -1,18 +1,19 @@
-// Pieces of work of builds and evaluations that wait for one of a few threads.
+// A queue of pieces of work of builds and evaluations, and the few threads that run them.
 //
-// A piece belongs to a job and can be withdrawn while it waits. The job's end withdraws its waiting
-// pieces: so at most one piece for each unfinished job is queued, however often clients begin
-// builds and cancel them, and no piece of an ended build waits behind a long one.
+// A piece belongs to a job. When the job ends, its waiting piece is withdrawn from the queue. So at
+// most one piece for each unfinished job is queued, however often clients begin and cancel builds.
+// No piece of an ended build waits behind a long one.
 //
-// Pieces run at the lowest priority: between two checkpoints one may have a core for milliseconds,
-// but a Transform, and an event loop first of all, gets the core when it needs it. A thread that
-// has run more than its share beside a piece must wait when it wakes; at this priority that share
-// is 98 % of a core. On a core that others never leave, a piece has 1.5 %. The server's own calls
-// leave it: a build of 0.6 s takes 1.3 s beside 16 callers.
+// Pieces run at the lowest priority. Between two checkpoints, a piece may occupy a core for
+// milliseconds, but Transform calls and event loops get the core when they need it. At this
+// priority, a thread that shares a core with a piece has to wait for the piece only if it has
+// already used more than 98 % of the core's time. On a core that other threads never leave, a piece
+// gets 1.5 % of the time. The server's own calls do leave the core: next to 16 callers, a build of
+// 0.6 s takes 1.3 s.
 //
 // Guarantees: pieces start in the order of Submit. The destructor runs the waiting pieces and then
-// joins.
-// Thread-safety: all methods may be called from any thread, from within a piece too.
+// joins the threads.
+// Thread-safety: all methods may be called from any thread, also from within a piece.
 #ifndef PHIMAP_SERVER_SCHEDULE_JOB_QUEUE_H_
 #define PHIMAP_SERVER_SCHEDULE_JOB_QUEUE_H_
 
@@ -30,7 +31,7 @@ class JobQueue {
  public:
   using Task = std::function<void()>;
 
-  // Niceness of its threads, from 0 to 19.
+  // Niceness of the threads, from 0 to 19.
   static constexpr int kNiceness = 19;
 
   explicit JobQueue(int threads);
@@ -38,10 +39,11 @@ class JobQueue {
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
-  // `job` owns the piece, and is kept alive while it waits. REQUIRES: nothing of `job` waits here.
+  // Queues a piece. `job` owns the piece and is kept alive while it waits. REQUIRES: no piece of
+  // `job` waits.
   void Submit(std::shared_ptr<const void> job, Task task);
-  // Removes and returns the task that waits for `job`; empty when there is none, because it has
-  // started or never came.
+  // Removes and returns the waiting task of `job`. Empty if there is none, because it has started
+  // or was never submitted.
   Task Withdraw(const void* job);
 
  private:

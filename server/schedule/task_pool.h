@@ -1,9 +1,9 @@
 // A few threads for work that may wait for a disk or take long: loading versions, store calls,
 // builds.
 //
-// Guarantees: tasks start in the order of Submit; at most `max_queued` wait, one more is refused at
-// once. The destructor runs the accepted tasks and then joins. Thread-safety: all methods may be
-// called from any thread, Submit from within a task too.
+// Guarantees: tasks start in the order of Submit. At most `max_queued` tasks wait, and further ones
+// are rejected at once. The destructor runs the accepted tasks and then joins the threads.
+// Thread-safety: all methods may be called from any thread, and Submit also from within a task.
 #ifndef PHIMAP_SERVER_SCHEDULE_TASK_POOL_H_
 #define PHIMAP_SERVER_SCHEDULE_TASK_POOL_H_
 
@@ -23,15 +23,15 @@ class TaskPool {
  public:
   using Task = std::function<void()>;
 
-  // `name` is the subject of the error when the queue is full: "store calls". `waiting` shows how
-  // many tasks wait; it outlives the pool, and may be null.
+  // `name` is the plural that the error for a full queue contains, such as "store calls". `waiting`
+  // shows the number of waiting tasks; it must outlive the pool, and may be null.
   TaskPool(std::string name, int threads, int max_queued, prometheus::Gauge* waiting = nullptr);
   ~TaskPool();
   TaskPool(const TaskPool&) = delete;
   TaskPool& operator=(const TaskPool&) = delete;
 
-  // RESOURCE_EXHAUSTED (reason QUEUE_FULL, with a retry delay) when max_queued tasks wait; the task
-  // is dropped then.
+  // Queues a task. If max_queued tasks already wait, drops it and returns RESOURCE_EXHAUSTED
+  // (reason QUEUE_FULL, with a retry delay).
   absl::Status Submit(Task task);
 
  private:

@@ -17,12 +17,13 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Longest time until a builder notices that no Transform waits.
+// Maximum time until a build notices that no Transform is pending.
 constexpr auto kLookAgain = std::chrono::milliseconds(1);
-// Time by which a deadline's timer may be early.
+// Time by which a call's deadline timer may fire early.
 constexpr absl::Duration kTimerPrecision = absl::Milliseconds(5);
 
-// The engine names a row within the tile; the client knows rows of its request.
+// Converts the row of an error from the engine, which counts from the start of the tile, to the row
+// of the client's request.
 absl::Status WithRowOffset(const absl::Status& status, int64_t first_row) {
   if (status.ok() || first_row == 0) return status;
   std::optional<ErrorDetail> detail = DetailOf(status);
@@ -30,13 +31,13 @@ absl::Status WithRowOffset(const absl::Status& status, int64_t first_row) {
   if (!detail || !absl::SimpleAtoi(detail->metadata["row"], &row)) return status;
   const std::string actual = absl::StrCat(first_row + row);
   detail->metadata["row"] = actual;
-  // MakeError puts the field before the message; the new field takes its place.
+  // MakeError puts the new field before the message, so the old field is removed from it.
   const size_t prefix = detail->field.empty() ? 0 : detail->field.size() + 2;
   return MakeError(status.code(), detail->reason, absl::StrCat("rows[", actual, "]"),
                    status.message().substr(prefix), detail->metadata, detail->retry_delay_ms);
 }
 
-// The next `rows` rows of a request.
+// Returns the next `rows` rows of a request.
 TransformPart PartOf(const QueuedWork& queued, int64_t rows) {
   const Engine& engine = *queued.work.engine;
   const int64_t row_bytes = engine.output_columns() * FloatTypeBytes(engine.serving_type());
@@ -133,7 +134,7 @@ void TransformScheduler::WaitWhilePending(absl::Duration max_wait) {
   MutexLock lock(&idle_mutex_);
   while (pending_requests_.load() > 0) {
     // The notifier does not take the lock, so that a waiter, which has a low priority, never delays
-    // a Transform. A notification may therefore come between the look and the wait.
+    // a Transform. A notification may therefore come between the check and the wait.
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline) return;
     idle_.WaitUntil(&idle_mutex_, std::min(deadline, now + kLookAgain));
@@ -168,7 +169,7 @@ std::vector<QueuedWork> TransformScheduler::AwaitBatch() {
       ++sleeping_;
       work_queued_.Wait(&mutex_);
       --sleeping_;
-      waking_ = std::max(0, waking_ - 1);  // a wait may also end for no reason
+      waking_ = std::max(0, waking_ - 1);  // a wait may also end without a notification
     }
     batch = queues_.Take(workers_);
     wake = ClaimSleeper();
@@ -261,7 +262,7 @@ void TransformScheduler::Compute(std::vector<Share>& shares, absl::Time started,
   }
 }
 
-// At most a tile of rows in all: see TileRows.
+// Together the shares have at most a tile of rows: see TileRows.
 void TransformScheduler::ComputeTogether(std::vector<Share>& shares, EngineScratch& scratch) const {
   std::vector<TransformPart> parts;
   parts.reserve(shares.size());
@@ -287,7 +288,7 @@ absl::Status TransformScheduler::ComputeTiles(QueuedWork& queued, absl::Time sta
     queued.rows_done += count;
     if (queued.RowsLeft() == 0) return absl::OkStatus();
     if (absl::Status alive = CheckAlive(queued.work); !alive.ok()) return alive;
-    if (computer == Computer::kWorker && EndsTurn(OthersWait(), options_.now() - started)) {
+    if (computer == Computer::kWorker && QuantumIsOver(OthersWait(), options_.now() - started)) {
       return absl::OkStatus();
     }
   }
@@ -298,13 +299,14 @@ bool TransformScheduler::OthersWait() const {
   return !queues_.empty();
 }
 
-// The worker that had it looks for work next, so none need be woken.
+// The worker that computed the request looks for work next, so no worker needs to be woken.
 void TransformScheduler::Requeue(QueuedWork queued) {
   MutexLock lock(&mutex_);
   queues_.Push(std::move(queued));
 }
 
-// At its deadline gRPC cancels a call too, on its own timer: both signs mean the deadline then.
+// At its deadline a call is also cancelled, by another timer. So a cancellation close to the
+// deadline is reported as DEADLINE_EXCEEDED.
 absl::Status TransformScheduler::CheckAlive(const TransformWork& work) const {
   const bool cancelled =
       work.cancelled != nullptr && work.cancelled->load(std::memory_order_relaxed);
@@ -332,10 +334,10 @@ void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elap
     if (!share.status.ok() || !share.finished()) continue;
     metrics_.RequestComputed(queued.work.rows.rows(), absl::ToDoubleSeconds(queued.computing));
   }
-  metrics_.PassComputed(static_cast<int64_t>(shares.size()), rows);
+  metrics_.BatchComputed(static_cast<int64_t>(shares.size()), rows);
   VersionTally* const tally = shares[0].queued.work.tally;
   if (tally != nullptr) tally->BatchComputed();
-  // Work that ended early says nothing about speed.
+  // The time of work that ended early says nothing about the speed.
   if (!whole || seconds <= 0) return;
   MutexLock lock(&mutex_);
   speed_.Learn(shares[0].queued.work.engine, multiplications, seconds);
@@ -346,13 +348,13 @@ void TransformScheduler::Finish(TransformWork work, const absl::Status& status,
   finished.Add(work);
   CountDrop(status);
   work.done(WithFieldPrefix(status, work.field));
-  // `work` ends here, before Release: after Drain nothing of the request is left.
+  // `work` is destroyed here, before Release, so that after Drain nothing of the request is left.
 }
 
 void TransformScheduler::CountWait(const QueuedWork& queued, absl::Time taken) const {
-  if (queued.features != nullptr) return;  // it was taken before
+  if (queued.features != nullptr) return;  // it was counted when it was first taken
   if (queued.work.received != absl::InfinitePast()) {
-    // The clock of the whole system: it may be set back meanwhile.
+    // Not negative, even if `received` was read from another clock than `enqueued`.
     const absl::Duration parse = queued.enqueued - queued.work.received;
     metrics_.parse_seconds->Observe(std::max(0.0, absl::ToDoubleSeconds(parse)));
   }
@@ -360,8 +362,8 @@ void TransformScheduler::CountWait(const QueuedWork& queued, absl::Time taken) c
   metrics_.queue_seconds->Observe(std::max(0.0, absl::ToDoubleSeconds(wait)));
 }
 
-// Other errors of accepted work are the fault of the request or of the engine; the call counts
-// them.
+// All other errors of accepted work are the fault of the request or of the engine, and are counted
+// by the call.
 void TransformScheduler::CountDrop(const absl::Status& status) const {
   if (status.code() == Code::kDeadlineExceeded) {
     metrics_.dropped[static_cast<int>(Drop::kDeadline)]->Increment();

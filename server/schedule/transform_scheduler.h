@@ -1,16 +1,22 @@
-// Passes requests for features to the compute pool, and computes batches of event loops.
+// Passes requests for features to the compute pool, and computes batches that event loops have
+// gathered.
 //
-// Requires:   Drain() before destruction; workers call RunWorker (or, in tests, RunOne).
-// Guarantees: every work's `done` is called exactly once.
-//             Work that was cancelled or whose deadline passed is dropped when it is taken, before
-//             anything is spent on it, and long work looks again between row tiles; there it also
-//             lets others go first once it had its quantum (batch_policy.h).
+// Requires:   Drain is called before destruction. Workers call RunWorker (or, in tests, RunOne).
+// Guarantees: The `done` of each work is called exactly once.
+//             Work that was cancelled or whose deadline has passed is dropped when a worker takes
+//             it, before any time is spent on it. Long work is checked again between row tiles.
+//             Once its quantum (batch_policy.h) is used up, long work lets other work go first at
+//             the next such check.
 //             No worker sleeps while there is work for it: a queue is shared between the workers,
-//             in batches of at least four rows. Requests that gathered while all were busy share a
-//             batch of the engine if they are of one version (batch_policy.h); each has a status of
-//             its own, and the bits it would have alone (core/engine/engine.h). Versions are served
-//             in turn, each oldest first.
-// Memory is bounded by who submits: every request is charged before (request_memory.h).
+//             in batches of at least four rows. Versions are served in turn, and the requests of
+//             each version oldest first.
+//             Requests that arrived while all workers were busy share a batch of the engine if they
+//             are for the same version (batch_policy.h). Each request has its own status, and its
+//             features are bit-for-bit the same as if it were computed alone
+//             (core/engine/engine.h).
+//
+// Memory is bounded by the callers of Submit. They charge every request to the budget before they
+// submit it (request_memory.h).
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_
 #define PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_
@@ -37,27 +43,29 @@ namespace phimap {
 class TransformScheduler {
  public:
   struct Options {
-    // Clock; tests turn it by hand.
+    // Clock; tests replace it.
     std::function<absl::Time()> now = SteadyNow;
   };
-  // `metrics` outlives the scheduler.
+  // `metrics` must outlive the scheduler.
   TransformScheduler(Options options, const TransformMetrics& metrics);
   ~TransformScheduler();
   TransformScheduler(const TransformScheduler&) = delete;
   TransformScheduler& operator=(const TransformScheduler&) = delete;
 
-  // Queues `work` for a worker. Refused work gets its `done` here, with UNAVAILABLE (reason
-  // SERVER_SHUTTING_DOWN).
+  // Queues `work` for a worker. If `work` is rejected, calls its `done` here, with UNAVAILABLE
+  // (reason SERVER_SHUTTING_DOWN).
   void Submit(TransformWork work);
 
-  // Expected time of `work` alone, from the measured speed of its version.
+  // Returns the expected time of `work` alone, from the measured speed of its version.
   absl::Duration Estimate(const TransformWork& work) const;
-  // Accepts work that the caller computes soon by RunBatch: `work` moves into the result, or gets
-  // its `done` here as in Submit.
+  // Accepts work that the caller will soon compute by RunBatch. Moves `work` into the result; if it
+  // is rejected, calls its `done` as in Submit.
   std::optional<QueuedWork> Accept(TransformWork work);
-  // Computes accepted work of one version here, together at most a tile of rows.
+  // Computes accepted work of one version on this thread. The work must have at most a tile of rows
+  // in total.
   void RunBatch(std::vector<QueuedWork> batch, EngineScratch& scratch);
-  // Hands accepted work of one version to a worker that sleeps; gives it back when none does.
+  // Hands accepted work of one version to a sleeping worker. Returns the work if no worker sleeps,
+  // and otherwise an empty batch.
   std::vector<QueuedWork> HandOver(std::vector<QueuedWork> batch);
 
   // Whether a worker sleeps that has not been woken yet.
@@ -69,17 +77,17 @@ class TransformScheduler {
   // the bound, a build on a server that is never idle would never finish.
   void WaitWhilePending(absl::Duration max_wait);
 
-  // Runs a worker: takes batches and computes until Drain, including the requests that are queued
-  // then.
+  // Runs a worker: takes batches and computes them until Drain is called, and then those that are
+  // still queued.
   void RunWorker();
   // Takes and computes the next batch of a worker. Returns false if there is none.
   bool RunOne(EngineScratch& scratch);
 
-  // Refuses from now on, and returns when all accepted work is done. Idempotent.
+  // Rejects work from now on, and returns when all accepted work is done. Idempotent.
   void Drain();
 
  private:
-  // Number of requests and their bytes.
+  // Number of requests, and the number of multiplications that they need.
   struct Accounting {
     int64_t requests = 0;
     double multiplications = 0;
@@ -90,28 +98,29 @@ class TransformScheduler {
   struct Share {
     QueuedWork queued;
     absl::Status status;
-    int64_t first_row = 0;  // of this batch
+    int64_t first_row = 0;  // first row of the request in this batch
 
     int64_t rows() const { return queued.rows_done - first_row; }
     bool finished() const { return !status.ok() || queued.RowsLeft() == 0; }
   };
-  // The thread that computes. A worker continues long work itself; another thread leaves the rest
+  // The thread that computes. A worker continues long work itself; any other thread leaves the rest
   // to the workers.
   enum class Computer { kWorker, kCaller };
 
-  // Whether the caller is to wake a worker after releasing the lock: true when more work is queued
-  // than the waking workers will take.
+  // Returns whether the caller must wake a worker after releasing the lock: true if more work is
+  // queued than the workers that are already waking will take.
   bool ClaimSleeper() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for a batch; it is empty at the end of the worker's life.
+  // Waits for a batch. Returns an empty one when the worker must end.
   std::vector<QueuedWork> AwaitBatch() ABSL_LOCKS_EXCLUDED(mutex_);
-  // A pass, from when it was taken, `started`, to its answers.
+  // Computes and answers a batch that was taken at `started`.
   void Run(std::vector<QueuedWork> batch, absl::Time started, Computer computer,
            EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   void RunCounted(std::vector<QueuedWork> batch, absl::Time started, Computer computer,
                   EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs a batch on a thread of the pool.
   void RunOnPool(std::vector<QueuedWork> batch, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The part that may be computed; the rest is finished, and entered into `finished`.
+  // Returns the part of the batch that can be computed. Finishes the rest, and adds it to
+  // `finished`.
   std::vector<Share> Prepare(std::vector<QueuedWork> batch, Accounting& finished);
   absl::Status PrepareOne(QueuedWork& queued) const;
   // Computes all of the shares, or as much of a single long one as its quantum allows.
@@ -122,13 +131,13 @@ class TransformScheduler {
                             EngineScratch& scratch) const;
   bool OthersWait() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckAlive(const TransformWork& work) const;
-  // Learns and counts the time of the batch `shares`.
+  // Records the time and the speed of the batch `shares`.
   void Observe(std::vector<Share>& shares, absl::Duration elapsed) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Queues the rest of work whose quantum is over.
+  // Queues the remaining rows of a request whose quantum is used up.
   void Requeue(QueuedWork queued) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `done` and lets go of the request.
+  // Calls `done` and frees the request.
   void Finish(TransformWork work, const absl::Status& status, Accounting& finished) const;
-  // The time of `queued` until it was taken.
+  // Counts the time that `queued` waited until it was taken.
   void CountWait(const QueuedWork& queued, absl::Time taken) const;
   void CountDrop(const absl::Status& status) const;
   // Subtracts finished requests from the accounting.
@@ -139,13 +148,13 @@ class TransformScheduler {
   mutable Mutex mutex_;
   CondVar work_queued_;
   CondVar none_pending_;
-  // Taken only in WaitWhilePending.
+  // Used only by WaitWhilePending.
   Mutex idle_mutex_;
   CondVar idle_;
   VersionQueues queues_ ABSL_GUARDED_BY(mutex_);
-  // Queued or running.
+  // Work that is queued or running.
   Accounting pending_ ABSL_GUARDED_BY(mutex_);
-  // pending_.requests, to be looked at without the lock.
+  // The value of pending_.requests, readable without the lock.
   std::atomic<int64_t> pending_requests_ = 0;
   ComputeSpeed speed_ ABSL_GUARDED_BY(mutex_);
   int workers_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -153,8 +162,8 @@ class TransformScheduler {
   // yet.
   int sleeping_ ABSL_GUARDED_BY(mutex_) = 0;
   int waking_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Threads that are in a function of this class with work of theirs: Drain waits for them, since
-  // they touch the scheduler after their last `done`.
+  // Number of threads that compute in a function of this class. Drain waits for them, because they
+  // use the scheduler after their last `done`.
   int computing_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 };

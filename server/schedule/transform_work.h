@@ -20,25 +20,25 @@ namespace phimap {
 struct TransformWork {
   // Keeps the version alive; work of one engine shares a queue.
   std::shared_ptr<const Engine> engine;
-  // REQUIRES: the engine takes them; the bytes stay readable until `done`.
+  // REQUIRES: the engine accepts these rows. The bytes must stay readable until `done`.
   ExamplesView rows;
-  // Path of the rows in the request, which errors put before "rows[i]"; includes a last dot.
-  // Outlives `done`.
+  // Path of the rows in the request, including a final dot. Errors put it before "rows[i]". Must
+  // outlive `done`.
   absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
-  // Set to true by whoever cancels the request; outlives `done`. Null if the request cannot be
+  // Set to true when the request is cancelled. Must outlive `done`. Null if the request cannot be
   // cancelled.
   const std::atomic<bool>* cancelled = nullptr;
-  // When the request was read, for the metrics; InfinitePast: not known.
+  // Time at which the request was read, for the metrics. InfinitePast if unknown.
   absl::Time received = absl::InfinitePast();
-  // Called once on the thread that computes, right before the first row is: checks the values and
-  // returns where the features go; its errors name fields within the rows. Not called for work that
-  // is dropped, so that waiting costs no memory.
+  // Checks the values and returns the destination of the features. Called once on the computing
+  // thread, right before the first row is computed, so that waiting work needs no memory for
+  // features. Not called for work that is dropped. Errors name fields within the rows.
   std::function<absl::StatusOr<char*>()> prepare;
-  // Called exactly once, on the thread that computes, or within Submit if the work is refused.
+  // Called exactly once, on the computing thread, or within Submit if the work is rejected.
   std::function<void(const absl::Status&)> done;
 
-  // Counts the batches of its version; outlives `engine`'s pin. Null: not counted.
+  // Counts the batches of the version. Must live as long as `engine`. Null means not counted.
   VersionTally* tally = nullptr;
 
   double Multiplications() const { return engine->Multiplications(rows); }
@@ -47,8 +47,8 @@ struct TransformWork {
 struct QueuedWork {
   TransformWork work;
   absl::Time enqueued;
-  // State of long work that let others go first: the rows that are computed, the destination of the
-  // features (null: not prepared yet) and the time spent so far.
+  // State of long work that has let others go first: the number of rows computed, the destination
+  // of the features (null if not prepared yet) and the time spent so far.
   int64_t rows_done = 0;
   char* features = nullptr;
   absl::Duration computing = absl::ZeroDuration();

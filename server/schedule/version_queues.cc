@@ -15,7 +15,7 @@ int64_t VersionQueues::Queue::Batches() const {
 void VersionQueues::Push(QueuedWork work) {
   const Engine* const engine = work.work.engine.get();
   Queue& queue = queues_[engine];
-  if (queue.works.empty()) turn_.push_back(engine);
+  if (queue.works.empty()) order_.push_back(engine);
   batches_ -= queue.Batches();
   queue.rows += work.RowsLeft();
   queue.works.push_back(std::move(work));
@@ -25,13 +25,13 @@ void VersionQueues::Push(QueuedWork work) {
 std::vector<QueuedWork> VersionQueues::Take(int workers) {
   PHIMAP_CHECK(workers > 0);
   std::vector<QueuedWork> taken;
-  if (turn_.empty()) return taken;
-  const int sharing = std::max<int>(1, workers / static_cast<int>(turn_.size()));
-  const Engine* const engine = turn_.front();
-  turn_.pop_front();
+  if (order_.empty()) return taken;
+  const int sharing = std::max<int>(1, workers / static_cast<int>(order_.size()));
+  const Engine* const engine = order_.front();
+  order_.pop_front();
   Queue& queue = queues_[engine];
   std::vector<int64_t> rows;
-  // A request has a row at least, so no more than this can join.
+  // A request has at least one row, so no more requests than this can join the batch.
   const int64_t max_rows = MaxRowsOfTake(queue.rows, sharing);
   for (size_t i = 0; i < queue.works.size() && static_cast<int64_t>(i) <= max_rows; ++i) {
     rows.push_back(queue.works[i].RowsLeft());
@@ -46,7 +46,7 @@ std::vector<QueuedWork> VersionQueues::Take(int workers) {
   if (queue.works.empty()) {
     queues_.erase(engine);
   } else {
-    turn_.push_back(engine);
+    order_.push_back(engine);
   }
   return taken;
 }

@@ -1,4 +1,4 @@
-// The requests that wait: one first-in-first-out queue for each version, served in turn.
+// The waiting requests: one first-in-first-out queue for each version, served in turn.
 //
 // A version with a long queue does not delay the others: after each batch its queue goes to the end
 // of the line. Not thread-safe; the scheduler guards it.
@@ -17,11 +17,11 @@ namespace phimap {
 class VersionQueues {
  public:
   void Push(QueuedWork work);
-  // Takes the next batch for one of `workers`: requests of one version, oldest first, and few
-  // enough to leave the other workers their share unless other versions have work for them
-  // (batch_policy.h). Empty if nothing waits. REQUIRES: workers > 0.
+  // Takes the next batch for one of `workers`: requests of one version, oldest first. If no other
+  // version has work for the other workers, the batch is so small that it leaves them their share
+  // (batch_policy.h). The result is empty if nothing waits. REQUIRES: workers > 0.
   std::vector<QueuedWork> Take(int workers);
-  bool empty() const { return turn_.empty(); }
+  bool empty() const { return order_.empty(); }
   // Number of workers worth waking (WorthwhileBatches), for all versions together.
   int64_t batches() const { return batches_; }
 
@@ -32,11 +32,11 @@ class VersionQueues {
     int64_t Batches() const;
   };
 
-  // Queues that are not empty, by the engine of their version.
+  // The queues that are not empty, keyed by the engine of their version.
   std::unordered_map<const Engine*, Queue> queues_;
   int64_t batches_ = 0;
   // The versions in `queues_`, next to be served first.
-  std::deque<const Engine*> turn_;
+  std::deque<const Engine*> order_;
 };
 
 }  // namespace phimap

@@ -19,7 +19,7 @@ uint32_t Tag(int number) {
   return WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
 }
 
-// Measures from when the features are there until they are sent.
+// Measures the time from the creation of the message until it is sent.
 class TimedMessage final : public FramedMessage {
  public:
   TimedMessage(size_t size, RequestMemory::Charge charge, const TransformMetrics& metrics)

@@ -1,9 +1,9 @@
-// An answer that is laid out before its features are computed, so that they are written in place.
+// An answer that is laid out before its features are computed. The engine then writes the features
+// directly into the message.
 //
-// A response message consists of bytes that are known beforehand (version, shapes, the tags and
-// lengths of fields) and a few large fields that are computed. So the answer is laid out first,
-// charged to the budget, and allocated when the request is about to run; the engine writes straight
-// into the message.
+// A response message consists of bytes that are known beforehand (version, shapes, tags and lengths
+// of fields) and a few large fields that are computed. The steps are: lay out the answer, charge it
+// to the budget, allocate it when the request is about to run, and let the engine write into it.
 #ifndef PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_
 #define PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_
 
@@ -26,23 +26,25 @@ class PlannedAnswer {
  public:
   // Adds bytes in wire format.
   void AddBytes(absl::string_view bytes);
-  // A field of `size` bytes with that number, whose content is written later; returns its place.
+  // Adds a field of `size` bytes whose content is written later. Returns the place of the field.
   int AddField(int number, size_t size);
   // Adds the tag and length of a field whose content, of `size` bytes, is added next.
   void AddFieldHead(int number, size_t size);
-  // Size of that head in bytes.
+  // Returns the size in bytes of the tag and length that AddFieldHead adds.
   static size_t FieldHeadBytes(int number, size_t size);
 
-  // Memory beside the message that computing it takes. It stays charged until the message is sent.
+  // Adds memory that computing the answer takes in addition to the message. It stays charged until
+  // the message is sent.
   void AddScratch(size_t size) { scratch_ += size; }
 
   // Size of the whole message.
   size_t size() const { return size_; }
 
-  // Charges it. RESOURCE_EXHAUSTED (REQUEST_MEMORY_FULL) when there is no capacity at the moment.
+  // Charges for the whole answer. RESOURCE_EXHAUSTED (REQUEST_MEMORY_FULL) if there is no capacity
+  // at the moment.
   absl::Status Charge(RequestMemory& memory);
-  // Makes the message, complete except for the fields to be written. Throws std::bad_alloc.
-  // Measures the time until the last byte is sent for `metrics`. REQUIRES: the message was charged.
+  // Creates the message, complete except for the fields to be written. Throws std::bad_alloc.
+  // Records in `metrics` the time until the last byte is sent. REQUIRES: Charge has returned OK.
   void Allocate(const TransformMetrics& metrics);
   // Destination of a field's content. REQUIRES: Allocate.
   char* field(int place) const;

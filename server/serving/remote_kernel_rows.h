@@ -10,18 +10,18 @@
 
 namespace phimap {
 
-// The values of an answer, or with K(x, x) behind each row in float64 where that was asked for. Not
-// thread-safe.
+// The values of an answer as rows. If K(x, x) was requested, it follows the values of each row, in
+// float64. Not thread-safe.
 class RemoteKernelRows {
  public:
-  // `queue` outlives this.
+  // `queue` must outlive this object.
   RemoteKernelRows(KernelRows values, const KernelQueue& queue);
 
-  // With K(x, x), nothing that may be read before Fill.
+  // The rows. If they include K(x, x), their content must not be read before Fill.
   const RowsView& rows() const { return rows_; }
 
-  // Fills in the rows. OK if all values are finite, otherwise KernelService::NotFinite. Runs too
-  // long for an event loop: call it on a worker.
+  // Fills in the rows. Returns OK if all values are finite, and otherwise KernelService::NotFinite.
+  // Runs too long for an event loop, so call it on a worker.
   absl::Status Fill();
 
  private:

@@ -1,7 +1,7 @@
 // One call that maps rows: a request in, features out. Shared by all protocols.
 //
-// A protocol derives from it and implements the reading and writing of its messages; no step may
-// wait.
+// A protocol derives from this class and implements how its messages are read and written. No step
+// may block.
 #ifndef PHIMAP_SERVER_SERVING_ROW_CALL_H_
 #define PHIMAP_SERVER_SERVING_ROW_CALL_H_
 
@@ -20,7 +20,7 @@
 
 namespace phimap {
 
-// Services that such calls use; outlives them.
+// Objects that the calls share. They must outlive the calls.
 struct RowCallEnvironment {
   VersionRegistry& registry;
   RowServer& rows;
@@ -29,14 +29,14 @@ struct RowCallEnvironment {
 template <typename Request>
 class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
  protected:
-  // The request's wishes. The views point into the request, or into the call.
+  // The contents of a request. The views point into the request or into the call.
   struct Wanted {
     absl::string_view reference;
     ExamplesView rows = RowsView{};
-    // Path of the rows in the request; includes a last dot.
+    // Path of the rows in the request, including a final dot.
     absl::string_view field;
     absl::Time deadline;
-    // Bytes per row in the answer beside its features.
+    // Bytes per row in the answer in addition to its features.
     int64_t extra_row_bytes = 0;
   };
 
@@ -44,20 +44,20 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
       : TypedUnaryCall<Request, google::protobuf::Empty>(start), environment_(environment) {}
 
  private:
-  // In this order, each at most once.
+  // The next functions are called in this order, each at most once.
 
-  // Reads the request's wishes and checks that they are consistent.
+  // Reads what the request asks for, and checks that it is consistent.
   virtual absl::StatusOr<Wanted> Read() = 0;
-  // An error about the reference, in the protocol's names for its fields.
+  // Returns an error about the reference with the protocol's names for the reference's fields.
   virtual absl::Status ReferenceError(const absl::Status& status) const { return status; }
-  // Whether `version` suits the request, its columns included, and if so lays out answer().
+  // Checks that `version` suits the request, including its columns, and if so lays out answer().
   virtual absl::Status Accept(const VersionHandle& version, const ExamplesView& rows) = 0;
   virtual PlannedAnswer& answer() = 0;
-  // Destination of the features: usually a field of the answer, which has been allocated. On the
-  // thread that computes; may throw std::bad_alloc.
+  // Destination of the features: usually a field of the answer, which has been allocated. Called on
+  // the computing thread; may throw std::bad_alloc.
   virtual char* Features() = 0;
-  // The features are computed: completes the answer from them and from the engine's rows. On the
-  // thread that computed them, while the version is pinned.
+  // Called when the features are computed. Completes the answer from the features and the engine's
+  // rows. Runs on the computing thread, while the version is pinned.
   virtual void Complete(const ExamplesView& seen) { static_cast<void>(seen); }
 
   void Start() final {
@@ -67,12 +67,12 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
     environment_.registry.Acquire(wanted_.reference, [this, self = this->shared_from_this()](
                                                          absl::StatusOr<VersionHandle> version) {
       if (this->OnLoop()) return Map(std::move(version));
-      // A version that was not live was loaded elsewhere.
+      // If the version was not live, it was loaded on another thread.
       this->Post([this, version = std::move(version)]() mutable { Map(std::move(version)); });
     });
   }
 
-  // One line per step; longer parts belong to the step.
+  // Maps the rows with `version`, and finishes the call with the answer or an error.
   void Map(absl::StatusOr<VersionHandle> version) {
     if (!version.ok()) return this->Finish(ReferenceError(version.status()));
     if (absl::Status s = Plan(*version); !s.ok()) return this->Finish(s);

@@ -15,12 +15,12 @@
 namespace phimap {
 namespace {
 
-// Room in an answer for everything but the features.
+// Space reserved in an answer for everything but the features.
 constexpr int64_t kEnvelopeBytes = 1024;
 
 }  // namespace
 
-// Shared by the threads that work on a request.
+// State of a request, shared by the threads that work on it.
 struct RowServer::Mapping {
   RowRequest request;
   // Input of the engine: the request's rows, or their kernel values.
@@ -31,7 +31,7 @@ struct RowServer::Mapping {
 
   const VersionHandle& version() const { return request.version; }
 
-  // On the thread that computes.
+  // Runs on the computing thread.
   absl::StatusOr<char*> Prepare() {
     batch_began = SteadyNow();
     PHIMAP_RETURN_IF_ERROR(values == nullptr ? CheckExamples(rows) : values->Fill());
@@ -39,8 +39,8 @@ struct RowServer::Mapping {
     return features;
   }
 
-  // Counts the rows of the version and checks a few of them for drift. Drift is measured by ρ if
-  // the version has it, which needs K(x, x).
+  // Counts the version's rows, and samples them for drift unless K(x, x) is missing: for a version
+  // with a residual ρ, drift is measured by ρ, and ρ needs K(x, x).
   void Account() const {
     if (version().version_rows() != nullptr) {
       version().version_rows()->Increment(static_cast<double>(rows.rows()));
@@ -129,7 +129,8 @@ int64_t FeatureRowBytes(const VersionHandle& version) {
 
 bool HasSelfValues(const VersionHandle& version, const ExamplesView& rows) {
   const Residual* const residual = version.residual();
-  // A remote kernel is asked for K(x, x) too.
+  // If a kernel service computes the kernel, a version with a residual requests K(x, x) from it
+  // too.
   return residual == nullptr || !residual->is_remote() || version.kernel() != nullptr ||
          rows.columns() == version.engine().input_columns() + 1;
 }

@@ -1,4 +1,4 @@
-// From a call's rows to the engine and back, shared by all calls that map rows, for all protocols.
+// Maps rows of calls by the engine. Shared by all calls that map rows, for all protocols.
 #ifndef PHIMAP_SERVER_SERVING_ROW_SERVER_H_
 #define PHIMAP_SERVER_SERVING_ROW_SERVER_H_
 
@@ -21,48 +21,49 @@
 
 namespace phimap {
 
-// Rows to be mapped by a version, and the callbacks.
+// The rows that a version should map, and callbacks.
 struct RowRequest {
   // Pinned until `done` has returned.
   VersionHandle version;
-  // REQUIRES: the version takes them (CheckTakes). Their bytes stay readable until `done`.
+  // REQUIRES: the version accepts these rows (CheckTakes). Their bytes must stay readable until
+  // `done`.
   ExamplesView rows;
-  // Path of the rows in the request, for errors; includes a last dot: "examples.dense.".
+  // Path of the rows in the request, for errors, including a final dot: "examples.dense.".
   absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
-  // Set to true by whoever cancels the request; outlives `done`.
+  // Set to true when the request is cancelled. Must outlive `done`.
   const std::atomic<bool>* cancelled = nullptr;
-  // When they were read, for the metrics.
+  // Time at which the rows were read, for the metrics.
   absl::Time received = absl::InfinitePast();
   // Whether other answers of the same call are in progress, which the event loop has to send
   // (WorthAWorker).
   bool others_under_way = false;
-  // Called once, on the thread that computes, before the first row is: returns where the features
-  // go, row after row in the serving type. Not called for rows that are dropped. May throw
-  // std::bad_alloc.
+  // Returns the destination of the features, which are stored row after row in the serving type.
+  // Called once, on the computing thread, before the first row is computed. Not called for rows
+  // that are dropped. May throw std::bad_alloc.
   std::function<char*()> allocate;
-  // Called exactly once, on any thread, perhaps within Serve. `seen` are the engine's rows,
-  // readable until it returns: the request's own, or the remote kernel's values.
+  // Called exactly once, on any thread, perhaps within Serve. `seen` are the rows that the engine
+  // got, readable until `done` returns: the request's own, or the remote kernel's values.
   std::function<void(const absl::Status&, const ExamplesView& seen)> done;
 };
 
 // Thread-safe.
 class RowServer {
  public:
-  // Both outlive the server.
+  // Both arguments must outlive the server.
   RowServer(TransformScheduler& scheduler, const TransformMetrics& metrics)
       : scheduler_(scheduler), metrics_(metrics) {}
 
-  // Makes features of the rows. For a remote kernel the service is asked first, without a thread
-  // that waits (server/kernel_client/kernel_queue.h).
+  // Computes the features of the rows. For a remote kernel, asks the service first, without
+  // blocking a thread (server/kernel_client/kernel_queue.h).
   //
   // Errors for `done`: INVALID_ARGUMENT (CheckExamples), CANCELLED, DEADLINE_EXCEEDED,
   // RESOURCE_EXHAUSTED (MACHINE_MEMORY_FULL), UNAVAILABLE (SERVER_SHUTTING_DOWN), and those of the
   // engine and of the kernel queue.
   void Serve(RowRequest request);
 
-  // Gives a loop's thread its own stage: small requests that are served from there are computed
-  // there. Before the loop serves, or never.
+  // Gives the thread of `loop` its own stage, so that it computes small requests that are served
+  // from it. Must be called before the loop serves, or not at all.
   void AddLoop(EventLoop& loop);
 
   const TransformMetrics& metrics() const { return metrics_; }
@@ -78,16 +79,16 @@ class RowServer {
   std::vector<std::unique_ptr<Stage>> stages_;
 };
 
-// Bytes of the features of a row.
+// Returns the number of bytes of one row's features.
 int64_t FeatureRowBytes(const VersionHandle& version);
 
-// Whether ρ can be computed of the rows, as far as it depends on them: kernel values that come with
-// the request may be without K(x, x).
+// Returns whether the residual ρ can be computed for the rows, or is not needed. Kernel values that
+// come with the request may lack K(x, x).
 bool HasSelfValues(const VersionHandle& version, const ExamplesView& rows);
 
-// RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE, with the number of rows that would fit) if the answer to
-// this many rows, with `extra_row_bytes` per row beside its features, is larger than a message may
-// be.
+// Returns RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE) if the answer to this many rows exceeds
+// `max_message_bytes`. The answer has `extra_row_bytes` per row in addition to the features. The
+// error has the number of rows that would fit.
 absl::Status CheckAnswerFits(const VersionHandle& version, int64_t rows, int64_t extra_row_bytes,
                              int64_t max_message_bytes);
 

@@ -1,8 +1,8 @@
-// A call that maps the rows of a stream of requests: answers in the order of the requests, several
-// on the way at once. The class is the part that all protocols share.
+// A call that maps the rows of a stream of requests. Answers have the order of the requests;
+// several requests may be in progress at once. This class is the part that all protocols share.
 //
-// A protocol derives from it and implements the reading and writing of its messages; no step may
-// wait.
+// A protocol derives from this class and implements how its messages are read and written. No step
+// may block.
 #ifndef PHIMAP_SERVER_SERVING_ROW_STREAM_CALL_H_
 #define PHIMAP_SERVER_SERVING_ROW_STREAM_CALL_H_
 
@@ -25,50 +25,52 @@
 
 namespace phimap {
 
-// Requests of one stream that are read and not answered yet.
+// Maximum number of requests of one stream that have been read but not answered.
 inline constexpr size_t kStreamWindow = 32;
-// Limit for the bytes of the window's requests and answers. One request is always admitted.
+// Maximum total bytes of the unanswered requests of one stream and their answers. One request is
+// always admitted, whatever its size.
 inline constexpr int64_t kStreamWindowBytes = int64_t{16} << 20;
 
 // Invariants:
-//   1. slots_ holds the requests that were read and not answered, in their order; answers leave
-//      from its front.
-//   2. The next request is read only while the window has capacity: a client that does not fetch
-//      its answers stops sending by HTTP/2 flow control, and the call's memory is bounded.
+//   1. slots_ holds the requests that have been read but not answered, in their order. Answers are
+//      sent from the front of slots_.
+//   2. The next request is read only while the window has capacity. So the call's memory is
+//      bounded, and HTTP/2 flow control stops a client that does not read its answers.
 //   3. Requests go to the engine in their order. A request whose answer does not fit into memory
-//      waits for it, and nothing more is read meanwhile: a stream is slowed, not refused. Those
-//      before it are computed and sent without it, so it never waits for capacity that its own call
-//      keeps. Nothing more is read either while a version is loaded.
-//   4. The call ends with OK after the last answer, or with the first error that its protocol ends
-//      a stream with, after the answers before it.
+//      waits, and nothing more is read meanwhile: the stream becomes slower, but is not refused.
+//      Earlier requests are computed and sent in the meantime, so the request never waits for
+//      capacity that its own call holds. Nothing is read while a version is being loaded either.
+//   4. The call ends with OK after the last answer. Some errors of a request end the stream,
+//      depending on the protocol. The call then ends with the first such error, after the answers
+//      before it.
 //
-// `Answer` is made for one request, and has
+// `Answer` is created for each request, and has
 //   PlannedAnswer& message();
 //   char* Features();                         // as in RowCall
-//   void Complete(const ExamplesView& seen);  // likewise
+//   void Complete(const ExamplesView& seen);  // as in RowCall
 template <typename Request, typename Answer>
 class RowStreamCall : public TypedStreamCall<Request> {
  protected:
-  // A client that is silent for `idle_limit` pins versions no longer.
+  // The call ends if its client is silent for `idle_limit`, and then no longer pins versions.
   RowStreamCall(const CallStart& start, const RowCallEnvironment& environment,
                 const absl::Duration& idle_limit)
       : TypedStreamCall<Request>(start), environment_(environment), idle_limit_(idle_limit) {}
 
-  // One request and its answer; the computing thread keeps it alive, too.
+  // One request and its answer. The computing thread keeps the slot alive as well.
   struct Slot {
     int64_t number = 0;
-    // The input is not a valid request, and none follows.
+    // True if the input is not a valid request. No further request is then read.
     bool unreadable = false;
     absl::Time received;
     Request request;
     RequestMemory::Charge charge;
     VersionHandle version = {};
     ExamplesView rows = RowsView{};
-    // Path of the rows in the request; includes a last dot.
+    // Path of the rows in the request, including a final dot.
     absl::string_view field = {};
     absl::Time deadline = absl::InfiniteFuture();
     Answer answer = {};
-    // Bytes of the window that it takes: request and answer.
+    // Bytes of the window that the slot takes: request and answer.
     int64_t window_bytes = 0;
     bool done = false;
     absl::Status status = {};
@@ -79,17 +81,18 @@ class RowStreamCall : public TypedStreamCall<Request> {
  private:
   using SlotPointer = std::shared_ptr<Slot>;
 
-  // Called for each request in this order, each at most once.
+  // The next functions are called for each request in this order, each at most once.
 
-  // Whether the request makes sense in itself, as far as that is known before its version is.
+  // Checks the request as far as that is possible without its version.
   virtual absl::Status Read(Slot& slot) = 0;
-  // Reference by which the version is looked up; points into the slot or the call. Unless it has
-  // one already.
+  // Returns the reference by which the version is looked up. It points into the slot or the call.
+  // Not called if Read has set the slot's version.
   virtual absl::string_view ReferenceOf(Slot& slot) = 0;
-  // Whether the version suits the request, and if so fills in its rows and lays out its answer.
+  // Checks that the version suits the request, and if so fills in the slot's rows and lays out its
+  // answer.
   virtual absl::Status Accept(Slot& slot) = 0;
-  // Returns the error with which the stream ends, or OK if the stream goes on and the slot has an
-  // answer with the error. REQUIRES: an unreadable request ends the stream.
+  // Returns the error with which the stream ends. Returns OK if the stream continues and the slot
+  // now has an answer that contains the error. For an unreadable request, it must return an error.
   virtual absl::Status Failed(Slot& slot, const absl::Status& status) = 0;
 
   void Start() final {
@@ -112,7 +115,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     Resolve(slot);
   }
 
-  // Answers the bad request in its turn, after the requests before it.
+  // Queues the error for a bad request, so that the earlier requests are answered first.
   void OnBadRequest(const absl::Status& status) final {
     auto slot = std::make_shared<Slot>();
     slot->number = next_number_++;
@@ -160,14 +163,15 @@ class RowStreamCall : public TypedStreamCall<Request> {
     Advance();
   }
 
-  // Serves waiting_ when there is memory for its answer; otherwise listens for capacity.
+  // Serves waiting_ if there is memory for its answer. Otherwise waits to be notified of free
+  // capacity.
   void ServeWaiting() {
     if (waiting_ == nullptr) return;
     RequestMemory& memory = this->environment().memory;
     if (!waiting_->answer.message().Charge(memory).ok()) {
       if (listening_) return;
       Listen(memory);
-      // Capacity that was freed before the call listened sends no notification.
+      // Capacity that was freed before the call to Listen sends no notification, so try once more.
       if (!waiting_->answer.message().Charge(memory).ok()) return;
     }
     Serve(std::exchange(waiting_, nullptr));
@@ -226,7 +230,8 @@ class RowStreamCall : public TypedStreamCall<Request> {
            window_bytes_ < kStreamWindowBytes;
   }
 
-  // Does everything possible now: sends the answer at the front, ends the call, reads on.
+  // Does everything that is possible now: sends the answer at the front, ends the call, or reads
+  // the next request.
   void Advance() {
     if (this->over() || this->finishing()) return;
     if (!this->writing() && !slots_.empty() && slots_.front()->done) {
@@ -241,10 +246,10 @@ class RowStreamCall : public TypedStreamCall<Request> {
   const RowCallEnvironment& environment_;
   const absl::Duration idle_limit_;
   std::deque<SlotPointer> slots_;
-  // The youngest, while it waits for memory.
+  // The newest slot, while it waits for memory.
   SlotPointer waiting_;
   bool listening_ = false;
-  // The youngest waits for its version.
+  // Whether the newest slot waits for its version.
   bool resolving_ = false;
   int64_t next_number_ = 0;
   int64_t window_bytes_ = 0;

@@ -10,11 +10,11 @@ namespace {
 
 thread_local Stage* this_thread_stage = nullptr;
 
-// Limit of staged work in quanta; the rest goes to the pool, because the loop must return to its
-// sockets.
+// Maximum work in the stage, in quanta of the loop. Further work goes to the pool, because the loop
+// must return to its sockets.
 constexpr int kMaxQuanta = 4;
 
-// Taken: its place in the list stays, empty.
+// Whether the work was moved into a batch. Its place in the list stays, empty.
 bool Gone(const QueuedWork& queued) { return queued.work.engine == nullptr; }
 
 int64_t Rows(const std::vector<QueuedWork>& batch) {
@@ -80,7 +80,7 @@ void Stage::Run() {
   for (size_t first = 0; first < staged.size(); ++first) {
     if (!Gone(staged[first])) batches.push_back(NextBatch(staged, first));
   }
-  // Workers that sleep take all but the last, as far as these are worth it.
+  // Sleeping workers get all batches but the last, if the batches have enough rows.
   for (size_t i = 0; i + 1 < batches.size(); ++i) {
     if (Rows(batches[i]) >= kHandOverRows) batches[i] = scheduler_.HandOver(std::move(batches[i]));
   }

@@ -1,10 +1,10 @@
-// Small requests of one event loop: gathered while there is something to read, computed together
-// before the loop reads on.
+// The small requests of one event loop. They are collected while sockets are readable, and computed
+// together at the end of the loop's round.
 //
-// No timer: nothing waits for company, and requests gather exactly while the machine is busy.
-// Versions take turns in the order of their first request, one batch each; half of a batch that is
-// WorthHalving (batch_policy.h) goes to a worker that sleeps. Not thread-safe: it lives on its
-// loop's thread.
+// There is no timer, so no request waits for others to join. Several requests are collected only
+// while the machine is busy. Versions take turns in the order of their first request, with one
+// batch each. If WorthHalving (batch_policy.h) holds for a batch, half of the batch goes to a
+// sleeping worker. Not thread-safe: used on the loop's thread only.
 #ifndef PHIMAP_SERVER_SERVING_STAGE_H_
 #define PHIMAP_SERVER_SERVING_STAGE_H_
 
@@ -22,12 +22,13 @@ class Stage final : public StagedWork {
  public:
   explicit Stage(TransformScheduler& scheduler) : scheduler_(scheduler) {}
 
-  // The stage of this thread; null on a thread without a stage.
+  // Returns the stage of this thread, or null if it has none.
   static Stage* OfThisThread();
-  // Makes this the stage of the thread.
+  // Makes this the stage of the calling thread.
   void Attach();
 
-  // Stages `work`, or leaves it alone: it is not small, or enough is staged.
+  // Stages `work` and returns true. Leaves `work` unchanged and returns false if it is not small,
+  // or if enough work is staged.
   bool Take(TransformWork& work);
 
   bool empty() const override { return staged_.empty(); }
@@ -35,7 +36,8 @@ class Stage final : public StagedWork {
   void Run() override;
 
  private:
-  // The next batch: of one version, from `first` on, at most kBatchRows rows or one request.
+  // Returns the next batch: requests of one version, from index `first` on, with at most kBatchRows
+  // rows or a single request.
   std::vector<QueuedWork> NextBatch(std::vector<QueuedWork>& staged, size_t first);
   absl::Duration Expected(const std::vector<QueuedWork>& batch) const;
   void RunBatch(std::vector<QueuedWork> batch);
@@ -43,7 +45,7 @@ class Stage final : public StagedWork {
   TransformScheduler& scheduler_;
   EngineScratch scratch_;
   std::vector<QueuedWork> staged_;
-  // Expected time of all the work.
+  // Expected time of all staged work.
   absl::Duration expected_ = absl::ZeroDuration();
 };
 

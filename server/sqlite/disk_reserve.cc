@@ -10,7 +10,8 @@ namespace {
 absl::Status Fill(FileSystem& file_system, const std::string& path, int64_t bytes) {
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
                           file_system.NewWritableFile(path));
-  // Written, so that its blocks are there; synced, since some file systems look for them only then.
+  // Writes real bytes, so that blocks are allocated, and syncs them, because some file systems
+  // allocate blocks only then.
   PHIMAP_RETURN_IF_ERROR(file->Append(std::string(static_cast<size_t>(bytes), 'r')));
   PHIMAP_RETURN_IF_ERROR(file->Sync());
   return file->Close();

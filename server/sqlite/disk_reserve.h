@@ -1,5 +1,5 @@
-// A file that is given up when the disk is full, so that there is space for the deletion that frees
-// more.
+// A file that is deleted when the disk is full, so that there is enough space for a deletion of
+// versions, which frees more space.
 #ifndef PHIMAP_SERVER_SQLITE_DISK_RESERVE_H_
 #define PHIMAP_SERVER_SQLITE_DISK_RESERVE_H_
 
@@ -11,16 +11,16 @@
 
 namespace phimap {
 
-// Several may share the file. Thread-safe.
+// Several DiskReserves may share the file. Thread-safe.
 class DiskReserve {
  public:
-  // `file_system` outlives it. With 0 bytes there is no reserve.
+  // `file_system` must outlive this object. With 0 bytes there is no reserve.
   DiskReserve(std::string path, int64_t bytes, FileSystem* file_system)
       : path_(std::move(path)), bytes_(bytes), file_system_(file_system) {}
 
   // Writes the file unless it is complete. If the disk has too little space, leaves no file.
   void Make();
-  // Whether there was one.
+  // Deletes the file. Returns whether that succeeded.
   bool GiveUp() { return file_system_->Remove(path_).ok(); }
 
  private:

@@ -10,31 +10,33 @@
 namespace phimap {
 namespace {
 
-// Times are microseconds since 1970. Every row of `versions` and its index on `digest` hold the
-// digest twice, so that integrity_check notices a flipped bit before start-up could take the blob
-// for unreferenced.
+// Times are microseconds since 1970. Every row of `versions` and its index on `digest` together
+// hold the digest twice. So integrity_check notices a flipped bit, and start-up cannot mistake the
+// blob for an unreferenced one.
 //
-// `mappings.next_version` outlives the versions, which is why a number is never used twice; so does
-// the row of a mapping that was deleted. `builds` refers to no mapping: a failed first build leaves
-// a record and no mapping. `aliases.previous_version` refers to no version: that one may be
-// deleted.
+// `mappings.next_version` is kept when versions are deleted, so that no number is used twice. For
+// the same reason, the row of a deleted mapping is kept. `builds` does not reference mappings,
+// because a failed first build leaves a record but no mapping. `aliases.previous_version`
+// references no version, because that version may be deleted.
 //
-// `store.revision` counts the changes of names, and `mappings.revision` is that of the mapping's
-// last one; so changes since a revision are found by comparing.
+// `store.revision` counts the changes of names, and `mappings.revision` is the revision of the
+// mapping's last change. So the changes since a revision are found by comparison.
 //
-// `unreferenced` has artifacts that no version names, and since when; `holds` are programs that
-// need all artifacts kept, such as a backup in progress. `leases` say which server does work that
-// only one should do, such as collecting garbage. `claims` are builds under way, on any server; a
-// claim's epoch increases with each taker, and publishing checks it. `servers` are those that work
-// with this store, and the newest formats they read.
+// `unreferenced` lists artifacts that no version refers to, and since when. `holds` lists programs
+// that need all artifacts to be kept, such as a backup in progress. `leases` says which server does
+// work that only one server should do, such as collecting garbage. `claims` lists the builds in
+// progress on any server; a claim's epoch increases whenever a server takes the claim, and
+// publishing checks the epoch. `servers` lists the servers that use this store, and the newest
+// formats that they read.
 //
-// `versions.ttl_us` is how long a version lives after its last use, and `expire_time_us` when that
-// is over as the last use was recorded; both are 0 of a version that lives for ever.
+// `versions.ttl_us` is how long a version lives after its last use. `versions.expire_time_us` is
+// when that time ends, counted from the last recorded use. Both are 0 for a version that lives for
+// ever.
 //
-// `history` and `clock` are what statements for all databases ask: where the catalog stands, and
-// what time it is.
+// `history` and `clock` are views for statements that all databases share: the catalog's epoch and
+// revision, and the current time.
 //
-// The columns stand in the order in which migrations added them: an old file and a new one have the
+// The columns have the order in which migrations added them, so that old and new files have the
 // same tables.
 constexpr char kCreateTables[] = R"sql(
 CREATE TABLE store (
@@ -147,16 +149,17 @@ ALTER TABLE versions ADD COLUMN expire_time_us INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX versions_by_expiry ON versions (expire_time_us) WHERE expire_time_us > 0;
 )sql";
 
-// Converts schema version i + 1 to the next one. Never changed once released.
+// Element i converts schema version i + 1 to the next one. A migration is never changed once it has
+// been released.
 constexpr const char* kMigrations[] = {
-    // 1: no aliases, deletion or import yet.
+    // From version 1, which had no aliases, deletion or import.
     R"sql(
 ALTER TABLE mappings ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1));
 ALTER TABLE versions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0 CHECK (imported IN (0, 1));
 ALTER TABLE aliases ADD COLUMN previous_version INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE aliases ADD COLUMN move_time_us INTEGER NOT NULL DEFAULT 0;
 )sql",
-    // 2: no revisions yet.
+    // From version 2, which had no revisions.
     R"sql(
 ALTER TABLE store ADD COLUMN epoch TEXT NOT NULL DEFAULT '';
 ALTER TABLE store ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
@@ -164,14 +167,14 @@ UPDATE store SET epoch = lower(hex(randomblob(8)));
 ALTER TABLE mappings ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX mappings_by_revision ON mappings (revision);
 )sql",
-    // 3: one server.
+    // From version 3, which supported only one server.
     kFleetTables,
-    // 4: every version lived for ever.
+    // From version 4, in which every version lived for ever.
     kExpiryColumns};
 static_assert(std::size(kMigrations) == kSchemaVersion - 1);
 
-// FULL: a commit is on disk when it returns. WAL: a commit is one fsync, and a backup that reads
-// the file meanwhile does not make a publish wait.
+// synchronous = FULL: a commit is on disk when it returns. With the write-ahead log (WAL), a commit
+// is one fsync, and a backup that reads the file does not make a publish wait.
 constexpr char kPragmas[] =
     "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;";
 
@@ -187,13 +190,13 @@ absl::StatusOr<int64_t> CheckOrigin(SqliteConnection* database) {
                      {{"path", database->path()}});
   }
   if (version >= 1 && version <= kSchemaVersion) return version;
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition, "STORE_TOO_NEW", "",
-      absl::StrCat(database->path(), " has schema version ", version, ", this server knows ",
-                   kSchemaVersion, "; start the release that wrote it, or a later one"),
-      {{"path", database->path()},
-       {"expected", absl::StrCat(kSchemaVersion)},
-       {"actual", absl::StrCat(version)}});
+  return MakeError(absl::StatusCode::kFailedPrecondition, "STORE_TOO_NEW", "",
+                   absl::StrCat(database->path(), " has schema version ", version,
+                                ", but this server supports at most ", kSchemaVersion,
+                                "; start the release that wrote the file, or a later one"),
+                   {{"path", database->path()},
+                    {"expected", absl::StrCat(kSchemaVersion)},
+                    {"actual", absl::StrCat(version)}});
 }
 
 absl::Status CheckIntegrity(SqliteConnection* database) {
@@ -202,12 +205,13 @@ absl::Status CheckIntegrity(SqliteConnection* database) {
   if (finding == "ok") return absl::OkStatus();
   return MakeError(absl::StatusCode::kDataLoss, "DATABASE_DAMAGED", "",
                    absl::StrCat(database->path(), " is damaged: ", finding,
-                                "; restore it from a backup; nothing in the data directory was "
-                                "removed"),
+                                "; restore it from a backup; "
+                                "nothing in the data directory was removed"),
                    {{"path", database->path()}});
 }
 
-// One transaction, schema version included: after a crash all of `statements` is done or nothing.
+// Runs `statements` and sets the schema version in one transaction, so that after a crash either
+// all of it is done or nothing.
 absl::Status ChangeSchema(SqliteConnection* database, const std::string& statements) {
   const absl::Status changed = database->Execute(absl::StrCat(
       "BEGIN IMMEDIATE;", statements, "PRAGMA user_version = ", kSchemaVersion, "; COMMIT;"));

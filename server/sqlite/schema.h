@@ -1,4 +1,4 @@
-// The tables of phimap.sqlite, and the checks a file must pass before it is used.
+// The tables of phimap.sqlite, and the checks that a file must pass before it is used.
 #ifndef PHIMAP_SERVER_SQLITE_SCHEMA_H_
 #define PHIMAP_SERVER_SQLITE_SCHEMA_H_
 
@@ -9,14 +9,14 @@
 
 namespace phimap {
 
-// In the file's user_version. A file with a greater number was written by a newer phimap and is
-// refused; one with a smaller number is brought up to date.
+// Schema version, stored in the file's user_version. A file with a greater number was written by a
+// newer phimap and is rejected. A file with a smaller number is migrated.
 inline constexpr int64_t kSchemaVersion = 5;
-// In the file's application_id: "phim". Tells our files from any other SQLite database.
+// Stored in the file's application_id: "phim". Distinguishes our files from other SQLite databases.
 inline constexpr int64_t kApplicationId = 0x7068696d;
 
-// Prepares `database` for use. Refuses a newer schema or a foreign file (FAILED_PRECONDITION) and a
-// damaged one (DATA_LOSS) before it writes anything. Then sets the connection's pragmas, and
+// Prepares `database` for use. Rejects a newer schema or a foreign file (FAILED_PRECONDITION) and a
+// damaged file (DATA_LOSS) before it writes anything. Then sets the connection's pragmas, and
 // creates or migrates the tables in one transaction.
 absl::Status PrepareSchema(SqliteConnection* database);
 

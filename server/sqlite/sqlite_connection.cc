@@ -14,12 +14,14 @@
 namespace phimap {
 namespace {
 
-// Mode of the database, equal to the blobs'; SQLite would let all users read it.
+// File mode of the database, the same as that of the blobs. SQLite's default would let all users
+// read it.
 constexpr mode_t kDatabaseMode = 0640;
 
-// SQLite gives its logs the mode of the database. O_EXCL, because closing a descriptor of a file
-// that is open already would drop the locks of this process on it. If the file cannot be created,
-// SQLite finds the reason too, and explains it.
+// Creates the file with kDatabaseMode; SQLite gives its log files the mode of the database. O_EXCL
+// leaves an existing file alone, because closing a descriptor of a file that is already open would
+// drop this process's locks on it. If the file cannot be created, SQLite will find and explain the
+// reason as well.
 void CreateWithMode(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kDatabaseMode);
   if (fd >= 0) close(fd);
@@ -77,7 +79,7 @@ absl::Status SqliteError(sqlite3* connection, int result, const std::string& pat
 }  // namespace
 
 void SqliteStatement::Finalize::operator()(sqlite3_stmt* statement) const {
-  sqlite3_finalize(statement);  // Its result repeats the last Step's.
+  sqlite3_finalize(statement);  // Its result repeats that of the last Step.
 }
 
 SqliteStatement::SqliteStatement(sqlite3* connection, sqlite3_stmt* statement, std::string path)
@@ -90,7 +92,7 @@ SqliteStatement& SqliteStatement::Bind(int64_t value) {
 }
 
 SqliteStatement& SqliteStatement::Bind(absl::string_view text) {
-  // A null pointer would bind NULL; an empty text is not that.
+  // A null pointer would bind NULL, which differs from an empty text.
   const char* data = text.data() == nullptr ? "" : text.data();
   const int result = sqlite3_bind_text64(statement_.get(), next_parameter_++, data, text.size(),
                                          SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -139,7 +141,7 @@ bool SqliteStatement::IsInt(int column) const {
 int SqliteStatement::columns() const { return sqlite3_column_count(statement_.get()); }
 
 void SqliteConnection::Close::operator()(sqlite3* connection) const {
-  // Every statement is gone by now, so it cannot be busy.
+  // All statements have been finalized by now, so the connection cannot be busy.
   PHIMAP_CHECK(sqlite3_close(connection) != SQLITE_BUSY);
 }
 
@@ -154,7 +156,7 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(
       path.c_str(), &connection,
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
       nullptr);
-  // A handle comes back even from a failed open, and has to be closed.
+  // SQLite returns a handle even if it fails to open the file, and the handle must be closed.
   std::unique_ptr<SqliteConnection> database(new SqliteConnection(path, connection));
   if (result != SQLITE_OK) return SqliteError(connection, result, path);
   sqlite3_busy_timeout(connection, static_cast<int>(absl::ToInt64Milliseconds(busy_timeout)));

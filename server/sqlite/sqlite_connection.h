@@ -1,5 +1,5 @@
-// A SQLite connection and its statements, as values with StatusOr: nothing here knows the catalog's
-// tables.
+// A SQLite connection and its statements. Results and errors are returned as StatusOr. This class
+// does not know the catalog's tables.
 #ifndef PHIMAP_SERVER_SQLITE_SQLITE_CONNECTION_H_
 #define PHIMAP_SERVER_SQLITE_SQLITE_CONNECTION_H_
 
@@ -23,12 +23,12 @@ class SqliteStatement {
  public:
   SqliteStatement(sqlite3* connection, sqlite3_stmt* statement, std::string path);
 
-  // Bind the next parameter, in order.
+  // Binds the next parameter, in order.
   SqliteStatement& Bind(int64_t value);
   SqliteStatement& Bind(absl::string_view text);
   SqliteStatement& BindNull();
 
-  // True when there is a row, false at the end.
+  // Returns true if there is a row, and false at the end.
   absl::StatusOr<bool> Step();
   // Steps a statement that returns no rows.
   absl::Status Run();
@@ -51,21 +51,21 @@ class SqliteStatement {
   int bind_error_ = 0;
 };
 
-// One connection. Not thread-safe: the caller holds a lock. Errors name the file and the remedy:
-// RESOURCE_EXHAUSTED (full disk), FAILED_PRECONDITION (read-only, no permission), DATA_LOSS
+// One connection. Not thread-safe: the caller holds a lock. Errors contain the file's path and the
+// remedy: RESOURCE_EXHAUSTED (full disk), FAILED_PRECONDITION (read-only, no permission), DATA_LOSS
 // (damaged file), UNAVAILABLE (I/O error; locked by another program for longer than the busy
 // timeout).
 class SqliteConnection {
  public:
-  // Opens or creates the file. Until AllowCheckpointOnClose, closing changes nothing: the
-  // write-ahead log stays as it was.
+  // Opens or creates the file. Until AllowCheckpointOnClose is called, closing the connection
+  // changes nothing: the write-ahead log stays as it is.
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(const std::string& path,
                                                                 absl::Duration busy_timeout);
 
   // Runs SQL without parameters and ignores its rows.
   absl::Status Execute(const std::string& sql);
   absl::StatusOr<SqliteStatement> Prepare(absl::string_view sql);
-  // The first column of the first row of a statement without parameters.
+  // Returns the first column of the first row of a statement without parameters.
   absl::StatusOr<int64_t> QueryInt(absl::string_view sql);
   absl::StatusOr<std::string> QueryText(absl::string_view sql);
 

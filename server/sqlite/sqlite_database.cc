@@ -51,14 +51,15 @@ class Session final : public SqlSession {
   SqliteConnection& connection_;
 };
 
-// The commit failed and could not be settled: it may come to light after a crash.
+// Returns the error for a commit that failed and could not be settled. The commit may appear after
+// a crash.
 absl::Status CommitInDoubt(const absl::Status& cause, absl::string_view what) {
-  // With the facts of the cause, its path among them.
+  // The error has the facts of the cause, including its path.
   const ErrorDetail detail = DetailOf(cause).value_or(ErrorDetail());
-  return MakeError(
-      absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
-      absl::StrCat("whether ", what, " shows when the disk works again: ", cause.message()),
-      detail.metadata, 5000);
+  return MakeError(absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
+                   absl::StrCat("it is not known whether ", what,
+                                "; check when the disk works again: ", cause.message()),
+                   detail.metadata, 5000);
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ absl::Status SqliteDatabase::EmptyLog() {
   PHIMAP_ASSIGN_OR_RETURN(SqliteStatement statement,
                           writer_->Prepare("PRAGMA wal_checkpoint(TRUNCATE)"));
   PHIMAP_ASSIGN_OR_RETURN(const bool answered, statement.Step());
-  // Its first column says whether another program was in the way.
+  // The first column is 0 unless another program blocked the checkpoint.
   if (answered && statement.Int(0) == 0) return absl::OkStatus();
   return MakeError(absl::StatusCode::kUnavailable, "DATABASE_BUSY", "",
                    absl::StrCat(writer_->path(), ": another program reads it; try again"),
@@ -115,9 +116,11 @@ absl::Status SqliteDatabase::EmptyLog() {
 }
 
 absl::Status SqliteDatabase::WriteAside(Body body) {
-  // Same as a normal write: a file has one writer at a time, and syncing later would gain nothing.
+  // This is the same as Write, because a file has one writer at a time, and syncing later would
+  // gain nothing.
   return Write(
-      body, [](SqlSession&) { return false; }, "what this server noted was stored");
+      body, [](SqlSession&) { return false; },
+      "the uses of versions that this server recorded were stored");
 }
 
 absl::Status SqliteDatabase::Write(Body body, IsStored is_stored, absl::string_view what) {
@@ -134,13 +137,13 @@ absl::Status SqliteDatabase::Write(Body body, IsStored is_stored, absl::string_v
   in_doubt_ = true;
   RollBack();
   if (const absl::Status settled = Settle(); !settled.ok()) {
-    // A log that had no space for the commit has no commit: the write was cut short. The next
-    // transaction settles it all the same.
+    // If the log had no space for the commit, the log does not contain the commit, because the
+    // write was cut short. The next transaction settles it nevertheless.
     const bool is_full = absl::IsResourceExhausted(committed) && absl::IsResourceExhausted(settled);
     return is_full ? committed : CommitInDoubt(committed, what);
   }
   const absl::StatusOr<bool> stored = is_stored(session);
-  // Settled but unreadable: still in doubt as far as the caller is concerned.
+  // The commit is settled, but its outcome cannot be read. For the caller it is still in doubt.
   if (!stored.ok()) {
     in_doubt_ = true;
     return CommitInDoubt(committed, what);

@@ -4,8 +4,9 @@
 // Commits in doubt. When COMMIT fails (for instance because fsync reports an error), the
 // transaction's frames may be in the write-ahead log nevertheless: this process does not see them,
 // but recovery after a crash would. So after a failed COMMIT the file is in doubt until another,
-// empty transaction has been committed. That overwrites the doubtful frames or follows them; either
-// way later reads show the state that a crash would leave. Nothing else is written in the meantime.
+// empty transaction has been committed. The empty transaction overwrites the doubtful frames or is
+// written after them. Either way, later reads show the state that a crash would leave. Nothing else
+// is written in the meantime.
 #ifndef PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
 #define PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
 
@@ -38,9 +39,9 @@ class SqliteDatabase final : public SqlDatabase {
   absl::Status Write(Body body, IsStored is_stored, absl::string_view what)
       ABSL_LOCKS_EXCLUDED(write_mutex_) override;
   absl::Status WriteAside(Body body) ABSL_LOCKS_EXCLUDED(write_mutex_) override;
-  // Moves the whole write-ahead log into the file, durably, and empties it: then the file alone is
-  // the database. Cleanup left to the closing of the file may fail silently. UNAVAILABLE while
-  // another program reads.
+  // Moves the whole write-ahead log into the file, durably, and empties the log. Afterwards the
+  // file alone is the database. (Closing the file would do this too, but might fail silently.)
+  // UNAVAILABLE while another program reads.
   absl::Status EmptyLog() ABSL_LOCKS_EXCLUDED(write_mutex_);
   bool in_doubt() const override { return in_doubt_.load(std::memory_order_acquire); }
 
@@ -48,7 +49,7 @@ class SqliteDatabase final : public SqlDatabase {
   SqliteDatabase(std::unique_ptr<SqliteConnection> writer, std::unique_ptr<SqliteConnection> reader)
       : writer_(std::move(writer)), reader_(std::move(reader)) {}
 
-  // OK at once unless in doubt.
+  // Settles a commit that is in doubt. Returns OK at once if there is none.
   absl::Status Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   void RollBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
 
@@ -56,11 +57,12 @@ class SqliteDatabase final : public SqlDatabase {
   std::unique_ptr<FileLock> lock_;
 
   Mutex write_mutex_;
-  // Written under write_mutex_.
+  // Written only under write_mutex_.
   std::atomic<bool> in_doubt_{false};
   const std::unique_ptr<SqliteConnection> writer_ ABSL_PT_GUARDED_BY(write_mutex_);
 
-  // Closed first: the last connection to be closed moves the log into the file.
+  // The reader is closed before the writer, because the connection that is closed last moves the
+  // log into the file.
   Mutex read_mutex_;
   const std::unique_ptr<SqliteConnection> reader_ ABSL_PT_GUARDED_BY(read_mutex_);
 };

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kDatabaseName[] = "phimap.sqlite";
 
-// The directory that holds `path`.
+// Returns the directory that contains `path`.
 std::string ParentOf(absl::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   const size_t slash = path.rfind('/');
@@ -23,7 +23,8 @@ std::string ParentOf(absl::string_view path) {
   return std::string(path.substr(0, slash == 0 ? 1 : slash));
 }
 
-// The directory's own entry. Its parent may be closed to us, as /var/lib of a hardened service.
+// Syncs the directory's own entry in its parent. The parent may be inaccessible, as /var/lib is for
+// a hardened service.
 absl::Status SyncEntryOf(const std::string& data_dir, FileSystem* file_system) {
   const absl::Status synced = file_system->SyncDir(ParentOf(data_dir));
   return absl::IsFailedPrecondition(synced) ? file_system->SyncFileSystem(data_dir) : synced;
@@ -57,14 +58,14 @@ absl::StatusOr<std::shared_ptr<SqlDatabase>> OpenDatabase(const SqliteStoreOptio
 absl::StatusOr<StartupReport> Tidy(absl::Time now, FileSystem* file_system, FileBlobs& blobs,
                                    Catalog& catalog) {
   StartupReport report;
-  // A file that can be created and removed: the directory is writable, even on a full disk.
+  // Creates and removes a file, to check that the directory is writable, even on a full disk.
   const std::string probe = absl::StrCat(blobs.temporary_path(), "/writable");
   const absl::Status created = file_system->NewWritableFile(probe).status();
-  // A start that crashed right here left it behind.
+  // A start that crashed here may have left the file behind.
   if (!absl::IsAlreadyExists(created)) PHIMAP_RETURN_IF_ERROR(created);
   PHIMAP_RETURN_IF_ERROR(file_system->Remove(probe));
   const absl::StatusOr<int64_t> pruned = catalog.PruneBuilds(now);
-  // The server can serve with a full disk: expired builds are not shown in any case.
+  // The server can serve with a full disk. Expired builds are not shown in any case.
   if (absl::IsResourceExhausted(pruned.status())) return report;
   PHIMAP_RETURN_IF_ERROR(pruned.status());
   report.removed_builds = *pruned;

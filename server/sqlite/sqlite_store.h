@@ -19,33 +19,35 @@
 namespace phimap {
 
 struct SqliteStoreOptions {
-  // Created if missing; its parent must exist. On a local file system: neither locks nor the
-  // write-ahead log work reliably on a network share.
+  // Directory of the store. Created if missing; its parent must exist. It must be on a local file
+  // system, because neither locks nor the write-ahead log work reliably on a network share.
   std::string data_dir;
   CatalogStore::Clock clock = [] { return absl::Now(); };
-  // Time to wait for another program that locked the database (a backup does not) before
-  // UNAVAILABLE.
+  // Maximum wait for another program that has locked the database (a backup does not lock it),
+  // after which calls return UNAVAILABLE.
   absl::Duration busy_timeout = absl::Seconds(5);
-  // Kept back in the directory for deletions on a full disk; 0: nothing.
+  // Size of a file in the directory that is deleted when the disk is full, so that versions can be
+  // deleted; 0 means no such file.
   int64_t reserve_bytes = int64_t{4} << 20;
 };
 
-// Cleanup done at start, for the log. No file is: another program may be writing it.
+// The cleanup that Open has done, so that it can be logged.
 struct StartupReport {
   int64_t removed_builds = 0;
 };
 
-// Holds an exclusive lock on the directory until destroyed.
+// Holds an exclusive lock on the directory until it is destroyed.
 class SqliteStore final : public CatalogStore {
  public:
-  // Locks, checks and tidies the directory. `file_system` outlives the store. Errors:
+  // Locks, checks and tidies the directory. `file_system` must outlive the store. Errors:
   // FAILED_PRECONDITION (locked, read-only, newer schema, not our database), DATA_LOSS (database
   // damaged, missing or of another store; then nothing was removed), RESOURCE_EXHAUSTED,
   // UNAVAILABLE.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const SqliteStoreOptions& options,
                                                            FileSystem* file_system);
 
-  // On a full disk they give up the reserve, and artifacts that become unnamed are removed at once.
+  // If the disk is full, these functions delete the reserve file and try again, and artifacts that
+  // become unreferenced are removed at once.
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                              Rollbacks rollbacks = Rollbacks::kKeep) override;
   absl::Status DeleteMapping(absl::string_view mapping,

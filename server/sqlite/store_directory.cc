@@ -19,7 +19,7 @@ absl::StatusOr<std::optional<std::string>> ReadMarker(const FileBlobs& blobs,
       file_system->ReadFile(absl::StrCat(blobs.blobs_path(), "/", kMarkerName), kMarkerLimitBytes);
   if (marker.ok()) return *std::move(marker);
   if (absl::IsNotFound(marker.status())) return std::nullopt;
-  if (absl::IsOutOfRange(marker.status())) return "damaged";  // Equals no id.
+  if (absl::IsOutOfRange(marker.status())) return "damaged";  // This differs from every id.
   return marker.status();
 }
 
@@ -60,9 +60,10 @@ absl::Status ConfirmIdentity(FileBlobs* blobs, FileSystem* file_system, SqlCatal
   }
   return MakeError(
       absl::StatusCode::kDataLoss, "STORE_MISMATCH", "",
-      absl::StrCat("the database is of store ", store_id, ", ", blobs->blobs_path(), "/",
-                   kMarkerName, " says ", marker.value_or("nothing"),
-                   "; restore database and blobs from the same backup; nothing was removed"),
+      absl::StrCat(
+          "the database belongs to store ", store_id, ", but ", blobs->blobs_path(), "/",
+          kMarkerName, " contains ", marker.value_or("nothing"),
+          "; restore the database and the blobs from the same backup; nothing was removed"),
       {{"path", blobs->blobs_path()}, {"expected", store_id}, {"actual", marker.value_or("")}});
 }
 

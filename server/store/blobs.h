@@ -1,15 +1,18 @@
-// Immutable byte strings, each named by its SHA-256: the artifacts of a store.
+// The artifacts of a store, kept as blobs: immutable byte strings. The name of a blob is its
+// SHA-256.
 //
-// Invariants, which every implementation keeps at every instant, a crash included:
-//   1. When Write returns OK the blob survives a crash.
-//   2. A reader gets a whole blob or an error, never a part of one; nothing is changed in place.
+// Invariants of every implementation, at every instant, even across a crash:
+//   1. After Write has returned OK, the blob survives a crash.
+//   2. A reader gets a whole blob or an error, never a part of a blob. Nothing is changed in place.
 //
-// The caller knows which blobs are referenced. A writer of a blob that nothing names yet asks
-// Contains in the transaction that names it: RemoveUnused is called within one as well, and
-// transactions that write follow one another. Blocking: every call may wait for a disk or a
-// network. Thread-safety: all methods may be called from any thread. Errors: DATA_LOSS (missing, or
-// not the bytes of the digest), RESOURCE_EXHAUSTED (disk full), FAILED_PRECONDITION (read-only, no
-// permission), UNAVAILABLE.
+// This interface does not know which blobs are still needed; its caller does. A transaction that
+// stores the first reference to a blob must call Contains. RemoveUnused is also called within a
+// transaction. Transactions that write run one after another, so the blob cannot be removed between
+// Contains and the commit.
+//
+// Blocking: every call may wait for a disk or a network. Thread-safety: all methods may be called
+// from any thread. Errors: DATA_LOSS (the blob is missing or does not match its digest),
+// RESOURCE_EXHAUSTED (disk full), FAILED_PRECONDITION (read-only, no permission), UNAVAILABLE.
 #ifndef PHIMAP_SERVER_STORE_BLOBS_H_
 #define PHIMAP_SERVER_STORE_BLOBS_H_
 
@@ -26,14 +29,15 @@
 
 namespace phimap {
 
-// A stored artifact, read from its start to its end in pieces. The blob stays readable when its
-// version is deleted meanwhile. One thread at a time; must not outlive its store.
+// A stored artifact that is read from its start to its end in pieces. The blob stays readable if
+// its version is deleted meanwhile. Used by one thread at a time; must not outlive its store.
 class ArtifactReader {
  public:
   virtual ~ArtifactReader() = default;
   virtual int64_t size_bytes() const = 0;
-  // The next at most `limit_bytes`, 1 or more; empty at the end. If the bytes do not match the
-  // digest, the last piece is DATA_LOSS instead: no reader gets the whole of a damaged artifact.
+  // Returns the next bytes, at most `limit_bytes` (which is 1 or more), or an empty string at the
+  // end. If the bytes do not match the digest, returns DATA_LOSS instead of the last piece, so that
+  // no reader gets the whole of a damaged artifact.
   virtual absl::StatusOr<std::string> Next(int64_t limit_bytes) = 0;
 };
 
@@ -41,7 +45,7 @@ class ArtifactReader {
 struct StoredBlob {
   std::string digest;
   int64_t size_bytes = 0;
-  // When it was last written, also if it was there already.
+  // Time at which the blob was last written, even if it already existed then.
   absl::Time write_time;
 };
 
@@ -50,39 +54,40 @@ class Blobs {
   virtual ~Blobs() = default;
 
   // Writes `content` durably. An existing blob is overwritten, which repairs a damaged one. After
-  // an error the blob may or may not exist: the caller decides whether to Remove it. REQUIRES:
+  // an error the blob may or may not exist; the caller decides whether to call Remove. REQUIRES:
   // digest == Sha256Hex(content).
   virtual absl::Status Write(absl::string_view digest, absl::string_view content) = 0;
-  // Writes the bytes of `content`, which is read from its start: DATA_LOSS if they do not match the
-  // digest. Writers that can hold pieces of it only.
+  // Writes the bytes of `content`, which is read from its start. DATA_LOSS if they do not match the
+  // digest. Implementations that can write in pieces override this; the default reads all of
+  // `content` into memory.
   virtual absl::Status WriteFrom(absl::string_view digest, ArtifactReader& content);
-  // REQUIRES, here and below: the blob was written with `size_bytes` bytes. Missing, of another
-  // size or with other content: DATA_LOSS.
+  // Returns the whole blob. DATA_LOSS if it is missing, has another size or has other content.
+  // REQUIRES, for this function and those below: the blob was written with `size_bytes` bytes.
   virtual absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) = 0;
-  // `bytes` of it from `offset`, not compared with the digest: DATA_LOSS only if they are not
-  // there. REQUIRES: offset + bytes <= size_bytes.
+  // Returns `bytes` bytes of the blob from `offset`, without checking the digest. DATA_LOSS only if
+  // these bytes do not exist. REQUIRES: offset + bytes <= size_bytes.
   virtual absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                                 int64_t offset, int64_t bytes) = 0;
-  // Reads in pieces: damage shows before the last one.
+  // Opens a blob to be read in pieces. Damage is reported in place of the last piece.
   virtual absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                                      int64_t size_bytes) = 0;
-  // OK if the blob does not exist.
+  // Removes a blob. OK if the blob does not exist.
   virtual absl::Status Remove(absl::string_view digest) = 0;
 
-  // All that are there, parts of uploads that were cut among them.
+  // Lists all blobs, including parts of interrupted uploads.
   virtual absl::StatusOr<std::vector<StoredBlob>> List() = 0;
-  // Whether the whole blob is there, asked in a transaction that writes.
+  // Returns whether the whole blob exists. Called in a transaction that writes.
   virtual absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) = 0;
-  // Removes a blob unless it was written after `before`; returns whether it is gone. REQUIRES: a
-  // transaction that writes, in which no version names it. If the transaction fails nevertheless,
-  // the blob may be gone or not.
+  // Removes a blob unless it was written after `before`. Returns whether the blob is gone.
+  // REQUIRES: `session` is in a transaction that writes, and no version refers to the blob. If the
+  // transaction fails afterwards, the blob may or may not be gone.
   virtual absl::StatusOr<bool> RemoveUnused(SqlSession& session, absl::string_view digest,
                                             absl::Time before) = 0;
-  // Moves a damaged blob aside, so that it is missing until it is written again, and readers learn
-  // so at once. OK if the blob does not exist.
+  // Moves a damaged blob aside. It is then missing until it is written again, so readers learn of
+  // the damage at once. OK if the blob does not exist.
   virtual absl::Status SetAside(absl::string_view digest) = 0;
-  // Unlinks files that RemoveUnused and interrupted writers left behind and that were not touched
-  // since `before`; returns their number.
+  // Unlinks files that RemoveUnused and interrupted writers left behind, unless they were touched
+  // since `before`. Returns the number of these files.
   virtual absl::StatusOr<int64_t> RemoveRemains(absl::Time before) = 0;
 };
 

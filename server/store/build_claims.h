@@ -1,14 +1,14 @@
 // Ownership of builds. While a build runs, its server has a claim to (mapping, build_id) and renews
 // it; no other server builds under that id meanwhile.
 //
-// A claim is a lease: when it was not renewed in time, by the clock of the store, another server
-// may take it over. That alone ends nothing: only the claim's epoch counts, which every taking
-// raises, and which Store::Publish compares in the transaction that makes a version visible. A
-// server that was stopped, or cut off, for longer than its lease therefore publishes nothing if
-// another one took its place, and continues if none did.
+// A claim is a lease: if it is not renewed in time, by the clock of the store, another server may
+// take it over. Expiry alone does not end a build. What counts is the claim's epoch: every
+// take-over increases it, and Store::Publish compares it in the transaction that makes a version
+// visible. So a server that was stopped or cut off for longer than its lease publishes nothing if
+// another server has taken the claim, and continues if none has.
 //
 // A claim ends with the transaction that records the build's end, or with Release. Claims are not
-// names: they do not change a revision.
+// names, so they do not change the revision.
 //
 // Blocking: every call may wait for a disk, a network or another writer.
 // Thread-safety: all methods may be called from any thread.
@@ -30,15 +30,15 @@
 
 namespace phimap {
 
-// Progress of a claimed build, as its server last reported.
+// Progress of a claimed build, as its server last reported it.
 struct ClaimedProgress {
   // A BuildState.
   int64_t state = 0;
   int64_t rows_received = 0;
   std::string phase = {};
   double fraction = 0;  // kept to a millionth
-  // Whether a client's stream at that server waits for this build. If so, the client will stream
-  // again should the server die.
+  // Whether a client's stream at that server waits for this build. If so, the client will send its
+  // stream again if the server dies.
   bool followed = true;
 };
 
@@ -49,9 +49,9 @@ struct BuildClaim {
   BuildClaimant claimant;
   absl::Time start_time;
   ClaimedProgress progress = {};
-  // A caller asked for the end of this build.
+  // A caller asked to cancel this build.
   bool cancelled = false;
-  // Time since the lease ended, by the clock of the store; negative while it holds.
+  // Time since the lease ended, by the clock of the store; negative while the lease is valid.
   absl::Duration over_for;
 
   bool over() const { return over_for >= absl::ZeroDuration(); }
@@ -61,17 +61,17 @@ class BuildClaims {
  public:
   virtual ~BuildClaims() = default;
 
-  // Identifies this process among all that use the store.
+  // Identifies this process among all processes that use the store.
   virtual const std::string& server_id() const = 0;
 
   struct Taken {
-    // The present claim: this server's, or that of its owner.
+    // The present claim on the build: this server's, or that of another owner.
     BuildClaim claim;
     bool ours = false;
   };
-  // Claims the id for `lease` from now, if it is unclaimed, its lease has expired, or this server
-  // owns it. Each claim gets a larger epoch than all earlier ones. A cancelled build stays
-  // cancelled.
+  // Claims the build for `lease` from now, if nobody has claimed it, if the lease of the present
+  // claim has expired, or if this server owns that claim. Each claim gets a larger epoch than all
+  // earlier ones. A cancelled build stays cancelled.
   virtual absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
                                      absl::string_view spec_digest, absl::Duration lease) = 0;
 
@@ -82,15 +82,15 @@ class BuildClaims {
     ClaimedProgress progress;
   };
   enum class Renewed { kOurs, kCancelled, kLost };
-  // Prolongs claims of this server to `lease` from now, also expired ones that no other server
-  // took, and says for each whether it is still ours, and whether its cancellation was requested. A
-  // renewal need not survive a crash of the store.
+  // Extends claims of this server to `lease` from now, including expired claims that no other
+  // server has taken. Returns for each claim whether it is still this server's, and whether its
+  // cancellation was requested. A renewal need not survive a crash of the store.
   virtual absl::StatusOr<std::vector<Renewed>> Renew(absl::Span<const Renewal> renewals,
                                                      absl::Duration lease) = 0;
-  // Asks the owner of this id to cancel its build. False if the id has no owner.
+  // Asks the owner of this build to cancel it. Returns false if the build has no owner.
   virtual absl::StatusOr<bool> RequestCancel(absl::string_view mapping,
                                              absl::string_view build_id) = 0;
-  // Gives up a claim of this server. Nothing happens if it is another's by now.
+  // Gives up a claim of this server. No-op if another server has the claim by now.
   virtual absl::Status Release(absl::string_view mapping, absl::string_view build_id,
                                int64_t epoch) = 0;
   virtual absl::StatusOr<std::optional<BuildClaim>> Find(absl::string_view mapping,

@@ -13,8 +13,8 @@
 
 namespace phimap {
 
-// Lines, each C-escaped so that it is one line: reason, field, retry delay, then keys and values in
-// turn.
+// Encodes the detail as lines: reason, field, retry delay, and then each key followed by its value.
+// Each of these is C-escaped, so that it stays one line.
 std::optional<std::string> EncodeErrorDetail(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value()) return std::nullopt;
@@ -42,7 +42,7 @@ absl::Status DecodeError(absl::StatusCode code, const std::string& message,
   if (!absl::SimpleAtoi(lines[2], &retry_delay_ms)) return plain;
   std::map<std::string, std::string> metadata;
   for (size_t i = 3; i < lines.size(); i += 2) metadata[lines[i]] = lines[i + 1];
-  // MakeError puts "field: " before the message; the stored message has it already.
+  // MakeError puts "field: " before the message, but the stored message already begins with it.
   absl::string_view bare = message;
   if (!lines[1].empty()) bare = absl::StripPrefix(bare, absl::StrCat(lines[1], ": "));
   return MakeError(code, lines[0], lines[1], bare, std::move(metadata), retry_delay_ms);

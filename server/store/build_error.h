@@ -1,5 +1,5 @@
-// A build's final error as columns of a row, and back: code, message, and the machine-readable
-// detail.
+// Converts a build's final error to columns of a row and back: code, message, and the
+// machine-readable detail.
 #ifndef PHIMAP_SERVER_STORE_BUILD_ERROR_H_
 #define PHIMAP_SERVER_STORE_BUILD_ERROR_H_
 
@@ -10,12 +10,13 @@
 
 namespace phimap {
 
-// DetailOf(status) as text; nullopt if the status has no detail. Strings of any content are
-// preserved.
+// Returns DetailOf(status) as text, or nullopt if the status has no detail. Strings of any content
+// are preserved.
 std::optional<std::string> EncodeErrorDetail(const absl::Status& status);
 
-// The status with this code and full message, and with the encoded details attached. Text that
-// EncodeErrorDetail cannot have returned is dropped: a build's record is worth reading without it.
+// Returns the status with this code and full message, and with the encoded detail attached. A
+// `detail` that EncodeErrorDetail cannot have returned is dropped, because the rest of a build's
+// record is useful without it.
 absl::Status DecodeError(absl::StatusCode code, const std::string& message,
                          const std::optional<std::string>& detail);
 

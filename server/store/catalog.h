@@ -3,7 +3,7 @@
 // Each change is one transaction and increments the revision. Several processes may change one
 // catalog: their changes are serialized, and revisions are in the order of the commits.
 //
-// Commits in doubt. If it cannot be determined whether a change was committed, its error is
+// Commits in doubt. If it cannot be determined whether a change was committed, the change returns
 // UNAVAILABLE with the reason COMMIT_IN_DOUBT.
 //
 // Blocking: every call may wait for a disk, a network or another writer. Thread-safety: all methods
@@ -28,29 +28,30 @@ class Catalog {
  public:
   virtual ~Catalog() = default;
 
-  // Random, chosen when the catalog was created.
+  // Returns the random id that was chosen when the catalog was created.
   virtual absl::StatusOr<std::string> StoreId() = 0;
-  // Changes of names since `since`; everything for an empty Revision().
+  // Returns the changes of names since `since`. For an empty Revision(), returns all names.
   virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
 
-  // nullopt when no version has this digest.
+  // Returns the size of an artifact, or nullopt if no version has this digest.
   virtual absl::StatusOr<std::optional<int64_t>> ArtifactSizeBytes(absl::string_view digest) = 0;
 
-  // Whether this request would be accepted now: ALREADY_EXISTS, ABORTED, or OK.
+  // Checks whether this request would be accepted now: ALREADY_EXISTS, ABORTED, or OK.
   virtual absl::Status CheckPublishable(const PublishRequest& request, absl::Time now) = 0;
-  // Checks again and inserts the version and its build in one transaction. UNAVAILABLE with the
-  // reason ARTIFACT_REMOVED, here and in ImportVersion, if its blob has been removed: write it
-  // again.
+  // Checks the request as CheckPublishable does and inserts the version and its build, in one
+  // transaction. Here and in ImportVersion, UNAVAILABLE with the reason ARTIFACT_REMOVED means that
+  // the blob has been removed, and the caller must write it again.
   virtual absl::StatusOr<VersionRecord> InsertVersion(const PublishRequest& request,
                                                       absl::string_view digest, int64_t size_bytes,
                                                       absl::Time now) = 0;
   virtual absl::Status InsertFailedBuild(const BuildRecord& record, absl::Time now) = 0;
-  // The version of `version.mapping` that has this digest, or else a new one, in one transaction.
+  // Returns the version of `version.mapping` that has this digest, or inserts a new one, in one
+  // transaction.
   virtual absl::StatusOr<VersionRecord> ImportVersion(const VersionRecord& version,
                                                       absl::string_view digest, int64_t size_bytes,
                                                       absl::Time now) = 0;
-  // Removes builds that ended more than kBuildRetention ago; returns how many. Names are not
-  // affected: the revision stays.
+  // Removes builds that ended more than kBuildRetention ago, and returns their number. This changes
+  // no names, and therefore not the revision.
   virtual absl::StatusOr<int64_t> PruneBuilds(absl::Time now) = 0;
 
   // See Store.
@@ -69,8 +70,8 @@ class Catalog {
   virtual absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
                                                            absl::string_view digest) = 0;
 
-  // See Store. Artifacts that no version names any longer are listed as unreferenced in the same
-  // transaction (garbage_collector.h).
+  // See Store. Artifacts that no version refers to any longer are listed as unreferenced in the
+  // same transaction (garbage_collector.h).
   virtual absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                                int64_t version, absl::string_view etag,
                                                absl::Time now) = 0;

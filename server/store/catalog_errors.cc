@@ -48,8 +48,9 @@ absl::Status AmbiguousDigest(absl::string_view mapping, absl::string_view digest
   const std::string all = absl::StrJoin(candidates, ", ");
   return MakeError(
       Code::kInvalidArgument, "DIGEST_AMBIGUOUS", "reference",
-      absl::StrCat("several versions of mapping \"", mapping, "\" begin with sha256:", digest, ": ",
-                   all, more ? " and more" : "", "; give more digits"),
+      absl::StrCat("several versions of mapping \"", mapping,
+                   "\" have digests that begin with sha256:", digest, ": ", all,
+                   more ? " and more" : "", "; give more digits"),
       {{"mapping", std::string(mapping)}, {"digest", std::string(digest)}, {"candidates", all}});
 }
 
@@ -74,12 +75,12 @@ absl::Status EtagMismatch(absl::string_view mapping, absl::string_view alias,
   const std::string state = current == nullptr ? absl::StrCat("there is no ", mapping, "@", alias)
                                                : absl::StrCat(mapping, "@", alias, " is version ",
                                                               current->version, ", etag ", etag);
-  return MakeError(
-      Code::kAborted, "ETAG_MISMATCH", "etag",
-      absl::StrCat("expected ", Quoted(expected), "; ", state, ". Read it again before you decide"),
-      {{"expected", std::string(expected)},
-       {"etag", etag},
-       {"version", absl::StrCat(current == nullptr ? 0 : current->version)}});
+  return MakeError(Code::kAborted, "ETAG_MISMATCH", "etag",
+                   absl::StrCat("expected ", Quoted(expected), "; ", state,
+                                "; read the alias again before you decide"),
+                   {{"expected", std::string(expected)},
+                    {"etag", etag},
+                    {"version", absl::StrCat(current == nullptr ? 0 : current->version)}});
 }
 
 absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,

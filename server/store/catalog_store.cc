@@ -14,8 +14,8 @@
 namespace phimap {
 namespace {
 
-// The second write makes a blob fresh, which garbage collection leaves alone: a third is for
-// clocks that differ.
+// Maximum number of attempts to store a version. The second write makes the blob fresh, and garbage
+// collection leaves fresh blobs alone; the third attempt is for clocks that differ.
 constexpr int kAttempts = 3;
 
 }  // namespace
@@ -33,7 +33,7 @@ absl::StatusOr<VersionRecord> CatalogStore::Publish(const PublishRequest& reques
   const absl::Time now = clock_();
   PublishRequest formatted = request;
   formatted.version.artifact_format = ArtifactFormatOf(artifact);
-  // Avoids a useless write; the transaction checks again.
+  // This check avoids a useless write; the transaction checks again.
   PHIMAP_RETURN_IF_ERROR(catalog_->CheckPublishable(formatted, now));
   return Add(digest, artifact, [&] {
     return catalog_->InsertVersion(formatted, digest, static_cast<int64_t>(artifact.size()), now);

@@ -1,13 +1,14 @@
-// A store of a catalog and blobs, whichever they are.
+// A store that consists of any catalog and any blobs.
 //
 // The invariants of Store are kept as follows:
-//   1. Publish writes the blob durably before the transaction that names it.
-//   2. and 3. are the catalog's.
-//   4. Only the transaction makes anything visible. A blob that a failed Publish wrote is named by
-//   no version; the garbage collector finds it (garbage_collector.h).
-//   5. is the catalog's.
+//   1. Publish writes the blob durably before the transaction that refers to it.
+//   2. and 3. are kept by the catalog.
+//   4. Only the transaction makes anything visible. No version refers to a blob that a failed
+//      Publish wrote; the garbage collector finds it (garbage_collector.h).
+//   5. is kept by the catalog.
 //   6. A deletion lists artifacts as unreferenced; the garbage collector removes them after a grace
-//   time. A publish or an import whose blob it removed before the commit writes it again.
+//      time. If it removes the blob of a publish or an import before the commit, the blob is
+//      written again.
 #ifndef PHIMAP_SERVER_STORE_CATALOG_STORE_H_
 #define PHIMAP_SERVER_STORE_CATALOG_STORE_H_
 
@@ -26,14 +27,14 @@
 
 namespace phimap {
 
-// RecordFailedBuild takes `end_time` from the record; an unset one (absl::Time()) becomes the
-// store's clock.
+// RecordFailedBuild takes `end_time` from the record; if that is unset (absl::Time()), it becomes
+// the time of the store's clock.
 class CatalogStore : public Store {
  public:
-  // Called under no lock of the caller, from any thread.
+  // Called from any thread, while the caller holds no lock.
   using Clock = std::function<absl::Time()>;
 
-  // `claims`: null where no other server shares the catalog.
+  // `claims` is null if no other server shares the catalog.
   CatalogStore(std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs, Clock clock,
                std::unique_ptr<BuildClaims> claims = nullptr);
 
@@ -79,11 +80,12 @@ class CatalogStore : public Store {
  private:
   using Insert = absl::FunctionRef<absl::StatusOr<VersionRecord>()>;
 
-  // Writes the artifact durably, then inserts the row that names it.
+  // Writes the artifact durably, then inserts the row that refers to it.
   absl::StatusOr<VersionRecord> Add(const std::string& digest, absl::string_view artifact,
                                     Insert insert);
   absl::StatusOr<int64_t> ArtifactSizeBytes(absl::string_view digest);
-  // A blob that cannot be read because its version was deleted meanwhile is not damaged.
+  // Returns `error`, unless the version was deleted meanwhile. In that case, returns the error of
+  // looking up the version, because a deleted blob is not damaged.
   absl::Status UnlessDeleted(absl::string_view digest, const absl::Status& error);
 
   const std::unique_ptr<Catalog> catalog_;

@@ -17,14 +17,15 @@ namespace {
 constexpr char kVersionColumns[] =
     "mapping, number, digest, artifact_size_bytes, create_time_us, input_columns, output_columns, "
     "serving_type, mapping_text, kernel_text, imported, ttl_us, expire_time_us";
-// Last, when the version expires as things stand.
+// The last column is the time at which the version expires: 0 (never) while an alias keeps it.
 constexpr char kVersionSelect[] =
     "SELECT mapping, number, digest, artifact_size_bytes, create_time_us, input_columns, "
     "output_columns, serving_type, mapping_text, kernel_text, imported, ttl_us, "
     "CASE WHEN EXISTS (SELECT 1 FROM aliases a WHERE a.mapping = versions.mapping AND "
     "(a.version = versions.number OR a.previous_version = versions.number)) "
     "THEN 0 ELSE expire_time_us END FROM versions ";
-// A deleted mapping's row keeps its counter and is not seen.
+// The row of a deleted mapping is not selected. It exists only to keep the counter of version
+// numbers.
 constexpr char kMappingSelect[] =
     "SELECT m.name, coalesce(max(v.number), 0), count(v.number), m.create_time_us "
     "FROM mappings m LEFT JOIN versions v ON v.mapping = m.name WHERE m.deleted = 0 AND ";
@@ -70,10 +71,10 @@ AliasRecord AliasAt(const SqlRows& rows, size_t row) {
   return alias;
 }
 
-// Digests that an ambiguous one is said to mean.
+// Maximum number of candidates that the error about an ambiguous digest lists.
 constexpr int64_t kListedCandidates = 10;
 
-// 0 means never.
+// Returns the ttl in microseconds, or 0 if it is infinite.
 int64_t TtlMicros(absl::Duration ttl) {
   return ttl == absl::InfiniteDuration() ? 0 : absl::ToInt64Microseconds(ttl);
 }
@@ -81,7 +82,7 @@ int64_t ExpiryMicros(absl::Time time) {
   return time == absl::InfiniteFuture() ? 0 : absl::ToUnixMicros(time);
 }
 
-// The oldest end time that is still kept.
+// Returns the earliest end time of builds that are still kept.
 int64_t RetentionStartMicros(absl::Time now) { return absl::ToUnixMicros(now - kBuildRetention); }
 
 }  // namespace
@@ -121,7 +122,7 @@ absl::StatusOr<std::vector<MappingNames>> CatalogTables::NamesSince(int64_t sinc
                    {since, deleted}));
   auto mapping = names.begin();
   for (size_t i = 0; i < aliases.size(); ++i) {
-    while (mapping->mapping != aliases.Text(i, 0)) ++mapping;  // Both are in the order of names.
+    while (mapping->mapping != aliases.Text(i, 0)) ++mapping;  // Both are sorted by name.
     mapping->aliases.push_back({aliases.Text(i, 1), aliases.Int(i, 2)});
   }
   return names;
@@ -131,7 +132,7 @@ absl::StatusOr<NameChanges> CatalogTables::ChangesSince(const Revision& since) {
   NameChanges changes;
   PHIMAP_ASSIGN_OR_RETURN(changes.revision, CurrentRevision());
   if (changes.revision == since) return changes;
-  // A number from the future belongs to another history, even if the epoch is equal.
+  // A revision number from the future belongs to another history, even if the epoch is equal.
   changes.whole = changes.revision.epoch != since.epoch || changes.revision.number < since.number;
   PHIMAP_ASSIGN_OR_RETURN(changes.mappings,
                           NamesSince(changes.whole ? -1 : since.number, changes.whole));
@@ -164,7 +165,7 @@ absl::StatusOr<MappingRecord> CatalogTables::GetMapping(absl::string_view name) 
 
 absl::StatusOr<std::vector<MappingRecord>> CatalogTables::ListMappings(absl::string_view after,
                                                                        int limit) {
-  // SQLite takes a negative limit for none, PostgreSQL for an error.
+  // SQLite treats a negative limit as no limit, PostgreSQL as an error.
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows rows,
       session_.Run(
@@ -178,13 +179,13 @@ absl::StatusOr<std::vector<MappingRecord>> CatalogTables::ListMappings(absl::str
                           AliasesBetween(mappings.front().name, mappings.back().name));
   auto mapping = mappings.begin();
   for (AliasRecord& alias : aliases) {
-    while (mapping->name != alias.mapping) ++mapping;  // Both are in the order of names.
+    while (mapping->name != alias.mapping) ++mapping;  // Both are sorted by name.
     mapping->aliases.push_back(std::move(alias));
   }
   return mappings;
 }
 
-absl::Status CatalogTables::BuryMapping(absl::string_view mapping) {
+absl::Status CatalogTables::MarkMappingDeleted(absl::string_view mapping) {
   return session_.Run("UPDATE mappings SET deleted = 1 WHERE name = $1", {mapping}).status();
 }
 
@@ -262,7 +263,7 @@ absl::Status CatalogTables::DeleteVersions(absl::string_view mapping,
         session_.Run("DELETE FROM versions WHERE mapping = $1 AND number = $2", {mapping, *number})
             .status());
   } else {
-    // A failed build has version 0: its record stays.
+    // A failed build has version 0, so its record stays.
     PHIMAP_RETURN_IF_ERROR(
         session_.Run("DELETE FROM builds WHERE mapping = $1 AND version > 0", {mapping}).status());
     PHIMAP_RETURN_IF_ERROR(
@@ -285,8 +286,8 @@ absl::StatusOr<std::optional<VersionRecord>> CatalogTables::FindDigest(absl::str
 
 absl::StatusOr<VersionRecord> CatalogTables::GetVersionByDigest(absl::string_view mapping,
                                                                 absl::string_view digest) {
-  // After every digest that begins so, and before every other one that follows: text compares byte
-  // by byte.
+  // `end` comes after every digest that begins with `digest`, and before every larger digest that
+  // does not, because text compares byte by byte.
   const std::string end = absl::StrCat(digest, "g");
   PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
                           session_.Run("SELECT digest, max(number) FROM versions "

@@ -1,5 +1,6 @@
-// The tables of a catalog and the statements on them, within one session: the same for every
-// database. The caller decides what belongs into one transaction (sql_catalog.h).
+// The tables of a catalog and the statements on them, which are the same for every database. All
+// statements run within one session. The caller decides which of them belong in one transaction
+// (sql_catalog.h).
 #ifndef PHIMAP_SERVER_STORE_CATALOG_TABLES_H_
 #define PHIMAP_SERVER_STORE_CATALOG_TABLES_H_
 
@@ -26,16 +27,18 @@ class CatalogTables {
   absl::StatusOr<std::string> StoreId();
   // See Store.
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since);
-  // Counts a change of the mapping's names.
+  // Increments the revision, because the mapping's names change, and stores it as the mapping's
+  // revision.
   absl::Status CountChange(absl::string_view mapping);
 
   absl::StatusOr<bool> HasMappings();
   absl::StatusOr<MappingRecord> GetMapping(absl::string_view name);
   absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after, int limit);
-  // The mapping's counter stays.
-  absl::Status BuryMapping(absl::string_view mapping);
+  // Marks the mapping as deleted. Its counter of version numbers is kept.
+  absl::Status MarkMappingDeleted(absl::string_view mapping);
 
-  // The next number of the mapping, which is made, or dug out, when it is not there.
+  // Returns the next version number of the mapping, which is created if it does not exist, or
+  // restored if it was deleted.
   absl::StatusOr<int64_t> TakeNumber(absl::string_view mapping, absl::Time now);
   absl::Status InsertVersion(const VersionRecord& version);
   absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
@@ -47,22 +50,22 @@ class CatalogTables {
   // See Store; finds a version by a digest's first digits.
   absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
                                                    absl::string_view digest);
-  // Deletes one version, or all, with their builds, and lists their artifacts if nothing names
-  // them.
+  // Deletes one version, or all if `number` is nullopt, with their builds. Lists their artifacts as
+  // unreferenced if no version refers to them any more.
   absl::Status DeleteVersions(absl::string_view mapping, std::optional<int64_t> number);
 
   absl::StatusOr<std::optional<VersionRecord>> FindDigest(absl::string_view mapping,
                                                           absl::string_view digest);
   absl::StatusOr<std::optional<int64_t>> ArtifactSizeBytes(absl::string_view digest);
   absl::StatusOr<absl::flat_hash_set<std::string>> ReferencedDigests();
-  // Lists this artifact as unreferenced from now on, unless a version names it or it is listed
-  // already; takes it off the list.
+  // List adds the artifact to the list of unreferenced artifacts, with the present time, unless a
+  // version refers to it or it is already listed. Unlist removes it from the list.
   absl::Status List(absl::string_view digest);
   absl::Status Unlist(absl::string_view digest);
 
   absl::StatusOr<std::optional<AliasRecord>> FindAlias(absl::string_view mapping,
                                                        absl::string_view alias);
-  // Aliases of the mappings from `first` to `last`, by mapping and name.
+  // Returns the aliases of the mappings from `first` to `last`, sorted by mapping and name.
   absl::StatusOr<std::vector<AliasRecord>> AliasesBetween(absl::string_view first,
                                                           absl::string_view last);
   absl::Status PutAlias(const AliasRecord& alias);
@@ -78,10 +81,10 @@ class CatalogTables {
 
  private:
   absl::StatusOr<Revision> CurrentRevision();
-  // The digests of one version, or of all.
+  // Returns the digests of one version, or of all versions.
   absl::StatusOr<SqlRows> DigestsOf(absl::string_view mapping, std::optional<int64_t> number);
-  // Returns the mappings whose names changed after revision `since`; with `living`, without deleted
-  // mappings.
+  // Returns the mappings whose names changed after revision `since`. If `living` is true, omits
+  // deleted mappings.
   absl::StatusOr<std::vector<MappingNames>> NamesSince(int64_t since, bool living);
   SqlSession& session_;
 };

@@ -1,4 +1,4 @@
-// Informs a server of others' changes in the catalog that they share.
+// Informs a server of other servers' changes in the catalog that they share.
 #ifndef PHIMAP_SERVER_STORE_CHANGE_FEED_H_
 #define PHIMAP_SERVER_STORE_CHANGE_FEED_H_
 
@@ -8,16 +8,16 @@
 
 namespace phimap {
 
-// One thread at a time.
+// Used by one thread at a time.
 class ChangeFeed {
  public:
   virtual ~ChangeFeed() = default;
 
-  // Returns when a change is possible, or after `limit`. Notices can get lost: a caller that needs
-  // certainty asks after `limit` too.
+  // Returns when there may be a change, or after `limit`. Notifications can get lost, so a caller
+  // that needs certainty must also call ChangesSince after `limit`.
   virtual void Await(absl::Duration limit) = 0;
-  // Like Store::ChangesSince, but UNAVAILABLE after a few tenths of a second and not after many: a
-  // connection that is half open must not hide others' changes.
+  // Like Store::ChangesSince, but returns UNAVAILABLE after a few tenths of a second instead of
+  // many seconds, because a half-open connection must not hide other servers' changes.
   virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
 };
 

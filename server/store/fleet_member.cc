@@ -40,7 +40,7 @@ FleetMember::~FleetMember() {
             .Run("DELETE FROM servers WHERE server_id = $1", {absl::string_view(server_.id)})
             .status();
       })
-      .IgnoreError();  // It is not heard of any more, which does as well.
+      .IgnoreError();  // Without further reports the server counts as dead.
 }
 
 absl::Status FleetMember::Beat() {
@@ -55,8 +55,7 @@ absl::Status FleetMember::Beat() {
             "INSERT INTO servers (server_id, name, release, schema_version, artifact_format, "
             "arithmetic, start_time_us, seen_time_us) "
             "SELECT $1, $2, $3, CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), "
-            "now_us, now_us "
-            "FROM clock WHERE true "
+            "now_us, now_us FROM clock WHERE true "
             "ON CONFLICT (server_id) DO UPDATE SET seen_time_us = excluded.seen_time_us",
             {absl::string_view(server_.id), absl::string_view(server_.name),
              absl::string_view(server_.release), server_.schema_version, server_.artifact_format,
@@ -74,7 +73,8 @@ void FleetMember::Run() {
       }
       if (stopping_) return;
     }
-    // Callers that need the database report that it is away.
+    // The error is ignored, because callers that need the database report that it cannot be
+    // reached.
     Beat().IgnoreError();
   }
 }

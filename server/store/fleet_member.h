@@ -1,8 +1,8 @@
-// Membership of this server in the fleet that shares a catalog: reports that the server is alive,
-// and the formats that it can read.
+// Membership of this server in the fleet that shares a catalog. Reports that the server is alive,
+// and which formats it can read.
 //
-// Artifacts of a new format, or of new arithmetic, are written only when every live server reads
-// them (sql_catalog.h): otherwise an upgrade in progress would publish versions that servers of the
+// Artifacts of a new format, or of new arithmetic, are written only when every live server can read
+// them (sql_catalog.h). Otherwise an upgrade in progress would publish versions that servers of the
 // old release cannot serve.
 #ifndef PHIMAP_SERVER_STORE_FLEET_MEMBER_H_
 #define PHIMAP_SERVER_STORE_FLEET_MEMBER_H_
@@ -20,20 +20,20 @@
 
 namespace phimap {
 
-// Facts about a server that others may know.
+// Facts about a server that other servers may read.
 struct FleetServer {
   // NewServerId(), chosen when the process started.
   std::string id;
-  // For people: where it runs.
+  // Where the server runs, for people.
   std::string name;
   std::string release;
-  // The newest that it reads.
+  // The newest versions that the server can read.
   int64_t schema_version = 0;
   int64_t artifact_format = 0;
   int64_t arithmetic = 0;
 };
 
-// A new name for a process: 16 random hexadecimal digits.
+// Returns a new id for a server process: 16 random hexadecimal digits.
 std::string NewServerId();
 
 class FleetMember {
@@ -70,8 +70,9 @@ class FleetMember {
   std::thread thread_;
 };
 
-// OK if every live server reads artifacts of this format and arithmetic; FAILED_PRECONDITION
-// (FLEET_TOO_OLD), naming one that does not. Within a transaction that is about to publish one.
+// Returns OK if every live server can read artifacts of this format and arithmetic. Otherwise
+// returns FAILED_PRECONDITION (FLEET_TOO_OLD) with the name of a server that cannot. To be called
+// within the transaction that publishes such an artifact.
 absl::Status CheckAllRead(SqlSession& session, int64_t artifact_format, int64_t arithmetic);
 
 }  // namespace phimap

@@ -9,10 +9,10 @@ namespace phimap {
 namespace {
 
 constexpr char kLease[] = "maintenance";
-// A collector that died is followed by another after this.
+// Lifetime of the lease. If a collector dies, another one can follow after this time.
 constexpr absl::Duration kLeaseTime = absl::Minutes(10);
 
-// Doing any of it twice is doing it once, so an unknown end counts as done.
+// Every step may be repeated without harm, so a commit with an unknown outcome counts as done.
 absl::StatusOr<bool> IsStored(SqlSession&) { return true; }
 
 absl::StatusOr<absl::Time> DatabaseTime(SqlSession& session) {
@@ -29,7 +29,7 @@ absl::StatusOr<GarbageReport> GarbageCollector::Run(absl::Duration grace) {
     PHIMAP_ASSIGN_OR_RETURN(report.busy_holder, TakeLease());
     if (!report.busy_holder.empty()) return report;
     const absl::Status done = Do(work, grace, &report);
-    const absl::Status returned = ReturnLease();  // Or it expires.
+    const absl::Status returned = ReturnLease();  // If this fails, the lease expires.
     PHIMAP_RETURN_IF_ERROR(done);
     PHIMAP_RETURN_IF_ERROR(returned);
   }
@@ -39,8 +39,8 @@ absl::StatusOr<GarbageReport> GarbageCollector::Run(absl::Duration grace) {
 }
 
 absl::StatusOr<GarbageCollector::Work> GarbageCollector::Look(absl::Duration grace) {
-  // Blobs before rows: later blobs are not in this list, and earlier ones that are named by now are
-  // seen to be named.
+  // Lists the blobs before it reads the rows. Blobs that are written later are not in this list. If
+  // a version has meanwhile begun to refer to a blob in the list, the rows show that.
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<StoredBlob> blobs, blobs_->List());
   Work work;
   PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
@@ -69,7 +69,8 @@ absl::Status GarbageCollector::Do(const Work& work, absl::Duration grace, Garbag
   for (const std::string& digest : work.old) {
     absl::Status removed = RemoveOne(digest, grace, report);
     if (absl::IsResourceExhausted(removed) && grace <= absl::ZeroDuration()) {
-      // The file was moved aside, and only the row could not be written for lack of space.
+      // The file was moved aside, but the disk had no space to write the row. Unlinking the files
+      // that were moved aside frees space.
       PHIMAP_ASSIGN_OR_RETURN(const int64_t remains, blobs_->RemoveRemains(work.now));
       report->remains += remains;
       removed = RemoveOne(digest, grace, report);
@@ -138,7 +139,7 @@ absl::Status GarbageCollector::RemoveOne(absl::string_view digest, absl::Duratio
             session.Run("SELECT 1 FROM unreferenced WHERE digest = $1 AND since_us <= $2 AND "
                         "NOT EXISTS (SELECT 1 FROM versions WHERE digest = $1)",
                         {digest, start_us}));
-        if (listed.empty()) return absl::OkStatus();  // Named again since the look.
+        if (listed.empty()) return absl::OkStatus();  // Referred to again since Look.
         PHIMAP_ASSIGN_OR_RETURN(const SqlRows hold,
                                 session.Run("SELECT 1 FROM holds WHERE end_time_us > $1 LIMIT 1",
                                             {absl::ToUnixMicros(now)}));

@@ -1,18 +1,20 @@
-// Removes artifacts that no version names, long after the last one that did.
+// Removes artifacts some time after the last version that referred to them was deleted.
 //
-// A deletion lists the artifacts that it leaves unnamed in `unreferenced` (catalog_tables.h). Run
-// finds unnamed artifacts that are not listed, left by crashes and by publishes that failed, and
-// lists them too. A blob that has been listed for longer than a grace time, and was not written
-// within it, is removed, each in one transaction that looks again. The reasons why no needed blob
-// is removed:
+// A deletion adds the artifacts that no version refers to any longer to the table `unreferenced`
+// (catalog_tables.h). Run also adds unreferenced artifacts that crashes and failed publishes have
+// left behind. A blob is removed if it has been in the table for longer than a grace time and was
+// not written within that time. Each removal is one transaction, which checks these conditions
+// again. No blob that is needed is removed, for these reasons:
 //
-//   1. Transactions that write follow one another, across all processes. One that names an artifact
-//   takes it off the list and asks whether its blob is there; if it is not, its publisher writes it
-//   again (CatalogStore). So no version is ever committed without its artifact.
-//   2. A loader that looked a version up reads within the grace time: an artifact deleted since is
-//   still there.
-//   3. Holds (a backup under way) keep everything that is listed.
-//   4. A blob being written is fresh, or in parts that were touched within the grace time.
+//   1. Transactions that write run one after another, across all processes. A transaction that
+//      refers to an artifact takes it out of the table and checks that its blob exists. If it does
+//      not exist, the publisher writes it again (CatalogStore). So no version is ever committed
+//      without its artifact.
+//   2. A loader that has looked up a version reads its artifact within the grace time. So an
+//      artifact that was deleted since the look-up is still there.
+//   3. A hold, such as that of a backup in progress, keeps every artifact in the table.
+//   4. A blob that is being written was changed, or consists of parts that were changed, within the
+//      grace time.
 //
 // The maintenance lease only saves work: two collectors at once would do no harm.
 #ifndef PHIMAP_SERVER_STORE_GARBAGE_COLLECTOR_H_
@@ -34,42 +36,45 @@
 namespace phimap {
 
 struct GarbageReport {
-  // Holder of the maintenance lease if it is another server; nothing was done then.
+  // The holder of the maintenance lease, if it is another server. In that case nothing was done.
   std::string busy_holder = {};
-  // Found without a version and listed now.
+  // Number of unreferenced artifacts that were found and added to the table.
   int64_t listed = 0;
   int64_t removed = 0;
-  // Parts of interrupted writes, and files that were removed a grace time ago, unlinked.
+  // Number of files that were unlinked: parts of interrupted writes, and blobs that were removed a
+  // grace time ago.
   int64_t remains = 0;
-  // Old enough, kept because of a hold.
+  // Number of artifacts that are old enough to be removed, but are kept because of a hold.
   int64_t held = 0;
 };
 
-// Thread-safe, blocking. Errors: those of SqlDatabase and Blobs; finished steps stay done.
+// Thread-safe, blocking. Errors: those of SqlDatabase and Blobs. Steps that were finished before an
+// error stay done.
 class GarbageCollector {
  public:
   static constexpr absl::Duration kDefaultGrace = absl::Hours(1);
 
-  // `holder` tells this collector from others, as in "phimapd 4711 on host".
+  // `holder` distinguishes this collector from others, as in "phimapd 4711 on host".
   GarbageCollector(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs,
                    std::string holder)
       : database_(std::move(database)), blobs_(std::move(blobs)), holder_(std::move(holder)) {}
 
-  // One pass. With no grace time (a full disk) files are unlinked at once; then 2. and 4. hold only
-  // as far as loaders and writers try again.
+  // Makes one pass. If the grace time is zero (on a full disk), files are unlinked at once; reasons
+  // 2 and 4 then do not apply, and loaders and writers must try again.
   absl::StatusOr<GarbageReport> Run(absl::Duration grace);
 
  private:
-  // Work found by a look at rows and blobs.
+  // Work found by Look.
   struct Work {
     absl::Time now;
     std::vector<std::string> unlisted;
-    // Listed for longer than the grace time.
+    // Artifacts that have been listed for longer than the grace time.
     std::vector<std::string> old;
   };
   absl::StatusOr<Work> Look(absl::Duration grace);
   absl::Status Do(const Work& work, absl::Duration grace, GarbageReport* report);
-  // Empty, or the holder of the lease.
+  // Takes the lease. Returns its holder if that is another collector, and otherwise an empty
+  // string.
   absl::StatusOr<std::string> TakeLease();
   absl::Status ReturnLease();
   absl::Status List(const std::vector<std::string>& digests);

@@ -12,10 +12,10 @@
 
 namespace phimap {
 
-// Passes every call on to `store`. Thread-safe if that is.
+// Forwards every call to `store`. Thread-safe if `store` is.
 class MeteredStore final : public Store {
  public:
-  // `metrics` outlives the store.
+  // `metrics` must outlive the store.
   MeteredStore(std::unique_ptr<Store> store, const StoreMetrics& metrics);
 
   absl::StatusOr<VersionRecord> Publish(const PublishRequest& request,
@@ -42,7 +42,7 @@ class MeteredStore final : public Store {
   absl::StatusOr<std::string> ReadArtifactOf(const VersionRecord& version) override;
   absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
                                                 int64_t bytes) override;
-  // Counts the opening; later reads are not counted.
+  // Measures the call that opens the artifact, but not the reads that follow.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                        int64_t version, absl::string_view etag) override;
@@ -56,7 +56,7 @@ class MeteredStore final : public Store {
                                             absl::Duration ttl) override;
   absl::Status RecordUses(const std::vector<VersionName>& used) override;
   absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
-  // Claims are not metered: heartbeats would dominate the figures.
+  // Claims are not metered, because their frequent renewals would dominate the metrics.
   BuildClaims* claims() override { return store_->claims(); }
 
  private:

@@ -36,63 +36,65 @@ struct VersionRecord {
   std::string serving_type;
   std::string mapping_text;
   std::string kernel_text;
-  // Came by Import; not built from a stream of this store's server.
+  // The version came by Import, and was not built from a stream by a server of this store.
   bool imported = false;
-  // Format of the artifact of a version that is about to be stored, which all live servers
-  // must read. Not kept.
+  // Format of the artifact of a version that is about to be stored. All live servers must be able
+  // to read it. Not stored.
   uint32_t artifact_format = 0;
-  // Time for which the version lives after its last use; infinite: for ever.
+  // Time for which the version lives after its last use. Infinite means for ever.
   absl::Duration ttl = absl::InfiniteDuration();
-  // When it may be deleted unless it is used before: infinite without a ttl, and while an alias
-  // points at it or would be rolled back to it.
+  // Time at which the version may be deleted unless it is used before. Infinite if the version has
+  // no ttl, and while an alias points at it or would point at it after a rollback.
   absl::Time expire_time = absl::InfiniteFuture();
 };
 
-// Range of a finite ttl. The minimum is long compared with the period in which uses are recorded;
-// the maximum keeps times within 64 bits of microseconds.
+// Range of a finite ttl. The minimum is much longer than the interval at which uses are recorded.
+// With the maximum, times in microseconds fit into 64 bits.
 inline constexpr absl::Duration kLeastTtl = absl::Minutes(1);
 inline constexpr absl::Duration kLargestTtl = absl::Hours(24 * 36500);
-// A use is recorded only if that postpones the expiry by at least this share of the ttl.
+// A use is recorded only if that postpones the expiry by at least 1/kRecordedShareOfTtl of the ttl.
 inline constexpr int kRecordedShareOfTtl = 10;
 
-// A name for a version, which can be moved.
+// A movable name for a version.
 struct AliasRecord {
   std::string mapping;
   std::string name;
   int64_t version = 0;
-  // The digest of that version. It is joined in when the alias is read, not stored with it.
+  // Digest of `version`, read together with the alias but not stored with it.
   std::string digest;
-  // The version it pointed at before its last move, which is where a rollback leads; 0 if it has
-  // not moved. The previous version may have been given up by now.
+  // The version that the alias pointed at before its last move, and would point at after a
+  // rollback; 0 if the alias has not moved. That version may have been deleted by now.
   int64_t previous_version = 0;
-  // Random. Changes with every move and never comes back, not even when the alias is made anew.
+  // A random text that changes with every move and never recurs, not even if the alias is deleted
+  // and created again.
   std::string etag;
-  // When it was last moved.
+  // Time of the alias's last move.
   absl::Time move_time;
 };
 
-// In the place of an etag: any alias that exists; none that does.
+// Special values in place of an etag: kAnyEtag requires that the alias exists, and kNoEtag that it
+// does not exist.
 inline constexpr absl::string_view kAnyEtag = "*";
 inline constexpr absl::string_view kNoEtag = "none";
 // Maximum number of aliases of a mapping. A mapping is always shown with all of them.
 inline constexpr int kMaxAliases = 100;
 
-// Whether a version may be deleted that aliases would be rolled back to.
+// Whether versions that aliases would point at after a rollback must be kept, or may be deleted.
 enum class Rollbacks { kKeep, kGiveUp };
-// Whether a mapping is deleted with the versions that it has.
+// Whether a mapping that has versions is deleted with them, or not deleted.
 enum class Occupied { kDelete, kRefuse };
 
-// One name's row.
+// A mapping's row.
 struct MappingRecord {
   std::string name;
   int64_t newest_version = 0;  // 0 when every version was deleted
   int64_t version_count = 0;
   absl::Time create_time;
-  // By name.
+  // Sorted by name.
   std::vector<AliasRecord> aliases = {};
 };
 
-// Owner of a build, and the number of the claim by which it has it (build_claims.h).
+// The server that owns a build, and the epoch of its claim on the build (build_claims.h).
 struct BuildClaimant {
   std::string server_id;
   int64_t epoch = 0;
@@ -100,18 +102,20 @@ struct BuildClaimant {
   friend bool operator==(const BuildClaimant& a, const BuildClaimant& b) = default;
 };
 
-// The end of a build. Kept for kBuildRetention after `end_time`, and not longer than its version.
+// The record of an ended build. Kept for kBuildRetention after `end_time`, and not longer than the
+// build's version.
 struct BuildRecord {
   std::string mapping;
   std::string build_id;
-  // SHA-256 of the canonical spec: a repeated Build with another spec is ALREADY_EXISTS.
+  // SHA-256 of the canonical spec. A repeated Build with another spec is ALREADY_EXISTS.
   std::string spec_digest;
   int64_t rows_received = 0;
   absl::Time end_time;
-  // Done: the version's number, and `error` is OK. Failed or cancelled: 0, and the final error.
+  // Number of the version if the build is done, and 0 if it failed or was cancelled. `error` is OK
+  // if the build is done, and otherwise the final error.
   int64_t version = 0;
   absl::Status error;
-  // When it is recorded: as in PublishRequest. Not stored.
+  // The required owner of the build's claim, as in PublishRequest. Not stored.
   std::optional<BuildClaimant> claimant = std::nullopt;
 };
 
@@ -125,18 +129,18 @@ struct PublishRequest {
   std::string build_id;
   std::string spec_digest;
   int64_t rows_received = 0;
-  // Fencing: the newest version number that the publisher believes in (0 for a name without
-  // versions); nullopt publishes in any case. A mismatch is ABORTED and stores nothing.
+  // Fencing: the newest version number that the publisher expects (0 for a name without versions).
+  // If nullopt, the version is published in any case. A mismatch is ABORTED and stores nothing.
   std::optional<int64_t> expected_newest;
-  // Fencing: the required owner of the build's claim, which ends with this; nullopt: builds are not
-  // claimed. A mismatch is ABORTED (BUILD_TAKEN_OVER) and stores nothing.
+  // Fencing: the required owner of the build's claim, which ends with this transaction. nullopt if
+  // builds are not claimed. A mismatch is ABORTED (BUILD_TAKEN_OVER) and stores nothing.
   std::optional<BuildClaimant> claimant = std::nullopt;
 };
 
 // A point in the history of a catalog: each change has the next number, in the order of commits.
 struct Revision {
-  // Random; changed by events that break the history, such as a restored backup. Numbers of
-  // different epochs do not compare.
+  // A random text that changes when the history breaks, such as when a backup is restored. Numbers
+  // of different epochs cannot be compared.
   std::string epoch;
   int64_t number = 0;
 
@@ -149,28 +153,29 @@ struct AliasTarget {
   int64_t version = 0;
 };
 
-// Meaning of the names of one mapping.
+// What one mapping's names mean: its versions, and the versions that its aliases point at.
 struct MappingNames {
   std::string mapping;
-  // Existing versions, ascending. None: every version was deleted, or the whole mapping.
+  // Existing versions, ascending. Empty if every version or the whole mapping was deleted.
   std::vector<int64_t> versions = {};
-  // By name.
+  // Sorted by name.
   std::vector<AliasTarget> aliases = {};
   // Digests of `versions`, in their order.
   std::vector<std::string> digests = {};
 
-  // 0 if there is none.
+  // Returns 0 if there is no version.
   int64_t newest_version() const { return versions.empty() ? 0 : versions.back(); }
 };
 
 // Changes of names since a revision.
 struct NameChanges {
-  // After these changes.
+  // The revision after these changes.
   Revision revision;
-  // Whether `mappings` is complete, because the epoch is another one: mappings that are missing are
-  // gone.
+  // If true, the epoch has changed and `mappings` lists all existing mappings. Mappings that are
+  // not listed do not exist any more.
   bool whole = false;
-  // Present state of each: a mapping that changed several times is there once. By name.
+  // The present state of each changed mapping, sorted by name. A mapping that changed several times
+  // is listed once.
   std::vector<MappingNames> mappings = {};
 };
 

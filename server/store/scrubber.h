@@ -1,5 +1,5 @@
-// Reads stored artifacts against their digests, one after another, to find damage while a backup
-// may still have them.
+// Compares stored artifacts with their digests, one after another, to find damage while a backup
+// may still contain undamaged copies.
 #ifndef PHIMAP_SERVER_STORE_SCRUBBER_H_
 #define PHIMAP_SERVER_STORE_SCRUBBER_H_
 
@@ -19,32 +19,32 @@
 
 namespace phimap {
 
-// Holds no lock and no transaction while it reads. Step: one thread at a time; the rest is
-// thread-safe.
+// Holds no lock and no transaction while it reads. Step may be called by one thread at a time;
+// everything else is thread-safe.
 class Scrubber {
  public:
-  // Called with the bytes that are read next; false ends the step.
+  // Called with the number of bytes that will be read next. Returns false to end the step.
   using Pace = absl::FunctionRef<bool(int64_t bytes)>;
   static constexpr int64_t kPieceBytes = int64_t{256} << 10;
 
   struct Finding {
-    // Empty at the end of a pass: the next step begins another.
+    // Digest of the artifact. Empty at the end of a pass; the next step begins another pass.
     std::string digest;
-    // OK, or why the artifact cannot be read whole.
+    // OK, or the reason why the whole artifact cannot be read.
     absl::Status status;
-    // `pace` ended the step; the artifact is read again.
+    // `pace` ended the step. The next step reads the artifact again.
     bool stopped = false;
   };
 
   Scrubber(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs)
       : database_(std::move(database)), blobs_(std::move(blobs)) {}
 
-  // Reads the next artifact that a version names, in the order of digests. Errors are those of the
-  // database; faults of the artifact are in the finding.
+  // Reads the next artifact that a version refers to, in the order of digests. Errors are those of
+  // the database; faults of the artifact are in the finding.
   absl::StatusOr<Finding> Step(Pace pace) ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  // Artifacts found damaged and not found whole since.
+  // Number of artifacts that were found damaged, and have not been found whole since.
   int64_t damaged() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,4 +1,4 @@
-// SHA-256, the name of every artifact.
+// SHA-256. The name of every artifact is its SHA-256.
 #ifndef PHIMAP_SERVER_STORE_SHA256_H_
 #define PHIMAP_SERVER_STORE_SHA256_H_
 
@@ -8,10 +8,10 @@
 
 namespace phimap {
 
-// SHA-256 of `bytes` as 64 lower-case hexadecimal digits. Pure, thread-safe.
+// Returns the SHA-256 of `bytes` as 64 lower-case hexadecimal digits. Pure, thread-safe.
 std::string Sha256Hex(absl::string_view bytes);
 
-// Whether `text` has the form that Sha256Hex returns. Nothing else may become part of a path.
+// Whether `text` has the form that Sha256Hex returns. No other text may become part of a path.
 bool IsSha256Hex(absl::string_view text);
 
 }  // namespace phimap

@@ -39,9 +39,9 @@ absl::StatusOr<std::optional<BuildClaim>> FindIn(SqlSession& session, absl::stri
   return ClaimIn(rows, 0);
 }
 
-// The statement repeats the condition: on PostgreSQL renewals do not wait for other writers. An
-// epoch starts from the time of the claim, not from 1, so that a claim that was released and taken
-// again by the same server gets a different epoch.
+// The statement itself checks that the claim may be taken, because on PostgreSQL renewals do not
+// wait for other writers. The first epoch is the time of the claim instead of 1, so that a claim
+// that was released and taken again by the same server gets another epoch.
 absl::Status TakeIn(SqlSession& session, absl::string_view mapping, absl::string_view build_id,
                     absl::string_view spec_digest, absl::string_view server_id,
                     absl::Duration lease) {
@@ -50,8 +50,8 @@ absl::Status TakeIn(SqlSession& session, absl::string_view mapping, absl::string
           "INSERT INTO claims (mapping, build_id, spec_digest, server_id, epoch, start_time_us,"
           " lease_end_us, state, rows_received, phase, fraction_ppm, followed, cancelled)"
           " SELECT $1, $2, $3, $4, now_us, now_us, now_us + $5, 0, 0, '', 0, 1, 0 FROM clock"
-          " WHERE true"
-          " ON CONFLICT (mapping, build_id) DO UPDATE SET spec_digest = excluded.spec_digest,"
+          " WHERE true ON CONFLICT (mapping, build_id) DO UPDATE SET spec_digest = "
+          "excluded.spec_digest,"
           " server_id = excluded.server_id, start_time_us = excluded.start_time_us,"
           " epoch = CASE WHEN claims.epoch < excluded.epoch THEN excluded.epoch"
           " ELSE claims.epoch + 1 END,"
@@ -99,7 +99,8 @@ absl::StatusOr<BuildClaims::Taken> SqlBuildClaims::Take(absl::string_view mappin
         PHIMAP_RETURN_IF_ERROR(TakeIn(session, mapping, build_id, spec_digest, server_id_, lease));
         PHIMAP_ASSIGN_OR_RETURN(std::optional<BuildClaim> after,
                                 FindIn(session, mapping, build_id));
-        if (!after.has_value()) return absl::InternalError("a claim that was taken is not there");
+        if (!after.has_value())
+          return absl::InternalError("a claim that was just taken is missing");
         taken.ours = after->claimant.server_id == server_id_ &&
                      (!before.has_value() || before->claimant.epoch != after->claimant.epoch);
         taken.claim = *std::move(after);
@@ -194,8 +195,8 @@ absl::Status EndClaim(SqlSession& session, absl::string_view mapping, absl::stri
 
 absl::Status BuildTakenOver(absl::string_view mapping, absl::string_view build_id) {
   return MakeError(absl::StatusCode::kAborted, "BUILD_TAKEN_OVER", "build_id",
-                   absl::StrCat("another server took build ", build_id, " of \"", mapping,
-                                "\" over, because this one did not renew its lease in time; send "
+                   absl::StrCat("another server took over build ", build_id, " of \"", mapping,
+                                "\", because this server did not renew its lease in time; send "
                                 "the stream again, or attach to the build there"),
                    {{"mapping", std::string(mapping)}, {"build_id", std::string(build_id)}},
                    /*retry_delay_ms=*/1000);

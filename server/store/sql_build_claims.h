@@ -15,7 +15,7 @@ namespace phimap {
 
 class SqlBuildClaims final : public BuildClaims {
  public:
-  // `server_id` is this process's alone. REQUIRES: `database` has the catalog's tables.
+  // `server_id` must belong to this process alone. REQUIRES: `database` has the catalog's tables.
   SqlBuildClaims(std::shared_ptr<SqlDatabase> database, std::string server_id)
       : database_(std::move(database)), server_id_(std::move(server_id)) {}
 
@@ -37,12 +37,12 @@ class SqlBuildClaims final : public BuildClaims {
   const std::string server_id_;
 };
 
-// Within the transaction that records the end of a build: whether `claimant` has it still (else
-// ABORTED, BUILD_TAKEN_OVER), and the end of its claim.
+// Ends the claim of a build, within the transaction that records the build's end. Returns ABORTED
+// (BUILD_TAKEN_OVER) if `claimant` does not own the claim any more.
 absl::Status EndClaim(SqlSession& session, absl::string_view mapping, absl::string_view build_id,
                       const BuildClaimant& claimant);
 
-// ABORTED: whose claim this was has lost it.
+// ABORTED: the former owner of the claim has lost it.
 absl::Status BuildTakenOver(absl::string_view mapping, absl::string_view build_id);
 
 }  // namespace phimap

@@ -17,10 +17,11 @@
 namespace phimap {
 namespace {
 
-// Rounds a time, so that the returned value equals the one that is read later.
+// Rounds a time to microseconds, so that the value returned now equals the one that is later read
+// from the database.
 absl::Time InMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
-// When a version that is used now expires.
+// Returns the time at which a version that is used now expires.
 absl::Time ExpiryAfter(absl::Duration ttl, absl::Time now) {
   return ttl == absl::InfiniteDuration() ? absl::InfiniteFuture() : InMicros(now + ttl);
 }
@@ -45,7 +46,7 @@ absl::Status CheckPublishableIn(CatalogTables& tables, const PublishRequest& req
   if (newest == *request.expected_newest) return absl::OkStatus();
   return MakeError(absl::StatusCode::kAborted, "NEWEST_VERSION_CHANGED", "",
                    absl::StrCat("expected version ", *request.expected_newest,
-                                " to be the newest of \"", mapping, "\", it is ", newest),
+                                " to be the newest of \"", mapping, "\", but it is ", newest),
                    {{"mapping", mapping},
                     {"expected", absl::StrCat(*request.expected_newest)},
                     {"actual", absl::StrCat(newest)}});
@@ -111,7 +112,7 @@ absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord&
   }
   if (current.has_value()) {
     moved.previous_version = current->version;
-    // The previous target: from now on nothing keeps that version.
+    // From now on the alias no longer keeps the version that it would have been rolled back to.
     PHIMAP_RETURN_IF_ERROR(
         VersionExpiry(session).Use(moved.mapping, current->previous_version, moved.move_time));
   } else {
@@ -200,7 +201,7 @@ absl::StatusOr<VersionRecord> SqlCatalog::InsertVersion(const PublishRequest& re
         return CatalogTables(session).HasBuild(version.mapping, request.build_id, now);
       },
       absl::StrCat("build ", request.build_id, " of ", Quoted(version.mapping),
-                   " was stored (ask for the build then)")));
+                   " was stored (GetBuild shows it)")));
   return version;
 }
 
@@ -254,7 +255,7 @@ absl::StatusOr<VersionRecord> SqlCatalog::ImportVersion(const VersionRecord& imp
         return there.has_value() && there->number == version.number;
       },
       absl::StrCat("the artifact was stored as a version of ", Quoted(imported.mapping),
-                   " (import it again then)")));
+                   " (if not, import it again)")));
   return version;
 }
 
@@ -265,7 +266,7 @@ absl::StatusOr<int64_t> SqlCatalog::PruneBuilds(absl::Time now) {
         PHIMAP_ASSIGN_OR_RETURN(removed, CatalogTables(session).DeleteExpiredBuilds(now));
         return absl::OkStatus();
       },
-      // Whether they went does not matter: they are not shown either way.
+      // It does not matter whether the records were removed, because they are not shown either way.
       [](SqlSession&) { return true; }, "records of builds were removed"));
   return removed;
 }
@@ -388,7 +389,7 @@ absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping, Occupied occup
           return NotEmpty(mapping, record.version_count);
         }
         PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, std::nullopt));
-        PHIMAP_RETURN_IF_ERROR(tables.BuryMapping(mapping));
+        PHIMAP_RETURN_IF_ERROR(tables.MarkMappingDeleted(mapping));
         return tables.CountChange(mapping);
       },
       [&](SqlSession& session) -> absl::StatusOr<bool> {

@@ -1,4 +1,4 @@
-// A catalog in the tables of a SQL database, whichever it is.
+// A catalog in the tables of a SQL database of any kind.
 #ifndef PHIMAP_SERVER_STORE_SQL_CATALOG_H_
 #define PHIMAP_SERVER_STORE_SQL_CATALOG_H_
 
@@ -72,11 +72,12 @@ class SqlCatalog final : public Catalog {
   absl::StatusOr<std::vector<VersionName>> DeleteExpired(absl::Time now) override;
 
  private:
-  // Result of `read` on the tables, in one snapshot.
+  // Returns the result of `read`, which runs on the tables in one snapshot.
   template <typename T, typename Function>
   absl::StatusOr<T> ReadTables(const Function& read);
 
-  // Whether a version may name this artifact; if so, it is taken off the list of unreferenced ones.
+  // Checks that the artifact exists, so that a version may refer to it, and takes it off the list
+  // of unreferenced artifacts.
   absl::Status UseArtifact(SqlSession& session, absl::string_view digest);
 
   const std::shared_ptr<SqlDatabase> database_;

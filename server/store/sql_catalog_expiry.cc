@@ -10,7 +10,8 @@
 namespace phimap {
 namespace {
 
-// Expired versions that are deleted in one transaction: others wait no longer than that.
+// Maximum number of expired versions that one transaction deletes, so that other writers do not
+// wait long.
 constexpr int64_t kExpiredAtOnce = 100;
 
 // Deletes `versions`, and the mappings that have none left.
@@ -19,7 +20,7 @@ absl::Status DeleteAll(SqlSession& session, const std::vector<VersionName>& vers
   for (const VersionName& version : versions) {
     PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(version.mapping, version.number));
     PHIMAP_ASSIGN_OR_RETURN(const int64_t newest, tables.NewestVersion(version.mapping));
-    if (newest == 0) PHIMAP_RETURN_IF_ERROR(tables.BuryMapping(version.mapping));
+    if (newest == 0) PHIMAP_RETURN_IF_ERROR(tables.MarkMappingDeleted(version.mapping));
     PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
   }
   return absl::OkStatus();
@@ -83,12 +84,12 @@ absl::StatusOr<std::vector<VersionName>> SqlCatalog::DeleteExpired(absl::Time no
             PHIMAP_ASSIGN_OR_RETURN(batch, VersionExpiry(session).TakeExpired(now, kExpiredAtOnce));
             return DeleteAll(session, batch);
           },
-          // Versions that were not deleted are found expired again.
+          // Versions that were not deleted will be found expired again.
           [](SqlSession&) { return true; }, "expired versions were deleted");
-    // The rest is deleted next time; the caller must learn of the deleted ones.
+    // The remaining versions are deleted next time. The caller must learn of those already deleted.
     if (!done.ok() && deleted.empty()) return done;
     if (!done.ok()) return deleted;
-    if (batch.empty()) return deleted;  // They were used meanwhile.
+    if (batch.empty()) return deleted;  // The expired versions were used meanwhile.
     deleted.insert(deleted.end(), batch.begin(), batch.end());
   }
 }

@@ -2,8 +2,8 @@
 // in one transaction. The statements are written once for all databases.
 //
 // A statement's parameters are $1, $2, … in the order of their first use. Values are integers of 64
-// bits, text in UTF-8 and NULL; times are microseconds since 1970, truth is 0 or 1. Text compares
-// byte by byte.
+// bits, text in UTF-8 and NULL; times are microseconds since 1970, and booleans are 0 or 1. Text
+// compares byte by byte.
 //
 // Errors of every call: RESOURCE_EXHAUSTED (the disk is full), FAILED_PRECONDITION (read-only, no
 // permission), DATA_LOSS (damaged), UNAVAILABLE (the disk or the connection fails, or another
@@ -38,7 +38,7 @@ class SqlRows {
 
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }
-  // REQUIRES: the cell is an integer; text.
+  // REQUIRES: the cell is an integer (for Int) or text (for Text).
   int64_t Int(size_t row, size_t column) const { return std::get<int64_t>(rows_[row][column]); }
   const std::string& Text(size_t row, size_t column) const {
     return std::get<std::string>(rows_[row][column]);
@@ -54,20 +54,20 @@ class SqlRows {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// One thread at a time, and only within the body that it was given to.
+// Used by one thread at a time, and only within the body that received the session.
 class SqlSession {
  public:
   virtual ~SqlSession() = default;
-  // Runs one statement. Columns of the result are integers or text, as the tables have them.
+  // Runs one statement. Columns of the result are integers or text, as in the tables.
   virtual absl::StatusOr<SqlRows> Run(absl::string_view statement,
                                       absl::Span<const SqlValue> values = {}) = 0;
 };
 
-// Thread-safe. Every call may wait: for a disk, a network, another writer.
+// Thread-safe. Every call may wait for a disk, a network or another writer.
 class SqlDatabase {
  public:
   using Body = absl::FunctionRef<absl::Status(SqlSession&)>;
-  // Whether a transaction that was written did commit.
+  // Returns whether a transaction that was written has been committed.
   using IsStored = absl::FunctionRef<absl::StatusOr<bool>(SqlSession&)>;
 
   virtual ~SqlDatabase() = default;
@@ -75,19 +75,21 @@ class SqlDatabase {
   // Runs `body`, which only reads, on one snapshot. It may be run again, from its beginning, when a
   // connection is lost.
   virtual absl::Status Read(Body body) = 0;
-  // Runs `body` in one transaction, during which no process writes. It may be run again, from its
-  // beginning, when a connection is lost before COMMIT. OK: it is committed and survives a crash.
-  // An error of `body` is returned, and nothing is stored. When COMMIT fails, so that its outcome
-  // is unknown, `is_stored` reads the outcome in a later transaction; if that fails too, the error
-  // has the reason COMMIT_IN_DOUBT and names `what` ("version 3 of \"letters\" was deleted"). While
-  // a commit is in doubt nothing else is written.
+  // Runs `body` in one transaction, during which no other process writes. It may be run again, from
+  // its beginning, if a connection is lost before COMMIT. OK means that the transaction is
+  // committed and survives a crash. If `body` returns an error, that error is returned and nothing
+  // is stored. If COMMIT fails, so that its outcome is unknown, `is_stored` reads the outcome in a
+  // later transaction; if that fails too, the error has the reason COMMIT_IN_DOUBT and contains
+  // `what`, the change in words ("version 3 of \"letters\" was deleted"). While a commit is in
+  // doubt, nothing else is written.
   virtual absl::Status Write(Body body, IsStored is_stored, absl::string_view what) = 0;
-  // Runs `body` in one transaction that changes no revision and sends no notice. If the database
-  // permits it, it does not wait for writers of other rows, and returns before it is on disk: it is
-  // durable whenever a later transaction is. The transaction may run twice.
+  // Runs `body` in one transaction that changes no revision and sends no notification. If the
+  // database permits it, the call does not wait for writers of other rows, and returns before the
+  // transaction is on disk. The transaction is durable as soon as a later one is. `body` may run
+  // twice.
   virtual absl::Status WriteAside(Body body) = 0;
-  // Whether a commit of this process is in doubt: Read does not show it, but a crash may bring it
-  // to light. Never waits.
+  // Whether a commit of this process is in doubt. Read does not show such a commit, but it may
+  // appear after a crash. Never waits.
   virtual bool in_doubt() const = 0;
 };
 

@@ -1,19 +1,19 @@
 // The store: names, versions, aliases and finished builds, and the artifacts that versions point
 // to.
 //
-// A deleted name does not exist for any call, but its counter is kept: numbers continue if the name
-// is used again.
+// No call finds a name that was deleted. But the name's counter of version numbers is kept: the
+// numbers continue if the name is used again.
 //
-// Invariants, which every implementation keeps at every instant, a crash included:
+// Invariants of every implementation, at every instant, even across a crash:
 //   1. A version that is visible has its whole artifact on durable storage. (The artifact is
-//      durable before the transaction that names it commits.)
+//      durable before the transaction that refers to it commits.)
 //   2. Version numbers of a name are 1, 2, 3 …; a number is never used twice.
 //   3. The version and the row of the build that made it appear in one transaction.
 //   4. Nothing that a failed or interrupted call wrote is ever visible; it is garbage.
 //   5. An alias points at an existing version, which cannot be deleted.
 //   6. An artifact is kept while any version, under any name, has its digest.
 //
-// Blocking: every call may wait for a disk. None is made on an RPC thread.
+// Blocking: every call may wait for a disk, so calls are never made on an event loop's thread.
 // Thread-safety: all methods may be called from any thread.
 // Errors: NOT_FOUND (unknown name, version, alias or build), ALREADY_EXISTS, ABORTED (fencing
 // lost), RESOURCE_EXHAUSTED (disk full), FAILED_PRECONDITION (read-only or locked directory),
@@ -41,8 +41,8 @@ class Store {
   virtual ~Store() = default;
 
   // Writes the artifact durably, then the version and its build row in one transaction. After OK
-  // the version survives any crash. After an error nothing is visible; if the commit itself failed
-  // ambiguously, its outcome is read back first. ALREADY_EXISTS if this (mapping, build_id) is
+  // the version survives any crash. After an error nothing is visible; if it is unknown whether the
+  // commit succeeded, its outcome is read back first. ALREADY_EXISTS if this (mapping, build_id) is
   // recorded already.
   virtual absl::StatusOr<VersionRecord> Publish(const PublishRequest& request,
                                                 absl::string_view artifact) = 0;
@@ -55,42 +55,42 @@ class Store {
                                                absl::string_view artifact) = 0;
   // Records that a build failed or was cancelled. REQUIRES: record.error is not OK.
   virtual absl::Status RecordFailedBuild(const BuildRecord& record) = 0;
-  // A build that ended within kBuildRetention.
+  // Returns a build that ended within kBuildRetention.
   virtual absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
                                                absl::string_view build_id) = 0;
 
-  // Changes of names since a revision; everything for an empty Revision().
+  // Returns the changes of names since a revision. For an empty Revision(), returns all names.
   virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
 
   virtual absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) = 0;
-  // Mappings with name > `after`, by name, at most `limit`.
+  // Returns at most `limit` mappings with a name > `after`, sorted by name.
   virtual absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
                                                                   int limit) = 0;
-  // Version `number`, or the newest when nullopt.
+  // Returns version `number`, or the newest version if nullopt.
   virtual absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
                                                    std::optional<int64_t> number) = 0;
-  // Versions with number < `before` (nullopt: all), newest first, at most `limit`.
+  // Returns at most `limit` versions with a number < `before` (nullopt: all), newest first.
   virtual absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view mapping,
                                                                   std::optional<int64_t> before,
                                                                   int limit) = 0;
-  // The version that an alias points at now. Unknown mapping or alias: NOT_FOUND.
+  // Returns the version that an alias points at now. NOT_FOUND for an unknown mapping or alias.
   virtual absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                           absl::string_view alias) = 0;
-  // The version whose digest begins with `digest`, 1 to 64 hexadecimal digits; the newest if
-  // several have that digest. NOT_FOUND, and INVALID_ARGUMENT (DIGEST_AMBIGUOUS) where different
-  // digests begin so.
+  // Returns the version whose digest begins with `digest`, 1 to 64 hexadecimal digits, or the
+  // newest if several versions have that digest. NOT_FOUND if there is none, and INVALID_ARGUMENT
+  // (DIGEST_AMBIGUOUS) if different digests begin with `digest`.
   virtual absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
                                                            absl::string_view digest) = 0;
-  // The artifact with this digest; its SHA-256 is checked against it (DATA_LOSS).
+  // Returns the artifact with this digest. DATA_LOSS if its SHA-256 differs.
   virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) = 0;
-  // Reads the artifact of a version that was looked up. The catalog is asked only if it cannot be
-  // read: a cached artifact is available also while a database is away.
+  // Reads the artifact of a version that was looked up. Asks the catalog only if the artifact
+  // cannot be read, so a cached artifact is available even while the database cannot be reached.
   virtual absl::StatusOr<std::string> ReadArtifactOf(const VersionRecord& version) {
     return ReadArtifact(version.digest);
   }
-  // Reads `bytes` bytes of the artifact from `offset`, fewer where it ends before. The bytes are
-  // not checked against the digest: readers of parts use the checksums in them. REQUIRES: 0 <=
-  // offset, bytes.
+  // Reads `bytes` bytes of the artifact from `offset`, or fewer if the artifact ends before. The
+  // bytes are not checked against the digest. Instead, readers use the checksums that an artifact
+  // contains for its parts. REQUIRES: 0 <= offset, bytes.
   virtual absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
                                                         int64_t bytes) = 0;
   // Reads the whole artifact in pieces.
@@ -105,17 +105,18 @@ class Store {
   // `alias` is an alias name.
   virtual absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                                int64_t version, absl::string_view etag) = 0;
-  // `etag` is as in SetAlias: a mismatch is ABORTED, then an unknown alias NOT_FOUND.
+  // `etag` is compared as in SetAlias: a mismatch is ABORTED. If the etag is accepted, an unknown
+  // alias is NOT_FOUND.
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                    absl::string_view etag) = 0;
-  // Deletes a version with the record of its build. If no other version has its artifact, that is
-  // garbage from then on, which is collected after a grace time. FAILED_PRECONDITION, naming them,
-  // while aliases point at it, or pointed at it before their last move and `rollbacks` are to be
-  // kept.
+  // Deletes a version with the record of its build. If no other version has its artifact, the
+  // artifact becomes garbage, which is collected after a grace time. FAILED_PRECONDITION, naming
+  // the aliases, while aliases point at the version or, unless `rollbacks` is kGiveUp, pointed at
+  // it before their last move.
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                                      Rollbacks rollbacks = Rollbacks::kKeep) = 0;
-  // Deletes a mapping with all its versions; its counter is kept. FAILED_PRECONDITION while it has
-  // an alias, or has versions and `occupied` is kRefuse.
+  // Deletes a mapping with all its versions; its counter of version numbers is kept.
+  // FAILED_PRECONDITION while it has an alias, or has versions and `occupied` is kRefuse.
   virtual absl::Status DeleteMapping(absl::string_view mapping,
                                      Occupied occupied = Occupied::kDelete) = 0;
 
@@ -124,15 +125,15 @@ class Store {
   virtual absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
                                                     absl::Duration ttl) = 0;
   // Postpones the expiry of the versions in `used` that have a ttl, as if they were used now,
-  // unless the change is less than a tenth of the ttl. Unknown versions are passed over. May be
-  // lost in a crash.
+  // unless the change is less than a tenth of the ttl. Ignores unknown versions. May be lost in a
+  // crash.
   virtual absl::Status RecordUses(const std::vector<VersionName>& used) = 0;
-  // Deletes the versions whose time is over, as DeleteVersion, and mappings that have none left.
-  // Returns the deleted versions by name and number.
+  // Deletes expired versions as DeleteVersion does, and mappings that have no version left. Returns
+  // the deleted versions by name and number.
   virtual absl::StatusOr<std::vector<VersionName>> DeleteExpired() = 0;
 
-  // Ownership of builds, in a store that several servers share. Null: no other process has this
-  // one, so that each build is this process's own.
+  // Returns the ownership of builds in a store that several servers share. Null if no other process
+  // uses this store, so that every build belongs to this process.
   virtual BuildClaims* claims() { return nullptr; }
 };
 

@@ -81,7 +81,7 @@ bool StoreUpkeep::Scrub() {
     counts_.errors.fetch_add(1, std::memory_order_relaxed);
     logger_.Log(LogLevel::kWarning, "artifacts_not_checked",
                 {{"error", std::string(finding.status().message())}});
-    return false;  // The next pass goes on where this one stopped.
+    return false;  // The next pass continues where this one stopped.
   }
   if (!finding->status.ok()) {
     counts_.errors.fetch_add(1, std::memory_order_relaxed);

@@ -21,13 +21,13 @@ namespace phimap {
 
 struct UpkeepOptions {
   absl::Duration grace = GarbageCollector::kDefaultGrace;
-  // 0: no artifact is read.
+  // 0 means that no artifact is checked.
   int64_t scrub_bytes_per_second = int64_t{4} << 20;
   // Time before the first run, so that a starting server is not disturbed.
   absl::Duration first_after = absl::Seconds(10);
   absl::Duration collect_period = absl::Minutes(5);
   absl::Duration scrub_period = absl::Hours(24);
-  // Done before garbage is collected, each time.
+  // Called each time before garbage is collected.
   std::function<void()> prepare = [] {};
 };
 
@@ -39,10 +39,10 @@ class StoreUpkeep {
     std::atomic<int64_t> errors{0};
   };
 
-  // `logger` outlives it. `holder` names this process among others.
+  // `logger` must outlive this object. `holder` distinguishes this process from others.
   StoreUpkeep(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs,
               std::string holder, const UpkeepOptions& options, const Logger& logger);
-  // Waits for one statement or piece at most.
+  // The destructor waits for at most one statement or one piece of an artifact.
   ~StoreUpkeep();
   StoreUpkeep(const StoreUpkeep&) = delete;
   StoreUpkeep& operator=(const StoreUpkeep&) = delete;
@@ -55,9 +55,9 @@ class StoreUpkeep {
 
   void Run();
   void Collect();
-  // One artifact; false at the end of a pass, or of the upkeep.
+  // Checks one artifact. Returns false at the end of a pass or when the upkeep ends.
   bool Scrub();
-  // Waits until `end`, collecting garbage when it is due; false when the upkeep ends.
+  // Waits until `end`, and collects garbage whenever it is due. Returns false when the upkeep ends.
   bool WaitUntil(Clock::time_point end) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const UpkeepOptions options_;

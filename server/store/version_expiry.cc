@@ -9,7 +9,8 @@
 namespace phimap {
 namespace {
 
-// Condition on `versions`, at time $1. Its first comparison uses the index on versions with a ttl.
+// SQL condition on a row of `versions`: it has expired at time $1. The first comparison uses the
+// index on versions with a ttl.
 constexpr char kIsExpired[] =
     "expire_time_us > 0 AND expire_time_us <= $1 AND NOT EXISTS "
     "(SELECT 1 FROM aliases a WHERE a.mapping = versions.mapping AND "
@@ -38,7 +39,8 @@ absl::Status VersionExpiry::SetTtl(absl::string_view mapping, int64_t number, ab
 }
 
 absl::Status VersionExpiry::Use(absl::string_view mapping, int64_t number, absl::Time now) {
-  // Clocks of servers differ a little: a use never brings the expiry nearer.
+  // Clocks of servers differ a little, so the condition ensures that a use never brings the expiry
+  // nearer.
   return session_
       .Run(
           "UPDATE versions SET expire_time_us = ttl_us + $1 "
@@ -73,7 +75,7 @@ absl::StatusOr<bool> VersionExpiry::AnyExpired(absl::Time now) {
 }
 
 absl::StatusOr<std::vector<VersionName>> VersionExpiry::TakeExpired(absl::Time now, int64_t limit) {
-  // The update locks the rows, in databases that have row locks, since uses are recorded
+  // The update locks the rows, in databases that have row locks, because uses are recorded
   // concurrently with other writers (SqlDatabase::WriteAside). The UPDATE repeats the condition of
   // its SELECT, to check again rows that another transaction has just changed.
   PHIMAP_ASSIGN_OR_RETURN(

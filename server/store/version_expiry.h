@@ -1,7 +1,8 @@
-// When versions expire: the rows of it and the statements on them, within one session.
+// The expiry of versions: the columns for it and the statements on them, within one session.
 //
 // A version with a ttl expires a ttl after its last use. A version does not expire while an alias
-// points at it or would be rolled back to it; when the alias lets go of it, its ttl begins anew.
+// points at it or would point at it after a rollback. Once no alias keeps it any longer, its ttl
+// begins anew.
 #ifndef PHIMAP_SERVER_STORE_VERSION_EXPIRY_H_
 #define PHIMAP_SERVER_STORE_VERSION_EXPIRY_H_
 
@@ -22,20 +23,21 @@ class VersionExpiry {
  public:
   explicit VersionExpiry(SqlSession& session) : session_(session) {}
 
-  // From now on the version expires `ttl` after its last use, which is `now`; infinite: never.
+  // Makes the version expire `ttl` after its last use, which is `now`, or never if `ttl` is
+  // infinite.
   absl::Status SetTtl(absl::string_view mapping, int64_t number, absl::Duration ttl,
                       absl::Time now);
-  // A use at `now`. Nothing happens to a version without a ttl, or one that is not there.
+  // Records a use at `now`. No-op for a version that has no ttl or does not exist.
   absl::Status Use(absl::string_view mapping, int64_t number, absl::Time now);
-  // All versions are used at `now`.
+  // Records a use of all versions at `now`.
   absl::Status UseAll(absl::Time now);
-  // The versions whose expiry a use at `now` would postpone by a tenth of their ttl or more, by
-  // name and number.
+  // Returns the versions whose expiry a use at `now` would postpone by a tenth of their ttl or
+  // more, by name and number.
   absl::StatusOr<std::vector<VersionName>> WorthRecording(absl::Time now);
   // Whether any version has expired.
   absl::StatusOr<bool> AnyExpired(absl::Time now);
-  // Some that have expired, at most `limit`. Within a write transaction, no other process postpones
-  // their expiry before it ends.
+  // Returns at most `limit` expired versions. Within a write transaction, no other process can
+  // postpone their expiry before the transaction ends.
   absl::StatusOr<std::vector<VersionName>> TakeExpired(absl::Time now, int64_t limit);
 
  private:

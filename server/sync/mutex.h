@@ -1,8 +1,8 @@
-// The only locks of phimap: std::mutex and std::condition_variable under Clang's thread-safety
+// The only locks of phimap: std::mutex and std::condition_variable with Clang's thread-safety
 // annotations.
 //
-// Not absl::Mutex: Debian's build of it is invisible to ThreadSanitizer, which then reports races
-// in correct programs.
+// absl::Mutex is not used, because ThreadSanitizer does not see the locks of Debian's build of it,
+// and would report races in correct programs.
 //
 // Example:
 //   class Counter {
@@ -40,7 +40,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// Holds a Mutex for a scope.
+// Locks a Mutex as long as the MutexLock exists.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
@@ -54,8 +54,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// A condition variable for Mutex. Waits can wake for no reason: always wait in a loop over the
-// condition.
+// A condition variable for Mutex. A wait may end although nobody notified it: always wait in a loop
+// that checks the condition.
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -63,7 +63,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // Returns false when the deadline passed first.
+  // Returns false if the deadline passed before a notification.
   bool WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

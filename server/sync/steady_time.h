@@ -1,4 +1,4 @@
-// Times for deadlines and durations: setting the machine's clock does not affect them.
+// A clock for deadlines and durations. Setting the machine's clock does not affect it.
 #ifndef PHIMAP_SERVER_SYNC_STEADY_TIME_H_
 #define PHIMAP_SERVER_SYNC_STEADY_TIME_H_
 
@@ -9,8 +9,8 @@
 
 namespace phimap {
 
-// The time since the process began, added to the wall clock's time at that moment: reads like a
-// wall clock, and never jumps. Not for times that people see.
+// Returns a time that reads like the wall clock but never jumps: the steady time since the first
+// call, added to the wall clock's time at that call. Not for times that people see.
 inline absl::Time SteadyNow() {
   static const absl::Time wall = absl::Now();
   static const std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();

@@ -97,8 +97,9 @@ absl::Status CheckOuterOffsets(const SparseRowsView& rows, int64_t entries) {
   if (rows.offset(0) == 0 && rows.offset(rows.rows) == entries) return absl::OkStatus();
   return MakeError(
       Code::kInvalidArgument, "OFFSETS_INVALID", "examples.sparse.row_offsets_le",
-      absl::StrCat("offsets begin with 0 and end with the number of entries, ", entries,
-                   " column indices; got ", rows.offset(0), " and ", rows.offset(rows.rows)),
+      absl::StrCat("expected the first offset to be 0 and the last to be ", entries,
+                   ", the number of column indices; got ", rows.offset(0), " and ",
+                   rows.offset(rows.rows)),
       {{"expected", absl::StrCat(entries)}, {"actual", absl::StrCat(rows.offset(rows.rows))}});
 }
 
@@ -115,9 +116,10 @@ absl::StatusOr<ExamplesView> FromSparse(const v1::SparseRows& sparse) {
   }
   const int64_t offsets = int64_t{sparse.rows()} + 1;
   if (static_cast<int64_t>(sparse.row_offsets_le().size()) != 8 * offsets) {
-    return WrongLength("examples.sparse.row_offsets_le",
-                       absl::StrCat("int64 offsets of ", sparse.rows(), " rows and the end"),
-                       8 * offsets, sparse.row_offsets_le().size());
+    return WrongLength(
+        "examples.sparse.row_offsets_le",
+        absl::StrCat("int64 offsets: one for each of ", sparse.rows(), " rows and one for the end"),
+        8 * offsets, sparse.row_offsets_le().size());
   }
   const int64_t entries = static_cast<int64_t>(sparse.column_indices_le().size()) / 4;
   const SparseRowsView rows{values.type,
@@ -129,12 +131,14 @@ absl::StatusOr<ExamplesView> FromSparse(const v1::SparseRows& sparse) {
   PHIMAP_RETURN_IF_ERROR(CheckOuterOffsets(rows, entries));
   const std::string count = absl::StrCat(entries, " entries");
   if (static_cast<int64_t>(sparse.column_indices_le().size()) != 4 * entries) {
-    return WrongLength("examples.sparse.column_indices_le", absl::StrCat("int32 of ", count),
-                       4 * entries, sparse.column_indices_le().size());
+    return WrongLength("examples.sparse.column_indices_le",
+                       absl::StrCat("an int32 for each of ", count), 4 * entries,
+                       sparse.column_indices_le().size());
   }
   const int64_t value_bytes = entries * FloatTypeBytes(values.type);
   if (static_cast<int64_t>(values.bytes->size()) != value_bytes) {
-    return WrongLength(values.field, absl::StrCat(FloatTypeName(values.type), " of ", count),
+    return WrongLength(values.field,
+                       absl::StrCat("a ", FloatTypeName(values.type), " for each of ", count),
                        value_bytes, values.bytes->size());
   }
   return ExamplesView(rows);

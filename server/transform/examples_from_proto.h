@@ -12,9 +12,9 @@ namespace phimap {
 
 // Returns a view into `examples`, which must outlive the view unchanged. Checks shapes and lengths,
 // in constant time (for strings, in time linear in their number). Does not check the values:
-// CheckExamples does, and belongs on a worker because it reads all of them. Errors name their field
-// from "examples" on: INVALID_ARGUMENT (nothing set, rows or columns out of range, lengths that do
-// not fit the shape).
+// CheckExamples does, and belongs on a worker because it reads all of them. Errors give the path of
+// their field, beginning with "examples": INVALID_ARGUMENT (nothing set, rows or columns out of
+// range, lengths that do not fit the shape).
 absl::StatusOr<ExamplesView> ExamplesFromProto(const v1::Examples& examples);
 
 }  // namespace phimap

@@ -51,7 +51,7 @@ void TransformAnswer::Plan(const VersionHandle& version, int64_t rows, bool name
 
 void TransformAnswer::Complete(const ExamplesView& seen) {
   if (residual_ == nullptr) return;
-  // The message is not aligned for doubles.
+  // A vector is needed because the field in the message may not be aligned for doubles.
   std::vector<double> values(static_cast<size_t>(seen.rows()));
   residual_->Compute(seen, Features(), values.data());
   std::memcpy(message_.field(residuals_), values.data(), values.size() * sizeof(double));

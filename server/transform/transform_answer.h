@@ -24,7 +24,8 @@ class TransformAnswer {
   PlannedAnswer& message() { return message_; }
   // Destination of the features. REQUIRES: the message is allocated.
   char* Features() { return message_.field(features_); }
-  // Writes the other parts of the answer for the engine's rows, after the features.
+  // Writes the other parts of the answer. Called after the features were written. `seen` are the
+  // rows that the engine got.
   void Complete(const ExamplesView& seen);
 
  private:

@@ -56,8 +56,9 @@ absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const E
     if (HasSelfValues(version, rows)) return version.residual();
     return MakeError(
         Code::kInvalidArgument, "SELF_VALUES_MISSING", field,
-        absl::StrCat("of a precomputed kernel it needs K(x, x) as the last of ",
-                     version.engine().input_columns() + 1, " columns, got ", rows.columns()),
+        absl::StrCat("for a precomputed kernel, the residual needs K(x, x) as the last of ",
+                     version.engine().input_columns() + 1, " columns; got ", rows.columns(),
+                     " columns"),
         {{"expected", absl::StrCat(version.engine().input_columns() + 1)},
          {"actual", absl::StrCat(rows.columns())}});
   }

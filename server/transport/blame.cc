@@ -19,17 +19,18 @@ FaultText TextOf(ClientFault fault) {
     case ClientFault::kResets:
       return {"resets",
               "the client cancels calls as fast as it makes them; if it is a proxy of many "
-              "clients, name its address with --proxy"};
+              "clients, give its address in --proxy"};
     case ClientFault::kControlFrames:
-      return {"control_frames",
-              "the client sends pings or other frames without calls; correct the client"};
+      return {
+          "control_frames",
+          "the client sends too many pings or other frames that carry no call; correct the client"};
     case ClientFault::kHeaders:
       return {"headers",
               "the client sends metadata over 16 KiB again and again; correct the client"};
     case ClientFault::kProtocol:
       return {"protocol",
-              "the client violated HTTP/2, as gRPC's C core does when calls are cancelled before "
-              "they are sent; --proxy does not exempt it"};
+              "the client violated the HTTP/2 protocol (gRPC's C core does so when a call is "
+              "cancelled before it is sent); --proxy does not exempt a client from this rule"};
   }
   return {"", ""};
 }

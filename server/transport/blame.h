@@ -11,13 +11,14 @@
 
 namespace phimap {
 
-// Counts every such connection, and logs at most one every ten seconds. Not thread-safe.
+// Counts every connection that was ended because of the client's fault, and logs at most one of
+// them every ten seconds. Not thread-safe.
 class Blame {
  public:
   Blame(const ConnectionMetrics& metrics, const Logger& logger)
       : metrics_(metrics), logger_(logger) {}
 
-  // `why`: the reason that the client was given.
+  // `why`: the reason that was sent to the client.
   void Note(const Peer& peer, ClientFault fault, absl::string_view why);
 
  private:

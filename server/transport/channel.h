@@ -17,7 +17,7 @@ namespace phimap {
 class Channel {
  public:
   enum class State {
-    kDone,        // done
+    kDone,        // the operation is complete
     kWantsRead,   // retry when the socket is readable
     kWantsWrite,  // retry when the socket is writable
     kClosed,      // closed by the peer or by an error
@@ -31,16 +31,16 @@ class Channel {
 
   int fd() const { return fd_; }
 
-  // Performs a step of the handshake, which may take a millisecond of CPU time. When the handshake
-  // is done, fills in the fields of `peer` that depend on the client's certificate.
+  // Performs one step of the handshake. A step may take a millisecond of CPU time. When the
+  // handshake is done, fills in the fields of `peer` that depend on the client's certificate.
   virtual State Handshake(Peer& peer) = 0;
   virtual bool needs_handshake() const = 0;
   // Reads at most `size` bytes.
   virtual Result Read(char* data, size_t size) = 0;
   // Sends from the front of `queue` as much as the socket accepts, and removes it from the queue.
   virtual State Write(OutputQueue& queue) = 0;
-  // Whether bytes were read from the socket that Read has not returned yet. The socket does not
-  // become readable for these bytes.
+  // Whether the channel has read bytes from the socket that Read has not returned yet. epoll does
+  // not report these bytes, because they are no longer in the socket.
   virtual bool has_buffered() const = 0;
   // Tells the peer that no more bytes follow.
   virtual void Shutdown() = 0;

@@ -16,11 +16,12 @@ namespace {
 
 // Size of one read from the socket.
 constexpr size_t kReadBytes = 64 << 10;
-// Maximum input fed to the session between two checks of the clock. If calls are hardly larger than
-// a frame head, more bytes would hold hundreds of calls, a millisecond of work.
+// Maximum number of input bytes fed to the session between two checks of the clock. A call can be
+// hardly larger than a frame head. More bytes could therefore hold hundreds of calls, which would
+// take a millisecond.
 constexpr size_t kFeedBytes = 4 << 10;
 constexpr int kFeedCalls = 32;
-// Time that a connection may read, or send, in a turn.
+// Time that a connection may read, or send, in one round of the event loop.
 constexpr auto kShare = std::chrono::microseconds(500);
 // Nothing more is read while more than this many frames wait in the session to be sent.
 constexpr size_t kMaxQueuedFrames = 4096;
@@ -65,8 +66,8 @@ void Connection::ContinueHandshake() {
   if (handshaking_elsewhere_) return;
   handshaking_elsewhere_ = true;
   Watch(0);
-  // While the step uses the channel, the connection does not. A connection that ends meanwhile is
-  // not destroyed before the step is done.
+  // The connection does not use the channel during the step. If the connection ends during the
+  // step, it is not destroyed before the step is done.
   auto step = [self = self_, channel = channel_.get(), peer = peer_, loop = &loop_]() mutable {
     const Channel::State state = channel->Handshake(peer);
     loop->Post([self = std::move(self), state, peer = std::move(peer)] {
@@ -127,13 +128,13 @@ void Connection::OnReady(uint32_t events) {
   if (readable || input_used_ < input_.size() || channel_->has_buffered()) ReadShare();
   if (state_ == State::kEnded) return;
   if ((events & EPOLLOUT) != 0) write_blocked_ = false;
-  // Sends only at the end of a turn, or when the socket is writable again, so that answers are sent
-  // together.
+  // Sends only at the end of a round, or when the socket is writable again, so that answers are
+  // sent together.
   if (events == 0 || (events & EPOLLOUT) != 0) Flush();
 }
 
 void Connection::ReadShare() {
-  // At most one share between two polls, whether events or Again lead here.
+  // Reads at most one share between two polls, whether an event or Again caused this call.
   if (std::exchange(last_share_, loop_.now()) == loop_.now()) return loop_.Again(*this);
   const auto until = std::chrono::steady_clock::now() + kShare;
   while (true) {
@@ -180,7 +181,7 @@ std::optional<size_t> Connection::Feed(absl::string_view bytes) {
       session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   in_session_ = false;
   if (used < 0 || end_wanted_) {
-    // Tries to send nghttp2's final answer, which is in its queue.
+    // Tries to send the last frames that nghttp2 has queued, such as a GOAWAY with the reason.
     Frame();
     channel_->Write(output_);
     End();
@@ -215,7 +216,8 @@ bool Connection::SendShare() {
     stall_watch_.NoteWritten(static_cast<int64_t>(unsent - output_.size()));
     write_blocked_ = sent == Channel::State::kWantsWrite;
     if (!full || write_blocked_) return true;
-    // The output has space again, for answers and for input that was not read because it was full.
+    // The output has space again. Input that was not read while the output was full can now be
+    // read.
     loop_.Again(*this);
     if (std::chrono::steady_clock::now() >= until) return true;
   }
@@ -344,7 +346,8 @@ int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string
   const bool kept = begins && valid;
   if ((kept ? head_.list_bytes() + bytes : block_bytes_) <= owner_.limits.max_header_bytes) {
     if (kept) head_.Add(name, value);
-    // On a pause, the session stops here. It continues with the next field when it is fed the rest.
+    // NGHTTP2_ERR_PAUSE stops the session here. It continues with the next field when it is fed the
+    // rest of the input.
     return kept && head_.size() == 1 && ++fed_calls_ > kFeedCalls ? NGHTTP2_ERR_PAUSE : 0;
   }
   if (!flood_guard_.CountDroppedHeader(bytes, loop_.now())) {
@@ -472,7 +475,7 @@ int Connection::SendBody(const nghttp2_frame& frame, absl::string_view frame_hea
     const std::shared_ptr<StreamHandler> handler = stream->handler_;
     handler->OnSent();
   }
-  // Without the pause, nghttp2 would continue up to the client's flow-control windows.
+  // Without the pause, nghttp2 would frame output until the client's flow-control windows are full.
   return OutputFull() ? NGHTTP2_ERR_PAUSE : 0;
 }
 

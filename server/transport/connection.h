@@ -1,10 +1,11 @@
 // One HTTP/2 connection: an nghttp2 session between a channel and the handlers of streams.
 //
-// Guarantees: the memory that a client can occupy is bounded. Headers are bounded by
-// max_header_bytes, for one request at a time; bodies by the streams' windows; unread answers by
-// max_output_bytes, above which nothing more is read; and frames that need answers by nghttp2's
-// limits. A client that exceeds a limit loses its stream or its connection; the process continues.
-// Not thread-safe: used on the loop's thread only, except for the handshake, which runs on a pool.
+// Guarantees: the memory that a client can occupy is bounded. Headers are stored for one request at
+// a time, up to max_header_bytes. Bodies are bounded by the flow-control windows of the streams.
+// Unread answers are bounded by max_output_bytes: above this limit, no more input is read. Frames
+// that must be answered, such as pings, are bounded by limits in nghttp2. A client that exceeds a
+// limit loses its stream or its connection; the process continues. Not thread-safe: used on the
+// loop's thread only, except for the handshake, which runs on a pool.
 #ifndef PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 #define PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 
@@ -30,7 +31,7 @@
 
 namespace phimap {
 
-// Client's fault for which its connection is ended.
+// Kinds of misbehavior of a client for which the server ends its connection.
 enum class ClientFault { kResets, kControlFrames, kHeaders, kProtocol };
 
 class Connection final : public Pollable {
@@ -40,7 +41,7 @@ class Connection final : public Pollable {
     StreamAcceptor& acceptor;
     const ConnectionLimits& limits;
     // Runs a step of a TLS handshake, about a millisecond of CPU time, on another thread. Returns
-    // false if the step cannot be run because too many are queued.
+    // false if the step cannot be run because too many steps are queued.
     std::function<bool(std::function<void()>)> run_handshake;
     // Called when the connection has ended. The owner must destroy it, but not within this call.
     std::function<void(Connection&)> ended;
@@ -64,7 +65,7 @@ class Connection final : public Pollable {
   // Asks the client to send new calls elsewhere. The connection still accepts calls for
   // go_away_notice, and then calls FinishGoAway.
   void BeginGoAway();
-  // Accepts no call from now on. The connection ends with the last call under way.
+  // Accepts no call from now on. The connection ends when the last call in progress has ended.
   void FinishGoAway();
   // Ends the connection now, with all its calls.
   void Close();
@@ -97,26 +98,26 @@ class Connection final : public Pollable {
   void ContinueHandshake();
   void HandshakeStepDone(Channel::State state, const Peer& peer);
   void Open();
-  // Reads until no input is left or the connection has used its share of this turn.
+  // Reads until no input is left or the connection has used its share of this round of the loop.
   void ReadShare();
   // Feeds `bytes` to the session, up to a limited number of calls. Returns the number of bytes
   // consumed, or nullopt if the connection has ended.
   std::optional<size_t> Feed(absl::string_view bytes);
   // Frames the queued output, and sends as much as the socket accepts.
   void Flush();
-  // Sends for at most a share of the turn, so that a client that reads large answers quickly does
+  // Sends for at most a share of the round, so that a client that reads large answers quickly does
   // not delay others. Returns false if the connection must end.
   bool SendShare();
   // Moves frames from the session to output_ until it is full. Returns false on an error.
   bool Frame();
-  // Schedules Flush at the end of the turn. No-op during Flush, which sends the new data as well.
+  // Schedules Flush at the end of the round. No-op during Flush, which sends the new data as well.
   void WantFlush() {
-    if (!flushing_) loop_.AtEndOfTurn(*this);
+    if (!flushing_) loop_.AtEndOfRound(*this);
   }
   void Watch(uint32_t events);
   bool OutputFull() const { return output_.size() >= owner_.limits.max_output_bytes; }
-  // Waits until the client has read the end. Called when everything is sent and no more calls are
-  // accepted.
+  // Waits until the client has read the last bytes. Called when everything has been sent and no
+  // more calls are accepted.
   void Linger();
   void DropInput();
   // Whether the answer of `stream` has begun, or the stream is older than kLongLived.
@@ -154,19 +155,20 @@ class Connection final : public Pollable {
   absl::flat_hash_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   OutputQueue output_;
   bool write_blocked_ = false;
-  // Time of the poll after which the connection last used its share of reading.
+  // Time (EventLoop::now) of the poll after which the connection last read its share of input.
   absl::Time last_share_ = absl::InfinitePast();
   bool flushing_ = false;
   // The client has sent a frame, so it speaks HTTP/2.
   bool greeted_ = false;
   bool going_away_ = false;
   bool gone_away_ = false;
-  // True during calls of nghttp2, which may call back. The session must not send or be destroyed.
+  // True while a function of nghttp2 runs, which may call back. During that time the session must
+  // not send and must not be destroyed.
   bool in_session_ = false;
   // End was called while in_session_ was true.
   bool end_wanted_ = false;
-  // Input that was read but not fed to the session, because the share of the turn was used up; and
-  // the number of its bytes that have been fed since.
+  // Input that was read but not fed to the session at once, because the share of the round was used
+  // up. `input_used_` is the number of its bytes that have been fed since.
   std::string input_;
   size_t input_used_ = 0;
   // Head of the request whose headers are arriving. Header blocks never interleave, so one is
@@ -177,7 +179,8 @@ class Connection final : public Pollable {
   // Bytes of the header block that is arriving, including dropped fields. The block is a request's
   // headers or its trailers.
   size_t block_bytes_ = 0;
-  // Reason for a GOAWAY with an error. The initial value applies to errors that nghttp2 finds.
+  // The fault to report when a GOAWAY with an error is sent. The initial value applies to errors
+  // that nghttp2 finds.
   ClientFault fault_ = ClientFault::kProtocol;
   AgeTimer age_timer_;
   GoAwayTimer go_away_timer_;

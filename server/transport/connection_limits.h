@@ -15,11 +15,12 @@ struct ConnectionLimits {
   uint32_t max_streams = 1024;
   // Maximum size of a request's headers: names and values, plus 32 bytes for each field.
   size_t max_header_bytes = 16 << 10;
-  // Initial flow-control windows in bytes. A stream's window reopens when its handler consumes the
-  // bytes, the connection's when the bytes arrive.
+  // Initial flow-control windows in bytes. The window of a stream reopens when its handler consumes
+  // the bytes. The window of the connection reopens when the bytes arrive.
   uint32_t stream_window = 32 << 10;
   uint32_t connection_window = 8 << 20;
-  // Maximum bytes of answers that wait for the socket. No more are framed above this limit.
+  // Maximum bytes of answers that wait for the socket. Above this limit, no more answers are put
+  // into frames.
   size_t max_output_bytes = 256 << 10;
   // A client that has not sent its first HTTP/2 frame within this time is disconnected, because its
   // connection occupies a descriptor.
@@ -30,22 +31,25 @@ struct ConnectionLimits {
   // Age at which a connection is ended gracefully. Clients then reconnect, perhaps to another
   // server.
   absl::Duration max_age = absl::InfiniteDuration();
-  // Time for which calls are still accepted after a client was told to go elsewhere.
+  // Time for which calls are still accepted after the client was asked (by a GOAWAY) to send new
+  // calls elsewhere.
   absl::Duration go_away_notice = absl::Seconds(2);
-  // Time that a client has to end a request that was answered before the request's end. If a reset
+  // Time that a client has to finish sending a request that has already been answered. If a reset
   // followed the answer at once, HAProxy would drop the answer.
   absl::Duration linger = absl::Milliseconds(500);
   // Maximum frames per second that carry neither call nor data, such as pings.
   int max_control_frames = 2'000;
-  // Maximum bytes per second of header fields beyond max_header_bytes, counted the same way. With
-  // header compression, one byte may refer to a field of 4 KiB again and again; each time, the
-  // field's bytes are processed, at a nanosecond each.
+  // Maximum bytes per second of header fields that are dropped because their request exceeds
+  // max_header_bytes. Both limits count bytes in the same way. With header compression, one byte
+  // may refer to a field of 4 KiB again and again; each time, the whole field is processed, which
+  // takes about a nanosecond per byte.
   size_t max_dropped_header_bytes = 1 << 20;
   // Time for which a client may leave an answer unread, on one stream or on all of them. Unread
   // answers occupy memory that other requests need.
   absl::Duration max_stall = absl::Minutes(5);
-  // In each max_stall a client must read at this rate, or read all bytes that waited at its start.
-  // Otherwise a client could read a byte now and then and keep the memory occupied.
+  // In each period of max_stall, a client must read at this rate on average, or read all bytes that
+  // were waiting when the period began. Otherwise a client could keep the memory occupied by
+  // reading a byte now and then.
   int64_t min_bytes_per_second = 1024;
 
   // Bytes that a client must read within max_stall if `waiting` bytes wait for it; at least one.

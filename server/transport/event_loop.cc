@@ -23,9 +23,9 @@ constexpr int kEventsPerPoll = 16;
 // for a caller that waits for each answer (F2 with 512 landmarks: 88 us instead of 138 us). A loop
 // that is rarely called spends this much CPU time for each call.
 constexpr int64_t kSpinNanoseconds = 100'000;
-// Maximum time to read in a turn. Otherwise a few connections that are always readable could
-// delay all other answers for kEventsPerTurn times their share.
-constexpr absl::Duration kTurn = absl::Milliseconds(1);
+// Maximum time to read in a round. Without this limit, a few connections that are always readable
+// could delay all other answers for kEventsPerRound times their share.
+constexpr absl::Duration kRound = absl::Milliseconds(1);
 
 int64_t SteadyNanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -67,13 +67,13 @@ void EventLoop::Run() {
       RunAgain();
       if (stopped_.load(std::memory_order_relaxed)) break;
       wait = false;
-      if (events == 0 || handled >= kEventsPerTurn || SteadyNow() - began >= kTurn) break;
+      if (events == 0 || handled >= kEventsPerRound || SteadyNow() - began >= kRound) break;
       if (staged_ != nullptr && staged_->full()) break;
     }
-    EndTurn();
+    EndRound();
   }
   RunPosted();
-  EndTurn();
+  EndRound();
   thread_.store(std::thread::id());
   std::vector<Task> dropped;  // destroyed without the lock
   {
@@ -83,9 +83,9 @@ void EventLoop::Run() {
   }
 }
 
-void EventLoop::EndTurn() {
+void EventLoop::EndRound() {
   if (staged_ != nullptr && !staged_->empty()) staged_->Run();
-  // Objects added during this loop are called in the next turn. Otherwise connections that keep
+  // Objects added during this loop are called in the next round. Otherwise connections that keep
   // reading and answering would keep the loop here.
   const size_t count = at_end_.size();
   for (size_t i = 0; i < count; ++i) {
@@ -232,7 +232,7 @@ void EventLoop::Forget(Pollable& pollable) {
   }
 }
 
-void EventLoop::AtEndOfTurn(Pollable& pollable) {
+void EventLoop::AtEndOfRound(Pollable& pollable) {
   if (!std::exchange(pollable.at_end_, true)) at_end_.push_back(&pollable);
 }
 

@@ -1,8 +1,8 @@
 // A loop on one thread that waits for sockets, timers and tasks of other threads, and calls the
 // objects concerned.
 //
-// A turn of the loop reads until nothing is readable, a quantum of work is staged, kEventsPerTurn
-// events were handled or the turn took 1 ms. Then the loop computes the staged work and lets
+// A round of the loop reads until nothing is readable, a quantum of work is staged, kEventsPerRound
+// events were handled or the round took 1 ms. Then the loop computes the staged work and lets
 // connections send. Without these limits a few busy connections would delay every answer.
 //
 // Thread-safety: Post, Stop, OnThisThread, TakeLongestGap, BusyFor and BusyTime may be called from
@@ -29,29 +29,29 @@ namespace phimap {
 class Pollable {
  public:
   virtual ~Pollable() = default;
-  // `events`: bits as epoll_wait reports them, or 0 for AtEndOfTurn and Again.
+  // `events`: bits as epoll_wait reports them, or 0 if AtEndOfRound or Again requested the call.
   virtual void OnReady(uint32_t events) = 0;
 
  private:
   friend class EventLoop;
-  // Whether the object is in the loop's lists of the same names.
+  // Whether the object is in the loop's list `at_end_`, and whether it is in the list `again_`.
   bool at_end_ = false;
   bool again_ = false;
 };
 
-// Work that is collected while the loop reads, and run at the end of the turn.
+// Work that is collected while the loop reads, and run at the end of the round.
 class StagedWork {
  public:
   virtual ~StagedWork() = default;
   virtual bool empty() const = 0;
-  // Whether a quantum of work is staged, so that the turn should end.
+  // Whether a quantum of work is staged, so that the round should end.
   virtual bool full() const = 0;
   virtual void Run() = 0;
 };
 
 class EventLoop : public std::enable_shared_from_this<EventLoop> {
  public:
-  static constexpr int kEventsPerTurn = 64;
+  static constexpr int kEventsPerRound = 64;
   using Task = std::function<void()>;
 
   EventLoop();
@@ -74,13 +74,13 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void Change(int fd, uint32_t events, Pollable& pollable);
   void Remove(int fd, Pollable& pollable);
 
-  // Calls `pollable.OnReady(0)` once at the end of this turn, before the loop waits. No-op if that
+  // Calls `pollable.OnReady(0)` once at the end of this round, before the loop waits. No-op if that
   // is scheduled already.
-  void AtEndOfTurn(Pollable& pollable);
+  void AtEndOfRound(Pollable& pollable);
   // Calls `pollable.OnReady(0)` once, after the events of the current or next poll. For an object
-  // with more work than its share.
+  // that has more work than its share of a round.
   void Again(Pollable& pollable);
-  // Cancels all pending calls of `pollable`: AtEndOfTurn, Again and events not handled yet.
+  // Cancels all pending calls of `pollable`: AtEndOfRound, Again and events not handled yet.
   void Forget(Pollable& pollable);
 
   // Sets the staged work, or none if null. `staged` is not owned.
@@ -108,7 +108,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void NotePoll(bool waits);
   void RunPosted() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunAgain();
-  void EndTurn();
+  void EndRound();
   void DrainWakeup() const;
 
   const int epoll_;
@@ -126,7 +126,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   std::atomic<std::thread::id> thread_{};
   std::vector<Pollable*> at_end_;
   std::vector<Pollable*> again_;
-  // The events being handled. Forget sets the pointers to its object to null.
+  // The events that are being handled. Forget(pollable) sets the pointers to `pollable` in this
+  // list to null.
   std::vector<std::pair<Pollable*, uint32_t>> handling_;
 
   // Nanoseconds; written by the loop's thread only.

@@ -10,8 +10,8 @@
 
 namespace phimap {
 
-// Frames and header bytes are counted per second; each second begins with the first event after the
-// previous one. Not thread-safe.
+// Frames and header bytes are counted in periods of one second. A period begins with the first
+// event after the end of the previous period. Not thread-safe.
 class FloodGuard {
  public:
   // `limits` must outlive the guard.
@@ -22,14 +22,15 @@ class FloodGuard {
     StartSecond(now);
     return ++control_frames_ <= limits_.max_control_frames;
   }
-  // Counts a header field beyond the limit of its call. Returns false if there are too many bytes.
+  // Counts a header field that is dropped because its call exceeds max_header_bytes. Returns false
+  // if too many bytes were dropped.
   bool CountDroppedHeader(size_t bytes, absl::Time now) {
     StartSecond(now);
     dropped_header_bytes_ += bytes;
     return dropped_header_bytes_ <= limits_.max_dropped_header_bytes;
   }
-  // Counts a stream that the client resets. Returns false if the client does little else.
-  // `answered`: the stream was answered at least in part, or was long-lived.
+  // Counts a stream that the client resets. Returns false if the client does little else than reset
+  // streams. `answered`: the stream was answered at least in part, or was long-lived.
   bool CountReset(bool answered, absl::Time now) { return answered || resets_.Take(now); }
   // Notes that an answered stream has ended, which allows the client one more reset.
   void EarnReset() { resets_.Earn(); }

@@ -20,7 +20,8 @@ class HostCounts {
   HostCounts(int max_connections, const std::vector<std::string>& proxies)
       : max_connections_(max_connections), proxies_(proxies.begin(), proxies.end()) {}
 
-  // Counts a connection. Returns false, without counting it, if its address has its maximum.
+  // Counts a connection. Returns false, without counting it, if its address already has the maximum
+  // number of connections.
   bool Take(const Peer& peer) {
     if (IsExempt(peer)) return true;
     MutexLock lock(&mutex_);

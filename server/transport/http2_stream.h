@@ -46,15 +46,16 @@ class Http2Stream final : public Stream {
     std::string value;
   };
 
-  // Resets a stream whose answer is complete but whose request the client has not ended.
+  // Resets a stream if the client has not finished its request some time after the answer was
+  // complete.
   struct LingerTimer final : Timer {
     explicit LingerTimer(Http2Stream& stream) : stream(stream) {}
     void OnTime() override { stream.Reset(ResetCode::kNoError); }
     Http2Stream& stream;
   };
 
-  // Closes the stream for its handler and gives the client time to end its request. Called when the
-  // answer is complete before the request.
+  // Tells the handler that the stream is closed, and gives the client time to finish sending its
+  // request. Called when the answer is complete but the request is not.
   void Linger();
   void Resume();
   size_t UnsentBytes() const;
@@ -73,13 +74,13 @@ class Http2Stream final : public Stream {
   size_t sent_ = 0;
   // When output was last sent, or when output arrived in the empty body_.
   absl::Time progress_ = absl::InfinitePast();
-  // Bytes that the client still has to read to meet its pace, and when that count began.
+  // Bytes that the client must still read within max_stall, counted from `owes_since_`.
   int64_t owed_ = 0;
   absl::Time owes_since_ = absl::InfinitePast();
   std::vector<OwnedHeader> trailers_;
   bool has_trailers_ = false;
   bool headers_sent_ = false;
-  // nghttp2 waits for Resume, because there was nothing to send.
+  // True while nghttp2 waits for Resume, because there was nothing to send.
   bool deferred_ = false;
   bool request_ended_ = false;
   // The request's headers have arrived and the request was passed to the acceptor.

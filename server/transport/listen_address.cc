@@ -59,9 +59,10 @@ absl::Status CheckReachable(absl::string_view flag, absl::string_view address, b
   return MakeError(
       absl::StatusCode::kInvalidArgument, "ADDRESS_NOT_LOOPBACK", flag,
       absl::StrCat("\"", address,
-                   "\" can be reached from other machines, and is not both encrypted and "
-                   "authenticated; use 127.0.0.1, or for the API --tls_certificate and --tls_key "
-                   "with --token_file or --tls_client_ca, or --insecure on a private network"),
+                   "\" can be reached from other machines, but its connections are not both "
+                   "encrypted and authenticated; listen on 127.0.0.1 instead, or (for the API) set "
+                   "--tls_certificate and --tls_key together with --token_file or "
+                   "--tls_client_ca, or set --insecure on a private network"),
       {{"address", std::string(address)}});
 }
 

@@ -98,7 +98,7 @@ void Listener::OnReady(uint32_t) {
 void Listener::Accepted(int connection, const Peer& peer) {
   if (connection >= options_.max_descriptor) {
     options_.metrics.refused->Increment();
-    Warn("connections_refused", "too many are open");
+    Warn("connections_refused", "too many connections are open");
     close(connection);
     return;
   }
@@ -132,8 +132,8 @@ void Listener::WarnOfAddress(const Peer& peer) {
                       {{"address", peer.host},
                        {"limit", absl::StrCat(options_.hosts.max_connections())},
                        {"help",
-                        "a proxy connects on behalf of many clients: name its address with "
-                        "--proxy; or raise --max_connections_per_host"}});
+                        "if this address is a proxy of many clients, give it in --proxy; otherwise "
+                        "raise --max_connections_per_host"}});
 }
 
 }  // namespace phimap

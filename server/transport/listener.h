@@ -1,9 +1,9 @@
 // Accepts connections on one socket and passes them on.
 //
-// Guarantees: some of the process's descriptors are reserved for the store and everything else. A
-// connection beyond that limit, or beyond the maximum of its address, is closed at once, so that
-// the client notices and may retry. Accepting continues after any error of accept. Not thread-safe:
-// used on the loop's thread only.
+// Guarantees: some of the process's file descriptors are reserved for the store and for everything
+// else that is not a connection. A connection that would need a reserved descriptor, or that
+// exceeds the maximum of its address, is closed at once, so that the client notices and may retry.
+// Accepting continues after any error of accept(). Not thread-safe: used on the loop's thread only.
 #ifndef PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 #define PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 
@@ -24,7 +24,8 @@ namespace phimap {
 
 class Listener final : public Pollable {
  public:
-  // Takes ownership of a connection, and must return its peer to Options::hosts when it ends.
+  // Takes ownership of a connection, and must call Options::hosts.Return with its peer when the
+  // connection ends.
   using Take = std::function<void(std::unique_ptr<Channel>, Peer)>;
   struct Options {
     // Connections must have descriptors below this number. The rest is reserved for the process.
@@ -49,7 +50,8 @@ class Listener final : public Pollable {
     Listener& listener;
   };
   void Listen();
-  // Stops accepting for 100 ms. After an error the socket stays readable, so the loop would spin.
+  // Stops accepting for 100 ms. After an error the socket stays readable, so without a pause the
+  // loop would spin.
   void Pause();
   // Passes an accepted connection on, or closes it.
   void Accepted(int connection, const Peer& peer);

@@ -114,7 +114,7 @@ absl::StatusOr<std::vector<SocketName>> Resolve(const std::string& address) {
   return names;
 }
 
-// Whether this machine lacks the address family.
+// Whether `error` means that this machine lacks the address family (IPv4 or IPv6).
 bool IsMissingFamily(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL; }
 
 int PortOf(int fd) {
@@ -125,8 +125,9 @@ int PortOf(int fd) {
                                           : reinterpret_cast<const sockaddr_in&>(name).sin_port);
 }
 
-// Binds a socket for each of `names` that this machine has, all on the same port; with
-// `first_alone`, only for the first that it has. Returns 0, or an errno value with `fds` empty.
+// Binds a socket for each of `names` whose address family this machine has, all on the same port.
+// If `first_alone`, stops after the first such socket. Returns 0, or an errno value with `fds`
+// empty.
 int BindAll(std::vector<SocketName> names, bool first_alone, std::vector<int>& fds) {
   int missing = EADDRNOTAVAIL;
   for (SocketName& name : names) {
@@ -153,7 +154,7 @@ ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
 
 ListeningSocket::~ListeningSocket() {
   struct stat file {};
-  // A file that another process has put at the path since then is kept.
+  // If another process has meanwhile put its own file at the path, that file is kept.
   if (!path_.empty() && lstat(path_.c_str(), &file) == 0 && file.st_ino == inode_) {
     unlink(path_.c_str());
   }
@@ -163,7 +164,7 @@ ListeningSocket::~ListeningSocket() {
 int ListeningSocket::port() const { return PortOf(fd_); }
 
 absl::StatusOr<std::vector<ListeningSocket>> ListeningSocket::Tcp(const std::string& address) {
-  // A port that is free on one address may be in use on the next.
+  // A free port that the system picked for the first address may be in use on another address.
   constexpr int kMaxAttempts = 16;
   const bool any_port = absl::EndsWith(address, ":0");
   const absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));
@@ -198,7 +199,7 @@ absl::StatusOr<ListeningSocket> ListeningSocket::Unix(const std::string& path) {
     const PrivateFiles mine;
     if (bind(socket.fd_, name.get(), name.length) != 0) return failed();
   }
-  chmod(path.c_str(), 0600);  // the mask leaves the right to execute
+  chmod(path.c_str(), 0600);  // the umask of PrivateFiles leaves the execute permission
   socket.path_ = path;
   struct stat file {};
   if (lstat(path.c_str(), &file) == 0) socket.inode_ = file.st_ino;

@@ -22,8 +22,8 @@ class LoopWatch {
   // Starts to watch `loop`. Call it before the loop serves.
   void Add(EventLoop& loop);
 
-  // Longest time for which any loop has worked without polling. If this is seconds, the clients of
-  // that loop are not served.
+  // Longest time for which any loop has worked without polling. If this is several seconds, the
+  // clients of that loop are not being served.
   absl::Duration BusyFor() const;
   // Total busy time of all loops since their start.
   absl::Duration BusyTime() const;

@@ -36,7 +36,7 @@ class OutputQueue {
  private:
   struct Piece {
     std::shared_ptr<const OutputBytes> owner;
-    // The bytes if `owner` is null; otherwise `shared` refers to them.
+    // If `owner` is null, the bytes are in `copy`. Otherwise `shared` refers to bytes of `owner`.
     std::string copy;
     absl::string_view shared;
     absl::string_view bytes() const { return owner == nullptr ? absl::string_view(copy) : shared; }
@@ -45,7 +45,7 @@ class OutputQueue {
   // Bytes of the first piece that have been sent.
   size_t sent_ = 0;
   size_t size_ = 0;
-  // A sent string, kept to reuse its allocation.
+  // A string that has been sent, kept so that its allocation can be reused.
   std::string spare_;
 };
 

@@ -86,7 +86,7 @@ nghttp2_option* NewOptions() {
   nghttp2_option* options = nullptr;
   PHIMAP_CHECK(nghttp2_option_new(&options) == 0);
   nghttp2_option_set_no_auto_window_update(options, 1);
-  // Closed streams would be kept only for stream priorities, which no gRPC client uses.
+  // nghttp2 would keep closed streams only for stream priorities, which no gRPC client uses.
   nghttp2_option_set_no_closed_streams(options, 1);
   nghttp2_option_set_max_outbound_ack(options, kMaxUnsentAnswers);
   // The connection limits resets itself (FloodGuard), because nghttp2 does not know which of the

@@ -12,8 +12,8 @@ class Connection;
 struct ConnectionLimits;
 
 // Creates a session whose events go to `connection`, with its first SETTINGS frame queued. The
-// session itself accepts any number of streams, because nghttp2 would end the connection of a
-// client that exceeds the limit after acknowledging it.
+// session itself accepts any number of streams: nghttp2 would end the whole connection of a client
+// that has acknowledged a limit and then exceeds it. `connection` resets such streams instead.
 nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits);
 // Returns the first SETTINGS frame as sent to the client, with the real limit of streams. Call it
 // once, before any other output is taken from the session.

@@ -6,11 +6,11 @@
 
 namespace phimap {
 
-// Spinning saves the caller the time to wake a thread, but occupies a core. It pays if this process
-// does not need the core, or if the next event is near. While a build or long work of the pool
-// runs, spinning would take the core from that work. The loop would also exceed its share of CPU
-// time and have to wait when it wakes (on two cores with a build running, this wait was a third of
-// the p90 latency of Transforms).
+// Spinning saves the caller the time that waking a thread takes, but it occupies a core. It pays if
+// this process does not need the core, or if the next event is near. While a build or long work of
+// the pool runs, spinning would take the core from that work. The loop would also exceed its share
+// of CPU time and have to wait when it wakes (on two cores with a build running, this wait was a
+// third of the p90 latency of Transforms).
 class SpinPolicy {
  public:
   // Clock readings in ns: wall time, and the CPU time of the process and of the loop's thread.
@@ -20,19 +20,19 @@ class SpinPolicy {
     int64_t thread = 0;
   };
 
-  // Highest use of the other cores by this process at which the loop always spins.
+  // The loop always spins while this process uses at most this share of the other cores.
   static constexpr double kMostInUse = 0.25;
-  // At a higher use, the loop spins only if this share of the recent waits (about 16) ended within
-  // the time of a spin.
+  // If the process uses more, the loop spins only if at least this share of the recent waits (about
+  // 16) ended within the time of a spin.
   static constexpr double kLeastHits = 0.75;
-  // Interval between two readings of the times. The CPU time of other threads is updated only at
+  // Interval between two readings of the clocks. The CPU time of other threads is updated only at
   // the timer ticks of their cores, which may be 10 ms apart.
   static constexpr int64_t kWindowNs = 50'000'000;
 
   // `cores`: number of cores that the process may use, at least 1.
   explicit SpinPolicy(int cores) : others_(cores > 1 ? cores - 1 : 1) {}
 
-  // Reads the times; `thread` is that of the calling thread.
+  // Reads the clocks. The field `thread` is the CPU time of the calling thread.
   static Times Now();
 
   // Whether NoteTimes is due.

@@ -43,7 +43,7 @@ void StallWatch::OnLingerTime() {
 }
 
 void StallWatch::Look() {
-  if (!connection_.greeted_) return;  // the timer still limits the handshake
+  if (!connection_.greeted_) return;  // the timer still limits the time of the handshake
   const bool stalled = connection_.write_blocked_ || IsShut();
   const bool idle = connection_.streams_.empty();
   if (stalled && stalled_) {
@@ -67,7 +67,7 @@ void StallWatch::OnIdleTime() {
   if (connection_.state_ == Connection::State::kLingering) return OnLingerTime();
   if (!connection_.greeted_) return connection_.End();
   if (!stalled_) return connection_.FinishGoAway();
-  // A socket that is full at every check may still be read continuously.
+  // Although the socket was full at every check, the client may have read all the time.
   if (Taken() >= taken_goal_) return AwaitProgress();
   connection_.End();
 }

@@ -12,8 +12,8 @@ class Connection;
 class Http2Stream;
 
 // Watches one connection: its handshake, its idle time, unread answers on the connection or on a
-// stream, and the close by the client after the last answer. Not thread-safe: used on the loop's
-// thread only.
+// stream, and whether the client closes it after the last answer. Not thread-safe: used on the
+// loop's thread only.
 class StallWatch {
  public:
   // `connection` owns the StallWatch as a member.
@@ -31,8 +31,8 @@ class StallWatch {
   void Look();
   // Starts to check streams for stalls. To be called when a stream has something to send.
   void WatchStreams();
-  // Gives the client time to read the end and to close. To be called when everything has been sent
-  // and no more calls are accepted.
+  // Gives the client time to read the last bytes and to close the connection. To be called when
+  // everything has been sent and no more calls are accepted.
   void BeginLinger();
   void Stop();
 
@@ -51,15 +51,17 @@ class StallWatch {
   void OnIdleTime();
   void OnLingerTime();
   void EndStalledStreams();
-  // Gives the client max_stall from now to read the required bytes (ConnectionLimits::OwedOf).
+  // Gives the client max_stall, from now on, to read the required bytes (ConnectionLimits::OwedOf).
   void AwaitProgress();
   // Bytes in the socket's send queue, which the client's system has not acknowledged.
   int64_t Unacknowledged() const;
-  // Bytes that the client's system has acknowledged, up to a constant.
+  // Bytes that the client's system has acknowledged, except for a constant offset. Only differences
+  // between two calls have a meaning.
   int64_t Taken() const { return written_ - Unacknowledged(); }
   int64_t UnsentBytes() const;
-  // Whether the client's flow-control window is closed: that of the connection while output waits,
-  // or that of one stream. A stream whose own window is open only waits for other streams.
+  // Whether a flow-control window of the client is closed. Without an argument: the connection's
+  // window, if output waits for it. With a stream: the stream's own window. (A stream whose own
+  // window is open only waits for other streams.)
   bool IsShut() const;
   bool IsShut(const Http2Stream& stream) const;
 
@@ -68,7 +70,7 @@ class StallWatch {
   int64_t written_ = 0;
   // While the connection is stalled, the value that Taken must reach before the idle timer fires.
   int64_t taken_goal_ = 0;
-  // While lingering, Unacknowledged at the last check.
+  // While lingering, the result of Unacknowledged() at the last check.
   int64_t unacknowledged_ = 0;
   // State of the connection when the idle timer was last set. Stalled: output waits because the
   // socket is full or the client's window is closed.

@@ -70,7 +70,8 @@ class StreamHandler {
   virtual void OnData(absl::string_view bytes) = 0;
   // Called when the client has sent the whole request.
   virtual void OnRequestEnd() = 0;
-  // Called when all bytes passed to Send have moved to the connection's output: more may be sent.
+  // Called when all bytes passed to Send have moved to the connection's output. More may be sent
+  // now.
   virtual void OnSent() = 0;
   // Called last, when the stream has ended: normally (kNoError), by a reset or with its connection.
   virtual void OnClosed(ResetCode code) = 0;
@@ -94,12 +95,12 @@ class Stream {
   // Ends the stream at once. OnClosed follows.
   virtual void Reset(ResetCode code) = 0;
 
-  // Start of the time in which the client has read none of the waiting output; InfiniteFuture if no
-  // output waits.
+  // Time since which the client has read nothing of the waiting output; InfiniteFuture if no output
+  // waits.
   virtual absl::Time unread_since() const = 0;
 
-  // Lets the client send `bytes` more bytes. REQUIRES: as many have arrived by OnData and were not
-  // consumed yet.
+  // Lets the client send `bytes` more bytes. REQUIRES: at least `bytes` bytes have arrived by
+  // OnData and have not been consumed yet.
   virtual void Consume(size_t bytes) = 0;
   // Sets the window: the maximum number of bytes sent by the client but not consumed.
   virtual void SetWindow(size_t bytes) = 0;

@@ -1,10 +1,10 @@
 // Timers of one event loop: cheap to set and to cancel, since nearly every call sets a deadline
 // that never passes.
 //
-// A wheel has one slot per tick. A timer more than one round away stays in its slot until its
-// round comes. Setting and cancelling take constant time and do not allocate.
+// A wheel has one slot per tick. A timer that is due more than one turn of the wheel from now stays
+// in its slot until its turn comes. Setting and cancelling take constant time and do not allocate.
 //
-// Accuracy: a timer fires up to one tick after its time, never before. Not thread-safe.
+// Accuracy: a timer fires up to one tick after its time, never before its time. Not thread-safe.
 #ifndef PHIMAP_SERVER_TRANSPORT_TIMER_WHEEL_H_
 #define PHIMAP_SERVER_TRANSPORT_TIMER_WHEEL_H_
 

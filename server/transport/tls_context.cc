@@ -30,7 +30,7 @@ int SelectHttp2(SSL*, const unsigned char** out, unsigned char* out_size,
 absl::Status Unusable(const char* flag, const std::string& path) {
   ERR_clear_error();
   return MakeError(absl::StatusCode::kFailedPrecondition, "TLS_FILE_INVALID", flag,
-                   absl::StrCat(path, ": OpenSSL cannot use it"), {{"path", path}});
+                   absl::StrCat(path, ": OpenSSL cannot use this file"), {{"path", path}});
 }
 
 }  // namespace
@@ -72,7 +72,8 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsContext::Load() const {
     }
     SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(files_.client_ca.c_str()));
     SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-    // A resumed session would not be checked against authorities that have changed meanwhile.
+    // TLS sessions cannot be resumed: the certificate of a client that resumes one would not be
+    // checked against authorities that have changed meanwhile.
     SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(raw, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(raw, 0);

@@ -9,7 +9,7 @@
 //   transport.FinishGoAway();  // no new calls
 //   if (!transport.AwaitEnd(deadline)) transport.CloseAll();
 //
-// Thread-safety: all methods may be called from any thread except those of the loops.
+// Thread-safety: all methods may be called from any thread except the threads of the event loops.
 #ifndef PHIMAP_SERVER_TRANSPORT_TRANSPORT_H_
 #define PHIMAP_SERVER_TRANSPORT_TRANSPORT_H_
 
@@ -36,14 +36,14 @@ class Transport {
     int io_threads = 1;
     ConnectionLimits limits;
     int max_descriptor = 1 << 20;
-    // Maximum connections per client address; more are closed at once. Connections over Unix
-    // sockets and from the addresses in `proxies` are not counted.
+    // Maximum connections per client address. Further connections are closed at once. Connections
+    // over Unix sockets and from the addresses in `proxies` are not counted.
     int max_connections_per_host = 1 << 20;
     std::vector<std::string> proxies = {};
   };
   struct Endpoint {
     ListeningSocket socket;
-    // Null: no TLS. Must outlive the transport.
+    // If null, TLS is not used. Must outlive the transport.
     TlsContext* tls = nullptr;
   };
 
@@ -63,7 +63,8 @@ class Transport {
   void StopListening();
   // Tells clients that their connections will end soon. New calls are still accepted.
   void BeginGoAway();
-  // Accepts no call from now on. A client that tries learns that its call was not processed.
+  // Accepts no call from now on. A client that still starts a call learns that the call was not
+  // processed.
   void FinishGoAway();
   // Waits until no connection is left, at most until `deadline`. Returns whether none is left.
   bool AwaitEnd(std::chrono::steady_clock::time_point deadline);

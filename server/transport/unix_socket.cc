@@ -19,7 +19,7 @@ absl::Status CannotListen(const std::string& path, absl::string_view why) {
                    absl::StrCat("cannot listen on ", path, ": ", why), {{"address", path}});
 }
 
-// False if certainly no server listens on the socket at `path`.
+// Returns false only if certainly no server listens on the socket at `path`.
 bool MayBeServed(const std::string& path) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
@@ -43,8 +43,8 @@ absl::Status CheckSocketPath(const std::string& path) {
   }
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0) return absl::OkStatus();
-  if (!S_ISSOCK(found.st_mode)) return CannotListen(path, "a file that is not a socket is there");
-  if (MayBeServed(path)) return CannotListen(path, "another server listens there");
+  if (!S_ISSOCK(found.st_mode)) return CannotListen(path, "the path exists but is not a socket");
+  if (MayBeServed(path)) return CannotListen(path, "another server already listens on this path");
   return absl::OkStatus();
 }
 

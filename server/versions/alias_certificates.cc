@@ -36,7 +36,8 @@ void AliasCertificates::Refresh(VersionRegistry& registry, absl::string_view map
       registry.FindLive(Reference{.mapping = mapping, .number = std::nullopt, .alias = alias});
   if (!version) return metrics_.Hide(mapping, alias);
   const absl::StatusOr<Certificate> certificate = DecodeCertificate(version.certificate());
-  // The artifact's bytes match its digest: a later release may write what this one cannot read.
+  // The certificate is not damaged, because the artifact matches its digest. A later release may
+  // have written a certificate that this one cannot read.
   if (!certificate.ok()) return metrics_.Hide(mapping, alias);
   metrics_.Show(mapping, alias, version.record().number, FiguresOf(*certificate));
 }

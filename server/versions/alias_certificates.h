@@ -1,7 +1,7 @@
-// Shows the certificates of the versions that aliases point to among the metrics.
+// Exports the certificates of the versions that aliases point to as metrics.
 //
-// An alias is shown from when its version is in memory, with its certificate: no artifact is read
-// for this.
+// An alias is shown once its version is in memory, which includes the certificate. So no artifact
+// is read only for these metrics.
 #ifndef PHIMAP_SERVER_VERSIONS_ALIAS_CERTIFICATES_H_
 #define PHIMAP_SERVER_VERSIONS_ALIAS_CERTIFICATES_H_
 
@@ -13,23 +13,23 @@
 
 namespace phimap {
 
-// Errors relative to their scale.
+// Returns a certificate's figures. Their errors are relative, as CertificateFigures says.
 CertificateFigures FiguresOf(const Certificate& certificate);
 
 // Thread-safe.
 class AliasCertificates {
  public:
-  // `metrics` outlives it.
+  // `metrics` must outlive this object.
   explicit AliasCertificates(CertificateMetrics& metrics) : metrics_(metrics) {}
 
-  // Called when the alias has changed: shows what `registry` now knows about it. Call it after each
-  // change; if several run at the same time, the last one sees the last change.
+  // Called when the alias has changed. Shows what `registry` now knows about the alias. If several
+  // calls run at the same time, the last one sees the last change.
   void Refresh(VersionRegistry& registry, absl::string_view mapping, absl::string_view alias)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   CertificateMetrics& metrics_;
-  // An answer of the registry is shown before another thread asks again.
+  // Held until an answer of the registry is shown, so that no other thread asks in between.
   Mutex mutex_;
 };
 

@@ -13,15 +13,16 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// The field at fault when the artifact is.
+// Field of the request that is given in errors about the artifact.
 constexpr char kChunk[] = "chunk";
-// Copies during an import, like a build's (memory_budget.cc): the bytes, the plan, the packed plan.
+// Number of copies of the artifact in memory during an import, as for a build (memory_budget.cc):
+// the bytes, the plan, and the packed plan.
 constexpr int64_t kCopies = 3;
 
 absl::Status TooLong(int64_t stated_bytes) {
   return MakeError(
       Code::kInvalidArgument, "ARTIFACT_TOO_LONG", "chunk",
-      absl::StrCat("the artifact says that it has ", stated_bytes, " bytes, and more came"),
+      absl::StrCat("the artifact's header states ", stated_bytes, " bytes, but more were sent"),
       {{"limit", absl::StrCat(stated_bytes)}});
 }
 
@@ -76,7 +77,7 @@ absl::StatusOr<CertifiedVersion> ArtifactImport::Finish(absl::string_view digest
   absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(bytes_);
   if (!review.ok()) return DamageAsInput(review.status(), kChunk);
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store.Import(RecordOf(mapping_, *review), bytes_));
-  // The version stands whether or not its name can be read now; the registry logs that.
+  // The version is stored even if its name cannot be read now; the registry logs that error.
   registry.CatchUp().IgnoreError();
   return CertifiedVersion{std::move(record), std::move(review->certificate),
                           review->provenance.standardize, review->provenance.seed,

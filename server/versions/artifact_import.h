@@ -1,8 +1,8 @@
 // One artifact being imported: its bytes as they arrive, and the checks at the end.
 //
-// The bytes are untrusted: anything that is not an artifact is rejected after its first
-// kArtifactHeadBytes, memory is reserved for the size that those bytes state and never for more,
-// and nothing is stored before the whole artifact was reviewed
+// The bytes are untrusted. Anything that is not an artifact is rejected after its first
+// kArtifactHeadBytes bytes. Memory is reserved for the size that those bytes state, and never for
+// more. Nothing is stored before the whole artifact has been reviewed
 // (core/certificate/artifact_review.h).
 #ifndef PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_
 #define PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_
@@ -21,19 +21,19 @@
 
 namespace phimap {
 
-// One thread at a time.
+// Used by one thread at a time.
 class ArtifactImport {
  public:
-  // `memory` outlives the import. REQUIRES: IsMappingName(mapping).
+  // `memory` must outlive the import. REQUIRES: IsMappingName(mapping).
   ArtifactImport(std::string mapping, MemoryBudget& memory)
       : mapping_(std::move(mapping)), memory_(memory) {}
 
   const std::string& mapping() const { return mapping_; }
   int64_t size_bytes() const { return static_cast<int64_t>(bytes_.size()); }
 
-  // Appends the next bytes. INVALID_ARGUMENT (field "chunk") for bytes that are not an artifact, or
-  // more than it states; RESOURCE_EXHAUSTED (reason BUILD_MEMORY_FULL); UNIMPLEMENTED for a newer
-  // format.
+  // Appends the next bytes. INVALID_ARGUMENT (field "chunk") if they are not an artifact, or exceed
+  // the size that the artifact states; RESOURCE_EXHAUSTED (reason BUILD_MEMORY_FULL); UNIMPLEMENTED
+  // for a newer format.
   absl::Status Append(absl::string_view bytes);
 
   // Call once, after the last chunk. Compares the bytes with `digest` (DATA_LOSS), reviews them
@@ -47,7 +47,7 @@ class ArtifactImport {
 
   const std::string mapping_;
   MemoryBudget& memory_;
-  // Length that the head states; 0 until it is there.
+  // Size that the artifact's head states; 0 until the head has arrived.
   int64_t stated_bytes_ = 0;
   MemoryBudget::Reservation reserved_;
   std::string bytes_;

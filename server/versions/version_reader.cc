@@ -13,12 +13,14 @@
 namespace phimap {
 namespace {
 
-// Smaller ones are not worth a refusal while builds hold all there is.
+// Certificates smaller than this are not charged to the memory budget, so that they can be read
+// even while builds hold all of it.
 constexpr int64_t kChargedBytes = int64_t{1} << 20;
-// The bytes of a certificate, and its decoded form.
+// A certificate takes memory twice: for its bytes and for its decoded form.
 constexpr int64_t kDecodedFactor = 2;
 
-// The stored artifact was whole, so the file has changed since.
+// Returns the error for a damaged artifact. Artifacts are checked when they are stored, so the file
+// has changed since then.
 absl::Status DamagedFile(const std::string& digest, const absl::Status& damage) {
   return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "",
                    absl::StrCat("artifact ", digest, ": ", damage.message(),

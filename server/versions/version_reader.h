@@ -1,4 +1,4 @@
-// A stored version with its certificate, as people want to see it.
+// Reads a stored version with its certificate, for display.
 #ifndef PHIMAP_SERVER_VERSIONS_VERSION_READER_H_
 #define PHIMAP_SERVER_VERSIONS_VERSION_READER_H_
 
@@ -18,17 +18,17 @@ namespace phimap {
 struct CertifiedVersion {
   VersionRecord record;
   Certificate certificate;
-  // Value from the spec that it was built from.
+  // Values from the spec that the version was built from.
   bool standardize = false;
   uint64_t seed = 0;
   std::vector<std::string> column_names = {};
 };
 
 // Returns the version that `reference` means now. A live version is not read again. For any other
-// version only the returned parts are read, usually some KiB: its plan may be damaged nevertheless.
-// A certificate of 1 MiB or more is charged to `memory` while it is read and decoded, unless
-// `memory` is null. Blocking. Errors: those of the store and of `memory`; DATA_LOSS if the data
-// read is damaged.
+// version, only the returned parts are read, usually some KiB, so damage in its plan is not
+// noticed. A certificate of 1 MiB or more is charged to `memory` while it is read and decoded,
+// unless `memory` is null. Blocking. Errors: those of the store and of `memory`; DATA_LOSS if the
+// data read is damaged.
 absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegistry& registry,
                                                       const Reference& reference,
                                                       MemoryBudget* memory = nullptr);

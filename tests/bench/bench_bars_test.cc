@@ -20,7 +20,7 @@ class BarsTest : public ::testing::Test {
     for (const Bar& bar : Bars(*results)) {
       if (bar.what.find(what) != std::string::npos) return bar;
     }
-    ADD_FAILURE() << "no bar says " << what;
+    ADD_FAILURE() << "no bar's text contains " << what;
     return {};
   }
 
@@ -49,7 +49,8 @@ TEST_F(BarsTest, AReportIsTheMedianOfTheRounds) {
   EXPECT_EQ(bar.Met(), true);
 }
 
-// The rounds of a pair ran under the same disturbance.
+// A disturbance of the machine affects both protocols of a round. So the ratio is taken in each
+// round, and the bar is the median of these ratios.
 TEST_F(BarsTest, ProtocolsAreComparedWithinEachRound) {
   const int inference[] = {90, 60, 200};
   const int native[] = {100, 50, 202};
@@ -60,14 +61,15 @@ TEST_F(BarsTest, ProtocolsAreComparedWithinEachRound) {
     Write("protocol-16x1-native" + suffix,
           "{\"calls_per_second\": " + std::to_string(native[round - 1]) + "}");
   }
-  // A round that one of them did not finish.
+  // One of the two protocols did not finish this round, so the round does not count.
   Write("protocol-16x1-native.4.json", "{\"calls_per_second\": 1000}");
   const Bar bar = Find("one row, 16 callers: Transform's calls/s over its own");
-  EXPECT_DOUBLE_EQ(bar.measured.value(), 202.0 / 200);  // of 1.11, 0.83 and 1.01
+  EXPECT_DOUBLE_EQ(bar.measured.value(), 202.0 / 200);  // the median of 1.11, 0.83 and 1.01
   EXPECT_EQ(bar.Met(), true);
 }
 
-// A round in which both were slow says as much as another.
+// Only the ratio counts: a round in which both programs were slower has the same weight as the
+// others.
 TEST_F(BarsTest, OneCallerIsToBeAnsweredSoonerThanByTheCallbackEcho) {
   const auto write_round = [&](int round, int own, int floor) {
     const std::string suffix = "." + std::to_string(round) + ".json";

@@ -1,4 +1,4 @@
-// `phimap bench` as a user types it, against a real server.
+// Tests `phimap bench` against a real server, with arguments as a user types them.
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -55,7 +55,7 @@ TEST_F(BenchCommandTest, AClosedLoopIsAnsweredWithoutErrors) {
   EXPECT_GT(server.at("resident_bytes").number_value(), 1 << 20);
 }
 
-// Callers of one connection would be calls at a time on it, which is another load.
+// The load differs between callers that share a connection and callers that have a connection each.
 TEST_F(BenchCommandTest, ConnectionsAreAsManyAsWereAskedFor) {
   const auto accepted = [&] {
     const std::string page = HttpGet(server_.http_address(), "/metrics");
@@ -64,7 +64,8 @@ TEST_F(BenchCommandTest, ConnectionsAreAsManyAsWereAskedFor) {
     EXPECT_NE(at, std::string::npos) << page;
     return std::stoll(page.substr(at + name.size()));
   };
-  // GetVersion's, which asks for the columns, comes beside those of the load.
+  // GetVersion, which reads the number of columns, uses a connection in addition to those of the
+  // load.
   const int64_t before = accepted();
   MustBench({"--callers=5", "--connections=5"});
   const int64_t between = accepted();
@@ -85,8 +86,8 @@ TEST_F(BenchCommandTest, BothProtocolsAreAnsweredByTheSameVersionWithAsManyFeatu
   }
 }
 
-// The machine may be busy, so nothing is claimed of the rate but that it is not exceeded: 50 calls
-// are due in half a second, and one may be due at its very end.
+// The machine may be busy, so the test only checks that the rate is not exceeded. 50 calls are due
+// in half a second, and one more may be due at its very end.
 TEST_F(BenchCommandTest, AnOpenLoopOffersItsRateAndNoMore) {
   const Struct json = MustBench({"--rate=100"});
   EXPECT_EQ(json.fields().at("mode").string_value(), "open");
@@ -113,7 +114,7 @@ TEST_F(BenchCommandTest, WhatCannotBeLoadedHasTheExitCodeOfTheError) {
   const ProcessResult still = RunProcess(Bench({"small", "--rate=0"}));
   EXPECT_EQ(still.exit_code, 2);
   EXPECT_LT(still.err.size(), 200u) << still.err;
-  // Above the largest id that Linux gives, 2^22.
+  // This process id is above 2^22, the largest that Linux gives.
   const ProcessResult nobody = RunProcess(Bench({"small", "--server_pid=4194305"}));
   EXPECT_EQ(nobody.exit_code, 2);
   EXPECT_THAT(nobody.err, HasSubstr("--server_pid: there is no process 4194305"));

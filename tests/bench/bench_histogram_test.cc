@@ -11,7 +11,7 @@
 namespace phimap::cli {
 namespace {
 
-// The definition of Quantile, on all values.
+// Computes Quantile by its definition, from all values.
 int64_t ExactQuantile(std::vector<int64_t> values, double q) {
   std::sort(values.begin(), values.end());
   const auto rank = static_cast<int64_t>(std::ceil(q * static_cast<double>(values.size())));
@@ -88,7 +88,7 @@ TEST(BenchHistogramTest, MergingIsRecordingAll) {
   for (const double q : {0.1, 0.5, 0.99}) EXPECT_EQ(left.Quantile(q), all.Quantile(q));
 }
 
-// Above p99.9 of 10,000 values lie ten, of 9,999 nine.
+// With 10,000 values, ten are above p99.9. With 9,999, there are only nine.
 TEST(BenchHistogramTest, APercentileThatFewerThanTenValuesLieAboveTellsNothing) {
   BenchHistogram histogram;
   EXPECT_FALSE(histogram.Tells(0.5));

@@ -39,7 +39,7 @@ LoadOptions Options() {
   return options;
 }
 
-// 10 calls in 2 seconds, 8 answered in 1 ms.
+// Returns the result of 10 calls in 2 seconds, 8 of which were answered in 1 ms.
 LoadResult Result() {
   LoadResult result;
   result.version = "letters@3";
@@ -82,7 +82,7 @@ TEST(LoadJsonTest, TellsRatesByAnsweredCallsAndCostsByAllCalls) {
   EXPECT_EQ(fields.at("latency_us").struct_value().fields().at("max").number_value(), 1000);
   const auto& generator = fields.at("generator").struct_value().fields();
   EXPECT_EQ(generator.at("cpu_us_per_call").number_value(), 40);
-  // 400 us of 2 processors for 2 seconds.
+  // The load generator used 400 µs of the 4 s of CPU time that 2 processors offer in 2 seconds.
   EXPECT_NEAR(generator.at("cpu_share").number_value(), 1e-4, 1e-12);
 }
 
@@ -114,7 +114,7 @@ TEST(LoadJsonTest, TellsP999OnlyWhereTenCallsTookLonger) {
 }
 
 TEST(LoadJsonTest, TellsTheShareOfAnswersUnderFiveMilliseconds) {
-  LoadResult result = Result();  // eight of 1 ms
+  LoadResult result = Result();  // contains eight calls of 1 ms
   for (int i = 0; i < 2; ++i) result.latency.Record(6'000'000);
   const Struct json = Parsed(LoadJson(Options(), result, 2));
   EXPECT_DOUBLE_EQ(json.fields().at("share_under_5ms").number_value(), 0.8);

@@ -16,7 +16,7 @@ TEST(OpenLoopScheduleTest, CallsAreDueAtTheRateFromTheStart) {
 
 TEST(OpenLoopScheduleTest, AnOddRateDoesNotDrift) {
   const OpenLoopSchedule schedule{.start_ns = 0, .calls_per_second = 3};
-  // A day of thirds of a second; a double holds its nanoseconds exactly.
+  // At 3 calls a second, a day has 259,200 calls. A double represents its nanoseconds exactly.
   EXPECT_EQ(schedule.DueNs(3 * 86'400), 86'400 * kSecond);
 }
 
@@ -33,7 +33,7 @@ TEST(BenchWindowTest, ACallCountsForTheRateIfItEndedWithin) {
   EXPECT_FALSE(window.CountsForRate({.due_ns = 150, .sent_ns = 150, .done_ns = 200}));
 }
 
-// The slowest calls of an overload end after the window: leaving them out would hide the overload.
+// In an overload, the slowest calls end after the window. Leaving them out would hide the overload.
 TEST(BenchWindowTest, AnOpenLoopCountsTheLatencyOfAllThatWereDueWithin) {
   const BenchWindow window{.begin_ns = 100, .end_ns = 200};
   const CallTimes late{.due_ns = 199, .sent_ns = 199, .done_ns = 5000};

@@ -1,4 +1,4 @@
-"""bench/cli_rows, with few rows: a program beside itself."""
+"""Runs bench/cli_rows with few rows. The program before and the program after the change are the same."""
 import argparse
 import re
 import subprocess
@@ -10,7 +10,7 @@ def main():
     parser.add_argument("--phimapd", required=True)
     parser.add_argument("--script", required=True)
     arguments = parser.parse_args()
-    # So few rows say nothing about the ratio.
+    # These rows are too few to judge the ratio.
     ran = subprocess.run([arguments.script, f"--phimapd={arguments.phimapd}", arguments.phimap, arguments.phimap,
                           "--rows=3001", "--columns=5", "--rounds=2", "--least=0"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

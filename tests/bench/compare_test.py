@@ -1,4 +1,4 @@
-"""bench/compare, each scenario for a moment, and the rules by which it counts rounds."""
+"""Runs each scenario of bench/compare for a fraction of a second, and tests which rounds it counts."""
 
 import argparse
 import importlib.machinery
@@ -26,7 +26,7 @@ def load(path):
 
 class ScenariosTest(unittest.TestCase):
     def compare(self, *flags):
-        """What it printed, and the figures of the new server's only round."""
+        """Returns the printed text, and the figures of the new server's only round."""
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [COMPARE, PHIMAPD, PHIMAPD, f"--build={BUILD}", "--rounds=1", "--seconds=0.2", f"--out={folder}/round", *flags],
@@ -47,7 +47,7 @@ class ScenariosTest(unittest.TestCase):
     def test_calls_of_several_rows_over_a_unix_socket(self):
         _, figures = self.compare("--landmarks=32", "--unix", "--echo", "--rows=8")
         self.assertGreaterEqual(figures["rows a batch"], 8)
-        # One call at a time, of fewer than 10,000 in all.
+        # There is no p99.9 because one caller makes fewer than 10,000 calls.
         self.assertIsNone(figures["p999 us"])
 
     def test_a_client_that_is_silent_between_its_calls(self):

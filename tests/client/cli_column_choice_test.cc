@@ -48,7 +48,7 @@ TEST(ColumnChoiceTest, OtherNamesThanTheVersionsAreAnErrorWithBothLists) {
               AllOf(HasSubstr("another order"), HasSubstr("letters@prod: \"y\", \"x\", \"z\""),
                     HasSubstr("got 3: \"x\", \"y\", \"z\""), HasSubstr("--by-name")));
   EXPECT_THAT(ErrorOf({.of_version = {"x", "y", "w"}}),
-              AllOf(HasSubstr("\"w\" is missing"), HasSubstr("5 columns came"),
+              AllOf(HasSubstr("\"w\" is missing"), HasSubstr("got 5 columns"),
                     HasSubstr("\"id\", \"z\", \"label\" are not among the version's")));
   EXPECT_THAT(ErrorOf({.exclude = {"x"}, .of_version = {"x", "y", "z"}}),
               HasSubstr("\"x\" is missing"));
@@ -84,9 +84,9 @@ TEST(ColumnChoiceTest, WhatIsCarriedAlongMayBeAnInputOrTheLabelToo) {
 TEST(ColumnChoiceTest, AColumnIsThereAndHasOneMeaning) {
   EXPECT_THAT(ErrorOf({.exclude = {"w"}}),
               AllOf(HasSubstr("--exclude: rows.csv has no column \"w\""), HasSubstr("\"id\"")));
-  EXPECT_THAT(ErrorOf({.columns = {"x", "x"}}), HasSubstr("--columns already"));
+  EXPECT_THAT(ErrorOf({.columns = {"x", "x"}}), HasSubstr("already used by --columns"));
   EXPECT_THAT(ErrorOf({.exclude = {"x"}, .passthrough = {"x"}}),
-              HasSubstr("--passthrough: column \"x\" is named by --exclude already"));
+              HasSubstr("--passthrough: column \"x\" is already used by --exclude"));
 }
 
 }  // namespace

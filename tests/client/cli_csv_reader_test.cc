@@ -28,7 +28,8 @@ class CsvReaderTest : public ::testing::Test {
     if (!file.ok()) return file.status();
     return CsvReader::Open(*std::move(file), label);
   }
-  // All values of the file, row after row, in blocks of 2 rows.
+  // Reads a file that contains `text`, in blocks of 2 rows. Returns all of its values, row after
+  // row.
   absl::StatusOr<std::vector<double>> ReadAll(const std::string& text,
                                               const std::string& label = "") {
     auto reader = Open(text, label);
@@ -49,11 +50,11 @@ class CsvReaderTest : public ::testing::Test {
 TEST_F(CsvReaderTest, ReadsEveryFormOfTheFormat) {
   for (const std::string text : {
            "a,b\n1,2\n3,4\n",
-           "a,b\n1,2\n3,4",          // No line end at the end.
-           "a,b\r\n1,2\r\n3,4\r\n",  // CRLF.
+           "a,b\n1,2\n3,4",          // no newline at the end of the file
+           "a,b\r\n1,2\r\n3,4\r\n",  // lines that end with CRLF
            "\xEF\xBB\xBF"
-           "a,b\n1,2\n3,4\n",          // Byte order mark.
-           "a,b\n1,2\n3,4\n\n\r\n\n",  // Blank lines at the end.
+           "a,b\n1,2\n3,4\n",          // a byte order mark
+           "a,b\n1,2\n3,4\n\n\r\n\n",  // blank lines at the end
            "\"a\",\"b\n,\"\"\"\n\"1\",2\n3,\"4\"\n",
            "a,b\n +1.0 ,2e0\n3,4\n",
        }) {
@@ -153,7 +154,8 @@ TEST_F(CsvReaderTest, RewindStartsAgainAtTheFirstRowEvenAfterAnInterrupt) {
 TEST_F(CsvReaderTest, InterruptEndsTheWaitForAPipe) {
   const std::string path = folder_.Path("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  // Open for both ends: neither open waits, and the reader never sees an end.
+  // The pipe is opened for reading and writing. Therefore neither call of open() waits, and the
+  // reader never sees the end of the file.
   const int writer = open(path.c_str(), O_RDWR);
   auto file = InputFile::Open(path);
   ASSERT_TRUE(file.ok());

@@ -1,4 +1,4 @@
-// Data as it comes: compressed, in several files, with other delimiters.
+// Tests input that is compressed, split into several files, or written with other delimiters.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ std::string Zstd(const std::string& text) {
   return bytes;
 }
 
-// Long enough for several buffers, and not the same throughout.
+// Returns a CSV file that fills several buffers, and in which no two parts are the same.
 std::string LongCsv(int rows) {
   std::string text = "a,b\n";
   for (int i = 0; i < rows; ++i) absl::StrAppend(&text, i, ",", (i * 7919) % 10'007, "\n");
@@ -102,11 +102,11 @@ TEST_F(CompressedInputTest, ADamagedOrCutOffFileIsNamed) {
     std::string bytes;
     const char* message;
   } cases[] = {
-      {Gzip(text).substr(0, 500), "rows: expected a whole file of gzip: it is cut off"},
-      {Zstd(text).substr(0, 500), "rows: expected a whole file of zstd: it is cut off"},
-      {Gzip(text) + "more", "expected a whole file of gzip: incorrect header check"},
-      {Zstd(text) + "more", "expected a whole file of zstd: "},
-      {std::string("\x1f\x8b\x08\x00 damaged", 12), "expected a whole file of gzip: "},
+      {Gzip(text).substr(0, 500), "rows: expected a complete gzip file: it is cut off"},
+      {Zstd(text).substr(0, 500), "rows: expected a complete zstd file: it is cut off"},
+      {Gzip(text) + "more", "expected a complete gzip file: incorrect header check"},
+      {Zstd(text) + "more", "expected a complete zstd file: "},
+      {std::string("\x1f\x8b\x08\x00 damaged", 12), "expected a complete gzip file: "},
   };
   for (const auto& c : cases) {
     const absl::Status status = ReadFile(c.bytes).status();
@@ -138,7 +138,7 @@ TEST_F(CompressedInputTest, APipeMayBeCompressedToo) {
   const auto writer = std::async(std::launch::async, [&] {
     const int fd = open(path.c_str(), O_WRONLY);
     const std::string bytes = Gzip(text);
-    // The magic bytes come one by one.
+    // The magic bytes, by which the compression is recognized, arrive one by one.
     for (size_t i = 0; i < bytes.size();) {
       const ssize_t size = write(fd, bytes.data() + i, i < 4 ? 1 : bytes.size() - i);
       if (size < 0) break;
@@ -159,12 +159,12 @@ TEST(InputPathsTest, PatternsStandForTheFilesThatMatchInOrder) {
   const auto path = [&](const char* name) { return folder.Path(name); };
   EXPECT_THAT(*FilesNamed({path("c.npy"), path("[ab]*.csv"), "-"}),
               ElementsAre(path("c.npy"), path("a.csv"), path("a10.csv"), path("b.csv"), "-"));
-  // It is a file, whatever it looks like.
+  // If a file with exactly this name exists, the name is not treated as a pattern.
   EXPECT_THAT(*FilesNamed({path("x[1].csv")}), ElementsAre(path("x[1].csv")));
   EXPECT_THAT(*FilesNamed({path("none.csv")}), ElementsAre(path("none.csv")));
   EXPECT_THAT(FilesNamed({path("z*.csv")}).status().message(),
               HasSubstr(absl::StrCat("no file matches the pattern ", path("z*.csv"))));
-  EXPECT_THAT(FilesNamed({"-", "-"}).status().message(), HasSubstr("named twice"));
+  EXPECT_THAT(FilesNamed({"-", "-"}).status().message(), HasSubstr("given twice"));
 }
 
 struct AllRows {
@@ -174,7 +174,7 @@ struct AllRows {
 
 class InputRowsTest : public ::testing::Test {
  protected:
-  // All values, row after row, in blocks of 2 rows.
+  // Reads the input in blocks of 2 rows. Returns all values, row after row, and the labels.
   absl::StatusOr<AllRows> Read(InputArguments input) {
     auto files = WithFiles(std::move(input));
     if (!files.ok()) return files.status();
@@ -201,7 +201,7 @@ class InputRowsTest : public ::testing::Test {
       }
     }
   }
-  // A file of one row, in NumPy's format 1.0.
+  // Writes a NumPy file (format 1.0) with one row of two values. Returns its path.
   std::string Npy(const std::string& name, const std::string& descr, const std::string& values) {
     std::string dictionary =
         absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (1, 2), }\n");
@@ -241,7 +241,8 @@ TEST_F(InputRowsTest, FilesOfTwoFormatsOrTypesAreRefused) {
   const std::string csv = folder_.Write("one.csv", "a,b\n1,2\n");
   const std::string small = Npy("small.npy", "|i1", "\x01\xff");
   const std::string large = Npy("large.npy", "<i4", std::string(8, '\0'));
-  EXPECT_THAT(Read({.paths = {csv, small}}).status().message(), HasSubstr("have one format"));
+  EXPECT_THAT(Read({.paths = {csv, small}}).status().message(),
+              HasSubstr("must have the same format"));
   EXPECT_THAT(Read({.paths = {small, large}}).status().message(),
               HasSubstr(absl::StrCat(small, " has float32\n  ", large, " has float64")));
   EXPECT_THAT(Read({.paths = {small, small}})->values, ElementsAre(1, -1, 1, -1));

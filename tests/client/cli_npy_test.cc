@@ -27,7 +27,8 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-// A version `major` file of this dictionary and these values.
+// Returns the bytes of a NumPy file of format version `major` with this header dictionary and these
+// values.
 std::string NpyBytes(int major, std::string dictionary, const std::vector<float>& values) {
   dictionary += "\n";
   std::string bytes("\x93NUMPY", 6);
@@ -113,7 +114,7 @@ TEST_F(NpyTest, ErrorsSayWhatWasExpectedAndHowToConvert) {
   }
 }
 
-// The bytes of a vector as they stand in a file.
+// The bytes of a vector, as they are stored in a NumPy file.
 template <typename T>
 std::string StoredBytes(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
@@ -186,9 +187,9 @@ TEST_F(NpyTest, AnIntegerThatFloat64DoesNotHoldIsNamedWithItsPlace) {
   for (const auto& c : cases) {
     const absl::Status status = ReadAll(NpyOf(c.descr, "False", 2, 2, c.values)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(),
-                HasSubstr(absl::StrCat("the integer ", c.number,
-                                       " at array[1, 1] is not exact in float64")));
+    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat(
+                                      "the integer ", c.number,
+                                      " at array[1, 1] cannot be represented exactly in float64")));
   }
   EXPECT_THAT(
       ReadAll(NpyOf("<f2", "False", 1, 2, StoredBytes<uint16_t>({0, 0x7c00}))).status().message(),
@@ -196,7 +197,8 @@ TEST_F(NpyTest, AnIntegerThatFloat64DoesNotHoldIsNamedWithItsPlace) {
 }
 
 TEST_F(NpyTest, FortranOrderGivesTheRowsOfCOrder) {
-  // Several stripes of 16 MiB, and a last one that is not full.
+  // The reader converts such a file in stripes of 16 MiB. This file has several full stripes, and a
+  // last one that is not full.
   constexpr int kRows = 2'100'001;
   constexpr int kColumns = 3;
   std::vector<float> by_row(int64_t{kRows} * kColumns);
@@ -236,7 +238,7 @@ TEST_F(NpyTest, FortranOrderThatCannotBeReadIsNamed) {
     std::ofstream(path, std::ios::binary) << NpyOf("<f4", "True", 2, 3, StoredBytes(six));
   });
   EXPECT_THAT(NpyReader::Open(*InputFile::Open(path)).status().message(),
-              HasSubstr("column by column (Fortran order), which a compressed file cannot"));
+              HasSubstr("column by column (Fortran order), but a compressed file can only be"));
 }
 
 TEST_F(NpyTest, WriterPatchesTheRowCountAndTheReaderGetsTheSameBits) {
@@ -255,7 +257,7 @@ TEST_F(NpyTest, WriterPatchesTheRowCountAndTheReaderGetsTheSameBits) {
   ASSERT_TRUE(block.ok()) << block.status();
   EXPECT_EQ(block->rows, 3);
   EXPECT_EQ(block->values_le, bytes.substr(128));
-  EXPECT_EQ(folder_.FileCount(), 2);  // out.npy and rows.npy: no temporary file.
+  EXPECT_EQ(folder_.FileCount(), 2);  // only out.npy and rows.npy, no temporary file
 }
 
 TEST_F(NpyTest, HeaderHasRoomForTheLargestShape) {
@@ -266,7 +268,7 @@ TEST_F(NpyTest, HeaderHasRoomForTheLargestShape) {
 }
 
 TEST_F(NpyTest, PipeIsRefusedUnlessTheRowCountIsKnown) {
-  const std::string device = "/dev/null";  // Not a regular file, as a pipe.
+  const std::string device = "/dev/null";  // not a regular file, just as a pipe
   EXPECT_THAT(OpenWriter(device, FileFormat::kNpy, std::nullopt).status().message(),
               HasSubstr("a pipe cannot go back"));
   EXPECT_TRUE(OpenWriter(device, FileFormat::kNpy, 3).ok());

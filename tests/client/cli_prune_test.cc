@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 
 const absl::Time kBegin = absl::FromUnixSeconds(1'700'000'000);
 
-// Versions n, …, 2, 1; version i was created i days after kBegin.
+// Returns the versions n, …, 2, 1. Version i was created i days after kBegin.
 std::vector<v1::Version> VersionsOf(const std::string& mapping, int n) {
   std::vector<v1::Version> versions;
   for (int i = n; i >= 1; --i) {
@@ -75,7 +75,8 @@ TEST(CliPruneTest, WhatAliasesKeepIsNamedOrPassedOver) {
   AddToPlan(MappingOf("f2-a", 3, 1), VersionsOf("f2-a", 3), {.unaliased = true}, passed_over);
   EXPECT_THAT(DeletedBy(passed_over), ElementsAre("f2-a@2"));
   EXPECT_THAT(passed_over.kept_by_aliases, IsEmpty());
-  // Too young to be met by the rule: its alias is in nobody's way.
+  // The version with the alias is too young to be deleted anyway, so it is not listed as kept by
+  // its alias.
   PrunePlan young;
   AddToPlan(MappingOf("f2-a", 3), VersionsOf("f2-a", 3),
             {.created_before = kBegin + absl::Hours(2 * 24)}, young);

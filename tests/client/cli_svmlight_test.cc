@@ -1,4 +1,4 @@
-// Sparse rows from svmlight files, and what is said of files that are none.
+// Tests sparse rows from svmlight files, and the errors for files in other formats.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Rows as dense numbers.
+// The numbers of each row, including zeros.
 using Dense = std::vector<std::vector<double>>;
 
 template <typename T>
@@ -78,11 +78,8 @@ class SvmlightReaderTest : public ::testing::Test {
 TEST_F(SvmlightReaderTest, ReadsEveryFormOfTheFormat) {
   const auto rows = Read(
       "\xEF\xBB\xBF# a comment\n"
-      "+1 1:0.5 3:-2e-3\n"
-      "\n"
-      "-1 qid:7 2:+4\t3:1 # why\r\n"
-      "0\n"
-      "  2:1");
+      "+1 1:0.5 3:-2e-3\n\n-1 qid:7 2:+4\t3:1 # why\r\n"
+      "0\n  2:1");
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_THAT(*rows, ElementsAre(ElementsAre(0.5, 0, -2e-3), ElementsAre(0, 4, 1),
                                  ElementsAre(0, 0, 0), ElementsAre(0, 1, 0)));
@@ -92,7 +89,8 @@ TEST_F(SvmlightReaderTest, ColumnsAreTheLargestIndexUnlessGiven) {
   EXPECT_EQ((*Open("1 7:1\n1 2:1\n"))->columns(), 7);
   EXPECT_EQ((*Open("1 7:1\n", {.zero_based = true}))->columns(), 8);
   EXPECT_EQ((*Open("1 7:1\n", {.columns = 20}))->columns(), 20);
-  EXPECT_THAT(ErrorOf("1\n2\n", {}), HasSubstr("no row has an entry INDEX:VALUE; use --columns"));
+  EXPECT_THAT(ErrorOf("1\n2\n", {}), HasSubstr("no row has an entry INDEX:VALUE; if that is right, "
+                                               "state the number of columns with --columns"));
 }
 
 TEST_F(SvmlightReaderTest, LabelsAreKeptInOneWritingOfEachNumber) {
@@ -138,10 +136,11 @@ TEST_F(SvmlightReaderTest, ErrorsNameTheLineWhatWasExpectedAndWhatCame) {
                                             "begin with 0, use --zero-based"));
   EXPECT_THAT(ErrorOf("1 -1:1\n", {.columns = 9, .zero_based = true}),
               HasSubstr("indices begin with 0, got -1"));
-  EXPECT_THAT(ErrorOf("1 10:1\n"), HasSubstr("index 10 is over the largest of 9 columns, 9"));
+  EXPECT_THAT(ErrorOf("1 10:1\n"),
+              HasSubstr("index 10 is too large; the largest index of 9 columns is 9"));
   EXPECT_THAT(ErrorOf("1 9:1\n", {.columns = 9, .zero_based = true}),
-              HasSubstr("index 9 is over the largest of 9 columns, 8"));
-  EXPECT_THAT(ErrorOf("1 70000:1\n", {}), HasSubstr("over the largest of 65536 columns"));
+              HasSubstr("index 9 is too large; the largest index of 9 columns is 8"));
+  EXPECT_THAT(ErrorOf("1 70000:1\n", {}), HasSubstr("the largest index of 65536 columns is 65536"));
 }
 
 TEST_F(SvmlightReaderTest, RowsAreTheSameInBlocksOfAnySizeAndAfterARewind) {
@@ -177,7 +176,7 @@ TEST_F(SvmlightReaderTest, ABlockHoldsAboutAsManyBytesAsItMay) {
   auto reader = *Open(text);
   const auto block = reader->Next({.bytes = 1000});
   ASSERT_TRUE(block.ok());
-  // The row that fills it is whole.
+  // The block still contains the row with which it reaches the limit.
   EXPECT_GE(block->bytes(), 1000 - 8);
   EXPECT_LE(block->bytes(), 1000 + 8 + 3 * 12 + 8);
 }

@@ -80,7 +80,7 @@ TEST(SweepPointsTest, AFileIsReadUpToItsLastWholeLineAndGoesOnThere) {
   EXPECT_THAT(*ReadSweep(path), IsEmpty());
   ASSERT_TRUE(AppendToSweep(path, SomePoint()).ok());
   const std::string line = folder.Read("sweep.jsonl");
-  folder.Write("sweep.jsonl", line + line.substr(0, 40));  // The power went.
+  folder.Write("sweep.jsonl", line + line.substr(0, 40));  // as after a power cut
   EXPECT_EQ(ReadSweep(path)->size(), 1);
   ASSERT_TRUE(AppendToSweep(path, SomePoint()).ok());
   EXPECT_EQ(folder.Read("sweep.jsonl"), line + line);
@@ -89,8 +89,8 @@ TEST(SweepPointsTest, AFileIsReadUpToItsLastWholeLineAndGoesOnThere) {
               HasSubstr("sweep.jsonl, line 2: expected a JSON"));
 }
 
-// hashlib.sha256(b"u\0" + struct.pack("<2d", 1, 2.5) + b"v\0" + struct.pack("<2d", 0,
-// -1)).hexdigest()
+// The expected digest was computed with Python: hashlib.sha256(b"u\0" + struct.pack("<2d", 1, 2.5)
+// + b"v\0" + struct.pack("<2d", 0, -1)).hexdigest()
 TEST(SweepDataTest, RowsAreKnownByTheirLabelsAndNumbersInWhateverFile) {
   TempFolder folder;
   client::CancelToken cancel;

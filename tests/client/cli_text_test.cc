@@ -1,4 +1,4 @@
-// Texts from lines and from columns, and what is said of files that hold none.
+// Tests reading texts from lines and from CSV columns, and the errors for files without texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

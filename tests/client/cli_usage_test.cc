@@ -26,7 +26,7 @@ TEST(CliUsageTest, AnUnknownFlagIsNamedWithTheOneThatWasMeant) {
       {"--standartise", "unknown flag --standartise; did you mean --standardize?"},
       {"-input=x", "unknown flag -input; did you mean --input?"},
       {"--Json", "unknown flag --Json; did you mean --json?"},
-      // Two of its four letters are others.
+      // No known flag is similar enough. For a flag of four letters, at most one letter may differ.
       {"--bean", "unknown flag --bean"},
       {"--landmarks=500", "unknown flag --landmarks"},
       {"--s", "unknown flag --s"},

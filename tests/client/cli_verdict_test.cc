@@ -11,7 +11,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A version with this residual mass and this mean kernel error.
+// Returns a version with the given residual mass and mean kernel error.
 v1::Version Of(const std::string& mapping, double residual_mass, double kernel_error) {
   v1::Version version;
   version.set_mapping_text(mapping);

@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 
 absl::Status NotCalled() { return absl::InternalError("not expected by this test"); }
 
-// A server with one version, whose features are made by `answer`; every other call fails.
+// Stands for a server with one version. Transform returns the result of `answer`. Every call except
+// Transform and GetVersion fails.
 class VersionDouble : public client::Client {
  public:
   v1::Version version;
@@ -95,7 +96,7 @@ class VersionDouble : public client::Client {
   }
 };
 
-// Two reference vectors of two columns; the features of a row (a, b) are (a + b, a − b, 1).
+// The features of a row (a, b) are (a + b, a − b, 1).
 RowBlock Features(const RowBlock& rows) {
   std::vector<float> out;
   for (int32_t i = 0; i < rows.rows; ++i) {
@@ -152,11 +153,12 @@ TEST_F(VerifyTest, OneBitInOneRowAloneIsNamed) {
   EXPECT_EQ(out_.str(), "");
 }
 
-// 71 rows are a tile and then two to four blocks of rows, on each vector unit.
+// 71 rows are one whole tile and a rest. The rest takes two to four blocks of rows, depending on
+// the machine's vector unit.
 TEST_F(VerifyTest, OneBitOfTheLastRowOfALargeBatchIsNamed) {
   server_.answer = [](const RowBlock& rows) {
     RowBlock features = Features(rows);
-    if (rows.rows == 71) features.values_le.back() ^= 1;  // feature 2 of reference vector 70 mod 2
+    if (rows.rows == 71) features.values_le.back() ^= 1;  // in the last row, reference vector 0
     return features;
   };
   const absl::Status status = Verify();

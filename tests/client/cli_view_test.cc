@@ -47,7 +47,7 @@ TEST(ProgressTest, ShowsTheShareOfTheInputWhereTheTotalIsNotKnown) {
   state.share_read = 0.25;
   EXPECT_EQ(RenderProgress(state, 100),
             "letters  [######..................] 25%  12,288 rows  6,144 rows/s  about 6 s left");
-  // Too early to tell.
+  // After one second, it is too early to estimate the remaining time.
   state.elapsed = absl::Seconds(1);
   EXPECT_THAT(RenderProgress(state, 80), ::testing::EndsWith("12,288 rows/s  1 s"));
 }
@@ -167,7 +167,7 @@ TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
                       "built from\n"),
             HasSubstr("499 of 500"), HasSubstr("0.0123 / 0.34"), HasSubstr("over 1,999,000 pairs"),
             HasSubstr("  WARNING: the tolerance was reached")));
-  // A value that was not measured is left out rather than drawn as zero.
+  // A value that was not measured is left out, not shown as zero.
   EXPECT_THAT(text, AllOf(Not(HasSubstr("trace residual")), Not(HasSubstr("serving error"))));
 }
 
@@ -196,7 +196,8 @@ TEST(CertificateViewTest, OneLineSaysWhetherAVersionIsGoodAndWhy) {
     EXPECT_THAT(RenderVersion(version, 80),
                 HasSubstr(absl::StrCat("\n  verdict           ", c.line)));
   }
-  // A mapping without landmarks is judged by its kernel error, and not at all without that.
+  // For a mapping without landmarks, the verdict is based on the kernel error. If that error is
+  // unknown, there is no verdict.
   v1::Version version = Letters();
   version.mutable_certificate()->clear_warnings();
   version.mutable_certificate()->mutable_kernel_error()->set_scale(1);
@@ -261,7 +262,8 @@ v1::Certificate::Spectrum FallingSpectrum() {
 
 TEST(SpectrumViewTest, DrawsSharesOfTheTraceAgainstPowersOfTen) {
   const std::string text = RenderSpectrum(FallingSpectrum(), 100);
-  // 0.6 of the trace, then 0.42, 0.294 … : two are above 10^-½ and six, just, above 10^-1.
+  // The eigenvalues' shares of the trace are 0.6, 0.42, 0.294, … Two of them are above 10^-½, and
+  // the first six are above 10^-1.
   EXPECT_THAT(text,
               AllOf(HasSubstr("  spectrum: eigenvalues 1 to 64 of K on 512 rows, shares of their "
                               "sum\n       100 % |##\n             |######\n        10 % |"),
@@ -319,7 +321,7 @@ TEST(CertificateViewTest, SaysOfAllPairsWhatIsApproximateAndWhatIsExact) {
                           HasSubstr("at most 0.3 % of pairs err more than 0.0039 (95 %, exact, "
                                     "from 1,000 disjoint pairs)\n"),
                           Not(HasSubstr("±"))));
-  // No pair that was measured errs: that is no interval.
+  // If no measured pair has an error, no interval is known.
   error.set_mean(0);
   error.clear_interval_low();
   error.clear_interval_high();
@@ -328,7 +330,7 @@ TEST(CertificateViewTest, SaysOfAllPairsWhatIsApproximateAndWhatIsExact) {
               AllOf(HasSubstr("at most 0.3 % of pairs err more than 0 (95 %, exact, from 1,000 "
                               "disjoint pairs)\n"),
                     Not(HasSubstr("mean between"))));
-  // A version of an earlier release.
+  // Versions that an earlier release built have a half-width in place of an interval.
   error.clear_pair_bound();
   error.set_half_width(2e-4);
   EXPECT_THAT(RenderVersion(version, 80),
@@ -432,8 +434,8 @@ TEST(ErrorTextTest, NamesTheOptionThatWasTypedForAField) {
       {"build", "spec.kernel", "--kernel: "},
       {"build", "spec.seed", "--seed: "},
       {"build", "examples", "--input: "},
-      {"build", "spec.build_id", "spec.build_id: "},  // Nobody typed it.
-      {"build", "spec.kernels", "spec.kernels: "},    // Not in spec.kernel.
+      {"build", "spec.build_id", "spec.build_id: "},  // no flag sets this field
+      {"build", "spec.kernels", "spec.kernels: "},    // not part of spec.kernel
       {"transform", "examples.dense.columns", "--input: "},
       {"transform", "reference", "NAME[@VERSION]: "},
       {"show", "reference", "NAME[@VERSION]: "},
@@ -460,7 +462,8 @@ TEST(ErrorTextTest, NamesTheRowOfTheInputAndNotOfTheRequest) {
             "phimap: --input, row 1005: overflow\n");
   EXPECT_EQ(ErrorText(WithInputRow(absl::InternalError("m"), 1000), "h:1", "transform"),
             "phimap: m\n");
-  // Only the server's own count of requests is dropped.
+  // The prefix "request 2: " is removed only if the error's metadata contains the number of the
+  // request.
   EXPECT_EQ(ErrorText(FieldError("", "request 2: m"), "h:1", "transform"),
             "phimap: request 2: m\n");
 }

@@ -1,4 +1,5 @@
-// Blocks of every kind: what they hold, how they are cut, and what they are on the wire.
+// Tests blocks of examples of every kind: their contents, how they are split, and their encoding on
+// the wire.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,7 +20,7 @@ std::vector<T> NumbersOf(const std::string& bytes) {
   return numbers;
 }
 
-// [0 1.5 0 0], [0 0 0 0], [2 0 0 -3].
+// Returns the rows [0 1.5 0 0], [0 0 0 0] and [2 0 0 -3].
 SparseBlock Sparse() {
   const std::vector<int64_t> offsets = {0, 1, 1, 3};
   const std::vector<int32_t> columns = {1, 0, 3};

@@ -25,15 +25,16 @@ RowBlock Rows(int32_t rows) {
   return MakeRowBlock(absl::Span<const double>(values), kColumns);
 }
 
-// Rows without an end that are read once. Next waits in no way, so only the end of the stream stops
-// it.
+// An endless source that cannot be rewound. Next never waits, so the client stops reading only when
+// the stream ends.
 class EndlessRows : public RowSource {
  public:
   int32_t columns() const override { return kColumns; }
   absl::StatusOr<ExampleBlock> Next(const BlockLimits&) override { return Rows(1000); }
 };
 
-// A pipe that nobody writes to: Next returns only when it is interrupted.
+// A source that behaves like a pipe to which nobody writes: Next returns only when it is
+// interrupted.
 class SilentRows : public RowSource {
  public:
   int32_t columns() const override { return kColumns; }
@@ -52,7 +53,7 @@ class SilentRows : public RowSource {
   std::promise<void> interrupted_;
 };
 
-// Reads once: a rewind is not possible.
+// A source that can be read only once.
 class OnceRows : public MemoryRowSource {
  public:
   using MemoryRowSource::MemoryRowSource;
@@ -72,7 +73,7 @@ void SendVersion(BuildStream& stream, int64_t number) {
   stream.Write(event);
 }
 
-// Messages that a client sent up to its finish or the end of the stream.
+// Summary of the messages that a client sent on one stream.
 struct Received {
   std::string build_id;
   int64_t rows = 0;
@@ -93,7 +94,7 @@ Received ReadAll(BuildStream& stream) {
 class BuildTest : public ::testing::Test {
  protected:
   std::unique_ptr<Client> Connect() {
-    // No backoff: tests do not wait.
+    // Without backoff, so that tests do not wait.
     return *Client::Connect(server_.target(), {.retry = {.initial_backoff = absl::ZeroDuration()}});
   }
   const BuildOptions options_{
@@ -111,7 +112,7 @@ TEST_F(BuildTest, SendsAllRowsAndTheirCountAndReturnsTheVersion) {
     SendVersion(stream, 7);
     return grpc::Status::OK;
   }};
-  MemoryRowSource rows(Rows(100'000));  // Several blocks.
+  MemoryRowSource rows(Rows(100'000));  // these rows fill several blocks
   BuildProgress last;
   const auto version =
       Connect()->Build(options_, rows, [&](const BuildProgress& progress) { last = progress; });
@@ -230,7 +231,7 @@ TEST_F(BuildTest, SendsAllRowsAgainWhenTheServerLostTheBuildAndTheSourceCanRewin
                       v1::BuildRequest request;
                       stream.Read(&request);
                       stream.Read(&request);
-                      return broken_;  // Before finish.
+                      return broken_;  // breaks before `finish`
                     },
                     [&](BuildStream& stream) {
                       Accept(stream, false);

@@ -11,7 +11,7 @@
 namespace phimap::client {
 namespace {
 
-// Answers each row of one column with itself.
+// Returns the examples, which have one column, as features.
 grpc::Status Echo(const v1::Examples& examples, v1::DenseRows& features) {
   features = examples.dense();
   return grpc::Status::OK;
@@ -36,7 +36,8 @@ class ClientChannelsTest : public ::testing::Test {
     };
   }
 
-  // The connections of `calls` Transform calls, one after the other.
+  // Makes `calls` Transform calls, one after the other. Returns, for each call, the client's
+  // address of its connection.
   std::vector<std::string> PeersOf(int calls, int channels) {
     auto client = Client::Connect(server_.target(), {.channels = channels});
     EXPECT_TRUE(client.ok()) << client.status();

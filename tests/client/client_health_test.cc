@@ -1,4 +1,4 @@
-// CheckHealth against gRPC's own health service, and against what is no server.
+// Tests CheckHealth against gRPC's own health service, and against ports without a server.
 #include <arpa/inet.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -16,7 +16,7 @@
 namespace phimap::client {
 namespace {
 
-// Longer than any answer takes; where an answer must not come, the tests set their own.
+// A timeout that is longer than any answer takes. Tests in which no answer comes use a shorter one.
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
 std::unique_ptr<Client> ConnectTo(int port) {
@@ -38,7 +38,7 @@ class ClientHealthTest : public ::testing::Test {
   }
 
   int port_ = 0;
-  // A server of nothing but health has nobody to answer for it.
+  // gRPC's server needs at least one service besides its health service.
   v1::MappingService::Service some_service_;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -68,7 +68,8 @@ TEST_F(ClientHealthTest, AStoppedServerIsUnavailable) {
   EXPECT_EQ(health.status().code(), absl::StatusCode::kUnavailable) << health.status();
 }
 
-// The kernel completes the connection, nobody ever reads: what a hung process looks like.
+// The operating system accepts the connection, but nobody ever reads from it, just as with a
+// process that hangs.
 TEST(SilentServerTest, ASilentServerIsOutOfTime) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

@@ -1,4 +1,5 @@
-// Which unary calls are made again after a failure, and how targets of several servers are used.
+// Tests which unary calls are repeated after a failure, and how a client uses a target that lists
+// several servers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ void Pack(const google::protobuf::Message& detail, const char* name, rpc::Status
   any.set_value(detail.SerializeAsString());
 }
 
-// A refusal as phimapd words it, with a retry delay unless that is 0.
+// Returns an error as phimapd would send it. It includes a retry delay unless `delay_ms` is 0.
 grpc::Status Refusal(grpc::StatusCode code, const char* reason, int delay_ms) {
   rpc::Status details;
   rpc::ErrorInfo info;
@@ -49,12 +50,12 @@ RowBlock HalfRow() { return MakeRowBlock(std::vector<float>{0.5f}, 1); }
 class ClientRetryTest : public ::testing::Test {
  protected:
   std::unique_ptr<Client> Connect(int attempts = 8) {
-    // No backoff: tests do not wait.
+    // Without backoff, so that tests do not wait.
     return *Client::Connect(server_.target(), {.retry = {.max_attempts = attempts,
                                                          .initial_backoff = absl::ZeroDuration()}});
   }
 
-  // Calls fail with these, in their order, and then succeed.
+  // Makes the next calls fail with these errors, one error per call. Later calls succeed.
   void FailWith(std::vector<grpc::Status> failures) {
     const auto next = [this, failures] {
       const size_t call = calls_++;
@@ -86,7 +87,7 @@ TEST_F(ClientRetryTest, SoIsARead) {
   EXPECT_EQ(calls_, 3);
 }
 
-// A sink that refuses shows that the second attempt had a chunk for it.
+// The second attempt delivers a chunk before it fails, so there must be no third attempt.
 TEST_F(ClientRetryTest, AnExportIsMadeAgainUntilItsFirstByteAndNotAfter) {
   server_.export_artifact = [this](grpc::ServerWriter<v1::ArtifactChunk>& writer) {
     if (calls_++ == 0) return kBroken;
@@ -180,7 +181,7 @@ TEST(RetryDelayTest, TheBackoffIsWaitedLessAFifthAtMost) {
   EXPECT_GE(waited, absl::Milliseconds(40));
 }
 
-// Two servers that answer alike, and a target that names both.
+// Two servers with the same answers, and a target that lists both addresses.
 class SeveralServersTest : public ::testing::Test {
  protected:
   SeveralServersTest() {
@@ -198,7 +199,7 @@ class SeveralServersTest : public ::testing::Test {
 
 TEST_F(SeveralServersTest, TakeTheCallsInTurn) {
   const auto client = *Client::Connect(target_, {});
-  // The first calls may all go to the server that was connected to first.
+  // The first calls may all go to the server to which the client connected first.
   while (first_.peers().empty() || second_.peers().empty()) {
     ASSERT_TRUE(client->Transform("m", HalfRow()).ok());
   }

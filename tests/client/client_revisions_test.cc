@@ -1,4 +1,5 @@
-// A client asks every server for what its changes made: the metadata that go over the wire.
+// Tests the call metadata with which a client requires that every server knows at least the
+// client's own changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The error of phimapd for a revision of the epoch `asked`.
+// Returns the error that phimapd sends if a call requires a revision of another history. `asked` is
+// the epoch of that revision.
 grpc::Status OfAnotherHistory(const std::string& asked) {
   rpc::ErrorInfo info;
   info.set_reason("REVISION_HISTORY_MISMATCH");
@@ -33,7 +35,7 @@ grpc::Status OfAnotherHistory(const std::string& asked) {
   return {grpc::StatusCode::FAILED_PRECONDITION, "refused", details.SerializeAsString()};
 }
 
-// Two rows, of a class each, as from a pipe: they are read once.
+// A source of two rows with different labels. Like a pipe, it can be read only once.
 class TwoLabeledRows final : public LabeledRowSource {
  public:
   int32_t columns() const override { return 1; }
@@ -131,11 +133,12 @@ class ClientRevisionsTest : public ::testing::Test {
             [this] { return ReadEvaluation(); }};
   }
 
-  // Calls of so many numbers (from 1) are answered with this.
+  // `failures_` calls, beginning with call number `fail_at_`, fail with the error `failure_`. Calls
+  // are numbered from 1.
   size_t fail_at_ = 0;
   size_t failures_ = 0;
   grpc::Status failure_;
-  // Is done before the call of this number is answered.
+  // `meanwhile_` runs before the call with this number is answered.
   size_t meanwhile_at_ = 0;
   std::function<void()> meanwhile_;
   ScriptedServer server_;
@@ -166,7 +169,7 @@ TEST_F(ClientRevisionsTest, ALaterAnswerOfAnotherEpochIsNewerAndNonsenseIsNot) {
   EXPECT_THAT(server_.revisions_asked(), ElementsAre("", "e:7", "f:2", "f:2", "f:2", "f:2"));
 }
 
-// At once: the backoff of this client is an hour.
+// The client must repeat the call at once. If it used its backoff, the test would take an hour.
 TEST_F(ClientRevisionsTest, ForgetsARevisionOfAnotherHistoryAndCallsAgain) {
   std::vector<std::string> expected;
   failure_ = OfAnotherHistory("e");
@@ -183,7 +186,8 @@ TEST_F(ClientRevisionsTest, ForgetsARevisionOfAnotherHistoryAndCallsAgain) {
   }
 }
 
-// Servers do not refuse what they were not asked; whoever does so would be called without end.
+// The repeated call requires no revision, so a correct server does not refuse it for its revision.
+// If a server does so anyway, the client must not repeat the call endlessly.
 TEST_F(ClientRevisionsTest, CallsAgainOnceOnly) {
   failure_ = OfAnotherHistory("e");
   fail_at_ = 1;
@@ -196,7 +200,8 @@ TEST_F(ClientRevisionsTest, CallsAgainOnceOnly) {
   }
 }
 
-// Another thread's change was answered by the new history while the read was on its way.
+// While the read is under way, another thread makes a change, and gets a revision of the new
+// history.
 TEST_F(ClientRevisionsTest, ARevisionOfTheNewHistoryIsKept) {
   server_.revisions_told = {"e:7", "", "f:2"};
   meanwhile_at_ = 2;
@@ -212,7 +217,8 @@ TEST_F(ClientRevisionsTest, ARevisionOfTheNewHistoryIsKept) {
   EXPECT_THAT(server_.revisions_asked(), ElementsAre("", "e:7", "e:7", "f:2"));
 }
 
-// A server that has not heard of a failover yet answers with what was: that is no news.
+// A server that does not know about a failover yet answers with a revision of the old epoch. The
+// client must not take this revision for a newer one.
 TEST_F(ClientRevisionsTest, ALateAnswerDoesNotBringBackAnEpochThatWasReplaced) {
   server_.revisions_told = {"e:7", "e:9", "f:2"};
   meanwhile_at_ = 2;
@@ -236,7 +242,7 @@ TEST_F(ClientRevisionsTest, ALateAnswerDoesNotBringBackAnEpochThatWasForgotten) 
   EXPECT_THAT(server_.revisions_asked(), ElementsAre("", "e:7", "e:7", "", ""));
 }
 
-// Answers overtake each other; the newest is what is asked for.
+// Answers may overtake each other. Later calls must require the newest revision of them all.
 TEST_F(ClientRevisionsTest, ThreadsNeverTakeARevisionBack) {
   constexpr size_t kThreads = 4;
   constexpr size_t kChanges = 50;

@@ -14,17 +14,18 @@
 namespace phimap::client {
 namespace {
 
-// Messages that one attempt of a stream received from the client.
+// What the server received in one attempt of a stream.
 struct StreamAttempt {
   std::string reference;
   std::string digest;
-  // First value of each request.
+  // The first value of each request.
   std::vector<float> rows;
 };
 
 class TransformRetryTest : public TransformStreamTest {
  protected:
-  // The first stream answers `answered` requests and breaks at the next; the others answer all.
+  // Makes the first stream answer `answered` requests and break at the next one. Later streams
+  // answer all requests.
   void BreakTheFirstStreamAfter(size_t answered) {
     server_.transform_stream = [this, answered](TransformStreamStream& stream) {
       StreamAttempt& attempt = attempts_.emplace_back();
@@ -89,7 +90,8 @@ TEST_F(TransformRetryTest, ABrokenStreamGoesOnAtTheFirstRowWithoutAnAnswerOnTheS
   EXPECT_EQ(errors_[0], absl::UnavailableError("the server stops"));
 }
 
-// An input that is read once: nothing is read from it twice, and a break does not interrupt it.
+// The source can be read only once. Therefore the client must not rewind it, and must not interrupt
+// it when the stream breaks.
 TEST_F(TransformRetryTest, ASourceThatCannotRewindIsNeitherRewoundNorInterruptedByARetry) {
   class Pipe : public MemoryRowSource {
    public:
@@ -123,7 +125,8 @@ TEST_F(TransformRetryTest, AttemptsWithoutAnAnswerAreCountedAndTheLastErrorIsRet
   EXPECT_THAT(waits_, ::testing::ElementsAre(absl::Milliseconds(1), absl::Milliseconds(2)));
 }
 
-// A user who named the wrong server should not wait as long as for one that restarts.
+// The number of attempts before the first answer is limited. A user who has given a wrong address
+// should not wait as long as for a server that restarts.
 TEST_F(TransformRetryTest, AttemptsBeforeTheFirstAnswerAreAtMostFive) {
   const StopAtEnd stop(server_);
   for (const bool answers : {false, true}) {
@@ -145,7 +148,8 @@ TEST_F(TransformRetryTest, AttemptsBeforeTheFirstAnswerAreAtMostFive) {
   }
 }
 
-// Each stream answers one request and breaks: ten times as often as attempts are allowed in a row.
+// Each stream answers one request and then breaks. There are ten times as many breaks as attempts
+// allowed without an answer.
 TEST_F(TransformRetryTest, AnAnswerStartsTheCountAgain) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [this](TransformStreamStream& stream) {
@@ -162,7 +166,7 @@ TEST_F(TransformRetryTest, AnAnswerStartsTheCountAgain) {
   EXPECT_EQ(seen_, UpTo(20));
 }
 
-// The server's refusal of a version, with the reason that programs switch on.
+// Returns an error of the server with the given machine-readable reason.
 grpc::Status Refusal(grpc::StatusCode code, const std::string& reason) {
   rpc::ErrorInfo info;
   info.set_reason(reason);
@@ -176,7 +180,8 @@ grpc::Status Refusal(grpc::StatusCode code, const std::string& reason) {
   return grpc::Status(code, reason, status.SerializeAsString());
 }
 
-// This happens after an export, a deletion and an import in the midst of a stream.
+// If a version is exported, deleted and imported again while a stream is broken, it has the same
+// digest but another number.
 TEST_F(TransformRetryTest, AVersionWhoseNumberIsGoneIsAskedForByItsDigest) {
   const StopAtEnd stop(server_);
   for (const char* const reason : {"VERSION_NOT_FOUND", "DIGEST_MISMATCH"}) {
@@ -231,7 +236,7 @@ TEST_F(TransformRetryTest, WhereTheDigestIsGoneTooTheErrorIsTheNumbers) {
   };
   EXPECT_TRUE(absl::IsFailedPrecondition(run("m@2", "d2")));
   EXPECT_THAT(references, ::testing::ElementsAre("m@2", "m@sha256:d2"));
-  // Only a number with its digest is looked for elsewhere.
+  // The client looks for a digest only if the reference was a version number with a known digest.
   for (const char* const reference : {"m", "m@prod", "m@sha256:d2"}) {
     references.clear();
     EXPECT_TRUE(absl::IsFailedPrecondition(run(reference, "d2")));
@@ -258,8 +263,8 @@ TEST_F(TransformRetryTest, WhatAnotherAttemptCannotMendIsReturnedAtOnce) {
   }
 }
 
-// google.rpc.Status{details: Any{type_url, RetryInfo{retry_delay: Duration{nanos: 50 ms}}}}, which
-// the server sends with a refusal that passes.
+// With a temporary refusal, the server sends a google.rpc.Status. Its details contain an Any with a
+// RetryInfo, whose retry_delay is a Duration of 50 ms, given in nanos.
 TEST_F(TransformRetryTest, ARefusalThatSaysWhenToComeAgainIsWaitedFor) {
   const std::string url = "type.googleapis.com/google.rpc.RetryInfo";
   const std::string info = std::string("\x0a\x05\x10\x80\xe1\xeb\x17", 7);

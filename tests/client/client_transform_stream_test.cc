@@ -38,15 +38,15 @@ TEST_F(TransformStreamTest, FeaturesArriveInOrderAndTheVersionIsNamed) {
     std::vector<double> expected(1000);
     std::iota(expected.begin(), expected.end(), 0.0);
     EXPECT_EQ(seen_, expected);
-    // The reference is in the first request only, so one version answers them all.
+    // Only the first request contains the reference, so that one version answers all requests.
     ASSERT_GE(references.size(), 2);
     EXPECT_EQ(references[0], "m");
     EXPECT_EQ(references[1], "");
   }
 }
 
-// The server answers nothing until it holds a full window. A client that kept fewer in flight would
-// never get an answer.
+// The server does not answer until it has a full window of requests. A client that kept fewer
+// requests in flight would never get an answer.
 TEST_F(TransformStreamTest, KeepsAFullWindowOfRequestsInFlight) {
   constexpr int kWindow = 4;
   const StopAtEnd stop(server_);
@@ -68,8 +68,8 @@ TEST_F(TransformStreamTest, KeepsAFullWindowOfRequestsInFlight) {
   EXPECT_EQ(result->rows, 40);
 }
 
-// A source that counts what was taken from it: the client may run ahead of the answers by the
-// window and no more.
+// The source counts the rows that are read from it. The rows read may exceed the rows answered by
+// the window, but by no more.
 TEST_F(TransformStreamTest, NeverRunsAheadOfTheAnswersByMoreThanTheWindow) {
   class CountingRows : public MemoryRowSource {
    public:
@@ -112,7 +112,7 @@ TEST_F(TransformStreamTest, ErrorOfTheServerEndsAStreamWhoseWindowIsFull) {
   EXPECT_EQ(status, absl::InvalidArgumentError("request 0: wrong width"));
 }
 
-// The server never answers, so the deadline always comes first.
+// The server never answers, so the stream always ends by its deadline.
 TEST_F(TransformStreamTest, AStreamThatTakesLongerThanItsTimeoutIsEnded) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {

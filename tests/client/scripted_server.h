@@ -1,5 +1,5 @@
-// A gRPC server in this process whose answers a test writes: a double for the server in tests of
-// the client's own logic.
+// A gRPC server in the test's process. The test defines its answers. It replaces the real server in
+// tests of the client's own logic.
 #ifndef PHIMAP_TESTS_CLIENT_SCRIPTED_SERVER_H_
 #define PHIMAP_TESTS_CLIENT_SCRIPTED_SERVER_H_
 
@@ -25,15 +25,15 @@ using TransformStreamStream =
     grpc::ServerReaderWriter<v1::TransformStreamResponse, v1::TransformStreamRequest>;
 using EvaluateStream = grpc::ServerReaderWriter<v1::EvaluateResponse, v1::EvaluateRequest>;
 
-// Listens on a free port of the loopback while it lives. Scripts are set before calls are made.
+// A server that listens on a free port of the loopback interface. A test sets its scripts before it
+// makes calls.
 class ScriptedServer : public v1::MappingService::Service,
                        public v1::TransformService::Service,
                        public v1::EvaluationService::Service {
  public:
   ScriptedServer() {
     grpc::ServerBuilder builder;
-    // A free port must be nobody else's: with SO_REUSEPORT it may be that of a test beside this
-    // one.
+    // With SO_REUSEPORT, the server could get a port that another test is already using.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -44,12 +44,13 @@ class ScriptedServer : public v1::MappingService::Service,
     target_ = absl::StrCat("127.0.0.1:", port);
   }
   ~ScriptedServer() override { Stop(); }
-  // Returns when no script runs any more.
+  // Stops the server. Returns when no script is running any more.
   void Stop() { server_->Shutdown(); }
 
   const std::string& target() const { return target_; }
 
-  // One for each attempt, in order; a further attempt fails the test's expectation with INTERNAL.
+  // The scripts of the first build attempt, the second, and so on. If there are more attempts than
+  // scripts, the test fails, and the attempt gets INTERNAL.
   std::vector<BuildScript> builds;
   std::function<grpc::Status(const v1::TransformRequest&, v1::TransformResponse&)> transform;
   std::function<grpc::Status(TransformStreamStream&)> transform_stream;
@@ -63,15 +64,16 @@ class ScriptedServer : public v1::MappingService::Service,
   std::function<grpc::Status(grpc::ServerWriter<v1::ArtifactChunk>&)> export_artifact;
   std::atomic<size_t> build_attempts = 0;
 
-  // The values that calls of SetAlias, Transform, TransformStream, Evaluate and Export sent as
-  // "phimap-min-revision" ("" for nothing), in order, and what they are told, from the first on.
+  // The value of "phimap-min-revision" in each call of SetAlias, Transform, TransformStream,
+  // Evaluate and Export so far; "" for a call without it. The answers to these calls contain the
+  // revisions in `revisions_told`, in order.
   std::vector<std::string> revisions_asked() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return asked_;
   }
   std::vector<std::string> revisions_told;
 
-  // Addresses of the connections that Transform and TransformStream calls came from, in order.
+  // The client's address in each call of Transform and TransformStream so far.
   std::vector<std::string> peers() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return peers_;
@@ -140,12 +142,13 @@ class ScriptedServer : public v1::MappingService::Service,
   std::unique_ptr<grpc::Server> server_;
   std::string target_;
   std::mutex mutex_;
-  std::vector<std::string> peers_;  // under mutex_
-  std::vector<std::string> asked_;  // under mutex_
+  std::vector<std::string> peers_;  // guarded by mutex_
+  std::vector<std::string> asked_;  // guarded by mutex_
 };
 
-// A client may return while the script that served it still runs. Declared after the variables that
-// scripts use, it stops the server before they go.
+// Stops the server in its destructor. A client's call may return while its script is still running.
+// Declare this object after the variables that scripts use, so that the server stops before they
+// are destroyed.
 class StopAtEnd {
  public:
   explicit StopAtEnd(ScriptedServer& server) : server_(server) {}

@@ -1,4 +1,4 @@
-// Files that a test writes and forgets.
+// Temporary files for tests.
 #ifndef PHIMAP_TESTS_CLIENT_TEMP_FILE_H_
 #define PHIMAP_TESTS_CLIENT_TEMP_FILE_H_
 
@@ -12,7 +12,7 @@
 
 namespace phimap::cli {
 
-// A folder of its own, removed with all that is in it.
+// A temporary folder, which is removed with its contents.
 class TempFolder {
  public:
   TempFolder() {
@@ -32,7 +32,7 @@ class TempFolder {
     bytes << std::ifstream(Path(name), std::ios::binary).rdbuf();
     return bytes.str();
   }
-  // How many files are in it.
+  // Returns the number of files in the folder.
   int FileCount() const {
     return static_cast<int>(std::distance(std::filesystem::directory_iterator(path_), {}));
   }

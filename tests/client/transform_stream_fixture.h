@@ -1,4 +1,4 @@
-// A client that transforms a stream, and a server that answers by script.
+// A fixture for TransformStream: a real client, and a scripted server.
 #ifndef PHIMAP_TESTS_CLIENT_TRANSFORM_STREAM_FIXTURE_H_
 #define PHIMAP_TESTS_CLIENT_TRANSFORM_STREAM_FIXTURE_H_
 
@@ -19,7 +19,7 @@ inline RowBlock OneColumn(int32_t rows) {
   return MakeRowBlock(absl::Span<const float>(values), 1);
 }
 
-// Answers each request with its own rows as features.
+// Returns an answer whose features are the rows of the request.
 inline v1::TransformStreamResponse EchoFeatures(const v1::TransformStreamRequest& request,
                                                 bool first) {
   v1::TransformStreamResponse answer;

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
-// Bytes of which no two places look alike.
+// Returns pseudo-random bytes, so that bytes from a wrong position are noticed.
 std::string Bytes(int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
   uint32_t state = 1;
@@ -27,7 +27,7 @@ std::string Bytes(int64_t size) {
   return bytes;
 }
 
-// All pieces of a reader; the first error instead.
+// Reads and joins all pieces of a reader, or returns the first error.
 absl::StatusOr<std::string> ReadAll(ArtifactReader& reader, int64_t limit_bytes) {
   std::string all;
   for (;;) {
@@ -101,7 +101,7 @@ TEST_P(BlobsContractTest, DamageIsDataLossThatNamesTheDigest) {
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(digest));
     EXPECT_EQ(DetailOf(status)->metadata.at("digest"), digest);
-    if (damaged.size() > content.size()) continue;  // Pieces end where the blob ought to.
+    if (damaged.size() > content.size()) continue;  // A reader stops at the stated size.
     const auto reader = blobs_->OpenReader(digest, 12);
     EXPECT_TRUE(absl::IsDataLoss(reader.ok() ? ReadAll(**reader, 5).status() : reader.status()));
   }

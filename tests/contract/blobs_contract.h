@@ -1,4 +1,4 @@
-// Requirements of every Blobs, as a test suite. A new implementation instantiates it:
+// Requirements that every Blobs must meet, as a test suite. A new implementation instantiates it:
 //
 //   INSTANTIATE_TEST_SUITE_P(Files, BlobsContractTest,
 //                            ::testing::Values(BlobsHarnessFactory{"Files", MakeHarness}),
@@ -16,13 +16,14 @@
 
 namespace phimap {
 
-// An empty place for blobs.
+// An empty storage place for blobs.
 class BlobsHarness {
  public:
   virtual ~BlobsHarness() = default;
-  // Opens what is there. The harness outlives it.
+  // Opens a Blobs on the storage place and its present contents. The harness outlives the returned
+  // object.
   virtual std::unique_ptr<Blobs> Open() = 0;
-  // Puts other bytes in the place of a blob's, behind everybody's back.
+  // Replaces the bytes of a stored blob by `content`, bypassing Blobs.
   virtual void Damage(const std::string& digest, const std::string& content) = 0;
 };
 
@@ -39,7 +40,7 @@ class BlobsContractTest : public ::testing::TestWithParam<BlobsHarnessFactory> {
  protected:
   BlobsContractTest() : harness_(GetParam().make()), blobs_(harness_->Open()) {}
 
-  // Writes it, and fails the test if that fails; returns its digest.
+  // Writes a blob and returns its digest. Fails the test if the write fails.
   std::string Write(const std::string& content);
 
   const std::unique_ptr<BlobsHarness> harness_;

@@ -12,7 +12,7 @@ namespace phimap {
 namespace {
 
 const absl::Time kTime = absl::FromUnixSeconds(1'704'067'200);
-// A lease that is over when it begins.
+// The length of a lease that expires as soon as it begins.
 constexpr absl::Duration kNoLease = absl::ZeroDuration();
 
 BuildRecord Failure(const BuildClaimant& claimant) {
@@ -152,8 +152,8 @@ TEST_P(BuildClaimsContractTest, RecordingAFailureEndsTheClaim) {
   EXPECT_FALSE(a_.claims->Find("letters", "u")->has_value());
 }
 
-// The fence: whoever was stopped for longer than its lease finds that it is not the holder any
-// more.
+// Tests fencing: a server that was paused for longer than its lease is refused, because another
+// server holds the build now.
 TEST_P(BuildClaimsContractTest, TheOldHolderPublishesAndRecordsNothing) {
   const BuildClaimant old = Take(*a_.claims, kNoLease).claim.claimant;
   const BuildClaimant holder = Take(*b_.claims).claim.claimant;
@@ -166,7 +166,8 @@ TEST_P(BuildClaimsContractTest, TheOldHolderPublishesAndRecordsNothing) {
   EXPECT_TRUE(Publish(b_, holder).ok());
 }
 
-// A lease that is over is no reason to refuse: nobody else has the build.
+// A publish is not refused only because the lease has expired, as long as nobody else has taken the
+// build.
 TEST_P(BuildClaimsContractTest, WhoeverWasNotReplacedPublishesLate) {
   EXPECT_TRUE(Publish(a_, Take(*a_.claims, kNoLease).claim.claimant).ok());
 }
@@ -177,7 +178,7 @@ TEST_P(BuildClaimsContractTest, OfThoseWhoTakeOneIdAtOnceOneHasIt) {
   for (int i = 0; i < kServers; ++i) servers.push_back(harness_->Open(absl::StrCat("s", i)));
   for (int round = 0; round < 10; ++round) {
     const std::string id = absl::StrCat("u", round);
-    // Every other id is one to be taken over.
+    // Every other id already has an expired claim, which the servers take over.
     if (round % 2 == 1) {
       ASSERT_TRUE(a_.claims->Take("letters", id, "spec", kNoLease)->ours);
     }

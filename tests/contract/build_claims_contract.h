@@ -1,5 +1,5 @@
-// Requirements of every BuildClaims, with two servers on one store. A new implementation
-// instantiates it:
+// Requirements that every BuildClaims must meet, tested with two servers on one store. A new
+// implementation instantiates the suite:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, BuildClaimsContractTest,
 //                            ::testing::Values(BuildClaimsHarnessFactory{"Sqlite", MakeHarness}),
@@ -18,17 +18,18 @@
 
 namespace phimap {
 
-// A process's parts of a store.
+// The parts of a store, as one server process opens them.
 struct ClaimingServer {
   std::unique_ptr<Catalog> catalog;
   std::unique_ptr<BuildClaims> claims;
 };
 
-// An empty place for a store.
+// An empty storage place for a store.
 class BuildClaimsHarness {
  public:
   virtual ~BuildClaimsHarness() = default;
-  // Opens what is there, as another process would. The harness outlives it.
+  // Opens the store's catalog and claims, as another server process would. The harness outlives
+  // them.
   virtual ClaimingServer Open(const std::string& server_id) = 0;
 };
 
@@ -44,12 +45,12 @@ inline std::string BuildClaimsHarnessName(
 
 class BuildClaimsContractTest : public ::testing::TestWithParam<BuildClaimsHarnessFactory> {
  protected:
-  // Takes the build "u" of "letters"; fails the test if that cannot be asked.
+  // Takes the claim on build "u" of mapping "letters". Fails the test if the call returns an error.
   static BuildClaims::Taken Take(BuildClaims& claims, absl::Duration lease = absl::Hours(1));
-  // Renews it; as above.
+  // Renews the claim on the same build. Fails the test if the call returns an error.
   static BuildClaims::Renewed Renew(BuildClaims& claims, int64_t epoch,
                                     const ClaimedProgress& progress = {});
-  // Result of publishing it.
+  // Publishes a version as the result of the same build and returns the status of the publish.
   static absl::Status Publish(ClaimingServer& server, const BuildClaimant& claimant);
 
   const std::unique_ptr<BuildClaimsHarness> harness_ = GetParam().make();

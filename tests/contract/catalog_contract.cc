@@ -22,7 +22,7 @@ using ::testing::UnorderedElementsAreArray;
 
 const absl::Time kTime = absl::FromUnixSeconds(1'704'067'200);
 
-// Names as text, "letters=1,3 prod->1", which tests compare at a glance.
+// Writes the names as texts such as "letters=1,3 prod->1", which make expectations easy to read.
 std::vector<std::string> TextOf(const std::vector<MappingNames>& mappings) {
   std::vector<std::string> texts;
   for (const MappingNames& names : mappings) {
@@ -46,10 +46,10 @@ PublishRequest RequestFor(const std::string& mapping, const std::string& build_i
   return request;
 }
 
-// A follower's view of the changes.
+// Follows the changes of a catalog and keeps the names that result from these changes.
 class Follower {
  public:
-  // One look; false if nothing has changed.
+  // Applies the changes since the last call; returns false if there are none.
   bool Look(Catalog& catalog) {
     const absl::StatusOr<NameChanges> changes = catalog.ChangesSince(revision_);
     EXPECT_TRUE(changes.ok()) << changes.status();
@@ -134,13 +134,14 @@ TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   Insert("letters", "build-1");
   ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
   const Revision before = Now();
-  // It points there already; there is no such version; the etag is another; the build exists.
+  // In order: the alias already points to this version; there is no version 7; the etag does not
+  // match; the build id is in use.
   EXPECT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
   EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 7, "", kTime).ok());
   EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 1, "0123456789abcdef", kTime).ok());
   EXPECT_FALSE(
       catalog_->InsertVersion(RequestFor("letters", "build-1"), Sha256Hex("x"), 1, kTime).ok());
-  // The artifact is there; a build that failed makes no name.
+  // In order: the artifact is already there; a failed build adds no name.
   EXPECT_TRUE(
       catalog_
           ->ImportVersion(RequestFor("letters", "").version, Sha256Hex("lettersbuild-1"), 10, kTime)
@@ -151,7 +152,7 @@ TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   EXPECT_TRUE(catalog_->InsertFailedBuild(failed, kTime).ok());
   EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
   EXPECT_FALSE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
-  // Keeping a version alive and using it are no changes of the catalog either.
+  // Keeping a version alive and recording its use do not change the catalog's revision either.
   EXPECT_TRUE(catalog_->KeepVersion("letters", 1, absl::Hours(1), kTime).ok());
   EXPECT_TRUE(catalog_->RecordUses({{"letters", 1}}, kTime + absl::Minutes(30)).ok());
   EXPECT_TRUE(catalog_->KeepVersion("letters", 1, absl::InfiniteDuration(), kTime).ok());
@@ -243,13 +244,13 @@ TEST_P(CatalogContractTest, TwoWritersAtOnceLoseNothingAndTakeEachNumberOnce) {
   std::vector<int64_t> expected;
   for (int64_t i = 1; i <= 2 * kWrites; ++i) expected.push_back(i);
   EXPECT_THAT(all, UnorderedElementsAreArray(expected));
-  // A version and a move of an alias for each.
+  // Each write inserts a version and moves an alias.
   EXPECT_EQ(follower.revision().number, 4 * kWrites);
   EXPECT_EQ(follower.Living(), TextOf(ChangesSince(Revision()).mappings));
   EXPECT_GT(follower.looks(), 1);
 }
 
-// If several writers compare an etag with the one they read, one at a time succeeds.
+// If two writers move an alias with the same etag, exactly one succeeds.
 TEST_P(CatalogContractTest, OfTwoWhoMoveAnAliasFromWhatTheySawOneIsRefused) {
   constexpr int kRounds = 20;
   const std::unique_ptr<Catalog> other = harness_->Open();
@@ -262,7 +263,7 @@ TEST_P(CatalogContractTest, OfTwoWhoMoveAnAliasFromWhatTheySawOneIsRefused) {
     const int64_t from = catalog_->GetAliasedVersion("letters", "prod")->number;
     const auto move = [&](int writer) {
       Catalog& catalog = writer == 0 ? *catalog_ : *other;
-      // Each to a version of its own, and none to where it points.
+      // Each writer moves the alias to a different version, and neither of them to the present one.
       moved[writer] = catalog.SetAlias("letters", "prod", (from + writer) % 3 + 1, etag, kTime);
     };
     std::thread one(move, 0);
@@ -276,7 +277,8 @@ TEST_P(CatalogContractTest, OfTwoWhoMoveAnAliasFromWhatTheySawOneIsRefused) {
   }
 }
 
-// Two histories that are written at once, each of one mapping, look the same to all who follow.
+// Two writers each change a mapping of their own at the same time. All followers of the changes
+// must end with the same names.
 TEST_P(CatalogContractTest, WhoeverFollowsNeverMissesAChange) {
   constexpr int kWrites = 30;
   const std::unique_ptr<Catalog> other = harness_->Open();

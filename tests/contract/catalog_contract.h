@@ -1,5 +1,6 @@
-// Requirements of every Catalog beyond those that StoreContractTest checks through its store:
-// revisions, changes since one, and two writers at once. A new implementation instantiates it:
+// Requirements that every Catalog must meet: revisions, the changes since a revision, and two
+// writers at once. (StoreContractTest checks the other requirements through a store.) A new
+// implementation instantiates the suite:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, CatalogContractTest,
 //                            ::testing::Values(CatalogHarnessFactory{"Sqlite", MakeHarness}),
@@ -17,11 +18,12 @@
 
 namespace phimap {
 
-// An empty place for a catalog.
+// An empty storage place for a catalog.
 class CatalogHarness {
  public:
   virtual ~CatalogHarness() = default;
-  // Opens the catalog that is there, as another process would. The harness outlives it.
+  // Opens a catalog on the storage place and its present contents, as another process would. The
+  // harness outlives the catalog.
   virtual std::unique_ptr<Catalog> Open() = 0;
 };
 
@@ -38,7 +40,7 @@ class CatalogContractTest : public ::testing::TestWithParam<CatalogHarnessFactor
  protected:
   CatalogContractTest() : harness_(GetParam().make()), catalog_(harness_->Open()) {}
 
-  // Inserts a version, and fails the test if that fails; returns its number.
+  // Inserts a version and returns its number. Fails the test if the insertion fails.
   int64_t Insert(Catalog& catalog, const std::string& mapping, const std::string& build_id);
   int64_t Insert(const std::string& mapping, const std::string& build_id) {
     return Insert(*catalog_, mapping, build_id);

@@ -15,7 +15,8 @@ namespace {
 
 constexpr absl::Duration kGrace = absl::Hours(1);
 
-// Runs `after_write` once, between the blob of a publish and its transaction.
+// Blobs that run `after_write` once. This happens during a publish, after its write of the blob and
+// before its database transaction.
 class RacingBlobs : public Blobs {
  public:
   explicit RacingBlobs(std::shared_ptr<Blobs> base) : base_(std::move(base)) {}
@@ -57,7 +58,7 @@ class RacingBlobs : public Blobs {
   const std::shared_ptr<Blobs> base_;
 };
 
-// A store and a collector of its garbage, as in two processes.
+// A store and a garbage collector on the same database and blobs, as two processes would have them.
 class Fixture {
  public:
   explicit Fixture(GarbageHarness& harness)
@@ -90,7 +91,8 @@ class Fixture {
         [](SqlSession&) { return true; }, "the test wrote");
     EXPECT_TRUE(done.ok()) << done;
   }
-  // Makes everything that is listed, and the blob of `artifact`, older.
+  // Makes the blob of `artifact` older by `age`, and also all entries in the list of unreferenced
+  // artifacts.
   void Age(const std::string& artifact, absl::Duration age) {
     harness_.AgeBlob(Sha256Hex(artifact), age);
     Sql(absl::StrCat("UPDATE unreferenced SET since_us = since_us - ",
@@ -117,7 +119,7 @@ TEST_P(GarbageContractTest, ADeletedArtifactStaysForTheGraceTimeAndThenGoes) {
   f.Age("deleted", kGrace - absl::Minutes(5));
   harness_->AgeBlob(Sha256Hex("kept"), 2 * kGrace);
   EXPECT_EQ(f.MustRun().removed, 0);
-  // A loader that looked the version up before reads it now.
+  // A loader that looked up the version before its deletion may still be reading the artifact.
   EXPECT_TRUE(f.IsThere("deleted"));
   f.Age("deleted", absl::Minutes(6));
   harness_->AgeBlob(Sha256Hex("deleted"), kGrace + absl::Minutes(1));
@@ -151,7 +153,7 @@ TEST_P(GarbageContractTest, AnArtifactThatAnotherVersionHasIsNeverListed) {
   EXPECT_EQ(f.MustRun().removed, 0);
   EXPECT_EQ(f.MustRun(absl::ZeroDuration()).removed, 0);
   EXPECT_TRUE(f.IsThere("shared"));
-  // A mapping that goes with all of its versions lists it once.
+  // Deleting a mapping lists an artifact only once, even if several of its versions share it.
   ASSERT_TRUE(f.store.DeleteMapping("letters").ok());
   EXPECT_EQ(f.MustRun(absl::ZeroDuration()).removed, 1);
 }
@@ -166,7 +168,8 @@ TEST_P(GarbageContractTest, AnArtifactThatIsPublishedAgainIsTakenOffTheList) {
   EXPECT_TRUE(f.IsThere("artifact"));
 }
 
-// The blob is old, the publish finds it there, and it is collected before the commit.
+// When the publish writes the blob, an old one with the same content already exists. It is
+// collected before the commit.
 TEST_P(GarbageContractTest, APublishWhoseBlobIsCollectedBeforeItsCommitWritesItAgain) {
   Fixture f(*harness_);
   f.MustPublish("build-1", "artifact");
@@ -180,7 +183,7 @@ TEST_P(GarbageContractTest, APublishWhoseBlobIsCollectedBeforeItsCommitWritesItA
   EXPECT_EQ(f.MustPublish("build-2", "artifact").number, 2);
   EXPECT_EQ(f.blobs->writes, 2);
   EXPECT_TRUE(f.IsThere("artifact"));
-  // Likewise an import.
+  // An import also writes its blob again.
   ASSERT_TRUE(f.store.DeleteVersion("letters", 2).ok());
   f.blobs->after_write = [&] { EXPECT_EQ(f.MustRun(absl::ZeroDuration()).removed, 1); };
   VersionRecord version;

@@ -1,5 +1,5 @@
-// Requirements of garbage collection on every database with its blobs, as a test suite. A new one
-// instantiates it:
+// Requirements on garbage collection, as a test suite for every kind of database and blobs. A new
+// kind of database instantiates it:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, GarbageContractTest,
 //                            ::testing::Values(GarbageHarnessFactory{"Sqlite", MakeHarness}),
@@ -19,15 +19,15 @@
 
 namespace phimap {
 
-// An empty store's two halves.
+// An empty store, consisting of a database and blobs.
 class GarbageHarness {
  public:
   virtual ~GarbageHarness() = default;
   virtual std::shared_ptr<SqlDatabase> database() = 0;
   virtual std::shared_ptr<Blobs> blobs() = 0;
-  // Makes the blob look as if it had been written so long ago.
+  // Makes a blob look as if it had been written `age` ago.
   virtual void AgeBlob(const std::string& digest, absl::Duration age) = 0;
-  // Leaves an upload that was cut so long ago.
+  // Leaves behind the temporary part of an upload that was interrupted `age` ago.
   virtual void LeavePart(absl::Duration age) = 0;
   virtual bool HasPart() = 0;
 };

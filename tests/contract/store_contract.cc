@@ -45,7 +45,8 @@ BuildRecord FailedBuild(const std::string& mapping, const std::string& build_id,
                          "is not positive\nsemidefinite", {{"row", "3"}, {"text", "a\tö\n"}}, 250)};
 }
 
-// A request that is accepted for any mapping without this build.
+// Returns a request that is accepted for any mapping, as long as the mapping has no build with this
+// id.
 PublishRequest RequestFor(const std::string& mapping, const std::string& build_id) {
   PublishRequest request;
   request.version.mapping = mapping;
@@ -179,7 +180,7 @@ TEST_P(StoreContractTest, AStaleExpectationIsAbortedAndStoresNothing) {
   EXPECT_EQ(DetailOf(stale)->metadata.at("actual"), "1");
   EXPECT_THAT(Numbers(store().ListVersions("letters", std::nullopt, 9)), ElementsAre(1));
 
-  // The number was not spent.
+  // The refused publish must not use up the version number.
   request.expected_newest = 1;
   EXPECT_EQ(store().Publish(request, "second")->number, 2);
 }
@@ -192,7 +193,7 @@ TEST_P(StoreContractTest, ABuildIdPublishesOncePerMapping) {
     EXPECT_THAT(again.message(), HasSubstr("build-1"));
   }
   EXPECT_EQ(store().GetMapping("letters")->version_count, 1);
-  // The refused repetition shares its artifact with the version: that must still be there.
+  // The refused publish had the same artifact as the version, so the artifact must still be there.
   EXPECT_EQ(*store().ReadArtifact(version.digest), "one");
   EXPECT_EQ(MustPublish("spam", "build-1").number, 1);
 }
@@ -221,7 +222,7 @@ TEST_P(StoreContractTest, AFailedBuildKeepsItsErrorWithDetailsAndMakesNoMapping)
   EXPECT_EQ(read->version, 0);
   EXPECT_EQ(read->rows_received, 5);
   EXPECT_EQ(read->spec_digest, "spec-of-failure");
-  // Equal with its payload: reason, field, metadata and retry delay.
+  // The errors are equal, including their payload: reason, field, metadata and retry delay.
   EXPECT_EQ(read->error, failed.error);
   EXPECT_TRUE(absl::IsNotFound(store().GetMapping("letters").status()));
   EXPECT_TRUE(absl::IsAlreadyExists(store().RecordFailedBuild(failed)));
@@ -252,7 +253,7 @@ TEST_P(StoreContractTest, BuildsAreKeptForTheRetentionAndNotLonger) {
   harness_->AdvanceClock(absl::Microseconds(1));
   EXPECT_TRUE(absl::IsNotFound(store().GetBuild("letters", "done").status()));
   EXPECT_TRUE(absl::IsNotFound(store().GetBuild("letters", "failed").status()));
-  // The version stays, and the id is free again.
+  // The version remains, and the build id can be used again.
   EXPECT_TRUE(store().GetVersion("letters", 1).ok());
   EXPECT_EQ(MustPublish("letters", "failed").number, 2);
   EXPECT_TRUE(store().RecordFailedBuild(FailedBuild("letters", "done", harness_->Now())).ok());
@@ -307,7 +308,7 @@ TEST_P(StoreContractTest, OfRacingPublishersWithTheSameExpectationOneWinsAndKeep
     const absl::StatusOr<VersionRecord> version = store().GetVersion("letters", std::nullopt);
     ASSERT_TRUE(version.ok()) << version.status();
     EXPECT_EQ(version->number, round + 1);
-    // The losers wrote, and gave up, the very same blob.
+    // The publishes that lost had also written this blob, and then gave it up.
     EXPECT_EQ(store().ReadArtifact(version->digest).value_or("?"),
               absl::StrCat("artifact-", round));
   }

@@ -1,4 +1,4 @@
-// Requirements of every Store, as a test suite. A new implementation instantiates it:
+// Requirements that every Store must meet, as a test suite. A new implementation instantiates it:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContractTest,
 //                            ::testing::Values(StoreHarnessFactory{"Sqlite", MakeHarness}),
@@ -16,7 +16,7 @@
 
 namespace phimap {
 
-// One empty store under test, with a clock that only the test moves.
+// An empty store to be tested, with a clock that only the test moves.
 class StoreHarness {
  public:
   virtual ~StoreHarness() = default;
@@ -40,7 +40,7 @@ class StoreContractTest : public ::testing::TestWithParam<StoreHarnessFactory> {
  protected:
   StoreContractTest() : harness_(GetParam().make()) {}
   Store& store() { return harness_->store(); }
-  // Publishes, and fails the test if that fails.
+  // Publishes a version. Fails the test if the publish fails.
   VersionRecord MustPublish(const std::string& mapping, const std::string& build_id,
                             const std::string& artifact = "artifact");
 

@@ -1,5 +1,5 @@
-// The part of the store's contract that is about names after they were published: aliases,
-// deletion, import, reading in pieces.
+// The part of the store's contract about versions after they were published: aliases, deletion,
+// import, and reading in pieces.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -23,7 +23,8 @@ std::string ReasonOf(const absl::Status& status) {
   return detail.has_value() ? detail->reason : "";
 }
 
-// "prod=2<1": alias, version, and where it pointed before.
+// Writes aliases as texts such as "prod=2<1": name, version, and the version that the alias pointed
+// at before.
 std::vector<std::string> AliasTexts(const absl::StatusOr<MappingRecord>& mapping) {
   EXPECT_TRUE(mapping.ok()) << mapping.status();
   std::vector<std::string> texts;
@@ -141,13 +142,13 @@ TEST_P(StoreContractTest, EtagsFenceSetAndDelete) {
     EXPECT_EQ(ReasonOf(status), "ETAG_MISMATCH");
     EXPECT_EQ(DetailOf(status)->metadata.at("etag"), current);
   };
-  // There is none.
+  // The alias does not exist yet.
   expect_aborted(store().SetAlias("letters", "prod", 1, kAnyEtag).status(), "none");
   expect_aborted(store().SetAlias("letters", "prod", 1, "0123456789abcdef").status(), "none");
   expect_aborted(store().DeleteAlias("letters", "prod", kAnyEtag), "none");
   EXPECT_THAT(AliasTexts(store().GetMapping("letters")), IsEmpty());
   const std::string first = store().SetAlias("letters", "prod", 1, kNoEtag)->etag;
-  // There is one.
+  // The alias exists.
   expect_aborted(store().SetAlias("letters", "prod", 2, kNoEtag).status(), first);
   expect_aborted(store().SetAlias("letters", "prod", 2, "0123456789abcdef").status(), first);
   expect_aborted(store().DeleteAlias("letters", "prod", kNoEtag), first);
@@ -246,7 +247,7 @@ TEST_P(StoreContractTest, AnArtifactIsKeptUntilItsLastVersionIsDeleted) {
   EXPECT_EQ(store().ReadArtifact(digest).value_or("?"), "shared");
   ASSERT_TRUE(store().DeleteVersion("letters", 2).ok());
   EXPECT_TRUE(absl::IsNotFound(store().ReadArtifact(digest).status()));
-  // And may come again.
+  // The same artifact can be published again.
   MustPublish("letters", "b3", "shared");
   EXPECT_EQ(store().ReadArtifact(digest).value_or("?"), "shared");
 }
@@ -268,7 +269,7 @@ TEST_P(StoreContractTest, WhatAnAliasPointsAtIsNotDeleted) {
   EXPECT_EQ(ReasonOf(mapping), "MAPPING_IN_USE");
   EXPECT_EQ(store().GetMapping("letters")->version_count, 2);
   EXPECT_EQ(store().ReadArtifact(store().GetVersion("letters", 1)->digest).value_or("?"), "a1");
-  // Not even if a rollback is given up.
+  // The version is not deleted, even with Rollbacks::kGiveUp.
   EXPECT_EQ(ReasonOf(store().DeleteVersion("letters", 1, Rollbacks::kGiveUp)), "VERSION_IN_USE");
 }
 
@@ -288,14 +289,15 @@ TEST_P(StoreContractTest, WhatAnAliasWouldBeRolledBackToIsDeletedOnlyIfThatIsGiv
   EXPECT_TRUE(absl::IsNotFound(store().GetVersion("letters", 1).status()));
   EXPECT_THAT(AliasTexts(store().GetMapping("letters")),
               ElementsAre("canary=2<1", "next=2<0", "prod=2<1"));
-  // Nothing leads to the version before the one before.
+  // An alias remembers only one earlier version, so no rollback leads to the versions before that.
   MustPublish("letters", "b4", "a4");
   for (const int version : {3, 4}) {
     ASSERT_TRUE(store().SetAlias("letters", "prod", version, "").ok());
     ASSERT_TRUE(store().SetAlias("letters", "canary", version, "").ok());
   }
   ASSERT_TRUE(store().SetAlias("letters", "next", 4, "").ok());
-  EXPECT_EQ(ReasonOf(store().DeleteVersion("letters", 2)), "VERSION_ROLLBACK_TARGET");  // of next
+  // A rollback of the alias "next" would still restore version 2.
+  EXPECT_EQ(ReasonOf(store().DeleteVersion("letters", 2)), "VERSION_ROLLBACK_TARGET");
   ASSERT_TRUE(store().DeleteAlias("letters", "next", "").ok());
   EXPECT_TRUE(store().DeleteVersion("letters", 2).ok());
 }
@@ -349,7 +351,7 @@ TEST_P(StoreContractTest, AnImportIsTheNextVersionAndIsReadBackExactly) {
   EXPECT_EQ(read->create_time, harness_->Now());
   EXPECT_EQ(store().ReadArtifact(read->digest).value_or("?"), "elsewhere");
   EXPECT_FALSE(store().GetVersion("letters", 1)->imported);
-  // A name that is not known yet.
+  // An import can also create a mapping.
   EXPECT_EQ(store().Import(ImportOf("new"), "elsewhere")->number, 1);
 }
 
@@ -357,13 +359,13 @@ TEST_P(StoreContractTest, ImportingTwiceIsImportingOnce) {
   MustPublish("letters", "b1", "built");
   EXPECT_EQ(store().Import(ImportOf("letters"), "elsewhere")->number, 2);
   EXPECT_EQ(store().Import(ImportOf("letters"), "elsewhere")->number, 2);
-  // Also of what was built here, which stays what it is.
+  // Importing an artifact that was built here changes nothing: the version remains a built one.
   const absl::StatusOr<VersionRecord> built = store().Import(ImportOf("letters"), "built");
   EXPECT_EQ(built->number, 1);
   EXPECT_FALSE(built->imported);
   EXPECT_EQ(built->serving_type, "float32");
   EXPECT_EQ(store().GetMapping("letters")->version_count, 2);
-  // A deleted version comes back under a new number.
+  // If a deleted version is imported again, it gets a new number.
   ASSERT_TRUE(store().DeleteVersion("letters", 2).ok());
   EXPECT_EQ(store().Import(ImportOf("letters"), "elsewhere")->number, 3);
   std::vector<std::thread> threads;
@@ -385,7 +387,7 @@ TEST_P(StoreContractTest, AnArtifactIsReadInPiecesOfAnySize) {
     ASSERT_TRUE(reader.ok()) << reader.status();
     EXPECT_EQ((*reader)->size_bytes(), 100'003);
     EXPECT_EQ(ReadInPieces(**reader, limit), artifact);
-    EXPECT_EQ((*reader)->Next(limit).value_or("?"), "");  // at the end it stays there
+    EXPECT_EQ((*reader)->Next(limit).value_or("?"), "");  // Next at the end returns "" again
   }
   EXPECT_TRUE(absl::IsNotFound(store().OpenArtifact(std::string(64, 'a')).status()));
 }
@@ -395,7 +397,7 @@ TEST_P(StoreContractTest, APartOfAnArtifactIsReadWhereItStands) {
   EXPECT_EQ(store().ReadArtifactRange(digest, 0, 10).value_or("?"), "0123456789");
   EXPECT_EQ(store().ReadArtifactRange(digest, 3, 4).value_or("?"), "3456");
   EXPECT_EQ(store().ReadArtifactRange(digest, 3, 0).value_or("?"), "");
-  // It ends where the artifact does.
+  // A range that leads beyond the end of the artifact is cut there.
   EXPECT_EQ(store().ReadArtifactRange(digest, 8, 4).value_or("?"), "89");
   EXPECT_EQ(store().ReadArtifactRange(digest, 10, 1).value_or("?"), "");
   EXPECT_EQ(store().ReadArtifactRange(digest, 11, 1).value_or("?"), "");

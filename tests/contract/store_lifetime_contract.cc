@@ -1,5 +1,5 @@
-// The part of the store's contract that is about digests as names, and about how long versions
-// live.
+// The part of the store's contract about finding versions by their digest, and about how long
+// versions live.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -71,7 +71,7 @@ TEST_P(StoreContractTest, AVersionIsFoundByItsDigestAndByTheBeginningOfIt) {
 }
 
 TEST_P(StoreContractTest, TheBeginningOfSeveralDigestsIsAnErrorThatListsThem) {
-  // 17 digests, 16 first digits.
+  // Among 17 digests, at least two have the same first hexadecimal digit.
   std::map<char, std::vector<std::string>> by_first_digit;
   char shared = 0;
   for (int i = 0; shared == 0; ++i) {
@@ -140,7 +140,7 @@ TEST_P(StoreContractTest, AVersionWithATtlIsDeletedWhenItsTimeIsOverWithItsBuild
   harness_->AdvanceClock(absl::Seconds(1));
   EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("trial@1"));
   EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
-  // Nothing of the mapping is left to be seen, and servers hear of it.
+  // The mapping is no longer visible, and the change is reported to servers.
   EXPECT_TRUE(absl::IsNotFound(store().GetMapping("trial").status()));
   EXPECT_TRUE(absl::IsNotFound(store().GetBuild("trial", "b1").status()));
   EXPECT_TRUE(absl::IsNotFound(store().ReadArtifact(version->digest).status()));
@@ -149,7 +149,7 @@ TEST_P(StoreContractTest, AVersionWithATtlIsDeletedWhenItsTimeIsOverWithItsBuild
   EXPECT_EQ(changes->mappings[0].mapping, "trial");
   EXPECT_THAT(changes->mappings[0].versions, IsEmpty());
   EXPECT_TRUE(store().GetVersion("letters", 1).ok());
-  // Its number is not given out again.
+  // The number of the expired version is not used again.
   EXPECT_EQ(MustPublish("trial", "b2").number, 2);
 }
 
@@ -205,7 +205,8 @@ TEST_P(StoreContractTest, AnAliasKeepsAVersionAndTheOneItWouldBeRolledBackTo) {
   EXPECT_EQ(store().GetVersion("trial", 2)->ttl, kTtl);
   harness_->AdvanceClock(3 * kTtl);
   EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("trial@3"));
-  // A version lives for its ttl from the moment that its alias moves away.
+  // A version lives for its ttl from the moment when no alias points to it or could be rolled back
+  // to it.
   MustPublish("trial", "b4", "4");
   ASSERT_TRUE(store().SetAlias("trial", "prod", 4, "").ok());
   EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, harness_->Now() + kTtl);

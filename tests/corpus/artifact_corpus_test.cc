@@ -1,8 +1,9 @@
-// Artifacts that releases wrote: their bytes are read and written again, their features have the
-// bits that the release served, and their certificates say what they said.
+// Tests artifacts that earlier releases wrote. This release must read them and write the same bytes
+// again. Their features must have the bits that their release served, and their certificates the
+// same values.
 //
-// Each folder beside this file is a release's and is never changed (write_corpus.cc). NAME.phimap
-// is an artifact, NAME.txt what its release made of it.
+// Each folder beside this file belongs to a release and is never changed (write_corpus.cc).
+// NAME.phimap is an artifact, and NAME.txt is the record that its release made of it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -70,7 +71,7 @@ TEST(ArtifactCorpusTest, EveryArtifactAnswersWithTheBitsOfItsRelease) {
       }
     }
   }
-  if (targets == 0) GTEST_SKIP() << "no target with fused multiply-add: bits of another class";
+  if (targets == 0) GTEST_SKIP() << "no target with fused multiply-add, so all bits differ";
 }
 
 }  // namespace

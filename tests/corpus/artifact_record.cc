@@ -33,7 +33,7 @@ std::string Digest(const std::string& bytes) {
   return hash.Hex();
 }
 
-// A long value is cut, and its digest stands for the rest.
+// Appends a line "name value". A long value is cut and followed by its digest.
 void AddLine(std::string& out, const std::string& name, const std::string& value) {
   constexpr size_t kLongest = 120;
   if (value.size() <= kLongest) {
@@ -66,7 +66,7 @@ void AddSpectrum(std::string& out, const std::optional<Spectrum>& spectrum) {
   }
 }
 
-// Values with the landmarks that the plan has, and behind them K(x, x).
+// Returns the kernel values for the landmarks of the plan, followed by K(x, x).
 Matrix<double> ValuesFor(const Matrix<double>& values, int64_t landmarks) {
   PHIMAP_CHECK(landmarks < values.cols());
   Matrix<double> taken(values.rows(), landmarks + 1);
@@ -77,7 +77,7 @@ Matrix<double> ValuesFor(const Matrix<double>& values, int64_t landmarks) {
   return taken;
 }
 
-// Owns the examples of an artifact in a form of its own.
+// Owns the examples of an artifact in one of the row forms.
 struct MappedExamples {
   Matrix<double> wide;
   Matrix<float> narrow;
@@ -113,7 +113,7 @@ MappedExamples ExamplesFor(const Engine& engine, const CorpusInputs& inputs, Row
   return examples;
 }
 
-// Bytes of one number, the most significant first.
+// Returns a number's bytes in hexadecimal, the most significant byte first.
 std::string HexOf(const char* little_endian, int64_t bytes) {
   std::string hex;
   for (int64_t k = bytes - 1; k >= 0; --k) {
@@ -122,7 +122,8 @@ std::string HexOf(const char* little_endian, int64_t bytes) {
   return hex;
 }
 
-// Rows that are mapped together and alone have the same features; those of all are returned.
+// Checks that rows have the same features alone and in a batch, and returns the features of all
+// rows.
 std::vector<char> FeaturesOf(const Engine& engine, const ExamplesView& rows) {
   const int64_t row_bytes = engine.output_columns() * FloatTypeBytes(engine.serving_type());
   std::vector<char> features(static_cast<size_t>(rows.rows() * row_bytes));

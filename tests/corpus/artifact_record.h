@@ -1,4 +1,5 @@
-// Contents and answers of an artifact of the corpus, as text with every bit of every number.
+// Writes records of an artifact's contents and features as text that contains every bit of every
+// number.
 #ifndef PHIMAP_TESTS_CORPUS_ARTIFACT_RECORD_H_
 #define PHIMAP_TESTS_CORPUS_ARTIFACT_RECORD_H_
 
@@ -10,14 +11,15 @@
 
 namespace phimap::testing {
 
-// How the rows of the inputs come; the bits of features must not depend on it.
+// The form in which rows are given to the engine. The bits of features must not depend on it.
 enum class RowForm { kFloat64, kFloat32, kSparse };
 
-// A line for each field that is there.
+// Returns a line for each field of the certificate that is set.
 std::string CertificateRecord(const Certificate& certificate);
 
-// Provenance, shape, certificate, the features of the inputs in hexadecimal digits of the serving
-// type, a row on each line, and the residual of each row where the mapping has one.
+// Returns the provenance, the shape, the certificate, the features of the inputs and, if the
+// mapping has residuals, the residual of each row. Features are hexadecimal digits of the serving
+// type, with a line for each row.
 std::string ArtifactRecord(const Artifact& artifact, const CorpusInputs& inputs,
                            RowForm form = RowForm::kFloat64);
 

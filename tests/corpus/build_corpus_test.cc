@@ -1,4 +1,5 @@
-// Specs, seeds and streams of releases: what is built from them today has the bytes of then.
+// Tests that the specs, seeds and streams of earlier releases still build artifacts with the same
+// bytes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,9 +26,9 @@ bool HasFusedTarget() {
 }
 
 TEST(BuildCorpusTest, EqualSpecsSeedsAndStreamsGiveTheBytesOfTheirRelease) {
-  if (!HasFusedTarget()) GTEST_SKIP() << "no target with fused multiply-add: bits of another class";
+  if (!HasFusedTarget()) GTEST_SKIP() << "no target with fused multiply-add, so all bits differ";
   ASSERT_EQ(BlasCoreName(), testing::kCorpusBlasCore)
-      << "run by ctest, which sets OPENBLAS_CORETYPE";
+      << "OPENBLAS_CORETYPE must be " << testing::kCorpusBlasCore << ", as ctest sets it";
   UseOneBlasThread();
   int64_t builds = 0;
   for (const std::string& folder : CorpusFolders()) {

@@ -18,7 +18,7 @@
 namespace phimap::testing {
 namespace {
 
-// Every sum of products here is exact, so it has one value in any order.
+// All products and sums here are exact, so the result does not depend on the order of additions.
 Matrix<double> ProductsOf(ConstMatrixView<double> x, ConstMatrixView<double> y) {
   Matrix<double> products(x.rows(), y.rows());
   for (int64_t i = 0; i < x.rows(); ++i) {
@@ -29,7 +29,8 @@ Matrix<double> ProductsOf(ConstMatrixView<double> x, ConstMatrixView<double> y) 
   return products;
 }
 
-// How often each byte occurs in a string; or the row itself.
+// Returns the number of occurrences of each byte in a string, or the row itself if examples are
+// rows.
 Matrix<double> VectorsOf(const ExamplesView& examples) {
   const StringsView* strings = examples.strings();
   Matrix<double> vectors(examples.rows(), strings == nullptr ? examples.columns() : 256);
@@ -43,7 +44,8 @@ Matrix<double> VectorsOf(const ExamplesView& examples) {
   return vectors;
 }
 
-// Stands for a user's kernel service: products of rows, or of counts of bytes.
+// Stands in for a user's kernel service. Its kernel is the inner product of two rows, or of the
+// byte counts of two strings.
 class ProductSource final : public KernelSource {
  public:
   absl::Status Block(const ExamplesView& left, const ExamplesView& right, MatrixView<double> out,

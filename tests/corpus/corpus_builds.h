@@ -1,4 +1,4 @@
-// Builds of the corpus: a line of text says what is built, and from what.
+// The builds of the corpus. A line of text describes what is built, and from which input.
 #ifndef PHIMAP_TESTS_CORPUS_CORPUS_BUILDS_H_
 #define PHIMAP_TESTS_CORPUS_CORPUS_BUILDS_H_
 
@@ -12,13 +12,13 @@ namespace phimap::testing {
 
 // A line of builds.txt: its fields, separated by tabs.
 struct CorpusBuild {
-  // Name of the artifact's file, if the file is kept.
+  // The name of the artifact's file, if the file is kept.
   std::string name;
-  // rows, sparse, texts, bytes or gram.
+  // The input: rows, sparse, texts, bytes or gram.
   std::string stream;
   std::string mapping;
   std::string kernel;
-  // Words of "standardize", "names" and "seed=N", or nothing.
+  // A list of the words "standardize", "names" and "seed=N"; may be empty.
   std::string options;
   // SHA-256 of the artifact.
   std::string digest = "";
@@ -28,8 +28,8 @@ struct CorpusBuild {
   BuildSpec Spec() const;
 };
 
-// The core that builds are compared for: OpenBLAS has other sums for others. A process asks for it
-// with OPENBLAS_CORETYPE, before it starts.
+// The CPU core whose OpenBLAS kernels the builds need, because the kernels of other cores add in
+// another order. It is chosen by OPENBLAS_CORETYPE before the process starts.
 inline constexpr char kCorpusBlasCore[] = "Haswell";
 
 // REQUIRES: UseOneBlasThread was called.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kColumns = 5;
 
-// Multiples of 1/8 within ±2, the last column mostly zeros.
+// Returns multiples of 1/8 within ±2. Most numbers of the last column are zero.
 Matrix<double> ShortNumbers(int64_t rows, int64_t cols, uint64_t seed) {
   Matrix<double> numbers = UniformRows({.rows = rows, .cols = cols, .seed = seed});
   for (int64_t i = 0; i < rows; ++i) {
@@ -162,7 +162,8 @@ std::vector<CorpusPlan> CorpusPlanCases() {
     const auto shape = [&](FeatureKind features, WKind w, bool centre) {
       PlanShape made = all;
       made.features = features;
-      if (features == FeatureKind::kL1) made.kernel = "poly(degree=2)";  // of distances
+      // With L1 distances, the program must read nothing but the distance.
+      if (features == FeatureKind::kL1) made.kernel = "poly(degree=2)";
       made.w = w;
       made.centre = centre;
       return made;

@@ -1,4 +1,4 @@
-// Cases that write_corpus writes: lists of builds, plans and kernels, which grow with the product.
+// The builds, plans and kernels for which write_corpus writes records. Later releases add cases.
 #ifndef PHIMAP_TESTS_CORPUS_CORPUS_CASES_H_
 #define PHIMAP_TESTS_CORPUS_CORPUS_CASES_H_
 
@@ -13,10 +13,10 @@ namespace phimap::testing {
 
 CorpusInputs MakeCorpusInputs();
 
-// A name that begins with "-" says that the digest alone is kept.
+// Returns the builds. If a build's name begins with "-", only the digest of its artifact is kept.
 std::vector<CorpusBuild> CorpusBuildCases();
 
-// Plans of stages that no builder combines so, or none emits any more.
+// A plan whose combination of stages is not, or no longer, the result of any build.
 struct CorpusPlan {
   std::string name;
   Plan plan;

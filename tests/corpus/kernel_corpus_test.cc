@@ -1,5 +1,6 @@
-// Kernel expressions and costs of builds, as releases knew them: canonical text, what is proven of
-// a kernel, its compiled program, its values, the bounds of their rounding, and forecasts.
+// Compares kernel expressions and build costs with the records of earlier releases: a kernel's
+// canonical text, proven properties, compiled program, values and rounding bounds, and the
+// forecasts of build costs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -22,7 +23,7 @@ using testing::FieldsOf;
 using testing::LinesOf;
 using testing::ReadCorpusFile;
 
-// Text of each kernel's record, by the kernel.
+// Returns the records in `text` by their kernel.
 std::map<std::string, std::string> RecordsIn(const std::string& text) {
   std::map<std::string, std::string> records;
   std::string kernel;
@@ -35,7 +36,7 @@ std::map<std::string, std::string> RecordsIn(const std::string& text) {
 
 TEST(KernelCorpusTest, EveryKernelIsWhatItsReleaseKnewOfIt) {
   if (!testing::SupportedVectorTargets().front().fused) {
-    GTEST_SKIP() << "no target with fused multiply-add: bits of another class";
+    GTEST_SKIP() << "no target with fused multiply-add, so all bits differ";
   }
   for (const std::string& folder : CorpusFolders()) {
     const auto records = RecordsIn(ReadCorpusFile(folder + "/kernels.txt"));

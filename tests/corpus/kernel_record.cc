@@ -81,11 +81,11 @@ std::string WorkRecord(const KernelExpression& kernel) {
   return out;
 }
 
-// Rows as kernels are evaluated on them when a version is built: of strings their places.
+// The rows on which a build evaluates kernels. A string is represented by a row with its index.
 struct KernelRows {
   KernelProgram program;
   Matrix<double> x;
-  // Input of the rounding bound: x, or k_m(x, x) of strings.
+  // The input of the rounding bound: x for rows, k_m(x, x) for strings.
   Matrix<double> read;
   std::vector<double> norms;
   std::vector<double> self;

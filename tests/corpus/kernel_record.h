@@ -1,5 +1,5 @@
-// Properties and values of a kernel expression, and costs of builds: text with every bit of
-// every number.
+// Writes records of a kernel expression's properties and values, and of build costs, as text that
+// contains every bit of every number.
 #ifndef PHIMAP_TESTS_CORPUS_KERNEL_RECORD_H_
 #define PHIMAP_TESTS_CORPUS_KERNEL_RECORD_H_
 
@@ -10,11 +10,12 @@
 
 namespace phimap::testing {
 
-// Canonical text, properties, compiled program, work, values in float64, features in both serving
-// types, and the bounds of rounding, `gamma=scale` being 0.5 and `gamma=median` 0.25.
+// Returns the canonical text, properties, compiled program, work, values in float64, features in
+// both serving types, and rounding bounds. `gamma=scale` is resolved to 0.5 and `gamma=median` to
+// 0.25.
 std::string KernelRecord(const std::string& kernel, const CorpusInputs& inputs);
 
-// Results of CostOfBuild and ReservedBytes for a hundred thousand rows of five columns.
+// Returns the results of CostOfBuild and ReservedBytes for a hundred thousand rows of five columns.
 std::string CostRecord(const BuildSpec& spec);
 
 }  // namespace phimap::testing

@@ -1,8 +1,9 @@
-// Writes the corpus of a release, into a folder that does not exist yet:
+// Writes the corpus of a release into a new folder:
 //
 //     OPENBLAS_CORETYPE=Haswell write_corpus tests/corpus/VERSION
 //
-// Corpora of releases before are kept as they are: what they hold is what users have stored.
+// The corpora of earlier releases are never changed, because users have stored the artifacts of
+// these releases.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -90,12 +91,13 @@ void WriteRest(const std::string& folder, const CorpusInputs& inputs) {
 
 int Main(const std::string& folder) {
   if (BlasCoreName() != kCorpusBlasCore) {
-    std::fprintf(stderr, "write_corpus: set OPENBLAS_CORETYPE=%s; OpenBLAS runs for %s\n",
+    std::fprintf(stderr,
+                 "write_corpus: set OPENBLAS_CORETYPE=%s; now OpenBLAS uses the kernels of %s\n",
                  kCorpusBlasCore, BlasCoreName().c_str());
     return 1;
   }
   if (!std::filesystem::create_directory(folder)) {
-    std::fprintf(stderr, "write_corpus: %s exists: a release adds a folder of its own\n",
+    std::fprintf(stderr, "write_corpus: %s already exists, but each release needs a new folder\n",
                  folder.c_str());
     return 1;
   }
@@ -112,7 +114,7 @@ int Main(const std::string& folder) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "write_corpus takes the folder to write, tests/corpus/VERSION\n");
+    std::fprintf(stderr, "usage: write_corpus tests/corpus/VERSION\n");
     return 2;
   }
   return phimap::testing::Main(argv[1]);

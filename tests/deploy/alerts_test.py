@@ -1,4 +1,4 @@
-"""The alerts: promtool finds nothing wrong, each is tested, and each has its entry in the runbook."""
+"""Tests the alerts. promtool must accept them, each must have a test, and each must have an entry in the runbook."""
 
 import pathlib
 import re
@@ -11,9 +11,9 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PROMETHEUS = SOURCE / "deploy/prometheus"
 TESTS = [SOURCE / "tests/deploy" / name
          for name in ("alerts_test.yml", "objectives_test.yml", "slow_objectives_test.yml")]
-# Absolute: whoever is paged reads it in a message, not in a checkout.
+# The address is absolute because the people on call see it in a message, not in a checkout.
 RUNBOOK = "https://github.com/phimap/phimap/blob/main/docs/operations.md#"
-# Alerts on all servers together have no instance to name.
+# Matches alerts about all servers together. They have no `instance` label that their text could contain.
 OF_THE_FLEET = re.compile(r"by \(job\)|absent\(")
 
 
@@ -23,7 +23,7 @@ def alerts():
 
 
 def runbook_entries():
-    """The text under each heading of the section "Alerts" of docs/operations.md."""
+    """Returns {heading: text} for the section "Alerts" of docs/operations.md."""
     text = (SOURCE / "docs/operations.md").read_text()
     section = re.search(r"^## Alerts\n(.*?)(?=^## |\Z)", text, re.M | re.S).group(1)
     parts = re.split(r"^### (.*)\n", section, flags=re.M)

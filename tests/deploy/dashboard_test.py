@@ -1,4 +1,4 @@
-"""The dashboard and the table of metrics, against what a real phimapd shows."""
+"""Compares the dashboard and the table of metrics with the metrics of a real phimapd."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ METRIC = re.compile(r"\b(?:phimap|grpc_server|process)_\w+")
 
 
 def names_in(expression):
-    """The metrics that a query names."""
+    """Returns the names of all metrics in a query."""
     without_strings = re.sub(r'"[^"]*"', '""', expression)
     return set(METRIC.findall(without_strings))
 
@@ -39,7 +39,8 @@ class DashboardTest(unittest.TestCase):
         cls.types = dict(re.findall(r"^# TYPE (\w+) (\w+)$", cls.text, re.M))
 
     def labels_of(self, family):
-        """Names of the labels of a family, without those that a type adds."""
+        """Returns the names of a metric family's labels, without labels that only the type adds, such as a
+        histogram's `le`."""
         found = set()
         for labels in re.findall(rf"^{family}(?:_bucket|_sum|_count)?\{{(.*)\}} ", self.text, re.M):
             found |= set(re.findall(r'(\w+)="', labels))
@@ -92,7 +93,7 @@ class DashboardTest(unittest.TestCase):
             self.assertLessEqual(at["x"] + at["w"], 24)
             for x in range(at["x"], at["x"] + at["w"]):
                 for y in range(at["y"], at["y"] + at["h"]):
-                    self.assertNotIn((x, y), taken, f"{panel['title']} on {taken.get((x, y))}")
+                    self.assertNotIn((x, y), taken, f"{panel['title']} overlaps {taken.get((x, y))}")
                     taken[x, y] = panel["title"]
 
     def test_every_query_looks_at_the_chosen_servers_only(self):

@@ -1,4 +1,5 @@
-"""Every flag, port and path that Dockerfile, deploy/ and docs/operations.md name, against the programs and each other."""
+"""Checks that each flag, port and path in Dockerfile, deploy/ and docs/operations.md agrees with the programs and
+with the other files."""
 
 import json
 import os
@@ -15,13 +16,13 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PHIMAPD = programs.Phimapd(os.environ["PHIMAPD"])
 PHIMAP = programs.Phimap(os.environ["PHIMAP"])
 
-# Flags of others' programs that the files name, by the word that starts their command line.
+# Flags of other projects' programs that these files may contain, by the first word of the command line.
 OTHERS_FLAGS = {
     "docker": {"--build", "--detach", "--read-only", "--stop-timeout", "--wait", "--entrypoint", "--rm", "--no-deps",
                "--volume"},
     "prometheus": {"--config.file", "--storage.tsdb.path", "--storage.tsdb.retention.time"},
 }
-# Flags in the Dockerfile, which makes the image; the full test runs it.
+# Flags that the Dockerfile may contain. tests/full/container.sh builds the image with it.
 DOCKERFILE_FLAGS = {"--build", "--mount", "--from", "--target", "--no-install-recommends", "--gid", "--uid",
                     "--no-create-home", "--home-dir", "--shell", "--interval", "--timeout", "--start-period",
                     "--retries", "--preset"}
@@ -39,7 +40,7 @@ def text_of(path):
 
 
 def dockerfile():
-    """Instructions of the final stage: {name: [arguments]}."""
+    """Returns the instructions of the Dockerfile's last stage: {name: [arguments]}."""
     lines = [line for line in text_of("Dockerfile").splitlines() if line.strip() and not line.lstrip().startswith("#")]
     instructions = re.findall(r"^([A-Z]+) (.*)$", re.sub(r"\\\n\s*", "", "\n".join(lines)), re.M)
     last = max(i for i, (name, _) in enumerate(instructions) if name == "FROM")
@@ -58,7 +59,7 @@ def seconds(duration):
 
 
 def binds(service):
-    """{path in the container: path in the repository} of a service's bind mounts."""
+    """Returns {path in the container: path in the repository} for the bind mounts of a service."""
     found = {}
     for volume in service.get("volumes", []):
         source, target = volume.split(":")[:2]
@@ -68,11 +69,11 @@ def binds(service):
 
 
 def in_repository(service, path):
-    """The file of this repository that a service sees at `path`."""
+    """Returns the file of this repository that a service sees at `path`."""
     for target, source in binds(service).items():
         if path == target or path.startswith(target + "/"):
             return source / path[len(target):].lstrip("/") if path != target else source
-    raise AssertionError(f"{path} is nothing that compose.single.yaml mounts there")
+    raise AssertionError(f"{path} is not in any folder or file that compose.single.yaml mounts there")
 
 
 def share_a_network(one, other):
@@ -81,7 +82,7 @@ def share_a_network(one, other):
 
 
 def served_files():
-    """All text files that an operator reads or runs, but the Dockerfile."""
+    """Returns all text files that an operator uses, except the Dockerfile."""
     files = [path for path in (SOURCE / "deploy").rglob("*") if path.suffix in (".yaml", ".yml", ".cfg", ".md")]
     return sorted(files) + [SOURCE / "docs/operations.md"]
 
@@ -112,7 +113,7 @@ class FlagsTest(unittest.TestCase):
                     others |= OTHERS_FLAGS["prometheus"] | {"--host", "--username"}
                 for flag in FLAG.findall(line):
                     checked += 1
-                    self.assertIn(flag, known | others, f"{path.relative_to(SOURCE)}:{number}: no program has it")
+                    self.assertIn(flag, known | others, f"{path.relative_to(SOURCE)}:{number}: no program has this flag")
         self.assertGreater(checked, 5)
 
     def test_every_flag_in_the_dockerfile_exists(self):
@@ -219,7 +220,7 @@ class PathsTest(unittest.TestCase):
     def test_what_the_image_copies_is_let_into_the_build(self):
         allowed = {line[1:] for line in text_of(".dockerignore").splitlines() if line.startswith("!")}
         for folder in re.findall(r"^add_subdirectory\((\w+)\)", text_of("CMakeLists.txt"), re.M):
-            self.assertIn(folder, allowed, "the image is built from it; let it in with .dockerignore")
+            self.assertIn(folder, allowed, "the image is built from this folder; allow it in .dockerignore")
         self.assertIn("CMakeLists.txt", allowed)
         for name in allowed:
             self.assertTrue((SOURCE / name).exists(), name)
@@ -253,7 +254,7 @@ class PathsTest(unittest.TestCase):
         self.assertTrue(dashboards, f"nothing is mounted in {folder}")
         for path in dashboards:
             uids = set(re.findall(r'"uid": *"([^"$]+)"', json.dumps(json.loads(path.read_text())["panels"])))
-            self.assertLessEqual(uids, {"prometheus"}, f"{path}: a panel asks a data source that is not provisioned")
+            self.assertLessEqual(uids, {"prometheus"}, f"{path}: a panel uses a data source that is not provisioned")
 
     def test_every_path_of_the_repository_that_is_named_exists(self):
         checked = 0

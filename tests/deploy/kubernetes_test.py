@@ -1,5 +1,5 @@
-"""deploy/kubernetes as `kubectl kustomize` renders it: fields that exist, flags and ports that phimapd has, and numbers that
-fit each other."""
+"""Tests the manifests that `kubectl kustomize` renders from deploy/kubernetes. Their fields must exist, phimapd must
+have the flags and ports that they use, and their numbers must be consistent."""
 
 import copy
 import os
@@ -47,7 +47,7 @@ def server(variant):
 
 
 def flags(variant):
-    """{flag: value} of phimapd's arguments."""
+    """Returns {flag: value} for phimapd's arguments in a variant."""
     return {name: value for name, _, value in (one.partition("=") for one in server(variant)["args"])}
 
 
@@ -61,7 +61,8 @@ def flag_faults(arguments):
 
 
 def seconds_until_killed(variant):
-    """What the pod is given to stop, without the time before the signal."""
+    """Returns how many seconds the pod has between the stop signal and SIGKILL: terminationGracePeriodSeconds minus
+    the preStop sleep."""
     command = server(variant)["lifecycle"]["preStop"]["exec"]["command"]
     assert command[0] == "sleep", command
     return pod(variant)["terminationGracePeriodSeconds"] - int(command[1])
@@ -113,7 +114,8 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(flag_faults(["--drain_second=20", "--drain_seconds=20"]), ["--drain_second=20"])
 
     def test_phimapd_takes_the_flags(self):
-        """All that are there; it ends at the database, which is not."""
+        """Runs phimapd with the flags of the manifest. It must accept all flags, and fail only because the database
+        does not exist."""
         for variant in VARIANTS:
             arguments = [one for one in server(variant)["args"]
                          if one.partition("=")[0] not in names.NOT_YET and not one.startswith("--store")]
@@ -161,7 +163,7 @@ class NumbersTest(unittest.TestCase):
             resources = server(variant)["resources"]
             limit = amount(resources["limits"]["memory"])
             self.assertLessEqual(needed, limit)
-            self.assertLess(limit - needed, 256 * MIB, "memory that nothing can use")
+            self.assertLess(limit - needed, 256 * MIB, "the memory limit is higher than anything needs")
             self.assertEqual(resources["requests"], resources["limits"])
 
     def test_the_folder_of_the_cache_holds_the_cache(self):

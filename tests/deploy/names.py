@@ -1,3 +1,4 @@
-"""Names that deploy/ uses before phimapd has them. Delete each when it is there."""
+"""Names of flags that deploy/ already uses although phimapd does not have them yet. Delete a name from here when
+phimapd has it."""
 
 NOT_YET = set()

@@ -1,4 +1,4 @@
-"""What the two programs say of themselves: their flags, commands and defaults, from --help."""
+"""Reads the flags, commands and defaults of phimapd and phimap from the output of --help."""
 
 import re
 import subprocess
@@ -9,7 +9,8 @@ def _help(program, *command):
 
 
 def _flags(text):
-    """The flags that a help text defines: those that open a line, not those that it mentions."""
+    """Returns the flags that a help text defines at the beginning of a line, but not those that it only mentions
+    elsewhere."""
     return set(re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9_-]*)", text, re.M))
 
 
@@ -18,7 +19,7 @@ def _subcommands(text):
 
 
 def _flags_below(program, command):
-    """Of a command, and of what stands after it, as in `admin backup`."""
+    """Returns the flags of a command and of its subcommands. For example, `backup` is a subcommand of `admin`."""
     text = _help(program, command)
     below = _subcommands(text) if "Subcommands:" in text else ()
     return _flags(text).union(*(_flags(_help(program, command, one)) for one in below))
@@ -30,10 +31,10 @@ class Phimapd:
         self.flags = _flags(self.help)
 
     def default(self, flag):
-        """The default of a flag, as --help shows it: `--listen TEXT=127.0.0.1:7450`."""
+        """Returns the default that --help shows for a flag, for example in `--listen TEXT=127.0.0.1:7450`."""
         found = re.search(rf"^  {re.escape(flag)} [A-Z]+(?::[^=]*)?=(\S+)", self.help, re.M)
         if not found:
-            raise AssertionError(f"phimapd --help shows no default of {flag}")
+            raise AssertionError(f"phimapd --help shows no default for {flag}")
         return found.group(1)
 
     def default_port(self, flag):

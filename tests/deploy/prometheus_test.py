@@ -1,4 +1,5 @@
-"""Debian's Prometheus reads a loaded phimapd with our configuration: every query of the dashboard has an answer."""
+"""Runs Debian's Prometheus with the configuration in deploy/prometheus on a phimapd under load. Every query of the
+dashboard must have an answer."""
 
 import json
 import math
@@ -15,14 +16,14 @@ import yaml
 
 import server
 
-# Timeout of every wait for Prometheus; nothing is asserted about time.
+# The timeout of every wait for Prometheus. The tests assert nothing else about time.
 PATIENCE_SECONDS = 60
-# Prometheus tells nobody that it has scraped: it is asked, at this interval.
+# Prometheus does not announce its scrapes, so the test polls at this interval.
 POLL_SECONDS = 0.1
 
 
 class Prometheus:
-    """A Prometheus with deploy/prometheus, which scrapes `target` every second."""
+    """A Prometheus with deploy/prometheus that scrapes `target` every second."""
 
     def __init__(self, target):
         self._folder = tempfile.TemporaryDirectory()
@@ -42,7 +43,8 @@ class Prometheus:
         self._address = self._listening()
 
     def _listening(self):
-        """The address that port 0 became, once requests are answered; either may be said first."""
+        """Waits until Prometheus answers requests, and returns its address, which the system has chosen for port 0.
+        The two are reported in the log, in either order."""
         address = None
         is_ready = False
         for line in self._process.stderr:
@@ -67,12 +69,12 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def query(self, expression):
-        """The values of an instant query."""
+        """Returns the values of an instant query."""
         return [float(sample["value"][1]) for sample in
                 self.get("query", query=expression)["result"]]
 
     def wait_for(self, expression):
-        """Returns once the query has an answer."""
+        """Waits until the query has a result."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self.query(expression):
             if time.monotonic() > deadline:
@@ -81,7 +83,7 @@ class Prometheus:
 
 
 def with_variables(expression):
-    """The query as Grafana would send it, all servers chosen."""
+    """Returns the query as Grafana would send it when all servers are selected."""
     return (expression.replace("$job", ".*").replace("$instance", ".*")
             .replace("$__rate_interval", "1m"))
 
@@ -93,7 +95,7 @@ class PrometheusTest(unittest.TestCase):
         cls.addClassCleanup(cls.server.close)
         cls.prometheus = Prometheus(cls.server.http_address)
         cls.addClassCleanup(cls.prometheus.close)
-        # Once while everything is zero: a rate needs to see the first event.
+        # Prometheus must scrape once while everything is zero, because a rate needs the value before the first event.
         cls.prometheus.wait_for("grpc_server_started_total")
         cls.server.build()
         cls.server.set_alias("letters", "prod", 1)

@@ -1,5 +1,5 @@
-"""Real proxies with the configurations of deploy/, in front of servers of a test. They listen on sockets in files, so that no
-port can be taken."""
+"""Runs real proxies, with the configurations of deploy/, in front of a test's servers. The proxies listen on Unix
+sockets, so there is no port that another program could take."""
 
 import pathlib
 import re
@@ -11,12 +11,13 @@ import grpc
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 SERVER_NAME = "phimap.test"
-# Timeout of every wait for a proxy; nothing is asserted about time.
+# The timeout of every wait for a proxy. The tests assert nothing else about time.
 PATIENCE_SECONDS = 60
 
 
 def make_certificate(folder):
-    """A certificate that is its own authority, certificate.pem, with key.pem, and both.pem as HAProxy wants it."""
+    """Makes a self-signed certificate in `folder`: certificate.pem, key.pem, and both.pem. The last contains
+    certificate and key, as HAProxy requires."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-subj", f"/CN={SERVER_NAME}", "-addext", f"subjectAltName=DNS:{SERVER_NAME}", "-days", "2",
                     "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"], check=True, capture_output=True)
@@ -25,12 +26,13 @@ def make_certificate(folder):
 
 def _replaced(text, old, new):
     if old not in text:
-        raise AssertionError(f"the configuration has no {old!r} any more")
+        raise AssertionError(f"the configuration does not contain {old!r} any more")
     return text.replace(old, new)
 
 
 def _swapped(text, active, other):
-    """`text` with the lines that match `active` commented out, and those comments in force that match `other`."""
+    """Returns `text` with the lines that match `active` commented out, and the comments that match `other`
+    uncommented."""
     out = []
     for line in text.splitlines(keepends=True):
         comment = re.match(r"(\s*)# (.*\n)", line)
@@ -40,14 +42,15 @@ def _swapped(text, active, other):
             line = "# " + line
         out.append(line)
     if "".join(out) == text:
-        raise AssertionError(f"the configuration has nothing like {other!r} any more")
+        raise AssertionError(f"the configuration has no comment that matches {other!r} any more")
     return "".join(out)
 
 
 class Proxy:
-    """A proxy that runs while it is entered. `front_tls`: between clients and it; `server_tls`: between it and servers.
+    """A proxy that runs inside a `with` block. With `front_tls`, clients use TLS to the proxy. With `server_tls`, the
+    proxy uses TLS to the servers.
 
-    With either the certificate of `folder` is used, see make_certificate.
+    Both use the certificate in `folder`. REQUIRES: make_certificate(folder) was called.
     """
 
     program = ""
@@ -55,7 +58,7 @@ class Proxy:
     def __init__(self, folder, servers, front_tls=False, server_tls=False):
         self.folder = pathlib.Path(folder)
         self.front_tls = front_tls
-        # A path of a socket has at most 108 bytes.
+        # The path of a Unix socket has at most 108 bytes.
         self._sockets = tempfile.TemporaryDirectory()
         self.socket = f"{self._sockets.name}/{self.program}"
         self.address = f"unix:{self.socket}"
@@ -66,7 +69,8 @@ class Proxy:
 
     @classmethod
     def path(cls):
-        """Of the program, None if it is not installed. Debian has both where only root looks."""
+        """Returns the path of the program, or None if it is not installed. Also looks in /usr/sbin, where Debian
+        installs HAProxy and nginx, because only root has this folder in PATH."""
         return shutil.which(cls.program) or shutil.which(cls.program, path="/usr/sbin")
 
     def configuration(self, servers, front_tls, server_tls):
@@ -76,7 +80,7 @@ class Proxy:
         raise NotImplementedError
 
     def check(self):
-        """What the program says of its configuration: the status and the output."""
+        """Makes the program check its configuration. Returns the exit code and the output."""
         done = subprocess.run(self.command(*self.check_flags), capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
@@ -135,7 +139,7 @@ class Haproxy(Proxy):
 
 
 class SharedStoreHaproxy(Haproxy):
-    """deploy/haproxy/shared_store.cfg."""
+    """HAProxy with deploy/haproxy/shared_store.cfg."""
 
     def configuration(self, servers, front_tls, server_tls):
         text = (DEPLOY / "haproxy/shared_store.cfg").read_text()
@@ -164,7 +168,7 @@ class Nginx(Proxy):
         text = _replaced(text, "phimap.internal", SERVER_NAME)
         for i, server in enumerate(servers, 1):
             text = _replaced(text, f"10.0.0.{i}:7450", server)
-        # Debian's are of a folder that only root may write.
+        # By default, Debian's nginx uses folders to which only root may write.
         temporary = "".join(f"    {name}_temp_path {self.folder}/{name};\n"
                             for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         text = _replaced(text, "http {\n", "http {\n" + temporary)

@@ -1,4 +1,5 @@
-"""The configurations of deploy/haproxy and deploy/nginx: valid, and what clients do passes through the real programs."""
+"""Tests the configurations of deploy/haproxy and deploy/nginx with the real programs. The configurations must be
+valid, and calls through the proxies must work."""
 
 import pathlib
 import re
@@ -15,12 +16,12 @@ ADMIN, READER = "a" * 20, "r" * 20
 
 
 def of_program(proxy):
-    """Skips a class where the program is not installed."""
+    """A class decorator that skips the tests if the proxy's program is not installed."""
     return unittest.skipUnless(proxy.path(), f"{proxy.program} is not installed: tools/setup installs it")
 
 
 class ProxyCase:
-    """What holds of each proxy, in the clear and with TLS on both sides and tokens."""
+    """The tests that both proxies must pass: once without TLS, and once with tokens and with TLS on both sides."""
 
     proxy: type
     tls = False
@@ -33,7 +34,8 @@ class ProxyCase:
         proxies.make_certificate(cls.folder)
         cls.server = server.Server(*cls.server_flags())
         cls.addClassCleanup(cls.server.close)
-        # The second is not there: what is sent to it must find the first.
+        # The second server does not run. If the proxy sends a call to it, the call must be repeated at the first
+        # server.
         cls.running = cls.proxy(cls.folder, [cls.server.address, cls.nowhere()], cls.tls, cls.tls)
         cls.enterClassContext(cls.running)
         built = cls.phimap("build", "letters", f"--input={server.SOURCE}/lab/data/letter.csv", "--label=label",
@@ -52,7 +54,8 @@ class ProxyCase:
 
     @staticmethod
     def nowhere():
-        """An address that nobody listens on: ports are taken on other addresses of the loopback network than this."""
+        """Returns an address on which nothing listens, because the tests use other addresses of the loopback
+        network."""
         return "127.31.7.4:7450"
 
     @classmethod
@@ -89,7 +92,7 @@ class ProxyCase:
         self.assertIn("20,000 rows mapped by letters@1", said.stderr)
 
     def test_large_messages_pass(self):
-        # 2 MiB and more in a request, 5 MiB in an answer: over the limits that nginx and clients have by default.
+        # The request has over 2 MiB and the answer 5 MiB. Both exceed default limits of nginx or of clients.
         self.must("bench", "letters", "--rows=65536", "--seconds=1")
 
     def test_a_change_passes(self):
@@ -111,7 +114,8 @@ class HaproxyTest(ProxyCase, unittest.TestCase):
     proxy = proxies.Haproxy
 
     def test_the_health_check_asks_what_clients_ask(self):
-        """The bytes of the check, made from what they mean."""
+        """haproxy.cfg contains the health check as hexadecimal bytes. Builds the same bytes from their meaning, and
+        compares them."""
         def literal(name, value):
             return name + bytes([len(value)]) + value
 
@@ -145,14 +149,16 @@ class NginxTlsTest(TlsCase, unittest.TestCase):
 
 
 class Closing:
-    """A server that ends each connection when a call begins, without a word: whether it made the call nobody knows."""
+    """A server that closes each connection when a call begins, so that the proxy cannot know whether the call took
+    effect."""
 
     HEADERS = 1
 
     def __init__(self):
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = "{}:{}".format(*self._listener.getsockname())
-        # Calls but health checks, whose path HAProxy does not compress.
+        # The number of calls, not counting health checks. Health checks are recognized by their path, which HAProxy
+        # does not compress.
         self.calls = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -165,12 +171,12 @@ class Closing:
             try:
                 connection = self._listener.accept()[0]
             except OSError:
-                return  # closed
+                return  # the listener was closed
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection):
         with connection, connection.makefile("rb") as incoming:
-            connection.sendall(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))  # empty settings
+            connection.sendall(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))  # an empty SETTINGS frame
             incoming.read(24)  # HTTP/2's preface
             while head := incoming.read(9):
                 payload = incoming.read(int.from_bytes(head[:3], "big"))
@@ -181,7 +187,8 @@ class Closing:
 
 
 class ClosingCase:
-    """The first server, which has the changes, closes; the second is well."""
+    """The first server closes its connections, and the second one works. The proxies send all changes to the first
+    server."""
 
     proxy: type
 

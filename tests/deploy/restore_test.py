@@ -1,5 +1,5 @@
-"""The guide to backup and restore in docs/operations.md, as it is written: from a store where versions were deleted, to
-servers that number them otherwise."""
+"""Runs the commands of the guide to backup and restore in docs/operations.md. Some versions of the first store were
+deleted, so the second server gives the restored versions other numbers."""
 
 import json
 import os
@@ -15,7 +15,7 @@ GUIDE = server.SOURCE / "docs/operations.md"
 
 
 def commands_of_the_guide():
-    """The two blocks of the section: backup and restore."""
+    """Returns the two code blocks of that section: the one for backup, and the one for restore."""
     section = re.search(r"^## Backup\n(.*?)^## ", GUIDE.read_text(encoding="utf-8"), re.M | re.S).group(1)
     return re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
 
@@ -53,7 +53,7 @@ class RestoreTest(unittest.TestCase):
                               text=True).stdout
 
     def aliases(self, where):
-        """{"letters@prod": (number, digest)}"""
+        """Returns the aliases in the form {"letters@prod": (number, digest)}."""
         listed = json.loads(self.ask(where, "alias", "list", "--json"))
         return {f"{mapping['name']}@{alias['name']}": (int(alias["version"]), alias["digest"])
                 for mapping in listed["mappings"] for alias in mapping.get("aliases", [])}
@@ -62,7 +62,8 @@ class RestoreTest(unittest.TestCase):
         return json.loads(self.ask(where, "show", reference, "--json"))["ref"]["digest"]
 
     def old_server(self):
-        """letters@prod is version 3 of 2, 3 and 5; letters@next version 5; digits@prod version 1."""
+        """Starts a server with the versions 2, 3 and 5 of letters. letters@prod is version 3, letters@next is version
+        5, and digits@prod is version 1."""
         old = self.start()
         for landmarks in (3, 4, 5, 6, 7):
             self.build(old, "letters", landmarks)
@@ -75,7 +76,7 @@ class RestoreTest(unittest.TestCase):
 
     def test_aliases_mean_the_same_versions_on_a_server_that_numbers_them_otherwise(self):
         old, empty, other = self.old_server(), self.start(), self.start()
-        # It has a version of the name already.
+        # The other server already has a version of this mapping.
         self.build(other, "letters", 9)
         backup, restore = commands_of_the_guide()
         self.run_block(backup, old)
@@ -89,7 +90,7 @@ class RestoreTest(unittest.TestCase):
             self.assertEqual({name: number for name, (number, _) in after.items()}, numbers)
             for name, (_, digest) in before.items():
                 self.assertEqual(after[name][1], digest)
-                # The digest that the server answers with, not the one that it lists.
+                # This digest comes from the answer to a call, not from the server's list of versions.
                 self.assertEqual(self.digest(where, name), digest)
 
     def test_an_alias_whose_version_did_not_come_is_refused_and_the_rest_are_set(self):

@@ -1,6 +1,8 @@
-"""Which fields objects of Kubernetes and compose files have: those that deploy/ uses or could well use, and no other.
+"""The fields that Kubernetes objects and compose files in deploy/ may have: those that are used now, and some that
+could well be used.
 
-kubectl before 1.25 passes a field that it does not know, and the server then leaves it out: a misspelled probe is no probe.
+kubectl before 1.25 accepts unknown fields, and the Kubernetes server then drops them. Without this check, a
+misspelled probe would silently have no effect.
 """
 
 TEXT, NUMBER, SWITCH = (str,), (int,), (bool,)
@@ -9,7 +11,7 @@ PORT = (str, int)
 
 
 class Map:
-    """Keys are free; each value is like `of`."""
+    """Schema of a mapping with any keys. Its values have the schema `of`."""
 
     def __init__(self, of):
         self.of = of
@@ -56,7 +58,7 @@ SCALING = {"stabilizationWindowSeconds": NUMBER, "selectPolicy": TEXT,
 PEER = [{"namespaceSelector": SELECTOR, "podSelector": SELECTOR, "ipBlock": {"cidr": TEXT, "except": [TEXT]}}]
 PEER_PORTS = [{"protocol": TEXT, "port": PORT, "endPort": NUMBER}]
 
-# (apiVersion, kind): the fields beside these two and metadata.
+# {(apiVersion, kind): the fields of the object, except apiVersion, kind and metadata}.
 KINDS = {
     ("apps/v1", "Deployment"): {"spec": {
         "replicas": NUMBER, "selector": SELECTOR, "minReadySeconds": NUMBER, "progressDeadlineSeconds": NUMBER,
@@ -83,7 +85,7 @@ KINDS = {
         "endpoints": [{"port": TEXT, "path": TEXT, "scheme": TEXT, "interval": TEXT, "scrapeTimeout": TEXT}]}},
 }
 
-# The words of fields that have few.
+# The allowed values of fields that have only a few possible values.
 WORDS = {
     "protocol": {"TCP", "UDP"}, "scheme": {"HTTP", "HTTPS", "http", "https"}, "policyTypes": {"Ingress", "Egress"},
     "whenUnsatisfiable": {"ScheduleAnyway", "DoNotSchedule"}, "medium": {"", "Memory"},
@@ -106,7 +108,7 @@ COMPOSE = {
 
 
 def faults(value, schema, path=""):
-    """What of `value` is not as `schema` says: a text each, which begins with the path of the field."""
+    """Returns a text for each deviation of `value` from `schema`. The text begins with the path of the field."""
     if isinstance(schema, tuple):
         fits = type(value) in schema and (path.rpartition(".")[2].partition("[")[0] not in WORDS or
                                           value in WORDS[path.rpartition(".")[2].partition("[")[0]])
@@ -116,7 +118,7 @@ def faults(value, schema, path=""):
             return [f"{path}: not a list"]
         return [fault for i, item in enumerate(value) for fault in faults(item, schema[0], f"{path}[{i}]")]
     if not isinstance(value, dict):
-        # An empty value, as in `volumes: {data: }`, is an empty mapping to compose.
+        # For compose, an empty value, as in `volumes: {data: }`, is an empty mapping.
         return [] if value is None and isinstance(schema, dict) else [f"{path}: not a mapping"]
     found = []
     for key, item in value.items():
@@ -131,7 +133,7 @@ def faults(value, schema, path=""):
 
 
 def object_faults(thing):
-    """The same of an object of Kubernetes."""
+    """Returns the deviations of a Kubernetes object from its schema."""
     kind = (thing.get("apiVersion"), thing.get("kind"))
     if kind not in KINDS:
         return [f"{kind}: there is no such kind"]
@@ -139,7 +141,8 @@ def object_faults(thing):
 
 
 def compose_faults(document):
-    """The same of a compose file, whose lists of services and networks are mappings with nothing in them."""
+    """Returns the deviations of a compose file from its schema. Lists of services and networks are treated as
+    mappings with empty values."""
     document = dict(document)
     document["services"] = {name: _long(service) for name, service in document.get("services", {}).items()}
     return faults(document, COMPOSE)

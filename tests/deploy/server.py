@@ -1,4 +1,4 @@
-"""A real phimapd with versions and load, for the tests of what watches it."""
+"""Runs a real phimapd with versions and load, for tests."""
 
 import json
 import os
@@ -14,7 +14,7 @@ PHIMAP = os.environ["PHIMAP"]
 
 
 class Server:
-    """phimapd on free ports, with its store in a temporary folder. Killed when it is closed."""
+    """A phimapd on free ports, with its store in a temporary folder. close() kills it."""
 
     def __init__(self, *flags):
         self._folder = tempfile.TemporaryDirectory()
@@ -37,7 +37,7 @@ class Server:
         self._folder.cleanup()
 
     def run(self, *arguments):
-        """The command `phimap`, to its end, which must be a success."""
+        """Runs the command `phimap`, and waits until it has ended. It must succeed."""
         subprocess.run([PHIMAP, "--server=" + self.address, *arguments], check=True,
                        stdout=subprocess.DEVNULL)
 
@@ -50,7 +50,8 @@ class Server:
         self.run("alias", "set", f"{mapping}@{alias}", str(version))
 
     def start_load(self, seconds):
-        """Calls of Transform, 200 a second: other tests run beside this one. A process."""
+        """Starts a process that makes 200 calls of Transform per second. This rate leaves enough CPU time for other
+        tests."""
         return subprocess.Popen(
             [PHIMAP, "--server=" + self.address, "bench", "letters", "--rate=200",
              f"--seconds={seconds}", "--rows=4", "--json"], stdout=subprocess.DEVNULL)
@@ -65,5 +66,5 @@ def dashboard():
 
 
 def panels():
-    """All panels of the dashboard that show something."""
+    """Returns all panels of the dashboard that show data."""
     return [panel for panel in dashboard()["panels"] if panel["type"] != "row"]

@@ -1,4 +1,5 @@
-"""deploy/systemd/phimapd.service: systemd takes every line, it is confined, and its flags are phimapd's."""
+"""Tests deploy/systemd/phimapd.service. systemd must accept every line, the service must be confined, and phimapd
+must have the flags."""
 
 import os
 import pathlib
@@ -15,7 +16,8 @@ PHIMAPD = programs.Phimapd(os.environ["PHIMAPD"])
 
 
 def verify(text):
-    """What systemd says of the unit, with a program in its place that is there."""
+    """Returns systemd's complaints about the unit. For this, the program in it is replaced by one that exists on this
+    machine."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "phimapd.service"
         path.write_text(text.replace("/usr/local/bin/phimapd", "/bin/true"))

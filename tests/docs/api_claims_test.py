@@ -1,4 +1,5 @@
-"""What docs/api.md says of calls, roles, limits and reasons, against a server that runs, its flags and its sources."""
+"""Compares the statements of docs/api.md about calls, roles, limits and reasons with a running server, its flags and
+its sources."""
 
 import os
 import re
@@ -9,36 +10,37 @@ import programs
 import server
 from phimap.v1 import kernel_service_pb2
 
-# Kinds of calls, in the words of grpc_server_started_total and of the page.
+# Kinds of calls: the word in grpc_server_started_total, and the words on the page.
 KINDS = {"unary": "unary", "server_stream": "server stream", "client_stream": "client stream",
          "bidi_stream": "bidirectional stream"}
 
-# Reasons in the sources that no call ends with.
+# Reasons in the sources that phimapd reports only when it starts, so no call ends with them.
 AT_START = {"ADDRESS_INVALID", "DATABASE_ADDRESS_INVALID", "LIBPQ_MISSING", "DATABASE_TOO_OLD", "FLAG_INVALID", "KERNEL_SERVICE_INVALID", "TLS_FILE_INVALID", "TOKEN_FILE_INVALID", "PATH_INVALID", "ADDRESS_NOT_AVAILABLE", "DATABASE_LOST",
             "DIRECTORY_LOCKED", "FILE_EXISTS", "FILE_NOT_FOUND", "STORE_INVALID", "ADDRESS_NOT_LOOPBACK", "WRITE_AHEAD_LOG_NOT_AVAILABLE",
             "STORE_MISMATCH", "STORE_TOO_NEW"}
-# Reasons of `phimap admin`, which opens stores itself, and of libphimap_engine.
+# Reasons that only `phimap admin`, which opens stores without a server, or libphimap_engine reports.
 ADMIN = {"KERNEL_REMOTE", "EXAMPLES_NOT_NUMERIC", "BACKUP_DAMAGED", "HOLD_LOST", "MAINTENANCE_BUSY", "STORE_NOT_EMPTY", "BACKUP_NOT_FOUND", "STORE_NOT_FOUND", "SCHEMA_TOO_OLD"}
 INSIDE = {
-    "ARTIFACT_NOT_FOUND": "of a version that was deleted meanwhile; whoever asks looks it up again",
-    "TEXT_INVALID": "what is written into the database was checked before",
-    "BUILD_EXISTS": "the manager of builds has looked before",
-    "COMMIT_LOCAL_ONLY": "told as COMMIT_IN_DOUBT",
-    "FILE_TOO_LARGE": "of small files that the store reads when it starts",
-    "NEWEST_VERSION_CHANGED": "nobody fences yet",
-    "TEXT_NOT_UTF8": "a request with such a text does not parse: REQUEST_MALFORMED",
-    "SCHEMA_NOT_FOUND": "reflection answers it within its messages",
-    "REQUEST_MISSING": "likewise",
-    "ROWS_EMPTY": "an evaluation has looked for two classes with rows before",
-    "SERVICE_UNKNOWN": "of the standard health service, as its proto has it",
-    "SPECTRUM_UNDEFINED": "the certificate of a kernel that is 0 on the sample has none",
-    "TRIANGLE_SINGULAR": "a factor has no zero on its diagonal",
-    "GAMMA_UNRESOLVED": "the kernel of a version has numbers only",
+    "ARTIFACT_NOT_FOUND": "only for a version that was deleted meanwhile, which the caller then looks up again",
+    "TEXT_INVALID": "texts are checked before they are written into the database",
+    "BUILD_EXISTS": "the build manager has checked this before",
+    "COMMIT_LOCAL_ONLY": "reported as COMMIT_IN_DOUBT",
+    "FILE_TOO_LARGE": "only for small files that the store reads when it starts",
+    "NEWEST_VERSION_CHANGED": "no call requires a newest version yet",
+    "TEXT_NOT_UTF8": "a request with such a text cannot be parsed, so it is REQUEST_MALFORMED",
+    "SCHEMA_NOT_FOUND": "reflection reports it in its answer, not as an error of the call",
+    "REQUEST_MISSING": "reflection reports it in its answer, not as an error of the call",
+    "ROWS_EMPTY": "an evaluation first checks that two classes have rows",
+    "SERVICE_UNKNOWN": "an error of the standard health service, defined by its proto",
+    "SPECTRUM_UNDEFINED": "if the kernel is 0 on the sample, the certificate has no spectrum",
+    "TRIANGLE_SINGULAR": "a factor that is used has no zero on its diagonal",
+    "GAMMA_UNRESOLVED": "in the kernel of a version, gamma is always a number",
 }
-# A chunk that is damaged came so from the client (server/versions/artifact_import.cc).
+# Errors that a call reports with another code than the sources give them. If a chunk arrives damaged, Import reports
+# DATA_LOSS (server/versions/artifact_import.cc).
 TOLD_OTHERWISE = {("Import", "INVALID_ARGUMENT"): "DATA_LOSS"}
 
-# Constants of which there are others by the same name.
+# Constants whose name is defined in several files, and the file whose value is meant.
 DEFINED_IN = {"kMaxDepth": "kernel_parser.cc", "kMaxNameBytes": "reference.cc",
               "kMaxTextBytes": "status_details.cc"}
 UNITS = {"": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1, "deep": 1, "days": 24 * 3600}
@@ -53,12 +55,12 @@ SOURCES = sources()
 
 
 def canonical(name):
-    """kInvalidArgument, of which InvalidArgument is given → INVALID_ARGUMENT."""
+    """Converts a name such as InvalidArgument to INVALID_ARGUMENT."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper()
 
 
 def reasons_with_codes():
-    """{reason: its codes} as far as they stand beside each other in the sources."""
+    """Returns {reason: its codes} for reasons that stand next to their code in the sources."""
     found = {}
     for text in SOURCES.values():
         for code, reason in re.findall(r'\b(?:StatusCode|Code)::k(\w+),\s*"([A-Z0-9_]+)"', text):
@@ -67,13 +69,13 @@ def reasons_with_codes():
 
 
 def reasons_without_codes():
-    """Those that a function of their file gives a code."""
+    """Returns the reasons whose code is determined by a function in the same file."""
     return {reason for text in SOURCES.values()
             for reason in re.findall(r'\b[A-Z]\w+\(\s*"([A-Z]+(?:_[A-Z]+)+)"', text)}
 
 
 def constant(name):
-    """The value of a constant of the sources, in bytes or seconds."""
+    """Returns the value of the constant `name` in the sources, in bytes or seconds."""
     values = set()
     for path, text in SOURCES.items():
         if DEFINED_IN.get(name, path.name) != path.name:
@@ -85,7 +87,7 @@ def constant(name):
             value = re.sub(r"\babsl::Seconds\(([\d *]+)\)", r"(\1)", value)
             value = re.sub(r"\bk[A-Z]\w+", lambda other: str(constant(other[0])), value)
             assert re.fullmatch(r"[\d <*/()]+|\d+e\d", value), f"{name} = {value}"
-            values.add(eval(value))  # digits, brackets, *, / and << alone, or as 1e6
+            values.add(eval(value))  # contains only digits, brackets, *, / and <<, or is like 1e6
     assert len(values) == 1, f"{name}: {values}"
     return values.pop()
 
@@ -102,8 +104,8 @@ class ApiClaimsTest(unittest.TestCase):
     def setUpClass(cls):
         with_server = server.Server()
         cls.addClassCleanup(with_server.close)
-        # Every call that was compiled in has a series from the start: gRPC's own services too, and calls of what
-        # does not exist have one together.
+        # Every method of the server has a series from the start. So have gRPC's own services, and calls of unknown
+        # methods share a series.
         cls.calls = {method: (service, KINDS[kind]) for method, service, kind in re.findall(
             r'^grpc_server_started_total\{grpc_method="(\w+)",grpc_service="([\w.]+)",grpc_type="(\w+)"\}',
             with_server.scrape(), re.M)
@@ -116,7 +118,7 @@ class ApiClaimsTest(unittest.TestCase):
 
     def test_every_call_has_a_section_under_its_service_that_says_its_role_and_kind(self):
         roles = {method: (service, role.lower()) for service, method, role in re.findall(
-            r'\{"([\w.]+)/(\w+)", Role::k(\w+)\}',
+            r'\{"([\w.]+)/(\w+)",\s+Role::k(\w+),\s+Names::k\w+\}',
             (document.SOURCE / "server/auth/method_roles.cc").read_text(encoding="utf-8"))}
         roles = {method: role for method, role in roles.items() if not role[0].startswith("grpc.")}
         self.assertEqual({m: s for m, (s, _) in self.calls.items()}, {m: s for m, (s, _) in roles.items()})

@@ -1,4 +1,4 @@
-"""Errors that docs/api.md claims, provoked: each call with each reason that a request alone can bring about."""
+"""Provokes the errors that docs/api.md lists: for each call, every reason that a request alone can cause."""
 
 import collections
 import os
@@ -20,8 +20,8 @@ from phimap.rpc import error_details_pb2
 from phimap.v1 import (evaluation_service_pb2 as evaluation, examples_pb2, mapping_pb2, mapping_service_pb2 as api,
                        transform_service_pb2)
 
-# Reasons that take a full disk, a broken machine, a newer phimap, a race, digests that begin alike, a faulty kernel service or a hostile artifact: tests of the server's
-# parts bring them about.
+# Reasons that need more than a request: a full disk, a broken machine, a newer phimap, a race, digests with a common
+# beginning, a faulty kernel service or a hostile artifact. Other tests cause them.
 ELSEWHERE = {
     "BUILD_INTERRUPTED", "DIGEST_AMBIGUOUS", "ARTIFACT_REMOVED", "BUILD_TAKEN_OVER", "FLEET_TOO_OLD", "DATABASE_EXHAUSTED", "DATABASE_READ_ONLY", "DATABASE_REFUSED", "DATABASE_UNAVAILABLE",
     "ARTIFACT_TOO_LARGE", "KERNEL_PROGRAM_INVALID", "PLAN_INVALID", "TIMEOUT_INVALID", "TLS_CERTIFICATE_MISSING",
@@ -31,7 +31,7 @@ ELSEWHERE = {
     "FILE_SYSTEM_READ_ONLY", "SAMPLE_TOO_LARGE", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE_MISMATCH", "SERVER_SHUTTING_DOWN", "READER_TOO_SLOW", "REQUEST_TOO_SLOW", "STREAM_TOO_SLOW", "EXPORT_LIMIT_REACHED",
     "IMPORT_LIMIT_REACHED", "OPEN_FILE_LIMIT_REACHED", "ROWS_TOO_MANY", "ARITHMETIC_UNKNOWN", "FORMAT_UNKNOWN", "KERNEL_OPERATION_UNKNOWN",
     "TEXT_UNREADABLE"}
-# And these of one call only.
+# More such reasons, but each in a single call only.
 ELSEWHERE_OF = {
     ("Evaluate", "MESSAGE_TOO_LARGE", "RESOURCE_EXHAUSTED"),
     ("Import", "VALUE_NOT_REPRESENTABLE", "FAILED_PRECONDITION"),
@@ -54,12 +54,12 @@ class ApiErrorsTest(InferenceErrors, unittest.TestCase):
         self.provoked = set()
 
     def fails(self, section, reason, code, call, *arguments, **fields):
-        """The call ends with this error, and the section claims it."""
+        """Expects that the call fails with this error, and that the section of docs/api.md lists the error."""
         with self.subTest(section, reason=reason):
             with self.assertRaises(grpc.RpcError) as failed:
                 answer = call(*arguments, **fields)
                 if not hasattr(answer, "DESCRIPTOR"):
-                    collections.deque(answer, maxlen=0)  # to the end of the stream
+                    collections.deque(answer, maxlen=0)  # reads to the end of the stream
             details = details_of(failed.exception)
             came = error_details_pb2.ErrorInfo.FromString(details.get("ErrorInfo", b"")).reason
             self.assertEqual((came, failed.exception.code().name), (reason, code), failed.exception.details())
@@ -90,9 +90,9 @@ class ApiErrorsTest(InferenceErrors, unittest.TestCase):
         self.silence()
         self.inference(phimapd)
         left = {claim for claim in set(self.claimed) - self.provoked - ELSEWHERE_OF if claim[1] not in ELSEWHERE}
-        self.assertEqual(left, set(), "claimed and not provoked here")
+        self.assertEqual(left, set(), "docs/api.md lists these errors, but this test does not provoke them")
         self.assertFalse({claim for claim in self.provoked if claim in ELSEWHERE_OF or claim[1] in ELSEWHERE},
-                         "provoked here after all")
+                         "this test provokes these errors, so remove them from ELSEWHERE or ELSEWHERE_OF")
 
     def any_call(self):
         tokens = self.folder / "tokens"
@@ -140,7 +140,7 @@ class ApiErrorsTest(InferenceErrors, unittest.TestCase):
                    phimapd.channel.stream_unary(path + "GetMapping"), iter([]))
 
     def revision_of(self, phimapd):
-        """What the answer to a change told."""
+        """Makes a change, and returns the revision in its answer."""
         phimapd.build()
         request = api.SetAliasRequest(mapping="m", alias="a", version=1)
         _, call = phimapd.mappings.SetAlias.with_call(request)
@@ -362,10 +362,10 @@ class ApiErrorsTest(InferenceErrors, unittest.TestCase):
             self.addCleanup(requests.close)
             call = phimapd.evaluations.Evaluate(iter(requests))
             try:
-                next(call)  # it is counted
+                next(call)  # now the server counts the call
                 under_way.append(call)
             except grpc.RpcError as refused:
-                # The server counts a call that was refused before for a moment after its status is here.
+                # For a moment after a call was refused, the server still counts it as open.
                 if refused.code() != grpc.StatusCode.RESOURCE_EXHAUSTED or time.monotonic() > until:
                     raise
         self.fails_to_evaluate(phimapd, "EVALUATION_LIMIT_REACHED", "RESOURCE_EXHAUSTED", [first])

@@ -1,4 +1,4 @@
-"""Requests of the API as tests of its errors make them, and a server to send them to."""
+"""Requests of the API, and a server, for tests of errors."""
 
 import threading
 import uuid
@@ -12,7 +12,7 @@ from phimap.v1 import (evaluation_service_pb2 as evaluation, evaluation_service_
 
 
 def details_of(error):
-    """{type: bytes} of what travels with an error, by the standard decoder's rules."""
+    """Returns {type: bytes} for the details of an error, decoded as gRPC's richer error model defines."""
     packed = dict(error.trailing_metadata()).get("grpc-status-details-bin", b"")
     return {detail.type_url.removeprefix("type.googleapis.com/google.rpc."): detail.value
             for detail in error_details_pb2.Status.FromString(packed).details}
@@ -25,7 +25,7 @@ def dense(rows):
 
 
 def sparse(offsets=(0, 2), columns=(1, 3)):
-    """One row of four columns, with two entries."""
+    """Returns one row of four columns with two entries."""
     return examples_pb2.Examples(sparse=examples_pb2.SparseRows(
         rows=1, columns=4, row_offsets_le=numpy.array(offsets, "<i8").tobytes(),
         column_indices_le=numpy.array(columns, "<i4").tobytes(), float32_le=numpy.ones(2, "<f4").tobytes()))
@@ -42,7 +42,7 @@ def spec(text="f1(landmarks=3)", kernel="rbf(gamma=1)", mapping="m", build_id=No
 
 
 def build_of(rows, *messages, count=None, **fields):
-    """The messages of a whole build."""
+    """Returns all request messages of a build."""
     return [spec(**fields), *messages, api.BuildRequest(examples=dense(rows)),
             api.BuildRequest(finish=api.BuildFinish(row_count=len(rows) if count is None else count))]
 
@@ -58,14 +58,14 @@ def labeled(examples, labels=None):
 
 
 def evaluation_of(rows, labels=None, count=None, **fields):
-    """The messages of a whole evaluation."""
+    """Returns all request messages of an evaluation."""
     count = len(rows) if count is None else count
     return [labeled_spec(**fields), labeled(dense(rows), labels),
             evaluation.EvaluateRequest(finish=evaluation.EvaluateFinish(row_count=count))]
 
 
 class Open:
-    """A stream of requests that stays open."""
+    """A request stream that the client keeps open."""
 
     def __init__(self, *messages):
         self._messages = messages
@@ -80,14 +80,14 @@ class Open:
 
 
 ROWS = numpy.random.default_rng(1).standard_normal((50, 4))
-# Gram matrix of ROWS under the linear kernel.
+# The Gram matrix of ROWS under the linear kernel.
 GRAM = ROWS @ ROWS.T
-# So many that some are held out, and what is built is measured on them.
+# With this many rows, a build holds some out and measures errors on them.
 MORE_ROWS = numpy.random.default_rng(2).standard_normal((500, 4))
 
 
 class Phimapd:
-    """A server with its calls."""
+    """A server with stubs for its calls."""
 
     def __init__(self, test, *flags, token=None):
         self.server = server.Server(*flags)

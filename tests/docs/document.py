@@ -1,4 +1,4 @@
-"""docs/api.md, taken apart: sections and tables."""
+"""Parses docs/api.md into sections and tables."""
 
 import pathlib
 import re
@@ -9,7 +9,7 @@ API = SOURCE / "docs/api.md"
 
 
 class Row(NamedTuple):
-    """A row of a table of errors, and the section it stands in."""
+    """A row of a table of errors, and the heading of its section."""
     section: str
     reason: str
     code: str
@@ -17,7 +17,7 @@ class Row(NamedTuple):
 
 
 def sections(text=None):
-    """{heading: text up to the next heading}, in their order. Headings are unique."""
+    """Returns {heading: text up to the next heading}, in the order of the page. Headings must be unique."""
     parts = re.split(r"^#{2,3} (.+)\n", text if text is not None else API.read_text(encoding="utf-8"), flags=re.M)
     found = dict(zip(parts[1::2], parts[2::2]))
     assert len(found) == len(parts) // 2, "two sections have the same heading"
@@ -25,18 +25,18 @@ def sections(text=None):
 
 
 def table_rows(text):
-    """The cells of each row of the tables in a text, without the heads."""
+    """Returns the cells of each row of all tables in a text, without the header rows."""
     rows = []
     for head, body in re.findall(r"^\|(.*)\|\n\|[-| ]+\|\n((?:\|.*\|\n?)*)", text, re.M):
         width = len(head.split("|"))
         for line in body.splitlines():
             cells = [cell.strip().replace("\0", "|") for cell in line.strip()[1:-1].replace(r"\|", "\0").split("|")]
-            assert len(cells) == width, f"{len(cells)} cells under {width} heads: {line}"
+            assert len(cells) == width, f"{len(cells)} cells under {width} column headers: {line}"
             rows.append(cells)
     return rows
 
 
 def errors():
-    """Every row of every table of errors."""
+    """Returns every row of every table of errors."""
     return [Row(heading, *cells[:3]) for heading, text in sections().items() for cells in table_rows(text)
             if re.fullmatch(r"[A-Z][A-Z0-9_]+", cells[0])]

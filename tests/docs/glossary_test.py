@@ -1,4 +1,5 @@
-"""docs/glossary.md: in order, short, linked, and with every term that the certificate prints or a page defines."""
+"""Tests docs/glossary.md. It must be in alphabetical order, its entries must be short and linked, and it must contain
+every term that the certificate shows or that a page defines."""
 
 import re
 import unittest
@@ -9,13 +10,14 @@ GLOSSARY = document.SOURCE / "docs/glossary.md"
 README = document.SOURCE / "README.md"
 PAGES = [README, *sorted((document.SOURCE / "docs").rglob("*.md"))]
 
-# Labels of the certificate that are plain English, or another form of a term.
+# Labels in a displayed certificate that need no entry because they are plain English, and labels that are another
+# form of a term.
 PLAIN = {"rows"}
 SINGULAR = {"landmarks": "landmark", "held out": "held-out row"}
 
 
 def entries():
-    """[(term, text)] in their order."""
+    """Returns [(term, text)] in the glossary's order."""
     text = GLOSSARY.read_text(encoding="utf-8")
     return [(term, " ".join(body.split())) for term, body in re.findall(r"^- \*\*(.+?)\*\*: ((?:.+\n)(?:  .+\n)*)", text, re.M)]
 

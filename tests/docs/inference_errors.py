@@ -1,4 +1,4 @@
-"""Errors of the Open Inference Protocol's calls that docs/api.md claims."""
+"""Provokes the errors that docs/api.md lists for the calls of the Open Inference Protocol."""
 
 import numpy
 from api_requests import GRAM, ROWS
@@ -6,7 +6,8 @@ from phimap.v1 import mapping_service_pb2 as api
 
 
 class InferenceErrors:
-    """A part of ApiErrorsTest, whose `fails` it calls. REQUIRES: inference_stubs.generate; the versions that its other parts build."""
+    """A mixin of ApiErrorsTest. It uses `fails` of that class. REQUIRES: inference_stubs.generate was called, and the
+    other tests of ApiErrorsTest have built their versions."""
 
     def inference(self, phimapd):
         from inference import inference_service_pb2 as protocol, inference_service_pb2_grpc

@@ -1,4 +1,4 @@
-"""What a user of the Open Inference Protocol makes from its proto."""
+"""Generates the Python stubs that a user of the Open Inference Protocol would generate from its proto."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import document
 
 
 def generate(folder):
-    """Makes `inference.inference_service_pb2` and its stubs in a folder, and lets them be imported."""
+    """Generates `inference.inference_service_pb2` and its stubs in `folder`, and makes them importable."""
     proto = document.SOURCE / "proto"
     subprocess.run(["protoc", f"--proto_path={proto}", f"--python_out={folder}", f"--grpc_out={folder}",
                     "--plugin=protoc-gen-grpc=/usr/bin/grpc_python_plugin",

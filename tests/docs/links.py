@@ -1,4 +1,4 @@
-"""Links of a page to files and headings of the repository."""
+"""Checks the links of a page to files and headings in the repository."""
 
 import re
 
@@ -8,7 +8,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def faults(page):
-    """[sentence] of links that lead nowhere. Those to other hosts are not followed."""
+    """Returns a sentence for each broken link. Links to other hosts are not checked."""
     found = []
     for link in LINK.findall(_prose(page.text)):
         name, _, anchor = link.partition("#")
@@ -24,12 +24,12 @@ def faults(page):
 
 
 def _prose(text):
-    """Without blocks and words in backquotes, in which brackets mean something else."""
+    """Returns the text without code blocks and without text in backquotes, because brackets in them are not links."""
     return re.sub(r"`[^`\n]*`", "", re.sub(pages.FENCED, "", text, flags=re.M | re.S))
 
 
 def _anchors(text):
-    """Of headings, as GitHub makes them, and those that are written down."""
+    """Returns the anchors that GitHub derives from the headings, and the explicit anchors."""
     headings = re.findall(r"^#+ (.+)$", re.sub(pages.FENCED, "", text, flags=re.M | re.S), re.M)
     made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
     return made | set(re.findall(r'<a id="([^"]+)">', text))

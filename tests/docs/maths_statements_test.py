@@ -1,4 +1,5 @@
-"""docs/maths.md's list of the papers' statements: that none is missing, and that every file and test it names is there."""
+"""Tests the list of the papers' statements in docs/maths.md. No statement may be missing, and every file and test
+that the list mentions must exist."""
 
 import re
 import unittest
@@ -11,7 +12,7 @@ TESTS = document.SOURCE / "tests/core"
 LAB = document.SOURCE / "lab/results"
 SECTION = "Every statement of the papers"
 
-# Numbered items of each paper, tables and figures too.
+# The numbered items of each paper, including its tables and figures.
 NUMBERED = {
     "BBV": ["Lemma 1", "Remark 1", "Corollary 1", "Corollary 2", *(f"Theorem {n}" for n in range(1, 5)), "Table 1", "Table 2",
             "figure 1"],
@@ -21,18 +22,19 @@ NUMBERED = {
     "SH": ["Definition 1", "Definition 2", "Definition 3", "Definition 7", "Lemma 4", "Lemma 10", "Theorem 5", "Theorem 6",
            "Theorem 8", "Theorem 9", *(f"equation {n}" for n in range(1, 13)),
            *(f"figure {n}" for n in range(1, 5))],
-    "CO": [],  # a lecture: it numbers nothing
+    "CO": [],  # a lecture without numbered items
 }
 
 
 def tables():
-    """{paper: rows of its table}"""
+    """Returns {paper: rows of its table}."""
     text = MATHS.read_text(encoding="utf-8").split(f"\n## {SECTION}\n")[1].split("\n## ")[0]
     return {paper: document.table_rows(part) for paper, part in document.sections(text).items()}
 
 
 def numbers(statement):
-    """What a first cell names: "equations 7 to 9" are three, "Theorem 6, equations 2 and 3" is three too."""
+    """Returns the items that the first cell of a row lists. For example, "equations 7 to 9" lists three items, and so
+    does "Theorem 6, equations 2 and 3"."""
     named = set(re.findall(r"(?:Definition|Lemma|Remark|Corollary|Theorem|Algorithm|Table|equation|figure) \d+", statement))
     for what, first, last in re.findall(r"(equation|figure)s (\d+) (?:to|and) (\d+)", statement):
         named |= {f"{what} {n}" for n in range(int(first), int(last) + 1)}
@@ -47,7 +49,7 @@ class MathsStatementsTest(unittest.TestCase):
         for paper, rows in tables().items():
             with self.subTest(paper):
                 self.assertEqual(set().union(*(numbers(row[0]) for row in rows)), set(NUMBERED[paper]))
-                self.assertEqual(len({row[0] for row in rows}), len(rows), "a statement has two rows")
+                self.assertEqual(len({row[0] for row in rows}), len(rows), "two rows are about the same statement")
 
     def test_every_file_is_there(self):
         named = {name for rows in tables().values() for row in rows for name in re.findall(r"`([\w/]+\.\w+)`", row[2])}

@@ -1,9 +1,9 @@
-"""A page of Markdown, taken apart: its blocks of code, and the comments that tell tests about them, which readers do not
-see.
+"""Splits a Markdown page into its code blocks, and the HTML comments that tell the tests what to do with them.
+Readers of the page do not see these comments.
 
-    <!-- not run: WHY -->       the next block is not run; its programs, flags and files are held against what is there
-    <!-- file: NAME -->         the next block is a file: it is written to NAME in the folder of the page
-    <!-- run                    runs what follows, in its place among the blocks; "run python" for Python
+    <!-- not run: WHY -->       the next block is not run; the programs, flags and files in it must exist
+    <!-- file: NAME -->         the next block is a file: it is written to NAME in the page's working folder
+    <!-- run                    a hidden block: runs the lines that follow; "run python" for Python
     …
     -->
 """
@@ -23,19 +23,20 @@ PARTS = re.compile(f"{FENCED}|{MARK}|{HIDDEN}", re.M | re.S)
 class Block(NamedTuple):
     language: str
     text: str
-    # Position of the text in the page, and its line, from 1.
+    # The position of the block's text in the page, and the number of its first line. Lines are counted from 1.
     begin: int
     line: int
-    # Content of the comment before it: why it is not run, or which file it is.
+    # From the comment before the block: the reason why the block is not run, or the name of its file.
     not_run: str = ""
     file: str = ""
 
 
 class Command(NamedTuple):
-    """A command after "$ ", with the lines that a backslash continues, and the output that stands below it."""
+    """A command after "$ ", including lines that a backslash continues, and the output that the page shows below
+    it."""
     text: str
     said: str
-    # Position of its output in the page.
+    # The position of the output in the page.
     begin: int
     end: int
 
@@ -55,11 +56,11 @@ def read(path):
 
 
 def blocks(page):
-    """Blocks, hidden ones too, in their order."""
+    """Returns the blocks in order, including the hidden ones."""
     found, mark = [], {}
     for match in PARTS.finditer(page.text):
         if match["mark"]:
-            assert not mark, f"{page.name}: two comments before one block"
+            assert not mark, f"{page.name}: two comments for tests before one block"
             mark = {match["mark"].replace(" ", "_"): match["about"]}
             continue
         hidden = match["hidden"] is not None
@@ -68,7 +69,7 @@ def blocks(page):
         begin = match.start(part)
         found.append(Block(language, match[part], begin, page.text.count("\n", 0, begin) + 1, **mark))
         mark = {}
-    assert not mark, f"{page.name}: a comment before no block"
+    assert not mark, f"{page.name}: a comment for tests without a block after it"
     return found
 
 
@@ -79,18 +80,18 @@ def commands(block):
 
 
 def oddities(page):
-    """What looks like code and is no block: [sentence]."""
+    """Returns a sentence for each part of the page that looks like code but is not a valid block."""
     fences = re.findall(r"^ *(?:```|~~~).*$", page.text, re.M)
     shown = re.findall(FENCED, page.text, re.M | re.S)
-    found = [] if len(fences) == 2 * len(shown) else ["fences are ``` at the beginning of a line, two a block"]
+    found = [] if len(fences) == 2 * len(shown) else ["a block needs two fences, each ``` at the beginning of a line"]
     comments = re.findall(r"^<!-- (?:run|not run|file)\b.*", page.text, re.M)
     read = [match for match in PARTS.finditer(page.text) if not match["language"] and match["block"] is None]
-    found += [] if len(comments) == len(read) else ["a comment for tests that has another form than tests/docs/page.py says"]
+    found += [] if len(comments) == len(read) else ["a comment for tests does not have the form that tests/docs/page.py describes"]
     prose = PARTS.sub("", page.text).splitlines()
     in_list = False
     for before, line in zip(["", *prose], prose):
         if re.match(r"\S", line):
             in_list = bool(re.match(r"([-*]|\d+\.) ", line)) or (in_list and before.strip() != "")
         if re.match(r" {4}", line) and not before.strip() and not in_list:
-            found.append(f"a block of code needs fences: {line}")
+            found.append(f"an indented block of code; use fences: {line}")
     return found

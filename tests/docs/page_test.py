@@ -1,9 +1,9 @@
-"""Runs a page as tests/docs/runner.py says.
+"""Runs all blocks of a page, as tests/docs/runner.py describes.
 
     build/python/venv/bin/python tests/docs/page_test.py docs/api.md
     build/python/venv/bin/python tests/docs/page_test.py --update docs/api.md
 
-The second writes what came out into the page, with … for what differs from run to run.
+The second command writes the real output into the page. Parts that differ from run to run are written as "…".
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 
 import page as pages
 
-# By hand, without ctest's environment: the programs of the folder build.
+# Without ctest's environment variables, the test uses the programs in build/.
 os.environ.setdefault("PHIMAPD", str(pages.SOURCE / "build/server/phimapd"))
 os.environ.setdefault("PHIMAP", str(pages.SOURCE / "build/client/cli/phimap"))
 sys.path.append(str(pages.SOURCE / "tests/deploy"))
@@ -45,7 +45,7 @@ def main(name, updating=False):
     for command, said in differences:
         faults.append(f"{name} shows below {command.text}{command.said}\nit prints:\n{said}\n"
                       "page_test.py --update writes it down")
-    print("\n\n".join(faults) if faults else f"{len(pages.blocks(page))} blocks, none wrong")
+    print("\n\n".join(faults) if faults else f"{len(pages.blocks(page))} blocks, all correct")
     return 1 if faults else 0
 
 

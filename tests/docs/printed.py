@@ -1,10 +1,13 @@
-"""What a page says is printed, and what is.
+"""Compares the output shown on a page with the real output.
 
-"…", or "...", stands for anything in its line, and a line of it alone for any lines."""
+On a page, "…" or "..." stands for any text within its line. A line that contains nothing else stands for any number
+of lines.
+"""
 
 import re
 
-# Output that differs from run to run, and from machine to machine: written as … by --update, in its former width.
+# Matches output that differs from run to run or between machines. --update writes it as "…", and keeps the following
+# columns in place.
 ELIDED = [re.compile(expression, re.M) for expression in (
     r"^  (?:created|digest) +(\S.*)$",
     r"^  (?:residual|trace residual) +(\S+)",
@@ -20,14 +23,15 @@ def agrees(said, printed):
 
 
 def _pattern(said):
-    """A regular expression. Blanks beside … are part of it: a column may have another width."""
+    """Returns a regular expression for the shown output. Around "…" it allows any number of blanks, because the real
+    column may be wider or narrower."""
     return "".join(r"(?:.*\n)*?" if line.strip() == "…" else
                    ".*?".join(re.escape(part) for part in re.split(" *… *", line)) + r" *\n"
                    for line in said.replace("...", "…").splitlines())
 
 
 def elided(printed):
-    """As the page should show it."""
+    """Returns the output in the form in which the page should show it."""
     for expression in ELIDED:
         for match in reversed(list(expression.finditer(printed))):
             text, shorter = match[0], 0
@@ -35,13 +39,13 @@ def elided(printed):
                 begin, end = (place - match.start() for place in match.span(group))
                 text = text[:begin] + "…" + text[end:]
                 shorter += end - begin - 1
-            # The rest of the line stays in its column.
+            # Blanks keep the rest of the line in its column.
             blanks = " " * shorter if printed[match.end():].startswith("  ") else ""
             printed = printed[:match.start()] + text + blanks + printed[match.end():]
     return printed
 
 
 def of_python(text):
-    """(lines that the comments of its prints say, number of prints)"""
+    """Returns the lines in the comments after the print calls of a Python block, and the number of print calls."""
     said = re.findall(r"^ *print\(.*\)  +# (.*)$", text, re.M)
     return "".join(f"{line}\n" for line in said), len(re.findall(r"^ *print\(", text, re.M))

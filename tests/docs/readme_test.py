@@ -1,4 +1,4 @@
-"""What README.md says beside its blocks, which page_README runs."""
+"""Tests statements of README.md outside its code blocks. The code blocks are run by the test page_README."""
 
 import re
 import unittest
@@ -21,7 +21,8 @@ class ReadmeTest(unittest.TestCase):
             self.assertTrue((document.SOURCE / install[-1] / "setup.py").exists())
 
     def test_the_sections_of_balcan_blum_vempala_are_the_papers(self):
-        """Two simple mappings, F1 and F2, are its section 3; an improved one, F3 by Theorem 2, its section 4."""
+        """In the paper, the two simple mappings F1 and F2 are in section 3. F3, which is the improved mapping of
+        Theorem 2, is in section 4."""
         for idea, paper in (("F1, ", r"section 3"), ("F2, ", r"section 3"), ("F3, ", r"section 4"),
                             ("Johnson–Lindenstrauss alone", r"section 4")):
             self.assertTrue(re.search(rf"(?m)^\| {idea}[^|]*\|[^|]*\b{paper}\b", README.text), f"{idea}: {paper}")

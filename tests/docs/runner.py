@@ -1,17 +1,18 @@
-"""Runs every block of a page that a user could copy, from the first to the last, as a user would: commands in one shell,
-Python in one interpreter, in a folder that looks as a checkout after a build. What is printed is compared with what the
-page shows.
+"""Runs every block of a page that a user could copy, in order, as a user would. All commands run in one shell, and
+all Python blocks in one interpreter. The working folder looks like a checkout after a build. The output is compared
+with the output that the page shows.
 
 | block | what is done |
 | --- | --- |
-| "$ " commands | run; the lines below are what it prints, "[exit code N]" its exit code. Without lines it must succeed, whatever it prints. With "phimap: …" it must fail |
+| "$ " commands | run; the lines below a command are its expected output, and "[exit code N]" is its expected exit code. Without such lines, the command must succeed, with any output. If the output begins with "phimap: ", the command must fail |
 | sh | run, each line must succeed |
-| python | run; what a print prints stands in its comment |
-| json, yaml, promql | read by what reads them; every metric must be one of phimapd |
-| text | not for copying: a table, a picture. It must not look like commands |
+| python | run; the comment after a print call is its expected output |
+| json, yaml, promql | parsed; every metric in promql must be a metric of phimapd |
+| text | not for copying, such as a table or a picture; must not look like commands |
 
-tests/docs/page.py says how a page marks a block that cannot run, a file, and what runs unseen. A server runs at
-127.0.0.1:7450; OTHER is a second one. What a page serves at 127.0.0.1:8000 to 8999 gets a free port.
+tests/docs/page.py describes how a page marks a block that cannot be run, a block that is a file, and a hidden block.
+For the page, a server runs at 127.0.0.1:7450, and OTHER is the address of a second server. If a page uses a port from
+8000 to 8999 of 127.0.0.1, it is replaced by a free port.
 """
 
 import contextlib
@@ -35,7 +36,8 @@ import words
 import yaml
 from shell import Shell
 
-# phimapd as a page's commands start it: on free ports, as other tests run beside this one.
+# A script that the page's commands run instead of phimapd. It starts phimapd on free ports, because other tests run
+# at the same time.
 PHIMAPD_ON_FREE_PORTS = """#!/bin/bash
 listen=--listen=127.0.0.1:0 http=--http=127.0.0.1:0 others=()
 for argument; do
@@ -49,7 +51,7 @@ exec {phimapd} "${{others[@]}}" "$listen" "$http"
 
 
 class Difference(NamedTuple):
-    """A command of which the page shows something else than it prints."""
+    """A command whose real output differs from the output on the page."""
     command: pages.Command
     printed: str
 
@@ -59,7 +61,8 @@ class Wrong(AssertionError):
 
 
 class Runner:
-    """Of one page. `close` ends what it started and takes its folder away; a server that it was given stays."""
+    """Runs one page. `close` ends the processes that the page started, and removes the working folder. If `running`
+    is given, the page uses that server, and the server keeps running."""
 
     def __init__(self, page, running=None):
         self._page = page
@@ -68,7 +71,7 @@ class Runner:
         self.checkout = self._make_checkout()
         self._server = running or self._closing.enter_context(contextlib.closing(server.Server()))
         self._other = None
-        # Names on the page, and their substitutes here.
+        # Addresses and folders on the page, and what replaces them in the test.
         self._places = {"/tmp/": f"{self.folder}/tmp/", "/var/lib/": f"{self.folder}/tmp/", "dns:///phimap:7450":
                         self._server.address, "127.0.0.1:7450": self._server.address,
                         "127.0.0.1:7451": self._server.http_address}
@@ -85,7 +88,8 @@ class Runner:
         self._closing.close()
 
     def run(self):
-        """[(command, what it printed)] of those that show something. Raises Wrong at the first that does not run."""
+        """Returns [(command, its real output)] for all commands whose output the page shows. Raises Wrong at the
+        first block that fails."""
         for block in pages.blocks(self._page):
             with self._place_of(block):
                 self._run_block(block)
@@ -116,7 +120,7 @@ class Runner:
         elif block.language in self._LANGUAGES:
             self._LANGUAGES[block.language](self, block)
         else:
-            raise Wrong(f"neither run nor marked as not run ({__file__} says how):\n{block.text}")
+            raise Wrong(f"this block is not of a kind that is run, and is not marked as not run (see {__file__}):\n{block.text}")
 
     def _run_command(self, command):
         text = self._here(command.text)
@@ -134,13 +138,13 @@ class Runner:
             self._ran.append((command, said))
 
     def _start(self, text):
-        """Starts a server, and waits until it can be asked. What it writes to standard error goes to a file."""
+        """Starts a server, and waits until it answers. Its standard error goes to a file."""
         body = text.split("#")[0].rstrip().removesuffix("&")
         address = re.search(r"127\.0\.0\.1:(\d+)", body)
         started = f"{body} 2>> {self.folder}/servers.log"
         if not re.match(r"phimapd\b", text):
             if not address:
-                raise Wrong(f"what is put into the background must name its 127.0.0.1:PORT: {text}")
+                raise Wrong(f"a command in the background must contain its address 127.0.0.1:PORT: {text}")
             self._shell.run(f"{started} > /dev/null &")
             self._await(int(address[1]))
             return ""
@@ -173,15 +177,15 @@ class Runner:
     def _run_python(self, block):
         said, prints = printed.of_python(block.text)
         if said.count("\n") != prints:
-            raise Wrong(f"a print says in its comment what it prints:\n{block.text}")
+            raise Wrong(f"every print call needs a comment with its output:\n{block.text}")
         out = io.StringIO()
         source = "\n" * (block.line - 1) + self._here(block.text)
         try:
             with contextlib.redirect_stdout(out):
                 exec(compile(source, self._page.name, "exec"), self._names)
-        except Exception as error:  # whatever it is, the page is wrong
+        except Exception as error:  # any exception means that the page is wrong
             raise Wrong(f"\n{block.text}{type(error).__name__}: {error}") from error
-        # Line breaks do not matter: a print in a loop has one comment.
+        # Line breaks are ignored, because a print in a loop has only one comment.
         if not printed.agrees(_line(said), _line(self._there(out.getvalue()))):
             raise Wrong(f"\n{block.text}prints:\n{out.getvalue()}")
 
@@ -212,7 +216,7 @@ class Runner:
 
     def _read_text(self, block):
         if words.looks_like_commands(block.text):
-            raise Wrong(f"a block that could be run is no text:\n{block.text}")
+            raise Wrong(f"this block is marked as text but looks like commands:\n{block.text}")
 
     _LANGUAGES = {"sh": _run_script, "python": _run_python, "json": _read_json, "yaml": _read_yaml,
                   "promql": _read_promql, "text": _read_text}
@@ -252,7 +256,8 @@ class Runner:
         return checkout
 
     def _enter_checkout(self):
-        """This process too, as Python blocks run in it. One page is one process."""
+        """Changes the working folder and the environment of this process, because Python blocks run in this process.
+        A process must therefore run only one page."""
         before = os.getcwd(), os.environ.copy(), sys.path.copy()
         os.chdir(self.checkout)
         build = self.checkout / "build"

@@ -1,4 +1,4 @@
-"""What runs the pages finds what is wrong in them."""
+"""Tests that the runner, which runs the code blocks of pages, finds mistakes in them."""
 
 import os
 import pathlib
@@ -112,7 +112,7 @@ class RunnerTest(unittest.TestCase):
         cls.addClassCleanup(cls.server.close)
 
     def run_page(self, text):
-        """[what a page shows that is not printed]"""
+        """Returns the commands whose output on the page differs from the real output."""
         page = pages.Page(pathlib.Path("/page.md"), text)
         running = runner.Runner(page, self.server)
         try:
@@ -128,7 +128,7 @@ class RunnerTest(unittest.TestCase):
                 block("mkdir folder\ncd folder\ntest -e ../rows.csv\n", "sh") + block("$ cat rows.csv\none,two\n1,2\n") +
                 block('{"one": 1}\n', "json") + block("one: 1\n", "yaml") +
                 block("rate(phimap_transform_rows_total[1h])\n", "promql") + block("phimapd writes this\n", "text"))
-        # Text that begins with a program's name reads as a command.
+        # Text that begins with a program's name looks like a command.
         with self.assertRaises(runner.Wrong):
             self.run_page(text)
         self.assertEqual(self.run_page(text.replace("phimapd writes this", "the server writes this")), [])

@@ -1,4 +1,4 @@
-"""One bash that lives through all commands of a page."""
+"""Runs one bash for all commands of a page."""
 
 import os
 import re
@@ -13,13 +13,13 @@ class Shell:
                                       start_new_session=True)
 
     def close(self):
-        os.killpg(self._bash.pid, signal.SIGKILL)  # with the servers that it started
+        os.killpg(self._bash.pid, signal.SIGKILL)  # also ends the servers that the shell started
         self._bash.stdin.close()
         self._bash.stdout.close()
         self._bash.wait()
 
     def run(self, text):
-        """What a command prints, and its exit code. It cannot read what is written to the shell."""
+        """Runs a command with empty standard input. Returns its output and its exit code."""
         self._write(f'{{ {text}\n}} < /dev/null\necho "<exit $?>"\n')
         printed = ""
         for line in self._bash.stdout:
@@ -30,11 +30,13 @@ class Shell:
         raise AssertionError(f"the shell ended: {printed}")
 
     def run_script(self, text):
-        """Several lines, of which each must succeed. What they set and where they go ends with them."""
+        """Runs several lines, each of which must succeed. Variables and the current folder that they set are
+        forgotten at the end."""
         return self.run(f"( set -euo pipefail\n{text})")
 
     def start(self, text):
-        """Puts a command into the background: the first line that it prints, or an empty one if it fails before."""
+        """Starts a command in the background. Returns the first line that it prints, or "" if it fails before it
+        prints one."""
         self._write(f"{{ {text} || echo; }} < /dev/null &\n")
         return self._bash.stdout.readline()
 

@@ -1,5 +1,5 @@
-"""Commands that a page shows and no test runs, in blocks and within sentences: whether their programs, flags, files, targets
-and tests are there."""
+"""Checks commands that a page shows but that no test runs, in blocks and in sentences. Their programs, flags, files,
+build targets and tests must exist."""
 
 import os
 import re
@@ -9,13 +9,13 @@ import subprocess
 import page
 import server
 
-# Programs that are not phimap's. Their own arguments are not checked; those of phimap in their commands are.
+# Programs of other projects. Their own arguments are not checked, but a phimap command among the arguments is.
 FOREIGN = {"docker", "kubectl", "/usr/bin/python3", "venv/bin/pip", "build/python/venv/bin/python"}
 IMAGE = "phimap"
 
 
 def faults(text):
-    """[sentence] of what a block of commands gets wrong."""
+    """Returns a sentence for each mistake in a block of commands."""
     found = []
     for words in commands(text):
         found += _faults_of(words)
@@ -23,7 +23,8 @@ def faults(text):
 
 
 def faults_in_sentences(text):
-    """[sentence] of what commands in backquotes get wrong: those that begin with a program of this repository."""
+    """Returns a sentence for each mistake in the commands that a text shows in backquotes. Only commands that begin
+    with a program of this repository are checked."""
     found = []
     for span in re.findall(r"`([^`\n]+)`", re.sub(page.FENCED, "", text, flags=re.M | re.S)):
         if re.match(r"(phimapd?|(tools|bench|lab|build/bench|build/tests/\S+)/\w+)( |$)", span):
@@ -32,12 +33,12 @@ def faults_in_sentences(text):
 
 
 def looks_like_commands(text):
-    """Whether some line of a text could be run."""
+    """Returns true if some line of the text looks like a command."""
     return any(line.startswith("$ ") or _is_program(line.split()[0]) for line in text.splitlines() if line.strip())
 
 
 def commands(text):
-    """[words] of each, without comments, "$ " and what a shell does with its result."""
+    """Returns the words of each command, without comments and without the "$ " at its beginning."""
     lines = re.sub(r"\\\n", " ", text).splitlines()
     found = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines]
     return [words for words in found if words]
@@ -73,7 +74,7 @@ def _faults_of_foreign(arguments):
 
 
 def _faults_of_built(program, arguments):
-    """build/tests/FOLDER/PROGRAM or build/bench/PROGRAM."""
+    """Checks a command that runs build/tests/FOLDER/PROGRAM or build/bench/PROGRAM."""
     folder, name = os.path.split(program.partition("/")[2])
     sources = page.SOURCE / folder
     cmake = sources / "CMakeLists.txt"
@@ -92,7 +93,8 @@ def _faults_of_built(program, arguments):
 
 
 def _faults_of_names(program, arguments):
-    """Targets and tests, as tools/build and tools/run_tests take them, and experiments of lab/run."""
+    """Checks the arguments of three tools: targets of tools/build, tests of tools/run_tests, and experiments of
+    lab/run."""
     names = {path.stem for path in (page.SOURCE / "tests").glob("**/*_test.*")}
     found = [f"{program}: no test has {pattern} in its name" for flag, pattern in zip(arguments, arguments[1:])
              if flag == "-R" and not any(pattern in name for name in names)]
@@ -106,7 +108,8 @@ def _faults_of_names(program, arguments):
 
 
 def _targets():
-    """Programs and libraries that CMake's files name, and those that are called after their folders."""
+    """Returns all build targets: the programs and libraries that CMake files list, and those that are named after
+    their folder."""
     found = set()
     for path in page.SOURCE.glob("**/CMakeLists.txt"):
         folder = path.parent.relative_to(page.SOURCE)
@@ -125,7 +128,7 @@ def _help(program, arguments):
 
 
 def _said_by(path):
-    """What a script says, and those of its name or that it calls in its folder."""
+    """Returns the text of a script, and the texts of the files in its folder that it calls."""
     text = path.read_text(encoding="utf-8")
     called = [other for other in path.parent.iterdir() if other.is_file() and other.name in text and other.suffix in ("", ".py", ".sh")]
     return text + "".join(other.read_text(encoding="utf-8") for other in called)

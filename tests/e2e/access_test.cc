@@ -1,4 +1,4 @@
-// Access control as an operator sets it up by flags.
+// Tests access control, as an operator configures it with flags.
 #include <signal.h>
 
 #include <filesystem>
@@ -76,7 +76,8 @@ TEST_F(AccessTest, WithBothItIsServedAndTokensAreNeverLogged) {
   std::vector<std::string> flags = Tls();
   flags.insert(flags.end(), {"--token_file=" + tokens_, "--listen=0.0.0.0:0", "--log_level=debug"});
   ServerProcess server(data_dir_, flags);
-  // Not "localhost": c-ares, which would resolve it, never frees ten bytes of each search.
+  // The address is not "localhost", because c-ares, which would resolve the name, leaks ten bytes
+  // at each lookup.
   const std::string address =
       absl::StrCat("127.0.0.1", server.address().substr(server.address().rfind(':')));
   const grpc::Status known = List(address, kToken);
@@ -84,7 +85,7 @@ TEST_F(AccessTest, WithBothItIsServedAndTokensAreNeverLogged) {
   EXPECT_EQ(List(address, "another-token-0123456789").error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(List(address, "").error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  ReplaceFile(tokens_, "reader wrong-token-0123456789!\n");  // "!" may not be in one
+  ReplaceFile(tokens_, "reader wrong-token-0123456789!\n");  // invalid, because of the "!"
   while (server.process().ErrorsSoFar().find("tokens_not_loaded") == std::string::npos) {
     std::this_thread::yield();
   }
@@ -95,7 +96,7 @@ TEST_F(AccessTest, WithBothItIsServedAndTokensAreNeverLogged) {
   const std::string metrics = HttpGet(server.http_address(), "/metrics");
   EXPECT_THAT(metrics, HasSubstr("phimap_reload_failures_total{file=\"tokens\"} 1\n"));
   EXPECT_THAT(metrics, HasSubstr("phimap_reload_failures_total{file=\"tls\"} 1\n"));
-  // The test's authority issues for a day or more, and for less than a century.
+  // The certificates of this test are valid for at least a day and less than a century.
   const double left = MetricOf(server, "phimap_tls_certificate_not_after_seconds") -
                       absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
   EXPECT_GT(left, 3600);

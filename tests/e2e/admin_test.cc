@@ -1,4 +1,4 @@
-// `phimap admin` beside a real server, and after it is gone.
+// Tests `phimap admin` while a server runs on the same store, and after that server has stopped.
 #include <signal.h>
 
 #include <filesystem>
@@ -93,7 +93,7 @@ TEST_F(AdminTest, ABackupWithoutWhatIsDamagedIsRestoredWithTheRest) {
   fs::remove(path);
   const ProcessResult missing = Admin("check", data_.path(), {"--quarantine"});
   EXPECT_THAT(missing.out, HasSubstr("letters@2: "));
-  EXPECT_THAT(missing.out, Not(HasSubstr("(set aside)")));  // there was nothing to set aside
+  EXPECT_THAT(missing.out, Not(HasSubstr("(set aside)")));  // no file to set aside
   const ProcessResult backup = Admin("backup", data_.path(), {"--to=" + backup_, "--skip-damaged"});
   EXPECT_EQ(backup.exit_code, 1);
   EXPECT_THAT(backup.out, HasSubstr("3 versions of 1 mappings, 0 aliases, 2 artifacts"));

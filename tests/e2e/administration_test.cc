@@ -1,4 +1,5 @@
-// Administration beside readers who ask much.
+// Tests that clients that ask for large versions neither delay changes of aliases nor cause high
+// memory use.
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -20,7 +21,8 @@ constexpr int64_t kArtifactBytes = int64_t{96} << 20;
 
 class AdministrationTest : public ::testing::Test {
  protected:
-  // Versions that are not live: built by a server that is gone.
+  // Creates versions. They are not live in the test's server, because another server has built them
+  // and stopped.
   AdministrationTest() {
     ServerProcess server(folder_.path());
     Build(server, "large", 8192, 3072);
@@ -44,7 +46,7 @@ class AdministrationTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-// How many calls of GetVersion the server has begun.
+// Returns how many calls of GetVersion have begun on the server, or -1 before the first.
 double Begun(const ServerProcess& server) {
   const std::string text = HttpGet(server.http_address(), "/metrics");
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -79,7 +81,7 @@ TEST_F(AdministrationTest, ReadersOfLargeColdVersionsHoldUpNoAliasAndTakeLittleM
   const int64_t grown = server.PeakMemoryBytes() - before;
   std::cout << "SetAlias took " << took.count() << " s; the peak grew by "
             << static_cast<double>(grown) / (1 << 20) << " MiB\n";
-  // Less than one artifact.
+  // Even so many readers must cost less memory than half of one artifact.
   EXPECT_LT(grown, kArtifactBytes / 2);
 }
 

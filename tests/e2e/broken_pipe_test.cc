@@ -1,4 +1,5 @@
-// Readers of standard output and standard error that are gone, or do not read.
+// Tests programs whose standard output or standard error is a pipe whose reader is gone or never
+// reads.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -25,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The end to write to of a pipe whose reader is gone. Children inherit it.
+// The writing end of a pipe whose reading end is closed. Child processes inherit it.
 class DeadPipe {
  public:
   DeadPipe() {
@@ -36,7 +37,8 @@ class DeadPipe {
   DeadPipe(const DeadPipe&) = delete;
   DeadPipe& operator=(const DeadPipe&) = delete;
 
-  // Starts the command that follows with this pipe as its descriptor `fd`.
+  // Returns the beginning of a command line. It starts the command after it with this pipe as file
+  // descriptor `fd`.
   std::vector<std::string> LauncherWith(int fd) const {
     return {"/bin/bash", "-c", absl::StrCat("exec \"$@\" ", fd, ">&", ends_[1]), "bash"};
   }
@@ -45,7 +47,8 @@ class DeadPipe {
   int ends_[2];
 };
 
-// The end to write to of a pipe of one page whose reader never reads. Children inherit it alone.
+// The writing end of a pipe that nobody reads. The pipe holds one page. Child processes inherit
+// only this end.
 class UnreadPipe {
  public:
   UnreadPipe() {
@@ -63,7 +66,7 @@ class UnreadPipe {
   std::vector<std::string> LauncherWith(int fd) const {
     return {"/bin/bash", "-c", absl::StrCat("exec \"$@\" ", fd, ">&", ends_[1]), "bash"};
   }
-  // Whether a write would wait.
+  // Returns whether a write would block.
   bool full() const {
     pollfd end{.fd = ends_[1], .events = POLLOUT, .revents = 0};
     return poll(&end, 1, 0) == 0;
@@ -73,7 +76,8 @@ class UnreadPipe {
   int ends_[2];
 };
 
-// Calls that the server refuses and logs: what it does not answer within a minute is counted too.
+// Makes up to `calls` calls that the server refuses and logs. Stops at the first call without an
+// answer within a minute. Returns the number of refusals.
 int AnsweredRefusals(const ServerProcess& server, int calls) {
   const auto stub = v1::MappingService::NewStub(
       grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
@@ -91,7 +95,7 @@ int AnsweredRefusals(const ServerProcess& server, int calls) {
   return answered;
 }
 
-// A sample of phimap_log_lines_dropped_total.
+// Returns the current value of phimap_log_lines_dropped_total for `reason`.
 double DroppedLines(const ServerProcess& server, const std::string& reason) {
   const std::string series =
       absl::StrCat("phimap_log_lines_dropped_total{reason=\"", reason, "\"} ");
@@ -108,7 +112,8 @@ bool HasEnded(const Process& process) {
 
 class BrokenPipeTest : public CliFixture {
  protected:
-  // Children inherit a signal that is ignored, whoever started the test.
+  // Restores the default action of SIGPIPE. Otherwise, if this test's parent ignored the signal,
+  // the programs under test would inherit that.
   BrokenPipeTest() { std::signal(SIGPIPE, SIG_DFL); }
 
   ProcessResult PhimapWithDead(int fd, const std::vector<std::string>& words) {
@@ -139,7 +144,7 @@ TEST_F(BrokenPipeTest, CommandsDoTheirWorkWhenNobodyReadsTheirMessages) {
   EXPECT_EQ(mapped.exit_code, 0);
   const std::string features = Read(output);
   EXPECT_EQ(std::count(features.begin(), features.end(), '\n'), 2001);
-  // Errors keep their codes.
+  // A command that fails has the usual exit code although nobody reads its standard error.
   EXPECT_EQ(PhimapWithDead(STDERR_FILENO, {"show", "nothing"}).exit_code, 3);
   EXPECT_EQ(PhimapWithDead(STDERR_FILENO, {"show", "--jsn"}).exit_code, 2);
 }
@@ -205,7 +210,7 @@ TEST_F(BrokenPipeTest, AFloodOfRefusalsWritesNoMoreThanItsRateAndSaysWhatIsMissi
     const std::vector<std::string> pieces = absl::StrSplit(log, text);
     return static_cast<int>(pieces.size()) - 1;
   };
-  // 200 at once and 100 a second.
+  // The log may write 200 lines at once, and then 100 lines per second.
   const int written = lines(" INFO rpc ");
   EXPECT_GE(written, 200);
   EXPECT_LE(written, 201 + 100 * took.count());
@@ -225,7 +230,8 @@ TEST_F(BrokenPipeTest, AServerSurvivesThatTheReaderOfItsLogGoesAway) {
   EXPECT_EQ(server.process().Wait().exit_code, 0);
 }
 
-// The one line on stdout says that it is ready; who is asked instead is the server.
+// The server prints one line on stdout when it is ready. Here nobody reads the line, so the test
+// polls the server's health instead.
 TEST_F(BrokenPipeTest, AServerServesWhenNobodyReadsThatItIsReady) {
   TemporaryFolder data;
   const std::string socket = data.path() + "/socket";

@@ -1,4 +1,4 @@
-// The command line and the C++ client at a server that asks who calls.
+// Tests the command line and the C++ client against a server that requires credentials.
 #include <string>
 #include <vector>
 
@@ -51,7 +51,7 @@ class CliAccessTest : public ::testing::Test {
     flags.push_back("--token_file=" + Path("tokens"));
     return flags;
   }
-  // Runs phimap in an environment that says nothing else of the server.
+  // Runs phimap with `environment` as its only settings for the server.
   static ProcessResult Phimap(const ServerProcess& server,
                               const std::vector<std::string>& environment,
                               const std::vector<std::string>& arguments) {
@@ -75,7 +75,7 @@ TEST_F(CliAccessTest, EveryCommandCallsWithTheTokenOfTheEnvironmentOrOfAFile) {
   const std::string ca = "PHIMAP_TLS_CA=" + Path("ca.pem");
   const std::string reader = absl::StrCat("PHIMAP_TOKEN=", kReader);
   const ProcessResult build =
-      Phimap(server, {ca, reader},  // the file goes before the environment
+      Phimap(server, {ca, reader},  // the flag wins over the environment
              {"build", "rows", "--input=" + Path("rows.csv"), "--mapping=f2(landmarks=10)",
               "--kernel=rbf(gamma=1)", "--token_file=" + Path("token")});
   ASSERT_EQ(build.exit_code, 0) << build.err;

@@ -1,4 +1,4 @@
-// How `phimap` reads its arguments, before any work is done.
+// Tests how `phimap` reads its arguments, before it does any work.
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -22,7 +22,7 @@ class CliArgumentsTest : public CliFixture {
         {"build", "small", "--input=" + input_, "--mapping=f1(landmarks=2)", "--kernel=linear()"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
-  // Through a shell, as process substitution and redirections need.
+  // Runs phimap through a shell, so that tests can use process substitution and redirections.
   ProcessResult InShell(const std::string& words) {
     return RunProcess({"/bin/bash", "-c",
                        absl::StrCat("set -o pipefail; ", PHIMAP_BINARY,
@@ -32,7 +32,8 @@ class CliArgumentsTest : public CliFixture {
   std::string input_;
 };
 
-// Every command of the list that an unknown one is answered with.
+// Covers every command. The error for an unknown command lists all commands, and the test compares
+// its table with that list.
 TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
   const struct {
     std::vector<std::string> words;
@@ -74,7 +75,7 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.err, StartsWith(absl::StrCat("phimap: unknown flag ", c.error)));
   }
-  // None is left out.
+  // Every command in the error's list must occur in the table above.
   std::string names = commands.substr(commands.rfind(" are ") + 5);
   names.pop_back();
   for (size_t at = 0; at < names.size(); at = names.find(", ", at) + 2) {
@@ -113,9 +114,8 @@ TEST_F(CliArgumentsTest, WhatIsWrongWithAWordIsSaidWithWhatToWrite) {
     const char* error;
   } cases[] = {
       {{"build", "x", "--label", "--mapping=f1(landmarks=2)"},
-       "--label takes a value, such as --label=VALUE; what follows it, --mapping=f1(landmarks=2), "
-       "is "
-       "a flag"},
+       "--label takes a value, such as --label=VALUE; the next word, --mapping=f1(landmarks=2), "
+       "is a flag"},
       {{"build", "x", "--input=y", "--mapping"},
        "--mapping takes a value, such as --mapping=VALUE"},
       {{"build", "x", "--mapping=f1(landmarks=2)", "--rows=many"},
@@ -126,7 +126,7 @@ TEST_F(CliArgumentsTest, WhatIsWrongWithAWordIsSaidWithWhatToWrite) {
        "VERSION: expected the number of a version, such as 3, or sha256: and at least 7"},
       {{"transform", "x"}, "--output is required\n  phimap transform --help"},
       {{"build", "x", "--mapping=f1(landmarks=2)"},
-       "--input is required: one file of rows, or several"},
+       "--input is required: one or more files of rows"},
       {{"completion", "tcsh"}, "SHELL: tcsh not in {bash,zsh,fish}"},
   };
   for (const auto& c : cases) {
@@ -152,7 +152,7 @@ TEST_F(CliArgumentsTest, DashesAndUnderscoresOfFlagsAreAlike) {
   EXPECT_EQ(Phimap({"transform", "small", input_, "--output", "-", "--output_format", "csv"}).out,
             csv);
   EXPECT_THAT(Phimap({"list", "--token-file=/nowhere"}).err, HasSubstr("/nowhere"));
-  // Behind -- nothing is a flag.
+  // Arguments after "--" are not flags.
   EXPECT_THAT(Phimap({"show", "--", "--output_format"}).err, HasSubstr("--output_format"));
 }
 
@@ -171,7 +171,7 @@ TEST_F(CliArgumentsTest, ColoursAreForTerminalsThatWantThem) {
   const std::string red = "\x1b[31mphimap:";
   EXPECT_THAT(Phimap({"show", "none"}).err, StartsWith("phimap:"));
   EXPECT_THAT(Phimap({"show", "none", "--color=always"}).err, StartsWith(red));
-  // script makes a terminal.
+  // The program `script` gives phimap a terminal.
   const auto on_terminal = [&](const std::string& environment) {
     const std::string command = absl::StrCat(environment, " ", PHIMAP_BINARY,
                                              " --server=", server_.address(), " show none");
@@ -184,7 +184,7 @@ TEST_F(CliArgumentsTest, ColoursAreForTerminalsThatWantThem) {
   }
 }
 
-// The script is run as bash runs it: the words are split at = too.
+// The test passes words to the completion script as bash would. Bash also splits words at "=".
 TEST_F(CliArgumentsTest, BashCompletesCommandsFlagsAndValues) {
   const auto complete = [&](const std::string& words, int current) {
     const ProcessResult result = RunProcess(
@@ -203,9 +203,10 @@ TEST_F(CliArgumentsTest, BashCompletesCommandsFlagsAndValues) {
   EXPECT_EQ(complete("phimap transform x --output-format =", 4), "csv npy");
   EXPECT_EQ(complete("phimap transform x --output-format n", 4), "npy");
   EXPECT_EQ(complete("phimap alias set --et", 3), "--etag");
-  // The flags of phimap itself follow any command; a name that is that of a command is none.
+  // Global flags of phimap are completed after any command. Here "list" is the name of a mapping,
+  // not a command.
   EXPECT_EQ(complete("phimap build list --serv", 3), "--server");
-  // Files are bash's own to complete.
+  // File names are not completed here, because bash completes them itself.
   EXPECT_EQ(complete("phimap transform x --input", 3), "--input");
   EXPECT_EQ(complete("phimap transform x --input ''", 4), "");
   for (const char* shell : {"zsh", "fish"}) {
@@ -216,8 +217,8 @@ TEST_F(CliArgumentsTest, BashCompletesCommandsFlagsAndValues) {
   }
 }
 
-// ProtoJSON: integers of 64 bits are strings, because a double, which is all that many readers
-// have, holds them up to 2^53 only.
+// ProtoJSON writes 64-bit integers as strings. Many JSON readers store numbers as doubles, which
+// are exact only up to 2^53.
 TEST_F(CliArgumentsTest, JsonHasIntegersOf64BitsAsStrings) {
   BuildSmall();
   const std::string json = Phimap({"show", "small", "--json"}).out;
@@ -245,7 +246,8 @@ TEST_F(CliArgumentsTest, AnOutputOfAnUnknownExtensionIsRefusedBeforeAnyWork) {
                            "o.tsv", "o.CSVX", ".hidden.arrow", "o.v2"}) {
     SCOPED_TRACE(name);
     const std::string output = folder_.path() + "/" + name;
-    // A mapping that is not there and an input that is not there: neither was looked at.
+    // Neither the mapping nor the input file exists. Still, the error is about the output, because
+    // the output is checked first.
     const ProcessResult refused = Phimap(
         {"transform", "nothing", "--input=" + folder_.path() + "/no.csv", "--output=" + output});
     EXPECT_EQ(refused.exit_code, 2);
@@ -267,12 +269,12 @@ TEST_F(CliArgumentsTest, AnExtensionOrAnOptionNamesTheFormatOfTheOutput) {
       {"o.npy", {}, true},
       {"o.NPY", {}, true},
       {"folder.d/o.csv", {}, false},
-      // No extension: as the input is.
+      // If the file name has no extension, the output has the format of the input.
       {"features", {}, false},
       {".features", {}, false},
       {"features.", {}, false},
       {"folder.d/features", {}, false},
-      // The flag wins over the file's name.
+      // The flag takes precedence over the extension of the file name.
       {"o.parquet", {"--output-format=npy"}, true},
       {"o.parquet", {"--output-format=csv"}, false},
       {"o.csv", {"--output-format=npy"}, true},

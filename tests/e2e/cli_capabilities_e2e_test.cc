@@ -1,4 +1,4 @@
-// `phimap capabilities` of a real server.
+// Tests `phimap capabilities` against a real server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Data as it comes: compressed, in several files, and maps that are stopped and go on.
+// Tests input that is compressed or split into several files, and transforms that are stopped and
+// resumed.
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -27,8 +28,8 @@ class CliDataTest : public CliFixture {
     more.insert(more.begin(), {"transform", "letters", "--label=label"});
     return Phimap(more);
   }
-  // The command as a shell would start it, under a limit of so many bytes that a file may have: the
-  // write that goes beyond it is done in part, and the next one kills the process.
+  // Runs phimap with a limit on the size of its files. The operating system shortens the write that
+  // crosses the limit, and ends the process at the next write.
   ProcessResult TransformUntilFileSize(int64_t bytes, const std::string& more) {
     return RunProcess(
         {"/bin/bash", "-c",
@@ -41,7 +42,8 @@ class CliDataTest : public CliFixture {
 TEST_F(CliDataTest, CompressedRowsOfSeveralFilesGiveTheFeaturesOfOne) {
   const std::string whole = Transform({"--input=" + kLetters, "--output=-"}).out;
   ASSERT_GT(whole.size(), 1000);
-  // Three parts, packed in three ways.
+  // The rows are split into three files: one not compressed, one compressed with gzip, and one with
+  // zstd.
   const std::string split = absl::StrCat(
       "cd ", folder_.path(), " && head -1 ", kLetters, " > head && tail -n +2 ", kLetters,
       " | split -l 7000 - body && for i in a b c; do cat head bodya$i > part-$i.csv; done",
@@ -55,13 +57,13 @@ TEST_F(CliDataTest, CompressedRowsOfSeveralFilesGiveTheFeaturesOfOne) {
   EXPECT_TRUE(Transform({"--input=" + Path("part-a.csv"), "--input=" + Path("part-b.csv.gz"),
                          "--input", Path("part-c.csv.zst"), "--output=-"})
                   .out == whole);
-  // Standard input too.
+  // Standard input may be compressed, too.
   const ProcessResult packed = RunProcess({"/bin/bash", "-c", "gzip -c " + kLetters});
   EXPECT_TRUE(
       Phimap({"transform", "letters", "--label=label", "--input=-", "--format=csv", "--output=-"},
              packed.out)
           .out == whole);
-  // A build of the parts is the build of the whole.
+  // A build from the three files gives the same version as a build from the whole file.
   const auto digest = [&](const std::vector<std::string>& files) {
     std::vector<std::string> words = {"build", "again", "--label=label",
                                       "--mapping=f2(landmarks=50)", "--kernel=rbf(gamma=0.1)"};
@@ -80,8 +82,8 @@ TEST_F(CliDataTest, AKilledTransformGoesOnToTheBytesOfOneRun) {
     ASSERT_EQ(Transform({"--input=" + kLetters, "--output=" + once}).exit_code, 0);
     const std::string output = Path("resumed." + format);
     const std::string words = "--resume --input=" + kLetters + " --output=" + output;
-    // Stopped again and again, each time some rows further, in the middle of a row. 0 bytes: before
-    // anything was written.
+    // The transform is stopped five times, each time some rows later and usually in the middle of a
+    // row. The first time, it is stopped before it writes anything.
     const auto size = static_cast<int64_t>(std::filesystem::file_size(once));
     for (int part = 0; part < 5; ++part) {
       const ProcessResult stopped = TransformUntilFileSize(size * part / 5, words);
@@ -98,7 +100,7 @@ TEST_F(CliDataTest, AKilledTransformGoesOnToTheBytesOfOneRun) {
 }
 
 TEST_F(CliDataTest, KillMinusNineLosesNoRow) {
-  // Eight times the file, so that there is time to kill it.
+  // The input is the same file eight times, so that the transform takes long enough to be killed.
   std::vector<std::string> files(8, kLetters);
   std::vector<std::string> words = files;
   words.push_back("--output=" + Path("once.csv"));
@@ -109,7 +111,7 @@ TEST_F(CliDataTest, KillMinusNineLosesNoRow) {
   Process process(words);
   struct stat info = {};
   while (stat(Path("out.csv.partial").c_str(), &info) != 0 || info.st_size < 4'000'000) {
-    ASSERT_FALSE(Exists("out.csv")) << "it was done before it could be killed";
+    ASSERT_FALSE(Exists("out.csv")) << "the transform ended before it could be killed";
   }
   process.Signal(SIGKILL);
   EXPECT_EQ(process.Wait().exit_code, -SIGKILL);
@@ -125,7 +127,8 @@ TEST_F(CliDataTest, ATransformThatWroteAllItsRowsOnlyHasToFinish) {
   const std::string words = "--resume --input=" + kLetters + " --output=" + output;
   ASSERT_EQ(Transform({"--input=" + kLetters, "--output=" + Path("once.npy")}).exit_code, 0);
   ASSERT_NE(TransformUntilFileSize(100 << 10, words).exit_code, 0);
-  // The row count of npy from CSV is written last.
+  // In an npy file that is made from CSV, the number of rows is written last. Here the test removes
+  // it again.
   std::string all = Read(Path("once.npy"));
   const size_t count = all.find("20000");
   all.replace(count, 5, "0    ");
@@ -149,20 +152,21 @@ TEST_F(CliDataTest, ResumeKeepsTheVersionAndRefusesAnotherInputOrAnotherQuestion
     return Phimap({"transform", reference, "--label=label", "--resume", "--input=" + input,
                    "--output=" + output, more});
   };
-  // Another question.
+  // A transform can be resumed only with the same reference as before.
   const ProcessResult other = resume("letters");
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("was computed from other input\n  then: of letters@prod\n"
-                                   "  now:  of letters\n  to begin anew, delete "));
+                                   "  now:  of letters\n  to start over, delete "));
   EXPECT_THAT(resume("letters@prod", "--residual").err, HasSubstr("now:  --residual yes"));
-  // Another file of that name.
+  // The transform is not resumed if an input file has changed.
   const auto time = std::filesystem::last_write_time(input);
   File(Read(kLetters) + "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,A\n", "rows.csv");
   EXPECT_THAT(resume("letters@prod").err, HasSubstr("rows.csv, "));
   File(Read(kLetters), "rows.csv");
   std::filesystem::last_write_time(input, time);
   EXPECT_EQ(Read(output + ".partial"), kept);
-  // The alias has moved; the rest comes from the version that the first rows came from.
+  // The alias moves meanwhile. The remaining rows are still mapped by the version that mapped the
+  // first rows.
   ASSERT_EQ(Phimap({"build", "letters", "--label=label", "--input=" + kLetters,
                     "--mapping=f2(landmarks=30)", "--kernel=rbf(gamma=0.1)"})
                 .exit_code,
@@ -183,7 +187,7 @@ TEST_F(CliDataTest, ResumeWantsFiles) {
   EXPECT_THAT(Transform({"--resume", "--input=" + kLetters, "--output=-"}).err,
               HasSubstr("--resume: the output must be a file"));
   EXPECT_FALSE(Exists("o.csv.partial"));
-  // No file is left behind if the version does not exist, either.
+  // Nor is a file left behind if the mapping does not exist.
   EXPECT_EQ(
       Phimap({"transform", "none", "--resume", "--input=" + kLetters, "--output=" + Path("o.csv")})
           .exit_code,
@@ -195,12 +199,12 @@ TEST_F(CliDataTest, AForgottenLabelIsCounted) {
   const ProcessResult result = Phimap(
       {"transform", "letters", "--output=" + Path("o.csv"), "--input=" + File("a,b,c\n1,2,3\n")});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("3 columns came"));
+  EXPECT_THAT(result.err, HasSubstr("got 3 columns"));
   EXPECT_FALSE(Exists("o.csv"));
 }
 
 TEST_F(CliDataTest, CellsThatAreCarriedAlongStayWithTheirRowsOverFilesAndStops) {
-  // Cells with commas and quotes, of which the output has the same.
+  // The cells contain commas and quotes, which must arrive in the output unchanged.
   std::string text = "id,a,b\n";
   for (int i = 0; i < 4000; ++i) {
     absl::StrAppend(&text, i % 3 == 0 ? "\"a \"\"name\"\", of " : "x", i, i % 3 == 0 ? "\"" : "",

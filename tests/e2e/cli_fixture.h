@@ -1,4 +1,4 @@
-// The command line as a user types it, against a real server of its own.
+// Runs the command-line program as a user would, against a real server of its own.
 #ifndef PHIMAP_TESTS_E2E_CLI_FIXTURE_H_
 #define PHIMAP_TESTS_E2E_CLI_FIXTURE_H_
 

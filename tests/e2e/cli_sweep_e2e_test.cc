@@ -1,4 +1,4 @@
-// A sweep over mappings, stopped and gone on with.
+// Tests a sweep over mappings that is stopped and continued.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ using ::testing::Not;
 
 class CliSweepTest : public CliFixture {
  protected:
-  // Two classes that a line does not part.
+  // Returns rows of two classes that no line separates.
   std::string Rows() {
     std::string text = "a,b,y\n";
     for (int i = 0; i < 400; ++i) {
@@ -42,13 +42,14 @@ TEST_F(CliSweepTest, EachPointIsALineAndIsNotMeasuredAgain) {
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 8);
   EXPECT_THAT(lines, HasSubstr("{\"format\": \"phimap-sweep-1\", \"spec\": \"f2(landmarks=30)\", "
                                "\"kernel\": \"rbf(gamma=0.01)\", \"seed\": 1, "));
-  // The server's default, since no learner is named.
+  // The command line chooses no learner, so this is the server's default.
   EXPECT_THAT(lines, HasSubstr("\"learner\": \"linear_svm()\""));
   EXPECT_THAT(lines,
               HasSubstr("\"mapping\": \"f1\", \"landmarks\": 10, \"policy\": \"uniform\", "));
-  // No mapping is left.
+  // The sweep leaves no mapping behind.
   EXPECT_THAT(Phimap({"list"}).out, Not(HasSubstr("sweep-")));
-  // Some more points: those that are there stay, and come with the others in the table.
+  // A sweep over more points reuses the points of earlier runs. Its table shows the old and the new
+  // ones.
   const ProcessResult more =
       Sweep({"--mapping=f1,f2,fourier(dimensions=16)", "--landmarks=10,30", "--seed=0,1"});
   ASSERT_EQ(more.exit_code, 0) << more.err;

@@ -1,4 +1,4 @@
-// The command as a user types it, against a real server.
+// Tests the phimap command as a user would run it, against a real server.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -76,7 +76,8 @@ TEST_F(CliTest, BuildsListsShowsAndTransforms) {
   EXPECT_GT(squared, 0.05);  // ‖F2(x)‖² ≤ K(x, x) = 1
   EXPECT_LT(squared, 1 + 1e-5);
 
-  // The residual of K(x, x), with an allowance for rounding, is the last column on request.
+  // With --residual, the last column is the residual: K(x, x) minus the squared norm of the
+  // features, plus an allowance for rounding.
   const ProcessResult residual = Phimap(
       {"transform", "letters", "--input=" + input, "--label=label", "--residual", "--output=-"});
   ASSERT_EQ(residual.exit_code, 0) << residual.err;
@@ -183,7 +184,7 @@ TEST_F(CliTest, StandardInputAndCsvAndNpyFilesGiveTheSameFeatures) {
       Phimap({"transform", "letters", "--input=" + input, "--label=label", "--output=" + npy});
   EXPECT_EQ(to_npy.exit_code, 0) << to_npy.err;
   EXPECT_GT(std::filesystem::file_size(npy), 100u * 50 * 4);
-  // The features are a matrix like any other: they can be built on.
+  // The output of a transform is a matrix like any other, so a mapping can be built from it.
   EXPECT_EQ(Phimap({"build", "second", "--input=" + npy, "--mapping=f1(landmarks=10)",
                     "--kernel=linear()"})
                 .exit_code,
@@ -301,7 +302,7 @@ TEST_F(CliTest, AnUnknownOrMissingCommandIsNamedAndTheCommandsAreListed) {
   EXPECT_THAT(missing.err, HasSubstr("the commands are build, transform, list, show, verify, "));
   EXPECT_THAT(Phimap({""}).err, HasSubstr("no command ''"));
   EXPECT_EQ(Phimap({"--help"}).exit_code, 0);
-  // Another fault is not taken for this one.
+  // An error in the flags is not reported as a missing command.
   EXPECT_THAT(RunProcess({PHIMAP_BINARY, "--server"}).err, HasSubstr("--server"));
 }
 
@@ -326,7 +327,8 @@ TEST_F(CliTest, ErrorsOfTransformNameWhatWasTypedAndForJsonTheFields) {
                     "--kernel=linear()"})
                 .exit_code,
             0);
-  // Its features overflow float32; rows before it fill more than the first request.
+  // The features of the last row overflow float32. The rows before it fill more than one request,
+  // so the row's number in the input differs from its number in the request.
   const ProcessResult row = Phimap({"transform", "small", "--input=" + File(rows + "1e300,1\n"),
                                     "--output=/dev/null", "--output-format=csv"});
   EXPECT_EQ(row.exit_code, 2) << row.err;
@@ -346,7 +348,8 @@ TEST_F(CliTest, AnOutputThatIsTheInputIsRefusedAndTheInputStays) {
   const std::string dots = folder_.path() + "/./rows.csv";
   for (const std::string& output : {input, link, dots}) {
     SCOPED_TRACE(output);
-    // A mapping that is not there: refused before anything is read or sent.
+    // The mapping does not exist. Still, the error is about the output, because the output is
+    // checked before anything is read or sent.
     const ProcessResult refused =
         Phimap({"transform", "nothing", "--input=" + input, "--output=" + output});
     EXPECT_EQ(refused.exit_code, 2) << refused.err;
@@ -354,7 +357,7 @@ TEST_F(CliTest, AnOutputThatIsTheInputIsRefusedAndTheInputStays) {
   }
   EXPECT_EQ(Phimap({"transform", "small", "--input=" + link, "--output=" + input}).exit_code, 2);
   EXPECT_EQ(FirstLines(input, 9), text);
-  // A device is no file that could be lost.
+  // A device may be the output even if it exists, because writing to it overwrites nothing.
   EXPECT_EQ(Phimap({"transform", "small", "--input=" + input, "--output=/dev/null"}).exit_code, 0);
 }
 

@@ -1,4 +1,4 @@
-// Columns by name, as a user of the command line gives them.
+// Tests column names on the command line.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -46,7 +46,7 @@ class ColumnNamesTest : public CliFixture {
 TEST_F(ColumnNamesTest, ALabelAndAnIdNeedNotBeNamedAgain) {
   const ProcessResult mapped = Transform(File(kHead + rows_));
   EXPECT_EQ(mapped.exit_code, 0) << mapped.err;
-  EXPECT_THAT(mapped.err, HasSubstr("5 columns came; \"id\", \"class\" are not among"));
+  EXPECT_THAT(mapped.err, HasSubstr("got 5 columns; \"id\", \"class\" are not among"));
   const std::string features = Read(Output());
   EXPECT_EQ(Transform(File(kHead + rows_), {"--label=class", "--exclude=id"}).exit_code, 0);
   EXPECT_EQ(Read(Output()), features);
@@ -108,7 +108,8 @@ TEST_F(ColumnNamesTest, AFileWithoutNamesSaysSo) {
   const std::string sparse = File("1 1:1 2:0.5\n-1 3:1\n", "rows.svmlight");
   const ProcessResult mapped = Transform(sparse);
   EXPECT_EQ(mapped.exit_code, 0) << mapped.err;
-  EXPECT_THAT(mapped.err, HasSubstr("so they cannot be compared"));
+  EXPECT_THAT(mapped.err,
+              HasSubstr("cannot check that the columns are those of demo, in the same order"));
 }
 
 TEST_F(ColumnNamesTest, TheNamesGoWithAnExportedVersion) {

@@ -1,5 +1,5 @@
-// A few hundred kilobytes of gzip that would become hundreds of megabytes before any limit of a
-// message is looked at: gRPC inflates first.
+// Tests messages of a few hundred kilobytes of gzip that inflate to hundreds of megabytes. gRPC's
+// own server would inflate a message before it checked its size.
 #include <iostream>
 #include <string>
 
@@ -12,10 +12,10 @@ namespace phimap::e2e {
 namespace {
 
 constexpr size_t kInflatedBytes = size_t{256} << 20;
-// Memory that the server may grow by.
+// The server's memory may grow by at most this much.
 constexpr int64_t kRoomBytes = 64 << 20;
 
-// One message of zeros, compressed by gRPC, to a method of any kind.
+// Sends one message of zeros, compressed by gRPC, to `method`.
 grpc::Status SendBomb(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                       grpc_compression_algorithm algorithm) {
   grpc::GenericStub stub(channel);

@@ -1,4 +1,4 @@
-// A thousand calls that are all open at one time.
+// Tests a thousand calls that are open at the same time.
 #include <atomic>
 #include <iostream>
 #include <memory>
@@ -21,9 +21,9 @@ namespace phimap::e2e {
 namespace {
 
 constexpr int kCalls = 1000;
-// More than the server's other threads may come and go by.
+// An allowance for threads that the server starts and ends meanwhile.
 constexpr int kFewThreads = 8;
-// Calls that reflection may hold at once (server/grpc_listener.cc).
+// The number of reflection calls that the server serves at once (server/grpc_listener.cc).
 constexpr int kSynchronousThreads = 16;
 
 using StreamCall =
@@ -117,7 +117,7 @@ TEST_F(ConcurrentCallsTest, AThousandStreamsStayOpenWithoutAThreadEach) {
     ASSERT_TRUE(streams.back()->Write(request));
     ASSERT_TRUE(streams.back()->Read(&response)) << i;
   }
-  // All thousand are open now.
+  // All thousand calls are open at this point.
   EXPECT_LE(server_.Threads(), threads + kFewThreads);
   EXPECT_TRUE(TransformOnce().ok());
   request.clear_reference();
@@ -130,7 +130,7 @@ TEST_F(ConcurrentCallsTest, AThousandStreamsStayOpenWithoutAThreadEach) {
   }
 }
 
-// gRPC's reflection is a synchronous service: a thread for every stream of it that is open.
+// gRPC's reflection is a synchronous service, which takes a thread for each of its open streams.
 TEST_F(ConcurrentCallsTest, AThousandStreamsOfReflectionDoNotTakeAThousandThreads) {
   const int threads = server_.Threads();
   struct Call {

@@ -1,7 +1,8 @@
-// kill -9 at random moments of builds, imports, moves of aliases and deletions, on both stores:
-// what was acknowledged is there afterwards, and of what was not either all or nothing.
+// Tests kill -9 at random moments of builds, imports, moves of aliases and deletions, on both
+// stores. After each kill, every acknowledged change must be there, and every other change must be
+// there completely or not at all.
 //
-// PHIMAP_TEST_KILLS says how often (default 40).
+// PHIMAP_TEST_KILLS is the number of kills (default 40).
 #include <signal.h>
 
 #include <cstdlib>
@@ -29,7 +30,7 @@ namespace {
 constexpr int kCrashWriters = 4;
 constexpr int kImported = 6;
 
-// Versions and aliases of a mapping. A digest is empty until it is known.
+// The versions and aliases of a mapping. The digest of a version is empty until it is known.
 struct MappingState {
   int64_t next_version = 1;
   std::map<int64_t, std::string> versions;
@@ -78,7 +79,7 @@ struct ExportedArtifact {
   std::string bytes;
 };
 
-// Changes one mapping, which nobody else changes, until its server is gone.
+// Changes its own mapping until the server is gone. No other writer changes that mapping.
 class CrashWriter {
  public:
   CrashWriter(std::string mapping, uint64_t seed, const std::vector<ExportedArtifact>& artifacts)
@@ -93,7 +94,8 @@ class CrashWriter {
   }
   void Join() { thread_.join(); }
 
-  // Compares with what a server shows now, and goes on from there.
+  // Compares the expected state with the state that the restarted server shows, and continues from
+  // the state shown.
   void Check(client::Client& client) {
     MappingState seen = ReadState(client, mapping_);
     const bool before = SameState(state_, seen);
@@ -111,14 +113,15 @@ class CrashWriter {
     state_ = std::move(seen);
     pending_.reset();
   }
-  // Every version answers with features: its artifact's digest was checked on reading.
+  // Expects that every version can map a row. This shows that its artifact is complete, because a
+  // server checks the digest of each artifact that it reads.
   void ExpectWhole(client::Client& client) const { ExpectWhole(client, {}, state_); }
 
   int64_t acknowledged() const { return acknowledged_; }
   int64_t made_without_answer() const { return made_without_answer_; }
 
  private:
-  // Checks the versions that `before` does not have.
+  // Checks only the versions that are not in `before`.
   void ExpectWhole(client::Client& client, const MappingState& before,
                    const MappingState& state) const {
     for (const auto& [number, digest] : state.versions) {
@@ -129,7 +132,7 @@ class CrashWriter {
     }
   }
 
-  // False when the server is gone.
+  // Makes a random change. Returns false when the server is gone.
   bool ChangeSomething() {
     const uint64_t choice = random_() % 100;
     MappingState after = state_;
@@ -139,7 +142,7 @@ class CrashWriter {
     return Build(after);
   }
 
-  // `made`: what the server said of a change that leads to `after`.
+  // Records a change that leads to the state `after`. `made` is the server's answer.
   bool Note(const absl::Status& made, MappingState after) {
     if (made.ok()) {
       ++acknowledged_;
@@ -171,7 +174,7 @@ class CrashWriter {
   bool Import(MappingState& after) {
     const ExportedArtifact& artifact = artifacts_[random_() % artifacts_.size()];
     for (const auto& [number, digest] : after.versions) {
-      if (digest == artifact.digest) return true;  // It would change nothing.
+      if (digest == artifact.digest) return true;  // the import would change nothing
     }
     size_t sent = 0;
     const auto version = client_->Import(mapping_, [&](size_t most) -> absl::StatusOr<std::string> {
@@ -210,7 +213,7 @@ class CrashWriter {
   const std::vector<ExportedArtifact>& artifacts_;
   std::unique_ptr<client::Client> client_;
   std::thread thread_;
-  // The acknowledged state, and the state if the interrupted call was carried out.
+  // state_ is the acknowledged state. pending_ is the state if the interrupted call took effect.
   MappingState state_;
   std::optional<MappingState> pending_;
   int64_t acknowledged_ = 0;
@@ -246,7 +249,7 @@ int Kills() {
 using StartServer = std::function<std::unique_ptr<ServerProcess>()>;
 
 void KillAgainAndAgain(const StartServer& start) {
-  std::mt19937_64 random(20061);  // Draws the moments of the crashes.
+  std::mt19937_64 random(20061);  // chooses the moments of the kills
   auto server = start();
   const std::vector<ExportedArtifact> artifacts = BuildAndExport(*server->Connect());
   std::vector<std::unique_ptr<CrashWriter>> writers;
@@ -259,7 +262,7 @@ void KillAgainAndAgain(const StartServer& start) {
   for (int kill = 1; kill <= kills && !::testing::Test::HasFailure(); ++kill) {
     SCOPED_TRACE(kill);
     for (auto& writer : writers) writer->Start(*server);
-    // A moment of the run, not a wait for something: from before the first change to after many.
+    // The kill comes at a random moment, before the first change or after several changes.
     client::CancelToken().WaitFor(absl::Microseconds(random() % moments_us));
     server->process().Signal(SIGKILL);
     server->process().Wait();
@@ -271,7 +274,7 @@ void KillAgainAndAgain(const StartServer& start) {
       writer->Check(*client);
       acknowledged += writer->acknowledged();
     }
-    // A slow machine gets more time, so that some changes end before the kill there too.
+    // On a slow machine, the time before a kill grows, so that some changes end before it.
     if (acknowledged < 10 * kill && moments_us < 3'000'000) moments_us += moments_us / 4;
   }
   int64_t without_answer = 0;
@@ -279,7 +282,7 @@ void KillAgainAndAgain(const StartServer& start) {
     writer->ExpectWhole(*server->Connect());
     without_answer += writer->made_without_answer();
   }
-  EXPECT_GE(acknowledged, kills) << "the kills left no time for changes: nothing was tested";
+  EXPECT_GE(acknowledged, kills) << "too few changes ended before the kills, so little was tested";
   std::cout << acknowledged << " changes acknowledged, " << without_answer
             << " made without an answer, " << kills << " kills\n";
 }

@@ -1,5 +1,5 @@
-// A database that is away, and one that fails over: what is known is served, nothing that was
-// acknowledged is lost, and all goes on when it is back.
+// Tests a database that is unavailable, and one that fails over: servers still serve the versions
+// that they know, no acknowledged change is lost, and changes work again when the database is back.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -26,13 +26,13 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Calls Transform on end from a thread; every call must be answered.
+// A thread that calls Transform repeatedly. Every call must be answered.
 class Caller {
  public:
   Caller(const ServerProcess& server, std::string reference)
       : client_(server.Connect()), thread_([this, reference] { Run(reference); }) {}
   ~Caller() { Stop(); }
-  // How many calls were answered.
+  // Stops the thread. Returns the number of answered calls.
   int64_t Stop() {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
@@ -62,7 +62,7 @@ class Caller {
 
 class DatabaseAwayTest : public ::testing::Test {
  protected:
-  // How long the database stays away; the release is tested with 60.
+  // Returns how long the test stops the database: 2 s by default. Releases are tested with 60 s.
   static double AwaySeconds() {
     const char* const text = std::getenv("PHIMAP_TEST_AWAY_SECONDS");
     double seconds = 2;
@@ -76,7 +76,8 @@ class DatabaseAwayTest : public ::testing::Test {
 
 TEST_F(DatabaseAwayTest, WhatIsKnownIsServedAndChangesWaitForTheDatabase) {
   const auto one = fleet_.Start("one");
-  // So little memory that of two versions one is in the cache alone.
+  // The memory limit is too low for all versions that the test uses, so some versions are only in
+  // the server's disk cache.
   const auto two = fleet_.Start("two", {"--max_live_bytes=40000"});
   const auto first = one->Connect();
   const auto second = two->Connect();
@@ -94,7 +95,7 @@ TEST_F(DatabaseAwayTest, WhatIsKnownIsServedAndChangesWaitForTheDatabase) {
   const auto moved = one->Connect({.max_attempts = 1})->SetAlias("letters", "prod", 2, "*");
   EXPECT_TRUE(absl::IsUnavailable(moved.status())) << moved.status();
   EXPECT_THAT(std::string(moved.status().message()), HasSubstr("the store's database failed"));
-  EXPECT_THAT(moved.status().ToString(), Not(HasSubstr("127.0.0.1:")));  // that is for the log
+  EXPECT_THAT(moved.status().ToString(), Not(HasSubstr("127.0.0.1:")));  // this is only logged
   while (SecondsSince(stopped) < AwaySeconds()) {
     for (int number = 1; number <= 3; ++number) {
       EXPECT_EQ(Answering(*second, absl::StrCat("letters@", number)), number);
@@ -117,7 +118,7 @@ TEST_F(DatabaseAwayTest, WhatIsKnownIsServedAndChangesWaitForTheDatabase) {
   const Clock::time_point answered = Clock::now();
   while (Answering(*second, "letters@prod") != 2 && SecondsSince(answered) < 10) {
   }
-  EXPECT_LE(SecondsSince(answered), 2.5);  // The follower looks again after a second at most.
+  EXPECT_LE(SecondsSince(answered), 2.5);  // the server asks the database every second
   while (MetricOf(*two, "phimap_catalog_age_seconds") > 1 && SecondsSince(answered) < 10) {
   }
   EXPECT_LE(MetricOf(*two, "phimap_catalog_age_seconds"), 1);
@@ -139,7 +140,7 @@ TEST_F(DatabaseAwayTest, AFailoverLosesNoAcknowledgedChangeAndNoTransform) {
   EXPECT_EQ(Answering(*second, "letters@prod"), 1);
   Caller warm(*one, "letters@prod");
   Caller other(*two, "letters@prod");
-  // Moves an alias back and forth on end, and notes what was acknowledged last.
+  // A thread moves an alias back and forth, and records the etag of the last acknowledged move.
   std::atomic<bool> stop{false};
   std::string etag;
   absl::Status in_doubt;
@@ -184,7 +185,7 @@ TEST_F(DatabaseAwayTest, AFailoverLosesNoAcknowledgedChangeAndNoTransform) {
   stop = true;
   mover.join();
   EXPECT_GT(moves, 2);
-  // The last acknowledged move stands, on the new primary.
+  // The new primary must have the last acknowledged move.
   const auto mapping = second->GetMapping("letters");
   ASSERT_TRUE(mapping.ok()) << mapping.status();
   if (in_doubt.ok()) {

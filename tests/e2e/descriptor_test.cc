@@ -1,4 +1,5 @@
-// A server that has no descriptors left for more connections: CVE-2023-4785 of gRPC.
+// Tests a server that has no file descriptors left for more connections. gRPC's own server failed
+// in this case (CVE-2023-4785).
 #include <iostream>
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@ namespace {
 using testing::ClientSocket;
 using ::testing::HasSubstr;
 
-// The server's limit, and far more connections than that.
+// The server's limit of file descriptors, and a number of connections far above that limit.
 constexpr int kDescriptors = 128;
 constexpr int kConnections = 400;
 
@@ -45,7 +46,7 @@ class DescriptorTest : public ::testing::Test {
                    {.timeout = absl::Seconds(60)})
         .status();
   }
-  // Until the server has told some of them that it is full.
+  // Opens kConnections connections, and waits until the server has refused some of them.
   void Exhaust() {
     for (int i = 0; i < kConnections; ++i) {
       connections_.push_back(std::make_unique<ClientSocket>());
@@ -57,7 +58,7 @@ class DescriptorTest : public ::testing::Test {
     } while (!absl::StrContains(metrics, "\nphimap_connections_refused_total ") ||
              absl::StrContains(metrics, "\nphimap_connections_refused_total 0\n"));
   }
-  // How long it took a new client to be served.
+  // Returns how long it takes until a new client is served.
   absl::Duration TimeToServe() {
     const absl::Time start = absl::Now();
     while (!Transform(*server_.Connect()).ok()) {
@@ -75,7 +76,7 @@ TEST_F(DescriptorTest, AFullServerServesItsClientsBuildsAndServesOthersAgainWhen
   const auto client = server_.Connect();
   ASSERT_TRUE(Build(*client, "letters").ok());
   Exhaust();
-  // The store has descriptors of its own.
+  // The store can still open files, because some descriptors are reserved for it.
   const auto built = Build(*client, "digits");
   EXPECT_TRUE(built.ok()) << built.status();
   EXPECT_TRUE(Transform(*client).ok());
@@ -95,8 +96,8 @@ TEST_F(DescriptorTest, ConnectionsThatSayNothingAreHungUpOnAndMakeRoom) {
   for (const auto& connection : connections_) connection->AwaitHangUp();
   const absl::Duration wait = absl::Now() - start;
   std::cout << "the last connection was hung up on after " << wait << "\n";
-  // Five seconds of silence are the limit; gRPC's own is 120, which is what this tells apart on a
-  // machine however busy.
+  // phimapd hangs up after five seconds of silence; gRPC's own limit is 120 s. Even on a busy
+  // machine, the bound shows which of the two limits was in effect.
   EXPECT_LE(wait, absl::Seconds(60));
   EXPECT_LE(TimeToServe(), absl::Seconds(10));
   EXPECT_TRUE(Transform(*client).ok());

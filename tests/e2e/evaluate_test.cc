@@ -1,4 +1,4 @@
-// `phimap evaluate` as a user types it, against a real server, on real data.
+// Tests `phimap evaluate` as a user would run it, against a real server and on real data.
 #include <google/protobuf/util/json_util.h>
 
 #include <fstream>
@@ -52,7 +52,8 @@ TEST_F(EvaluateTest, FindsTheErrorOfRealDataAndDrawsIt) {
   EXPECT_EQ(evaluation.rows(), 683);
   EXPECT_EQ(evaluation.tested_rows(), 683);
   EXPECT_EQ(evaluation.folds_size(), 10);
-  // The papers' support vector machines err on 3 to 4 % of these rows, half of them on a third.
+  // In the papers, support vector machines have an error of 3 to 4 % on these rows. The bound is
+  // about twice that.
   EXPECT_LT(evaluation.error(), 0.08);
   EXPECT_EQ(evaluation.classes_size(), 2);
   EXPECT_EQ(evaluation.margin_quantiles_size(), 101);
@@ -82,7 +83,7 @@ TEST_F(EvaluateTest, ClassesAreAnyTexts) {
       MustEvaluate("letters", some, {"--learner=perceptron(epochs=2)", "--held-out=0.5"});
   EXPECT_EQ(evaluation.classes_size(), 26);
   EXPECT_EQ(evaluation.classes(0).label(), "A");
-  EXPECT_LT(evaluation.error(), 0.7);  // one of 26 is right by chance
+  EXPECT_LT(evaluation.error(), 0.7);  // guessing would be wrong for 25 of 26
   EXPECT_EQ(evaluation.certified_margins_size(), 0);
 }
 
@@ -94,9 +95,10 @@ TEST_F(EvaluateTest, WhatItCertifiesIsAQuestionForTheAdvisor) {
   const ProcessResult advice =
       Phimap({"advise", "--from-evaluation=" + file, "--error=0.1", "--confidence=0.95"});
   ASSERT_EQ(advice.exit_code, 0) << advice.err;
-  EXPECT_THAT(advice.out, HasSubstr("certified with confidence 0.95 by cancer@1"));
+  EXPECT_THAT(advice.out, HasSubstr("0.95 by cancer@1 and linear_svm"));
   EXPECT_THAT(advice.out, HasSubstr("F2: Balcan, Blum, Vempala 2006, Theorem 1"));
-  // The evaluation equals that of the numbers in the file.
+  // The advice from an evaluation file must equal the advice for the margins that the file
+  // contains.
   v1::Evaluation evaluation;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &evaluation).ok());
   for (const auto& certified : evaluation.certified_margins()) {

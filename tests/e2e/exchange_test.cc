@@ -1,4 +1,5 @@
-// A version from one server to another as a user types it: export, inspect, import.
+// Tests `phimap export`, `inspect` and `import`, with which a user copies a version from one server
+// to another.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -52,13 +53,14 @@ class ExchangeTest : public ::testing::Test {
                 "--kernel=rbf(gamma=scale)", "--standardize"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
-  // The exported version, as bytes.
+  // Exports a version to `file`. Returns the bytes of the artifact.
   std::string MustExport(const std::string& reference, const std::string& file) const {
     const ProcessResult exported = Phimap({"export", reference, "-o", Path(file)});
     EXPECT_EQ(exported.exit_code, 0) << exported.err;
     return Content(Path(file));
   }
-  // Returns the contents of a file of features, to be compared byte for byte.
+  // Maps rows, and returns the contents of the feature file, so that tests can compare it byte for
+  // byte.
   std::string Features(const std::string& server, const std::string& reference) const {
     const ProcessResult mapped =
         PhimapAt(server, {"transform", reference, "--input=" + Path("rows.csv"),
@@ -81,12 +83,12 @@ TEST_F(ExchangeTest, AVersionThatWasDeletedAnswersTheSameBytesOnceItsFileIsImpor
 
   const ProcessResult imported = Phimap({"import", Path("letters@1.phimap")});
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
-  // Numbers are not used again.
+  // The import makes version 2, because the number of a deleted version is not used again.
   EXPECT_THAT(imported.out, StartsWith("letters@2\n"));
   EXPECT_THAT(imported.out, HasSubstr("imported"));
   EXPECT_EQ(Features(server_.address(), "letters@2"), before);
   EXPECT_EQ(Phimap({"verify", "letters@2"}).exit_code, 0);
-  // A second import of one artifact adds nothing.
+  // Importing the same artifact again adds nothing.
   EXPECT_THAT(Phimap({"import", Path("letters@1.phimap")}).out, StartsWith("letters@2\n"));
   EXPECT_EQ(MustExport("letters", "again.phimap"), Content(Path("letters@1.phimap")));
 }
@@ -128,8 +130,8 @@ TEST_F(ExchangeTest, InspectShowsWhatAFileHoldsAndAsksNoServer) {
   EXPECT_EQ(inspect({Path("nothing")}).exit_code, 2);
 }
 
-// Files of zeros on disk, of more bytes than an artifact may have: whoever reads them before the
-// first bytes says something else, and takes 4 GiB for it.
+// Most of the bytes of these files are zeros, and the files are larger than an artifact may be. A
+// command that read a whole file would take 4 GiB of memory and report another error.
 TEST_F(ExchangeTest, InspectReadsNoMoreThanTheFirstBytesSayThereIs) {
   constexpr int64_t kHuge = int64_t{5} << 30;
   const std::string zeros = File("zeros.phimap", "");
@@ -200,7 +202,8 @@ TEST_F(ExchangeTest, AnImportWithoutANameTakesThatOfItsFile) {
     EXPECT_EQ(refused.exit_code, 2) << file;
     EXPECT_THAT(refused.err, StartsWith("phimap: --name: ")) << file;
   }
-  EXPECT_THAT(Phimap({"import", "-"}, good).err, HasSubstr("--name: standard input has no name"));
+  EXPECT_THAT(Phimap({"import", "-"}, good).err,
+              HasSubstr("--name: standard input has no file name"));
   EXPECT_THAT(Phimap({"import", "-", "--name=piped"}, good).out, StartsWith("piped@1\n"));
   EXPECT_EQ(Phimap({"import", Path("nothing.phimap")}).exit_code, 2);
 }
@@ -218,7 +221,8 @@ TEST_F(ExchangeTest, AnExportAppearsWholeOrNotAtAll) {
   EXPECT_EQ(Phimap({"export", "letters"}).exit_code, 2);
 }
 
-// The commands of the nth block that a shell runs, counted from 0, under a heading.
+// Returns the commands of shell block number `n` under a heading of docs/operations.md. The first
+// block has number 0.
 std::string CommandsUnder(const std::string& heading, int n) {
   const std::string text = Content(testing::SourcePath("docs/operations.md"));
   size_t at = text.find("\n## " + heading + "\n");
@@ -231,7 +235,7 @@ std::string CommandsUnder(const std::string& heading, int n) {
 }
 
 TEST_F(ExchangeTest, TheBackupOfTheManualRestoresEveryVersionInItsOrder) {
-  // Ten versions: names alone would put the tenth before the second.
+  // Ten versions, because sorting their names as text would put version 10 before version 2.
   for (int i = 1; i <= 10; ++i) MustBuild("letters", absl::StrCat("f1(landmarks=", 10 + i, ")"));
   MustBuild("other", "f2(landmarks=30)");
   ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "9"}).exit_code, 0);

@@ -1,4 +1,4 @@
-// Real phimapds on one real PostgreSQL.
+// Starts several real phimapd servers on one real PostgreSQL server.
 #ifndef PHIMAP_TESTS_E2E_FLEET_H_
 #define PHIMAP_TESTS_E2E_FLEET_H_
 
@@ -22,26 +22,27 @@ inline client::RowBlock FleetRow() {
   return client::MakeRowBlock(absl::MakeConstSpan(kValues), kFleetColumns);
 }
 
-// An empty database, and what to start servers on it with.
+// An empty database, and servers that use it.
 class Fleet {
  public:
-  // `postgres` is the shared one, unless a test stops it or changes its settings.
+  // Pass PostgresServer::Shared(), unless the test stops PostgreSQL or changes its settings.
   explicit Fleet(testing::PostgresServer& postgres)
       : postgres_(postgres), database_(postgres.CreateDatabase()), uri_(postgres.Uri(database_)) {}
-  // Servers try `standby` when the primary is not there.
+  // Makes servers that start later use `standby` when the primary is not available.
   void AddStandby(const testing::PostgresServer& standby) {
     uri_ = absl::StrCat("postgresql://postgres@127.0.0.1:", postgres_.port(),
                         ",127.0.0.1:", standby.port(), "/", database_);
   }
 
-  // A server with a cache of its own; `name` tells caches apart, and stays when it is restarted.
+  // Starts a server that has its own cache folder, called `name`. A server that is restarted with
+  // the same name keeps its cache.
   std::unique_ptr<ServerProcess> Start(const std::string& name,
                                        std::vector<std::string> flags = {}) {
     flags.insert(flags.begin(), {absl::StrCat("--store=", uri()),
                                  absl::StrCat("--cache_dir=", folder_.path(), "/", name)});
     return std::make_unique<ServerProcess>("", flags);
   }
-  // Cuts all connections of all servers, which connect again at once.
+  // Cuts all connections of all servers to the database. The servers connect again at once.
   void CutConnections() {
     postgres_.Run(
         absl::StrCat("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -60,7 +61,7 @@ class Fleet {
   TemporaryFolder folder_;
 };
 
-// Builds versions 1 to `count` of a mapping, each with features of its own.
+// Builds versions 1 to `count` of a mapping, each with different features.
 inline void BuildVersions(client::Client& client, const std::string& mapping, int count) {
   for (int i = 1; i <= count; ++i) {
     GeneratedRows rows(200, kFleetColumns, i);
@@ -74,7 +75,7 @@ inline void BuildVersions(client::Client& client, const std::string& mapping, in
   }
 }
 
-// The version that answers a Transform; 0 if it fails.
+// Returns the version that answers a Transform, or 0 if the call fails.
 inline int64_t Answering(client::Client& client, const std::string& reference) {
   const auto mapped = client.Transform(reference, FleetRow());
   EXPECT_TRUE(mapped.ok()) << mapped.status();

@@ -1,4 +1,4 @@
-// Builds on two servers of one PostgreSQL.
+// Tests builds on two servers that share one PostgreSQL database.
 #include <thread>
 
 #include "tests/e2e/fleet.h"
@@ -10,7 +10,7 @@ constexpr char kUuid[] = "00000000-0000-4000-8000-000000000001";
 
 class FleetBuildTest : public ::testing::Test {
  protected:
-  // A build that takes seconds.
+  // Builds a version with so many landmarks that the build takes seconds.
   static absl::StatusOr<v1::Version> Build(client::Client& client) {
     GeneratedRows rows(20'000, kFleetColumns, 1);
     return client.Build({.mapping = "letters",
@@ -25,7 +25,8 @@ class FleetBuildTest : public ::testing::Test {
       const auto build = client.GetBuild("letters", kUuid);
       if (build.ok() && build->state() == v1::BuildJob::COMPUTING) return;
       ASSERT_TRUE(build.ok() || absl::IsNotFound(build.status())) << build.status();
-      ASSERT_TRUE(!build.ok() || build->state() < v1::BuildJob::COMPUTING) << "too fast a build";
+      ASSERT_TRUE(!build.ok() || build->state() < v1::BuildJob::COMPUTING)
+          << "the build ended before the test saw it compute";
     }
   }
 
@@ -39,7 +40,8 @@ TEST_F(FleetBuildTest, ABuildOfAServerThatWasKilledIsStreamedToAnother) {
   std::thread at_one([&] { Build(*one->Connect({.max_attempts = 1})).IgnoreError(); });
   AwaitComputing(*client);
   absl::StatusOr<v1::Version> version;
-  // Attached to what `one` computes; it learns of its end by the lease.
+  // This call attaches to the build that server `one` is computing. After that server is killed and
+  // its lease has expired, the client streams the build to server `two`.
   std::thread at_two([&] { version = Build(*client); });
   one->process().Signal(SIGKILL);
   at_one.join();

@@ -1,4 +1,4 @@
-// Two servers on one PostgreSQL: what one changes, the other serves.
+// Tests two servers that share one PostgreSQL database. Each must serve the other's changes.
 #include "tests/e2e/fleet.h"
 
 #include <algorithm>
@@ -22,8 +22,9 @@ class FleetTest : public ::testing::Test {
   Fleet fleet_{phimap::testing::PostgresServer::Shared()};
 };
 
-// The bar is a second; every tenth move finds all connections of both servers cut, the one that
-// listens among them.
+// When an alias is moved on one server, the other server must serve its new version within a
+// second. After every tenth move, the test cuts all connections of both servers to the database,
+// including those that listen for changes.
 TEST_F(FleetTest, AnAliasMovedAtOneIsServedByTheOtherWithinASecond) {
   constexpr int kMoves = 1000;
   const auto one = fleet_.Start("one");
@@ -57,7 +58,8 @@ TEST_F(FleetTest, WhatOneMadeTheOtherServesWithTheSameBits) {
   const auto first = one->Connect();
   const auto second = two->Connect();
   BuildVersions(*first, "letters", 1);
-  // A name that was not known a moment ago is asked for at the database, not waited for.
+  // Server two finds the new mapping at once, because a server looks up an unknown name in the
+  // database.
   const auto there = second->Transform("letters", FleetRow());
   const auto here = first->Transform("letters", FleetRow());
   ASSERT_TRUE(there.ok()) << there.status();
@@ -107,8 +109,8 @@ TEST_F(FleetTest, WhatOneDeletedTheOtherDoesNotServe) {
   EXPECT_TRUE(absl::IsNotFound(second->GetMapping("letters").status()));
 }
 
-// A restarted server reads from its cache what it has read before: then the database may have lost
-// the bytes.
+// A restarted server loads a version from its cache, even if the artifact is missing in the
+// database.
 TEST_F(FleetTest, ARestartedServerLoadsFromItsCache) {
   {
     const auto one = fleet_.Start("one");
@@ -169,7 +171,7 @@ TEST_F(FleetTest, WithoutAStandbyItSaysSoLoudly) {
   EXPECT_THAT(one->process().ErrorsSoFar(), HasSubstr("no_synchronous_standby"));
 }
 
-// Through a target of both servers, which take calls in turn.
+// The client's target lists both servers, and its calls alternate between them.
 TEST(OwnChangesTest, AClientSeesItsOwnChangesOnEveryServer) {
   constexpr int kMoves = 200;
   Fleet fleet(phimap::testing::PostgresServer::Shared());
@@ -178,7 +180,7 @@ TEST(OwnChangesTest, AClientSeesItsOwnChangesOnEveryServer) {
   const std::string both = absl::StrCat("ipv4:", one->address(), ",", two->address());
   const auto client = *client::Client::Connect(both, {});
   BuildVersions(*client, "letters", 2);
-  // Knows nothing of what the other has changed.
+  // This client makes no changes, so its calls require no revision.
   const auto stranger = *client::Client::Connect(both, {});
   ASSERT_TRUE(client->SetAlias("letters", "prod", 1).ok());
   int old_answers = 0;
@@ -188,9 +190,10 @@ TEST(OwnChangesTest, AClientSeesItsOwnChangesOnEveryServer) {
     old_answers += Answering(*stranger, "letters@prod") != version;
     ASSERT_EQ(Answering(*client, "letters@prod"), version) << move;
   }
-  // Else the test would prove nothing.
+  // If the stranger never got an outdated answer, the test would prove nothing.
   EXPECT_GT(old_answers, 0);
-  // A restored backup or a failover does this: earlier revisions are forgotten unnoticed.
+  // A new epoch, as after a restored backup or a failover, makes all earlier revisions meaningless.
+  // The client must cope with this without an error.
   fleet.postgres().Run("UPDATE phimap.store SET epoch = 'another'", fleet.database());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Answering(*client, "letters@prod"), 2);
   ASSERT_TRUE(client->SetAlias("letters", "prod", 1).ok());
@@ -198,8 +201,8 @@ TEST(OwnChangesTest, AClientSeesItsOwnChangesOnEveryServer) {
   std::cout << old_answers << " of " << kMoves << " answers to a stranger were old\n";
 }
 
-// Servers hear of a new epoch one after the other, and answers of both histories overtake each
-// other.
+// The servers learn about a new epoch at different times. A client may therefore get answers with
+// the old epoch after answers with the new one.
 TEST(OwnChangesTest, ManyThreadsOfOneClientSeeNoErrorWhenTheHistoryChanges) {
   constexpr int kThreads = 4;
   constexpr int kHistories = 10;

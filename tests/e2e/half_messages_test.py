@@ -1,8 +1,10 @@
-"""Callers that announce a large message, send nearly all of it and wait: what they hold of the server is bounded.
+"""Tests clients that announce a large message, send all of it except the last byte, and wait. All of them together
+may take only a bounded part of the server's memory.
 
     half_messages_test.py --phimapd=… --phimap=… [--instrumented]
 
---instrumented: the programs are built with a sanitizer, whose own memory is more than what is held; it is not compared.
+--instrumented means that the programs are built with a sanitizer. A sanitizer needs more memory than the messages do,
+so the memory is not checked then.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import unittest
 
 MESSAGE = 15 << 20
 MEMORY = 64 << 20
-BASE = 64 << 20  # of the process, and for what connections keep
+BASE = 64 << 20  # memory of the process itself and of its connections
 CALLERS = 40
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
@@ -39,7 +41,7 @@ REQUEST = b"".join(header(name, value) for name, value in (
 
 
 class Caller:
-    """One connection with one call, by hand: no client library leaves a message unfinished."""
+    """One connection with one call, in hand-written HTTP/2, because no client library leaves a message unfinished."""
 
     def __init__(self, address):
         host, port = address.rsplit(":", 1)
@@ -52,7 +54,8 @@ class Caller:
                             + frame(HEADERS, END_HEADERS, 1, REQUEST))
 
     def send_all_but_a_byte(self):
-        """Sends until the server takes no more: it ended the call or the connection, or opens no window for 5 s."""
+        """Sends the message except its last byte. Stops when the server has ended the call or the connection, or when
+        flow control has allowed no byte for 5 s."""
         message = struct.pack(">BI", 0, MESSAGE) + bytes(MESSAGE)
         try:
             while self.sent < len(message) - 1 and not self.ended:
@@ -68,13 +71,13 @@ class Caller:
             pass
 
     def settle(self):
-        """Learns whether the server ended the call after all was sent."""
+        """Finds out whether the server has ended the call after everything was sent."""
         self.socket.settimeout(0.5)
         try:
             while not self.ended:
                 self.read_frame()
         except TimeoutError:
-            pass  # it is held
+            pass  # the server keeps the call open
         except OSError:
             self.ended = True
 
@@ -88,7 +91,7 @@ class Caller:
         elif kind == SETTINGS and not flags & ACK:
             for at in range(0, size, 6):
                 name, value = struct.unpack(">HI", payload[at:at + 6])
-                if name == 4:  # the initial window of streams, which 65535 was so far
+                if name == 4:  # SETTINGS_INITIAL_WINDOW_SIZE, which was 65535 so far
                     self.windows[1] += value - 65535
             self.socket.sendall(frame(SETTINGS, ACK, 0))
         elif kind == PING and not flags & ACK:

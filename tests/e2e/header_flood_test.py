@@ -1,10 +1,11 @@
-"""Floods of frames that cost their sender nothing: memory stays bounded, and others are served meanwhile.
+"""Tests floods of HTTP/2 frames that cost their sender little. The server's memory must stay bounded, and other
+clients must be served during a flood.
 
     header_flood_test.py --phimapd=… --phimap=… [--full]
 
-While a flood runs, a client of the usual kind calls Transform; its 99th percentile is printed and must stay under 250 ms
-(on an idle machine it is a few milliseconds), the server's memory may grow by 64 MiB, and it serves afterwards. --full
-floods for ten times as long, and sends a header of 900 MiB.
+During a flood a normal client calls Transform. The 99th percentile of its latency is printed and must stay under 250
+ms (on an idle machine it is a few milliseconds). The server's memory may grow by 64 MiB, and the server must still
+answer after the flood. With --full, a flood lasts ten times as long, and one of the floods sends a header of 900 MiB.
 """
 
 import argparse
@@ -27,8 +28,8 @@ arguments = None
 
 
 class Flood:
-    """Sends `batches(connection)` over as many connections as said until it is stopped, and connects again when it was
-    hung up on. Nothing that the server says is read, unless `reads`."""
+    """Sends the byte strings of `batches(connection)` over each of several connections until it is stopped. Connects
+    again when the server closes a connection. Reads the server's frames only if `reads` is true."""
 
     def __init__(self, address, batches, connections=1, reads=False, settings=True, limit=1 << 40):
         self.address, self.batches, self.reads, self.settings, self.limit = address, batches, reads, settings, limit
@@ -67,7 +68,7 @@ class Flood:
                 try:
                     size = connection.socket.send(unsent)
                 except TimeoutError:
-                    continue  # the server reads no more of it
+                    continue  # the server does not read at the moment
                 unsent = unsent[size:]
                 self.sent += size
                 of_connection += size
@@ -77,7 +78,8 @@ class Flood:
                 return
             if of_connection >= self.limit:
                 break
-        # All is sent: what it takes, it takes for as long as the connection is open.
+        # Everything is sent. The connection stays open, so that the server keeps any memory that it needs for these
+        # bytes.
         while not self.stopped.wait(0.05) and not connection.closed:
             connection.read(0)
 
@@ -90,7 +92,7 @@ def repeated(batch):
 
 
 def streams(batch_of, many=200):
-    """A batch for `many` new streams at a time."""
+    """Returns a function for Flood. Each of its batches opens `many` new streams."""
     def batches(_):
         for first in range(1, MAX_STREAM, 2 * many):
             yield b"".join(batch_of(stream) for stream in range(first, first + 2 * many, 2))
@@ -98,7 +100,8 @@ def streams(batch_of, many=200):
 
 
 def header_block(fill, first=None):
-    """A request whose header never ends: frames of `fill` follow each other."""
+    """Returns a function for Flood. It sends one request whose headers never end: CONTINUATION frames full of
+    `fill`."""
     def batches(_):
         yield frame(HEADERS, 0, 1, request_headers(TRANSFORM) + (first or b""))
         batch = frame(CONTINUATION, 0, 1, fill) * max(1, (256 << 10) // (9 + len(fill)))
@@ -109,7 +112,8 @@ def header_block(fill, first=None):
 
 class HeaderFloodTest(unittest.TestCase):
     def flood(self, what, batches, **more):
-        """Others that wait may wait for this machine: what counts is the best of three floods."""
+        """Repeats a flood up to three times until the latency is good enough, because it may also be high on a busy
+        machine."""
         for _ in range(3):
             p99 = self.flood_once(what, batches, **more)
             if p99 < P99_MS:
@@ -117,7 +121,8 @@ class HeaderFloodTest(unittest.TestCase):
         self.fail(f"others' p99 is {p99:.1f} ms")
 
     def flood_once(self, what, batches, **more):
-        """On a server of its own, that nobody's flood before has made larger. Returns others' p99 in milliseconds."""
+        """Floods a new server, so that no earlier flood has influenced its memory. Returns the 99th percentile of the
+        latency of other calls, in milliseconds."""
         with Phimapd(arguments) as server:
             server.build("one", "f1(landmarks=64)", columns=16)
             server.phimap("bench", "one", "--seconds=0.1", "--warmup=0")
@@ -151,14 +156,16 @@ class HeaderFloodTest(unittest.TestCase):
         self.flood("24 MiB of header twice", header_block(header("x-large", "a" * 16000)), connections=2, limit=24 * MIB)
 
     def test_fields_of_the_table_that_are_named_again_and_again(self):
-        # A field of 4,000 bytes enters the table (0x40), and each byte after it (0xbe) is that field again.
+        # The byte 0x40 adds a field of 4,000 bytes to the dynamic table. Each 0xbe after it is a reference to that
+        # field.
         field = b"\x40" + length(1) + b"x" + length(4000) + b"a" * 4000
         bomb = request_headers(TRANSFORM) + field
         self.flood("header fields by reference", streams(
             lambda stream: frame(HEADERS, END_HEADERS | END_STREAM, stream, bomb + b"\xbe" * 8000), many=16))
 
     def test_trailers_that_name_a_field_again_and_again(self):
-        # The refusal is the same after a request that ends with it; the table still has the field.
+        # A request whose trailers contain that many references is refused, but the field stays in the table for the
+        # next request.
         field = b"\x40" + length(1) + b"x" + length(4000) + b"a" * 4000
         self.flood("trailers by reference", streams(
             lambda stream: frame(HEADERS, END_HEADERS, stream, request_headers(TRANSFORM) + field)
@@ -216,7 +223,7 @@ class HeaderFloodTest(unittest.TestCase):
 
 class StreamLimitTest(unittest.TestCase):
     def open_streams(self, server, settings):
-        """1,200 streams, of which 1,024 may be open."""
+        """Opens 1,200 streams, of which the server accepts 1,024."""
         connection = Connection(server.address, settings=settings)
         self.addCleanup(connection.close)
         self.assertTrue(connection.read_until(lambda: SETTINGS in connection.counts))

@@ -1,4 +1,4 @@
-// `phimap health`, as the health check of a container calls it.
+// Tests `phimap health`, which container health checks run.
 #include <signal.h>
 
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The timeout is for busy machines; an answer takes a millisecond.
+// An answer takes a millisecond. The timeout is much longer because the machine may be busy.
 ProcessResult Health(const std::string& target, const std::string& service = "") {
   std::vector<std::string> arguments = {PHIMAP_BINARY, "--server=" + target, "health",
                                         "--timeout=60"};

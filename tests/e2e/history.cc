@@ -7,7 +7,7 @@
 namespace phimap::e2e {
 namespace {
 
-// A write and its reads.
+// A write and the reads of its value.
 struct Zone {
   int64_t value = 0;
   Instant first_end = kNever;
@@ -17,7 +17,8 @@ struct Zone {
     first_end = std::min(first_end, end);
     last_begin = std::max(last_begin, begin);
   }
-  // At every moment between, the alias has this value.
+  // If this is true, the alias must have had this value at every moment from first_end to
+  // last_begin.
   bool forward() const { return first_end < last_begin; }
   Instant low() const { return std::min(first_end, last_begin); }
   Instant high() const { return std::max(first_end, last_begin); }
@@ -59,7 +60,7 @@ std::string FindContradiction(int64_t initial, const std::vector<Write>& writes,
     }
   }
   for (const Zone& within : backward) {
-    // An unanswered write that nobody read may not have happened.
+    // A write that was not answered, and whose value was never read, may not have happened.
     if (within.first_end == kNever) continue;
     for (const Zone& around : forward) {
       if (around.low() < within.low() && within.high() < around.high()) {

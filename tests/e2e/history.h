@@ -1,4 +1,5 @@
-// Values that clients read from an alias while others moved it, and a check that they are possible.
+// A history of the values that clients wrote to and read from one alias, and checks whether the
+// history is possible.
 #ifndef PHIMAP_TESTS_E2E_HISTORY_H_
 #define PHIMAP_TESTS_E2E_HISTORY_H_
 
@@ -11,43 +12,48 @@
 
 namespace phimap::e2e {
 
-// Seconds on one clock, whichever.
+// A time in seconds. All times of a history come from the same clock.
 using Instant = double;
 inline constexpr Instant kNever = std::numeric_limits<double>::infinity();
 
-// A call that moved the alias to `value`, which no other call does. A call without an answer may
-// have happened at any time after it began, or not at all: its end is kNever.
+// A call that moved the alias to `value`. No other call writes this value. If the call was not
+// answered, its end is kNever: the write may have happened at any time after the call began, or not
+// at all.
 struct Write {
   int64_t value = 0;
   Instant begin = 0;
   Instant end = kNever;
-  // The number that its answer told; 0 when there was none.
+  // The revision in the call's answer. 0 if there was no answer.
   int64_t revision = 0;
 };
 
-// A call that was answered by `value`.
+// A call that was answered when the alias had the value `value`.
 struct Read {
   int64_t value = 0;
   Instant begin = 0;
   Instant end = 0;
-  // Which server answered it.
+  // The number of the server that answered.
   int server = 0;
 };
 
-// Whether some order of all calls, in which each lies between its begin and its end, makes every
-// read see the write before it: "" if so, otherwise what contradicts it. The alias has the value
-// `initial` before.
+// Checks whether the history is possible, that is, linearizable: there must be an order of all
+// calls in which each call takes effect between its begin and its end, and each read returns the
+// value of the last write before it. Returns "" if so, and otherwise a text that describes a
+// contradiction. The alias has the value `initial` at the start.
 //
 // Source: P. B. Gibbons and E. Korach, "Testing shared memories", SIAM J. Comput. 26(4), 1997,
-// section 4: with values that are written once, a write and its reads form a zone, from the first
-// of their ends to the last of their begins. Zones whose end comes before their begin ("forward")
-// must not overlap, and no other zone may lie within a forward one.
+// section 4. Since each value is written only once, a write and the reads of its value form a zone.
+// The zone lies between the earliest end of these calls and their latest begin. If the earliest end
+// comes before the latest begin, the zone is called forward. Forward zones must not overlap, and no
+// other zone may lie within a forward zone.
 std::string FindContradiction(int64_t initial, const std::vector<Write>& writes,
                               const std::vector<Read>& reads);
 
-// Whether reads that ask for nothing are at most `limit` seconds old, and none on one server goes
-// back behind another that had ended before it began: "" if so. Writes are in the order of their
-// revisions; those without one count as unknown.
+// Checks reads that did not require a revision. No read may return a value that had been replaced
+// more than `limit` seconds before the read began. If one read on a server ended before another one
+// on the same server began, the later read must not return an older value. Returns "" if both hold,
+// and otherwise a text that describes a contradiction. The revisions of the writes give their
+// order. Reads of a value whose write has no revision are not checked.
 std::string FindStaleRead(int64_t initial, const std::vector<Write>& writes,
                           const std::vector<Read>& reads, double limit);
 

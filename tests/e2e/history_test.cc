@@ -1,4 +1,4 @@
-// The checker finds what is impossible, and lets pass what is not.
+// Tests that the checker finds impossible histories and accepts possible ones.
 #include "tests/e2e/history.h"
 
 #include "gmock/gmock.h"
@@ -12,10 +12,11 @@ using ::testing::HasSubstr;
 TEST(HistoryTest, WhatOneRegisterDoesIsPossible) {
   EXPECT_EQ(FindContradiction(0, {}, {{0, 1, 2}}), "");
   EXPECT_EQ(FindContradiction(0, {{1, 1, 2}}, {{0, 0, 1}, {1, 3, 4}}), "");
-  // While a write is under way either value may be read, in one order.
+  // During a write, reads may return the old or the new value, but not the old value after the new
+  // one.
   EXPECT_EQ(FindContradiction(0, {{1, 1, 4}}, {{0, 1, 2}, {1, 2.5, 3}, {1, 5, 6}}), "");
   EXPECT_EQ(FindContradiction(0, {{1, 1, 4}, {2, 1, 4}}, {{2, 1, 2}, {1, 2.5, 3}}), "");
-  // A write that was not answered happens late, or not at all.
+  // A write that was not answered may take effect late, or not at all.
   EXPECT_EQ(FindContradiction(0, {{1, 1}, {2, 2, 3}}, {{2, 4, 5}, {1, 6, 7}}), "");
   EXPECT_EQ(FindContradiction(0, {{1, 1}, {2, 2, 3}}, {{2, 4, 5}}), "");
 }
@@ -26,7 +27,7 @@ TEST(HistoryTest, AStaleReadIsFound) {
 }
 
 TEST(HistoryTest, ALostWriteIsFound) {
-  // 2 was acknowledged while the alias was seen at 1 before and after.
+  // Value 2 was acknowledged between two reads of value 1.
   EXPECT_THAT(FindContradiction(0, {{1, 1, 2}, {2, 4, 5}}, {{1, 3, 3.5}, {1, 6, 7}}),
               HasSubstr("2 was written while the alias was at 1"));
 }

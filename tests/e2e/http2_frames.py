@@ -1,7 +1,7 @@
-"""HTTP/2 by hand, for what no client library sends.
+"""HTTP/2 written by hand, for frames that no client library sends.
 
-Requests are written in literal HPACK. Of answers only what these tests ask for is read: frames, windows and the status
-of a call.
+Request headers are written as HPACK literals. Of the server's answers, only the frames, the windows and the status of
+each call are evaluated.
 """
 
 import select
@@ -22,8 +22,9 @@ HEALTH_CHECK = "/grpc.health.v1.Health/Check"
 HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
 INFER = "/inference.GRPCInferenceService/ModelInfer"
 
-# "grpc-status" as HPACK's Huffman code writes it (RFC 7541, appendix B), with its length; the value follows with its own
-# length, as it is: one or two digits would be no shorter in the code.
+# "grpc-status" in HPACK's Huffman code (RFC 7541, appendix B), preceded by its length. In an answer, the value
+# follows with its own length. It has one or two digits and is not Huffman-coded, because the code would not make it
+# shorter.
 _CODE = {"-": "010110", "a": "00011", "c": "00100", "g": "100110", "p": "101011", "r": "101100", "s": "01000",
          "t": "01001", "u": "101101"}
 _BITS = "".join(_CODE[letter] for letter in "grpc-status")
@@ -40,7 +41,7 @@ def setting(name, value):
 
 
 def length(size):
-    """A length of HPACK, 7 bits first."""
+    """Encodes a length as HPACK does, in a prefix of 7 bits."""
     if size < 127:
         return bytes([size])
     size -= 127
@@ -52,7 +53,7 @@ def length(size):
 
 
 def header(name, value):
-    """A literal without a place in the table."""
+    """Encodes a header field as a literal that is not added to the dynamic table."""
     name, value = name.encode(), value.encode()
     return b"\0" + length(len(name)) + name + length(len(value)) + value
 
@@ -68,13 +69,13 @@ def request(stream, path, end=False, **more):
 
 
 def message(payload, declared=None):
-    """As gRPC frames it; `declared` bytes are announced instead of those that come."""
+    """Frames a payload as gRPC does. If `declared` is given, the frame announces that many bytes instead of the
+    payload's size."""
     return struct.pack(">BI", 0, len(payload) if declared is None else declared) + payload
 
 
 class Connection:
-    """One connection, with TLS if a context is given. Whoever uses it calls read() now and then, or lets what the server
-    sends lie."""
+    """One connection, with TLS if a context is given. Frames of the server are handled only when read() is called."""
 
     def __init__(self, address, window=65535, settings=True, tls=None):
         host, port = address.rsplit(":", 1)
@@ -84,11 +85,11 @@ class Connection:
         self.unread = bytearray()
         self.first_window = 65535
         self.window = 65535
-        self.windows = {}  # of streams, what was granted beyond first_window, less what was sent
+        self.windows = {}  # by stream: bytes granted beyond first_window, minus bytes sent
         self.statuses = {}  # by stream
         self.resets = {}
-        self.received = {}  # bytes of DATA
-        self.counts = {}  # frames of each kind
+        self.received = {}  # by stream: bytes in DATA frames
+        self.counts = {}  # by type of frame: number of frames
         self.closed = False
         self.acknowledges = settings
         first = setting(HEADER_TABLE_SIZE, 0) + setting(INITIAL_WINDOW, window)
@@ -104,7 +105,8 @@ class Connection:
         self.socket.close()
 
     def send(self, data):
-        """Sends as it is, whatever the server thinks of it; False when it has hung up."""
+        """Sends `data` as it is, even if it is not valid HTTP/2. Returns False if the server has closed the
+        connection."""
         try:
             self.socket.sendall(data)
         except OSError:
@@ -115,7 +117,8 @@ class Connection:
         return min(16384, self.window, self.first_window + self.windows.get(stream, 0))
 
     def send_data(self, stream, data, end=False, patience=1.0):
-        """Sends what flow control takes, until the server gives no window for `patience` seconds; returns how much."""
+        """Sends `data` as fast as flow control allows. Gives up when no byte has been allowed for `patience` seconds.
+        Returns the number of bytes sent."""
         sent = 0
         while not self.closed and stream not in self.statuses and stream not in self.resets:
             if sent == len(data):
@@ -136,7 +139,7 @@ class Connection:
         return sent
 
     def read(self, seconds, size=1 << 18):
-        """Handles what is there, or comes within `seconds`, `size` bytes at most; False when nothing did."""
+        """Waits at most `seconds` for bytes, and handles at most `size` of them. Returns False if none arrived."""
         try:
             decrypted = self.socket.pending() if isinstance(self.socket, ssl.SSLSocket) else 0
             if not decrypted and not select.select([self.socket], [], [], seconds)[0]:
@@ -158,7 +161,7 @@ class Connection:
         return True
 
     def read_until(self, done, seconds=10):
-        """True when `done()` is, within `seconds`."""
+        """Reads until `done()` returns true, for at most `seconds`. Returns the final value of `done()`."""
         until = time.monotonic() + seconds
         while not done() and not self.closed and time.monotonic() < until:
             self.read(max(0, min(0.1, until - time.monotonic())))

@@ -1,4 +1,5 @@
-"""Behind HAProxy as deploy/haproxy/shared_store.cfg has it, calls of a server that hangs end, and those of one that drains go on."""
+"""Tests HAProxy with deploy/haproxy/shared_store.cfg. Calls to a server that hangs must end, and calls to a server
+that drains must continue."""
 
 import os
 import pathlib
@@ -24,7 +25,7 @@ class HungServer(Server):
         self._process.send_signal(number)
 
     def hang(self):
-        """Returns when no thread runs any more."""
+        """Pauses the process. Returns when none of its threads runs any more."""
         self._process.send_signal(signal.SIGSTOP)
         os.waitpid(self._process.pid, os.WUNTRACED)
 
@@ -38,7 +39,7 @@ class HungServer(Server):
 
 
 class Stream:
-    """A TransformStream that is asked for a row at a time."""
+    """A TransformStream that sends one row at a time."""
 
     def __init__(self, channel):
         method = channel.stream_stream("/phimap.v1.TransformService/TransformStream",

@@ -1,7 +1,7 @@
-"""A client that knows nothing of phimap but its Open Inference Protocol's proto.
+"""Tests a client that uses the Open Inference Protocol, and knows nothing about phimap except that protocol's proto.
 
-Stubs are generated from that file alone; what it maps is compared with what the native client (the command `phimap`)
-gets for the same rows, bit for bit.
+The client's stubs are generated from that proto alone. The features that it gets are compared, bit for bit, with
+those that the command `phimap` gets for the same rows.
 
     inference_client_test.py --phimapd=… --phimap=… --protoc=… --plugin=… --proto_dir=…
 """
@@ -67,7 +67,7 @@ class InferenceClientTest(unittest.TestCase):
 
     @classmethod
     def build(cls, name, serving):
-        """Builds a version and returns the features that the native client gets of all rows."""
+        """Builds a version and returns the features that the native client gets for all rows."""
         cls.phimap("build", name, f"--input={cls.folder}/rows.npy", "--kernel=rbf(gamma=0.5)",
                    f"--mapping=f2(landmarks=40, serving_type={serving})")
         features = cls.folder / f"{name}.npy"
@@ -75,7 +75,8 @@ class InferenceClientTest(unittest.TestCase):
         return np.load(features)
 
     def request(self, model, rows, raw):
-        """As the model's metadata says: nothing about it is known here but its name."""
+        """Makes a request according to the model's metadata. Apart from these, only the model's name is known
+        here."""
         metadata = self.stub.ModelMetadata(self.pb2.ModelMetadataRequest(name=model))
         tensor = metadata.inputs[0]
         self.assertEqual(list(tensor.shape), [-1, rows.shape[1]])

@@ -1,6 +1,6 @@
-"""The cases of gRPC's interop descriptions that apply, from grpcio, on phimap's own calls.
+"""Runs those test cases of gRPC's interoperability tests that apply to phimap's own calls. The client is grpcio.
 
-The same cases from grpc-js are in tests/interop/node.
+tests/interop/node runs the same cases with grpc-js as the client.
 
     interop_test.py --phimapd=… --phimap=… --protoc=… --plugin=… --proto_dir=…
 """
@@ -20,9 +20,9 @@ from phimapd import Phimapd, generate_stubs
 
 COLUMNS = 16
 LANDMARKS = 40
-# One Transform of the most rows: 4 MiB of requests, 10 MiB of answers.
+# The largest allowed number of rows of a Transform. Here the request then has 4 MiB, and the answer 10 MiB.
 LARGE_ROWS = 65536
-# Every wait gives up after this; nothing is asserted about time.
+# The timeout of every wait. The tests assert nothing else about time.
 PATIENCE_SECONDS = 60
 CONNECTIONS = 200
 
@@ -30,7 +30,7 @@ arguments = None
 
 
 class Requests:
-    """A client's half of a stream, which sends what it is told to, when it is told to."""
+    """The requests of a stream. Each is sent when the test says so."""
 
     def __init__(self, *requests):
         self._queue = queue.Queue()
@@ -74,7 +74,7 @@ class InteropTest(unittest.TestCase):
 
     @staticmethod
     def connect(server):
-        """A connection of its own: grpcio shares them between channels otherwise."""
+        """Opens a new connection. By default, grpcio shares a connection between channels."""
         return grpc.insecure_channel(server.address, options=[
             ("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1),
             ("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)])
@@ -101,13 +101,13 @@ class InteropTest(unittest.TestCase):
             self.mappings.GetBuildRequest(mapping=mapping, build_id=build_id))
 
     def error_of(self, call):
-        """The error with which `call` (a function without arguments) ends."""
+        """Returns the error with which `call`, a function without arguments, fails."""
         with self.assertRaises(grpc.RpcError) as caught:
             call()
         return caught.exception
 
     def await_no_build(self, mapping, build_id):
-        """Until the server knows of the end of the stream."""
+        """Waits until the server has noticed the end of the stream, and has dropped the build."""
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             try:
@@ -115,7 +115,7 @@ class InteropTest(unittest.TestCase):
             except grpc.RpcError as error:
                 self.assertEqual(error.code(), grpc.StatusCode.NOT_FOUND)
                 return
-        self.fail(f"the build {build_id} of a stream that ended is still there")
+        self.fail(f"the build {build_id} is still there although its stream has ended")
 
     def test_empty_unary(self):
         with Phimapd(arguments) as server, self.connect(server) as channel:
@@ -130,7 +130,7 @@ class InteropTest(unittest.TestCase):
         self.assertEqual(large.float32_le, small.float32_le * (LARGE_ROWS // len(self.rows)))
 
     def build(self, mapping, rows, text, columns=COLUMNS):
-        """Sends it all and half-closes before anything is read."""
+        """Sends all messages of a build and ends the request stream before it reads anything."""
         build_id = str(uuid.uuid4())
         spec = self.build_spec(mapping, build_id)
         spec.spec.spec.text = text
@@ -162,12 +162,13 @@ class InteropTest(unittest.TestCase):
         self.assertEqual(self.mapping_calls.Import(requests).ref.digest, digest)
 
     def test_server_streaming_with_a_reader_that_stops_and_goes_on(self):
-        # The features are 16 MiB, far more than the windows of a connection and what a server holds for it.
+        # The artifact has 16 MB. This is far more than a connection's flow-control windows and the server's buffers
+        # hold.
         self.build("large", rows=4400, text="f1(landmarks=4000)", columns=1000)
         call = self.mapping_calls.Export(self.mappings.ExportRequest(reference="large"))
         first = next(call)
         self.assertGreater(first.artifact_size_bytes, 12 << 20)
-        # Others on the same connection are served meanwhile.
+        # Other calls on the same connection are answered although the artifact is not read.
         for _ in range(100):
             self.assertEqual(self.transform(self.rows, timeout=PATIENCE_SECONDS).features.rows, len(self.rows))
         received = [first.data]
@@ -240,7 +241,7 @@ class InteropTest(unittest.TestCase):
         self.assertIn(error.details().encode(), trailers["grpc-status-details-bin"])
 
     def test_special_status_message(self):
-        # Controls come as escapes, as in every error; the rest as it was sent.
+        # In the error message, control characters are escaped. All other characters are unchanged.
         for name, shown in (("größe", "größe"), ("% 100%20%", "% 100%20%"), ("☺ and 😈", "☺ and 😈"),
                             ("\t\ntest with whitespace\r\nand BMP ☺\t\n",
                              r"\t\ntest with whitespace\r\nand BMP ☺\t\n")):
@@ -273,7 +274,7 @@ class InteropTest(unittest.TestCase):
         for channel in channels:
             self.addCleanup(channel.close)
         request = self.transforms.TransformRequest(reference="one", examples=self.dense(self.rows))
-        for _ in range(2):  # the second time on connections that are there
+        for _ in range(2):  # the second round uses connections that are already open
             calls = [self.transform_stub(channel).Transform.future(request, timeout=PATIENCE_SECONDS)
                      for channel in channels]
             for call in calls:

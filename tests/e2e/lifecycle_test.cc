@@ -1,4 +1,5 @@
-// The server as an operator sees it: start, refusals, metrics, stop.
+// Tests the server from an operator's view: its start, the flags that it refuses, its metrics and
+// its shutdown.
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -89,7 +90,8 @@ TEST(LifecycleTest, AProxyThatIsNoIpAddressIsRefused) {
   }
 }
 
-// One socket of 0.0.0.0 takes both families, and sees the client as ::ffff:127.0.0.1.
+// A socket that listens on 0.0.0.0 accepts IPv4 and IPv6. It reports a local client as
+// ::ffff:127.0.0.1.
 TEST(LifecycleTest, AProxyIsKnownInAnyFormOnAnySocket) {
   for (const std::string proxy : {"127.0.0.1", "::ffff:127.0.0.1"}) {
     for (const std::string listen : {"127.0.0.1:0", "0.0.0.0:0"}) {
@@ -105,7 +107,7 @@ TEST(LifecycleTest, AProxyIsKnownInAnyFormOnAnySocket) {
   }
 }
 
-// The error of phimapd for `flags`, which it refuses before it creates anything.
+// Returns the error with which phimapd refuses `flags`. REQUIRES: it refuses them.
 std::string Refusal(std::vector<std::string> flags) {
   flags.insert(flags.begin(), PHIMAPD_BINARY);
   const ProcessResult refused = RunProcess(flags);
@@ -123,7 +125,8 @@ TEST(LifecycleTest, ALameDuckThatOutlastsTheDrainIsRefusedWithBothFlags) {
         AllOf(HasSubstr("--lame_duck_seconds: expected less than --drain_seconds=5"),
               HasSubstr(absl::StrCat("got ", lame_duck))));
   }
-  // Its default is cut short by itself, and none is none.
+  // These are allowed: a lame duck that is shorter than the drain; a short drain alone, which
+  // shortens the default of --lame_duck_seconds; and 0 for both flags.
   for (const std::vector<std::string>& flags :
        std::vector<std::vector<std::string>>{{"--lame_duck_seconds=4", "--drain_seconds=5"},
                                              {"--drain_seconds=1"},
@@ -141,7 +144,7 @@ TEST(LifecycleTest, MemoryForLessThanThreeMessagesIsWarnedOfWithBothFlags) {
     TemporaryFolder folder;
     ServerProcess server(folder.path(), {absl::StrCat("--memory_bytes=", one.memory),
                                          "--max_message_bytes=1048576"});
-    // Lines are written in the order of what happens.
+    // Log lines appear in the order of the events, so after "store_open" any warning must be there.
     std::string log;
     while (log.find("store_open") == std::string::npos) log = server.process().ErrorsSoFar();
     const auto warning =
@@ -192,7 +195,7 @@ TEST(LifecycleTest, ExitCodesAreTwoForUsageAndOneForFailureAndDocumented) {
 }
 
 TEST(LifecycleTest, NoFileOfTheStoreIsForOtherUsers) {
-  const mode_t before = umask(022);  // the server's too
+  const mode_t before = umask(022);  // the server inherits this umask
   TemporaryFolder folder;
   const std::string data_dir = folder.path() + "/data";
   ServerProcess server(data_dir);

@@ -1,4 +1,4 @@
-// How long versions live, digests as names, and pruning, as a user types them.
+// Tests the lifetimes of versions, references by digest, and pruning on the command line.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ using ::testing::Not;
 
 class LifetimeCliTest : public CliFixture {
  protected:
-  // Prints what `phimap build` prints.
+  // Returns what `phimap build` prints.
   std::string Build(const std::string& name, std::vector<std::string> flags = {}) {
     if (rows_.empty()) rows_ = File("a,b\n1,2\n3,4\n5,7\n");
     std::vector<std::string> words = {"build", name, "--input=" + rows_,
@@ -75,7 +75,8 @@ TEST_F(LifetimeCliTest, ATtlIsShownExtendedAndCleared) {
   EXPECT_THAT(Out({"keep", "m@2", "--ttl=9d", "--json"}), HasSubstr("\"ttl\": \"777600s\""));
   const ProcessResult shorter = Phimap({"keep", "m@1", "--ttl=90s"});
   EXPECT_EQ(shorter.exit_code, 5);
-  EXPECT_THAT(shorter.err, HasSubstr("--ttl: m@1 lives for ever, and keeping can only extend it"));
+  EXPECT_THAT(shorter.err,
+              HasSubstr("--ttl: m@1 lives for ever, and KeepVersion can only extend that"));
   Out({"alias", "set", "m@prod", "2"});
   EXPECT_THAT(Out({"show", "m@prod"}), HasSubstr("9d after its last use, and while an alias"));
   EXPECT_EQ(Out({"keep", "m@2"}), "m@2 lives for ever\n");
@@ -95,7 +96,7 @@ TEST_F(LifetimeCliTest, PruneListsWhatItDeletesAndDeletesItIfItMay) {
   EXPECT_THAT(dry.out, AllOf(HasSubstr("f2-a@2 "), HasSubstr("f2-a@1 "), HasSubstr("f2-b@1 "),
                              Not(HasSubstr("letters"))));
   EXPECT_THAT(dry.err, HasSubstr("would delete 3 versions of "));
-  // Nobody can be asked.
+  // Standard input is not a terminal, so nobody can confirm the deletion.
   const ProcessResult silent = Phimap({"prune", "f2-*"});
   EXPECT_EQ(silent.exit_code, 2);
   EXPECT_THAT(silent.err, HasSubstr("--yes is required"));
@@ -116,7 +117,7 @@ TEST_F(LifetimeCliTest, PruneDeletesNothingThatAnAliasKeeps) {
   const ProcessResult refused = Phimap({"prune", "m", "--yes"});
   EXPECT_EQ(refused.exit_code, 5);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("m@2 (prod), m@1 (a rollback of prod)"),
-                                 HasSubstr("--unaliased skips them")));
+                                 HasSubstr("--unaliased skips these versions")));
   EXPECT_THAT(Out({"list", "m", "--json"}), HasSubstr("\"number\": \"3\""));
   EXPECT_THAT(Out({"prune", "m", "--unaliased", "--yes"}), HasSubstr("m@3 "));
   EXPECT_THAT(Out({"list", "m", "--json"}),

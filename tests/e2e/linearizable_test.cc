@@ -1,5 +1,5 @@
-// Four writers and four readers of one alias on two servers that are killed again and again: what
-// they saw is what one register could have shown.
+// Tests four writers and four readers of one alias, on two servers that are killed repeatedly. The
+// recorded history must be linearizable.
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRegisterServers = 2;
 constexpr int kRegisterWriters = 4;
 constexpr int kRegisterReaders = 4;
-// Each is written once: that makes histories easy to judge.
+// The alias is moved to each version at most once, which makes it simple to check the history.
 constexpr int kRegisterVersions = 200;
 
 class LinearizableTest : public ::testing::Test {
@@ -56,13 +56,13 @@ class LinearizableTest : public ::testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
   }
 
-  // Makes all later calls ask for the revision of this answer. Returns its number. REQUIRES:
-  // mutex_ is held.
+  // Makes all later calls require at least the revision of this answer. Returns the number of this
+  // revision. REQUIRES: mutex_ is held.
   int64_t NoteRevision(const grpc::ClientContext& context) {
     const auto& trailers = context.GetServerTrailingMetadata();
     const auto told = trailers.find("phimap-revision");
     if (told == trailers.end()) {
-      ADD_FAILURE() << "no revision was told";
+      ADD_FAILURE() << "the answer contains no revision";
       return 0;
     }
     const std::string revision(told->second.data(), told->second.size());
@@ -74,7 +74,7 @@ class LinearizableTest : public ::testing::Test {
     }
     return number;
   }
-  // The first revision: that of a change of another alias.
+  // Moves another alias, so that there is a first revision to require.
   void MakeFirstRevision() {
     grpc::ClientContext context;
     v1::SetAliasRequest request;
@@ -87,12 +87,13 @@ class LinearizableTest : public ::testing::Test {
     NoteRevision(context);
   }
 
-  // Moves the alias on and on, each time to a version that it never was at.
+  // Moves the alias repeatedly, each time to a version to which it has not pointed before.
   void WriteOnEnd(int writer) {
     const auto channel = ChannelTo(addresses_[writer % kRegisterServers]);
     const auto stub = v1::MappingService::NewStub(channel);
     while (!stop_) {
-      // A server that is being started again answers nothing, and values are few.
+      // The writer waits until the server is back. Otherwise it would use up the limited number of
+      // versions on a server that does not answer.
       channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30));
       const int64_t value = next_value_++;
       if (value > kRegisterVersions) return;
@@ -113,7 +114,8 @@ class LinearizableTest : public ::testing::Test {
       writes_.push_back(write);
     }
   }
-  // Reads at one server; with revisions, each of which has all writes that were answered by then.
+  // Reads on one server. With `with_revision`, each read requires the newest revision of all
+  // earlier answers.
   void ReadOnEnd(int reader, bool with_revision) {
     const int server = reader % kRegisterServers;
     const auto stub = v1::TransformService::NewStub(ChannelTo(addresses_[server]));
@@ -144,13 +146,14 @@ class LinearizableTest : public ::testing::Test {
       }
       read.value = response.version().number();
       const std::lock_guard<std::mutex> lock(mutex_);
-      // It may have seen a write that is not answered yet: who reads next must see no less.
+      // The read may have seen a write that is not answered yet. Later reads must not see an older
+      // value, so they require the revision of this read's answer.
       if (with_revision) NoteRevision(context);
       read.end = Now();
       (with_revision ? reads_ : plain_reads_).push_back(read);
     }
   }
-  // Kills a server, and starts it again where it was.
+  // Kills a server, and starts it again at the same address.
   void Restart(int server) {
     servers_[server]->process().Signal(SIGKILL);
     servers_[server]->process().Wait();
@@ -192,10 +195,11 @@ TEST_F(LinearizableTest, WritesAndReadsWithARevisionAreLinearizableAndOthersNear
   EXPECT_GE(reads_.size(), 100);
   EXPECT_EQ(FindContradiction(1, writes_, reads_), "");
   EXPECT_EQ(FindStaleRead(1, writes_, plain_reads_, 1.0), "");
-  // Reads that name no revision may contradict the history; reads that name one may not.
-  std::cout << "taken for reads with a revision, the others: "
+  // Only reads that require a revision must be linearizable. For information, the test prints
+  // whether the other reads are linearizable, too.
+  std::cout << "contradiction if the reads without a revision had to be linearizable: "
             << FindContradiction(1, writes_, plain_reads_) << "\n";
-  // The checker is awake: the same history with one answer exchanged is impossible.
+  // The checker must find a contradiction when one impossible read is added to the same history.
   ASSERT_FALSE(reads_.empty());
   const Read last = reads_.back();
   if (last.value != 1) {

@@ -1,4 +1,4 @@
-// Streaming many rows takes no more memory than streaming few.
+// Tests that streaming many rows takes no more memory than streaming a few.
 #include <iostream>
 #include <string>
 #include <utility>
@@ -34,7 +34,7 @@ TEST(MemoryTest, TwoMillionRowsRaiseThePeakByUnder64MiBOverTwentyThousand) {
   EXPECT_LT(many - few, 64 << 20);
 }
 
-// Rows with one of two labels.
+// Generated rows with two different labels.
 class LabeledGeneratedRows : public client::LabeledRowSource {
  public:
   explicit LabeledGeneratedRows(int64_t rows) : rows_(rows, 16, 1) {}
@@ -65,7 +65,8 @@ TEST(MemoryTest, ARefusedEvaluationGivesItsMemoryBack) {
                           source)
                   .ok());
   const int64_t before = server.MemoryBytes();
-  // 8 bytes of each of 300 features: more than the limit.
+  // A row has 300 features of 8 bytes each, so these rows take kLimit bytes. That is twice the
+  // limit of evaluations.
   LabeledGeneratedRows rows(kLimit / (8 * 300));
   const auto refused = client->Evaluate({.reference = "wide"}, rows);
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
@@ -75,7 +76,8 @@ TEST(MemoryTest, ARefusedEvaluationGivesItsMemoryBack) {
   const int64_t after = server.MemoryBytes();
   std::cout << "before " << before / 1048576.0 << " MiB, at most " << peak / 1048576.0
             << " MiB, after " << after / 1048576.0 << " MiB\n";
-  // Known to be too much before all of it is held: training takes twice what the rows take.
+  // The server refuses before all rows are in memory, because it counts each row twice: training
+  // needs a second copy.
   EXPECT_LT(peak - before, kLimit * 3 / 4);
   EXPECT_LT(after - before, 64 << 20);
 }

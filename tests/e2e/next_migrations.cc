@@ -1,5 +1,6 @@
-// The tables of a phimapd of tomorrow: linked into a program in the place of
-// server/postgres/postgres_migrations.cc, so that servers of two schemas can be run side by side.
+// The tables of a future phimapd. The program phimapd_next links this file instead of
+// server/postgres/postgres_migrations.cc, so that tests can run servers with two schema versions
+// side by side.
 #include <vector>
 
 #define PostgresMigrations TodaysPostgresMigrations
@@ -9,7 +10,8 @@
 namespace phimap {
 namespace {
 
-// Kinds of addition: a column with a default, a table, an index.
+// The additional migration makes every kind of addition: a column with a default, a table, and an
+// index.
 constexpr char kTomorrow[] = R"sql(
 ALTER TABLE versions ADD COLUMN tomorrow TEXT COLLATE "C" NOT NULL DEFAULT '';
 CREATE TABLE tomorrow (name TEXT COLLATE "C" PRIMARY KEY NOT NULL);

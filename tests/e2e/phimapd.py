@@ -1,4 +1,4 @@
-"""A real phimapd for tests, and the command line's client."""
+"""Starts a real phimapd for tests, and runs the phimap command against it."""
 
 import importlib
 import json
@@ -16,8 +16,8 @@ MIB = 1 << 20
 
 
 class Phimapd:
-    """A server on a free port of the loopback interface, ready when the constructor returns. `arguments` are the test's:
-    its --phimapd and --phimap."""
+    """A server on a free port of the loopback interface. It is ready when the constructor returns. `arguments` are
+    the test's parsed flags, which include --phimapd and --phimap."""
 
     def __init__(self, arguments, *flags, data_dir=None):
         self.arguments = arguments
@@ -54,12 +54,12 @@ class Phimapd:
         return sum(1 for link in folder.iterdir() if str(link.readlink()).startswith("socket:"))
 
     def start_measuring(self):
-        """The peak is counted from here."""
+        """Starts a new measurement of the peak memory."""
         pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
         self.before = self.status_bytes("VmRSS")
 
     def growth(self):
-        """Of the resident memory at its peak, since start_measuring."""
+        """Returns the peak of the resident memory since start_measuring, minus the resident memory at that time."""
         return self.status_bytes("VmHWM") - self.before
 
     def command(self, *words):
@@ -74,7 +74,8 @@ class Phimapd:
         self.phimap("build", name, f"--input={path}", "--kernel=rbf(gamma=0.5)", f"--mapping={mapping}")
 
     def start_bench(self, name, seconds, *flags):
-        """One caller after the other, beside whatever the test does: see bench_result."""
+        """Starts `phimap bench` with one caller, which makes one call after the other while the test runs. Pass the
+        returned process to bench_result."""
         return subprocess.Popen(
             self.command("bench", name, f"--seconds={seconds}", "--warmup=0.1", "--json", *flags),
             stdout=subprocess.PIPE, text=True)
@@ -82,12 +83,13 @@ class Phimapd:
 
 def bench_result(bench):
     out, _ = bench.communicate(timeout=60)
-    assert bench.returncode == 0, "others are not served at all"
+    assert bench.returncode == 0, "phimap bench failed: no other call was answered"
     return json.loads(out)
 
 
 def generate_stubs(test, arguments):
-    """Compiles phimap's protos, for tests that have --protoc, --plugin and --proto_dir; removed with the class `test`."""
+    """Compiles phimap's protos for tests that have --protoc, --plugin and --proto_dir. The stubs are removed with the
+    class `test`."""
     folder = tempfile.TemporaryDirectory()
     test.addClassCleanup(folder.cleanup)
     names = [f"phimap/v1/{name}.proto" for name in

@@ -1,4 +1,4 @@
-"""A real PostgreSQL of a test."""
+"""Starts a real PostgreSQL for a test."""
 
 import os
 import pathlib
@@ -12,12 +12,13 @@ PROGRAMS = pathlib.Path("/usr/lib/postgresql/15/bin")
 
 
 def _other_user():
-    """PostgreSQL refuses to run as root: the user that tools/setup's package made, or nobody else."""
+    """PostgreSQL refuses to run as root. If this process runs as root, returns the arguments that make subprocess use
+    the user `postgres` of Debian's package; otherwise returns none."""
     return {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 class Postgres:
-    """Runs while it is entered, on a free port of 127.0.0.1, and trusts everybody there."""
+    """A PostgreSQL server that runs inside a `with` block, on a free port of 127.0.0.1. It trusts all local users."""
 
     def __enter__(self):
         self._folder = pathlib.Path(tempfile.mkdtemp())
@@ -47,6 +48,6 @@ class Postgres:
             raise RuntimeError(f"{program} failed ({done.returncode}): {done.stdout or ''}")
 
     def create_database(self, name):
-        """Returns its address, as --store takes it."""
+        """Creates a database. Returns its address in the form that --store takes."""
         self._run("createdb", "-h", "127.0.0.1", "-p", self._port, "-U", "postgres", name)
         return f"postgresql://postgres@127.0.0.1:{self._port}/{name}"

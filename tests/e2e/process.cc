@@ -52,7 +52,7 @@ Process::Process(const std::vector<std::string>& arguments, const std::string& i
   posix_spawn_file_actions_destroy(&actions);
   close(pipe_fds[1]);
   out_ = pipe_fds[0];
-  std::filesystem::remove(in_path);  // the child has it open
+  std::filesystem::remove(in_path);  // the child has already opened it
 }
 
 Process::~Process() {

@@ -10,19 +10,20 @@
 
 namespace phimap::e2e {
 
-// How a process ended and what it wrote.
+// The exit code and the output of a process.
 struct ProcessResult {
-  // Exit code, or −signal.
+  // The exit code, or −S if the process was ended by signal number S.
   int exit_code = 0;
   std::string out;
   std::string err;
 };
 
-// A child process whose stdout is a pipe and whose stderr is a temporary file. Killed by its
-// destructor if it still runs. Not thread-safe, but Kill may be called from any thread before Wait.
+// A child process whose stdout is a pipe and whose stderr is a temporary file. The destructor kills
+// the process if it still runs. Not thread-safe, but Signal may be called from any thread before
+// Wait.
 class Process {
  public:
-  // Starts `arguments[0]`; aborts the test binary when that fails.
+  // Starts the program `arguments[0]`. If that fails, aborts the test.
   explicit Process(const std::vector<std::string>& arguments, const std::string& input = "");
   ~Process();
   Process(const Process&) = delete;
@@ -31,10 +32,10 @@ class Process {
   pid_t pid() const { return pid_; }
   // The next line of stdout without its end, or "" at the end of the stream.
   std::string ReadLine();
-  // The stderr of the process so far.
+  // What the process has written to stderr so far.
   std::string ErrorsSoFar() const;
   void Signal(int signal);
-  // Waits for the end. Idempotent.
+  // Waits until the process has ended. Idempotent.
   ProcessResult Wait();
 
  private:
@@ -46,10 +47,10 @@ class Process {
   ProcessResult result_;
 };
 
-// Starts, waits, returns.
+// Starts a process, waits for its end and returns its result.
 ProcessResult RunProcess(const std::vector<std::string>& arguments, const std::string& input = "");
 
-// A temporary folder, removed with all it holds.
+// A temporary folder, which is removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -1,9 +1,10 @@
-"""What requests and answers take of a server's memory is bounded, whoever sends them and whether or not they are read.
+"""Tests that requests and answers take only a bounded amount of a server's memory, no matter who sends the requests
+and whether the answers are read.
 
     request_memory_test.py --phimapd=… --phimap=… [--full]
 
-Each test says its bound: the budget (--memory_bytes) and 64 MiB for everything else. --full sends what was found to
-take gigabytes once; without it the same is sent smaller.
+The bound of each test is the budget (--memory_bytes) plus 64 MiB for everything else. With --full, the tests send
+requests that took gigabytes before there was a budget. Without --full, they send smaller requests of the same kinds.
 """
 
 import argparse
@@ -26,7 +27,7 @@ arguments = None
 
 
 def field(number, payload):
-    """A field of a protobuf message with a length."""
+    """Encodes a length-delimited field of a protobuf message."""
     size, prefix = len(payload), bytes([number << 3 | 2])
     while size >= 128:
         prefix += bytes([size % 128 | 128])
@@ -48,7 +49,7 @@ def transform_request(rows, columns, reference=b"one"):
 
 
 def together(callers, call):
-    """Runs call(i) of all callers at once."""
+    """Runs call(0), …, call(callers - 1) at the same time."""
     threads = [threading.Thread(target=call, args=(i,)) for i in range(callers)]
     for thread in threads:
         thread.start()
@@ -71,7 +72,8 @@ class RequestMemoryTest(unittest.TestCase):
         server.phimap("list")
 
     def send_calls(self, server, path, payloads, **headers):
-        """Each payload as a call on a connection of its own, all at once; returns their statuses."""
+        """Sends each payload as a call on its own connection, all at the same time. Returns the statuses of the
+        calls."""
         statuses = [None] * len(payloads)
 
         def call(i):
@@ -87,7 +89,7 @@ class RequestMemoryTest(unittest.TestCase):
     def test_without_a_token_nothing_of_a_message_is_taken(self):
         tokens = self.folder_file("tokens", f"reader {TOKEN}\n")
         server = self.server(f"--token_file={tokens}")
-        # Sub-messages without content, each of which becomes an object.
+        # The message contains very many empty sub-messages. Each of them would become an object when it is parsed.
         tiny = message(b"\x2a\x00" * (8 * MIB))
         for path in (INFER, TRANSFORM, BUILD):
             server.start_measuring()
@@ -99,7 +101,8 @@ class RequestMemoryTest(unittest.TestCase):
         tokens = self.folder_file("tokens", f"reader {TOKEN}\n")
         server = self.server(f"--token_file={tokens}", f"--memory_bytes={64 * MIB}")
         server.start_measuring()
-        # Strangers: what is announced is refused at once, and so is the seventeenth call of a connection.
+        # For callers without a token, the server refuses at once a message that is announced as large, and also the
+        # seventeenth call of a connection.
         self.assertEqual(self.send_calls(server, HEALTH_CHECK, [message(bytes(5000), declared=60 * MIB)] * 8),
                          [RESOURCE_EXHAUSTED] * 8)
         self.assertEqual(self.send_calls(server, HEALTH_CHECK, [message(b"")]), [OK])
@@ -110,7 +113,8 @@ class RequestMemoryTest(unittest.TestCase):
                 connection.send_data(stream, message(b""), end=True)
             connection.read_until(lambda: watches[-1] in connection.statuses)
             self.assertEqual([connection.statuses.get(stream) for stream in watches], [None] * 16 + [RESOURCE_EXHAUSTED])
-        # A reader announces more than there is, and sends little: health answers, and so do small calls.
+        # A client with a token announces messages that together exceed the budget, but sends only a few bytes. Health
+        # checks and small calls must still be answered.
         token = {"authorization": f"Bearer {TOKEN}"}
         with Connection(server.address) as hog:
             for stream in (1, 3, 5):
@@ -126,7 +130,8 @@ class RequestMemoryTest(unittest.TestCase):
         budget = 64 * MIB
         server = self.server(f"--memory_bytes={budget}")
         tiny = message(b"\x2a\x00" * ((8 if arguments.full else 2) * MIB))
-        # Something else is in the budget: a request that alone is larger than all of it is let in.
+        # Another request takes part of the budget first. Without it, a request larger than the whole budget would be
+        # accepted, because it would be the only one.
         with Connection(server.address) as other:
             other.send(request(1, TRANSFORM))
             other.send_data(1, message(b"", declared=4096) + b"\x0a")
@@ -183,7 +188,7 @@ class RequestMemoryTest(unittest.TestCase):
         for i in range(250):
             for connection in connections:
                 connection.send(request(2 * i + 1, TRANSFORM) + frame(DATA, END_STREAM, 2 * i + 1, body))
-            if i % 5 == 4:  # so that those before are computed
+            if i % 5 == 4:  # lets the server compute earlier requests
                 connections[-1].read(0.05)
         connections[-1].read_until(lambda: len(connections[-1].statuses) >= 200, seconds=1)
         self.assert_grew_less(server, "1,000 unread answers of 256 KiB", budget + REST)
@@ -209,7 +214,8 @@ class RequestMemoryTest(unittest.TestCase):
 
         everyone_sent = threading.Barrier(streams)
         together(streams, call)
-        # One message is let in alone, with room for what it parses to.
+        # A message that exceeds the budget is accepted if it is the only one. It takes memory for its bytes and for
+        # the parsed message.
         bound = max(budget, 2 * len(large)) + REST
         self.assert_grew_less(server, f"{streams} streams of {len(large) >> 20} MiB messages", bound)
         self.assert_serves(server)
@@ -247,7 +253,7 @@ class RequestMemoryTest(unittest.TestCase):
             for stream in range(1, 201, 2):
                 holder.send(request(stream, TRANSFORM))
                 holder.send_data(stream, body, end=True)
-            # 16 answers of 256,000 bytes fill the budget.
+            # The first 16 answers have 256,000 bytes each, and fill the budget.
             self.assertTrue(holder.read_until(lambda: len(holder.statuses) >= 84))
             self.assertEqual(set(holder.statuses.values()), {RESOURCE_EXHAUSTED})
             self.assertTrue(holder.read_until(
@@ -262,28 +268,28 @@ class RequestMemoryTest(unittest.TestCase):
         body = message(transform_request(rows=4000, columns=1))  # answers of 8 MB
         sockets = server.sockets()
         with Connection(server.address, window=2**30) as holder:
-            # More than sockets hold.
+            # These answers do not fit into the sockets' buffers.
             for stream in (1, 3, 5, 7):
                 holder.send(request(stream, TRANSFORM) + frame(DATA, END_STREAM, stream, body))
             until = time.monotonic() + 10
             while server.sockets() == sockets:
-                self.assertLess(time.monotonic(), until, "it is not connected yet")
+                self.assertLess(time.monotonic(), until, "the server has not accepted the connection yet")
                 time.sleep(0.01)
             while server.sockets() > sockets:
-                self.assertLess(time.monotonic(), until, "it is still connected")
+                self.assertLess(time.monotonic(), until, "the server has not closed the connection yet")
                 time.sleep(0.05)
             self.assertEqual(self.send_calls(server, TRANSFORM, [body] * 3), [OK] * 3)
 
     def test_a_slow_reader_that_reads_is_not_hung_up_on(self):
         server = self.server("--stream_idle_seconds=1")
         server.build("one", "f1(landmarks=2000)", columns=4, rows=3000)
-        body = message(transform_request(rows=4096, columns=4))  # 32 MiB of answer
+        body = message(transform_request(rows=4096, columns=4))  # an answer of 32 MiB
         with Connection(server.address, window=2**30) as reader:
             reader.send(request(1, TRANSFORM))
             reader.send_data(1, body, end=True)
             until = time.monotonic() + 3
             while time.monotonic() < until and not reader.closed:
-                # The socket is full all the time, and some of it is read every time.
+                # Each round reads a part of the answer, but so slowly that the server's socket stays full.
                 reader.socket.recv_into(bytearray(64 << 10))
                 time.sleep(0.02)
             reader.socket.settimeout(5)

@@ -1,8 +1,9 @@
-"""Two servers with the same versions, restarted in turns under load: no call is lost.
+"""Restarts two servers with the same versions under load, one after the other. Expects that no call is lost.
 
-They share nothing but an artifact that one exported and the other imported. Clients reach them through HAProxy, through nginx,
-and by gRPC's own round_robin; they are phimap's, and plain grpcio, which repeats by itself only what a server refused
-unprocessed. A server is restarted when everyone has reached the other again, as operators are told in docs/proxies.md.
+The servers do not share a store: one has exported an artifact, and the other has imported it. Clients reach the
+servers through HAProxy, through nginx, and with gRPC's own round_robin. Some clients are phimap's Python client. The
+others use plain grpcio, which by itself repeats only calls that a server has refused without processing them. As
+docs/proxies.md advises operators, a server is restarted only after all clients have reached the other server again.
 """
 
 import os
@@ -27,17 +28,17 @@ PHIMAPD = os.environ["PHIMAPD"]
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 RESTARTS = 5
-# Calls that each client makes between two restarts, at least.
+# The minimum number of calls that each client makes between two restarts.
 CALLS_BETWEEN = 20
-# Every wait gives up after this; nothing is asserted about time.
+# The timeout of every wait. The test asserts nothing else about time.
 PATIENCE_SECONDS = 60
 
 ROWS = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
 
 
 class Server:
-    """A phimapd that comes back where it was. Its address is of the loopback network but not the one that others take ports
-    of, so that nobody takes the port meanwhile."""
+    """A phimapd that can be restarted at the same address. The address is in the loopback network, but is not
+    127.0.0.1. Other programs take ports of 127.0.0.1, and could take this port during a restart."""
 
     def __init__(self, folder, number, *flags):
         pid = os.getpid()
@@ -47,7 +48,7 @@ class Server:
         self.start()
 
     def start(self, program=PHIMAPD):
-        """Returns when it serves."""
+        """Starts the server. Returns when the server is ready."""
         self._process = subprocess.Popen([program, *self._flags], stdout=subprocess.PIPE, text=True)
         ready = self._process.stdout.readline()
         found = re.search(r"http=(\S+)", ready)
@@ -55,26 +56,28 @@ class Server:
         self._http = found[1]
 
     def stop(self):
-        """As an operator does it. Returns its exit code."""
+        """Stops the server with SIGTERM, as an operator would. Returns its exit code."""
         self._process.send_signal(signal.SIGTERM)
         status = self._process.wait(PATIENCE_SECONDS)
         self._process.stdout.close()
         return status
 
     def metric(self, name):
-        """The sum of a metric's series, of this process."""
+        """Returns the sum of all series of a metric."""
         with urllib.request.urlopen(f"http://{self._http}/metrics") as answer:
             lines = answer.read().decode().splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if re.match(rf"{re.escape(name)}[ {{]", line))
 
 
 class Load:
-    """Clients that call without a pause until the end, each on a thread of its own."""
+    """Clients that make calls without a pause until the end of the `with` block, each on its own thread."""
 
     def __init__(self, target, options, expected, more=()):
-        """`more`: pairs of a name and what opens a client whose every call gives `expected`, as _plain does."""
+        """Every call of every client must return `expected`. `more` contains additional clients, as pairs of a name
+        and a function that opens the client, like _plain."""
         self.target = target
-        # To each server, under round_robin: channels of equal options, those of plain grpcio, share one.
+        # The number of connections to each server with round_robin. Channels with the same options share a
+        # connection, which is the case for the plain grpcio clients.
         self.connections = 3
         self.failures = []
         self._expected = expected
@@ -97,7 +100,8 @@ class Load:
             thread.join()
 
     def wait_for_calls(self, until=lambda: True):
-        """Until each client has made some more calls, well or not, and then until `until`, which is asked after calls."""
+        """Waits until each client has made CALLS_BETWEEN more calls, successful or not, and until `until()` returns
+        true. `until` is called again after each call."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._changed:
             before = dict(self._made)
@@ -125,7 +129,8 @@ class Load:
                     self._changed.notify_all()
 
     def _plain(self):
-        """grpcio as it is: a channel of no options but what round_robin needs, and no wait_for_ready."""
+        """Opens a plain grpcio client. Its channel has no options except those for round_robin, and its calls do not
+        use wait_for_ready."""
         channel = grpc.insecure_channel(self.target, self._options)
         method = channel.unary_unary("/phimap.v1.TransformService/Transform",
                                      request_serializer=transform_pb.TransformRequest.SerializeToString,
@@ -151,7 +156,7 @@ class Load:
 
 
 class Closing:
-    """A call, and what is closed after the last."""
+    """Holds a function that makes a call, and a resource. The resource is closed at the end of a `with` block."""
 
     def __init__(self, call, resource):
         self._call = call
@@ -179,7 +184,8 @@ class RestartsTest(unittest.TestCase):
             self.expected = first.transform("m@1", ROWS).copy()
 
     def restart_in_turns(self, load, reached):
-        """`reached` says that clients have come to a server that is back."""
+        """Restarts the servers one after the other. `reached(server)` returns whether clients have connected to a
+        restarted server."""
         load.wait_for_calls()
         for _ in range(RESTARTS):
             for server in self.servers:

@@ -1,6 +1,6 @@
-// An alias moves again and again under load: no call is lost, and no answer mixes versions. Paced
-// by counts of calls, not by time, but for one open loop: a slow machine takes longer and shows the
-// same.
+// Moves an alias repeatedly under load. No call may be lost, and no answer may mix versions. Except
+// in the open-loop test, the moves are paced by the number of calls and not by time, so the tests
+// merely take longer on a slow machine.
 #include <atomic>
 #include <condition_variable>
 #include <iostream>
@@ -26,7 +26,7 @@ constexpr int kVersions = 3;
 constexpr int kRollingRows = 5;
 constexpr int kCallers = 4;
 constexpr int kMoves = 30;
-// Between two moves; so over a thousand calls in all.
+// The number of calls between two moves. In total there are over a thousand calls.
 constexpr int64_t kCallsPerMove = 40;
 constexpr int kStreamRows = 64;
 
@@ -35,10 +35,11 @@ client::RowBlock Row(int i) {
   return client::MakeRowBlock(absl::MakeConstSpan(values), kRollingColumns);
 }
 
-// The answers of each version, asked for by its number before any alias exists.
+// The expected answers of a version. They are obtained with a reference by number, before any alias
+// exists.
 struct Expected {
   std::string digest;
-  std::vector<std::string> features;  // of each Row
+  std::vector<std::string> features;  // features[i] belongs to Row(i)
 };
 
 class RollingAliasTest : public ::testing::Test {
@@ -47,7 +48,8 @@ class RollingAliasTest : public ::testing::Test {
     const auto client = server_.Connect();
     for (int i = 1; i <= kVersions; ++i) {
       GeneratedRows rows(200, kRollingColumns, i);
-      // Features of one length: what is mixed cannot show in the shape alone.
+      // All versions have the same number of features, so that a mix of versions would show only in
+      // the values.
       const auto version = client->Build({.mapping = "letters",
                                           .mapping_text = "f1(landmarks=20)",
                                           .kernel_text = "rbf(gamma=scale)",
@@ -66,7 +68,7 @@ class RollingAliasTest : public ::testing::Test {
     EXPECT_NE(expected_[2].features, expected_[3].features);
   }
 
-  // Number, digest and features are of one version.
+  // Expects that the number, the digest and the features of an answer belong to the same version.
   void ExpectOneVersion(const v1::VersionRef& ref, const std::string& features, int row) {
     const auto found = expected_.find(ref.number());
     ASSERT_NE(found, expected_.end()) << ref.ShortDebugString();
@@ -91,7 +93,7 @@ class RollingAliasTest : public ::testing::Test {
     changed_.wait(lock, [&] { return answered_ >= count; });
   }
 
-  // One call after the other until `stop_`; every one is answered.
+  // Makes one call after the other until stop_ is set. Every call must be answered.
   void Call(int first) {
     const auto client = server_.Connect();
     for (int i = first; !stop_; ++i) {
@@ -102,11 +104,12 @@ class RollingAliasTest : public ::testing::Test {
         ++lost_;
         ADD_FAILURE() << result.status();
       }
-      Answered();  // either way, so that a failure ends the test and does not hang it
+      Answered();  // also counts failures, so that the test does not hang
     }
   }
 
-  // One stream after the other until `stop_`; each stays with the version it began with.
+  // Opens one stream after the other until stop_ is set. All answers of a stream must come from the
+  // version that answered its first request.
   void Stream() {
     const auto client = server_.Connect();
     while (!stop_) {
@@ -148,7 +151,7 @@ class RollingAliasTest : public ::testing::Test {
   std::map<int64_t, Expected> expected_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  int64_t answered_ = 0;  // under mutex_
+  int64_t answered_ = 0;  // guarded by mutex_
   std::atomic<bool> stop_{false};
   std::atomic<int64_t> lost_{0};
   std::atomic<int64_t> streams_{0};
@@ -164,7 +167,7 @@ TEST_F(RollingAliasTest, LosesNoCallAndNoAnswerMixesVersions) {
     SCOPED_TRACE(move);
     AwaitAnswers(answered() + kCallsPerMove);
     const int64_t target = 1 + move % kVersions;
-    // The command now and then: a process of its own is slow to start.
+    // Only every tenth move uses the phimap command, because starting a process is slower.
     if (move % 10 == 0) {
       const ProcessResult set =
           Phimap({"alias", "set", "letters@prod", absl::StrCat(target), "--etag=*"});
@@ -173,7 +176,7 @@ TEST_F(RollingAliasTest, LosesNoCallAndNoAnswerMixesVersions) {
       const auto moved = client->SetAlias("letters", "prod", target, "*");
       EXPECT_TRUE(moved.ok()) << moved.status();
     }
-    // A call that starts after the answer gets the new version.
+    // A call that starts after the move was answered must get the new version.
     const auto after = client->Transform("letters@prod", Row(0));
     EXPECT_TRUE(after.ok()) << after.status();
     EXPECT_EQ(after.ok() ? after->version.number() : 0, target);
@@ -185,8 +188,8 @@ TEST_F(RollingAliasTest, LosesNoCallAndNoAnswerMixesVersions) {
   EXPECT_GE(streams_, 1);
 }
 
-// An open loop, whose callers do not wait for answers: so many calls a second come, whatever the
-// alias does. How many of them a busy machine answers in the window is not asked here.
+// In an open loop, callers do not wait for answers: they send a fixed number of calls per second.
+// The test does not check how many of them are answered in time, because the machine may be busy.
 TEST_F(RollingAliasTest, LosesNoCallOfAnOpenLoop) {
   const auto client = server_.Connect();
   ASSERT_TRUE(client->SetAlias("letters", "prod", 1, "none").ok());
@@ -217,7 +220,8 @@ TEST_F(RollingAliasTest, LosesNoCallOfAnOpenLoop) {
   std::cout << moves << " moves under " << load.out;
 }
 
-// A rollout ends by deleting the version that no alias names any more, under load.
+// After an alias has moved, the old version, to which no alias points any more, is deleted under
+// load.
 TEST_F(RollingAliasTest, DeletingTheVersionThatWasLeftLosesNoCall) {
   const auto client = server_.Connect();
   ASSERT_TRUE(client->SetAlias("letters", "prod", 1, "none").ok());

@@ -1,7 +1,7 @@
-"""Two servers of one PostgreSQL behind HAProxy, as deploy/compose.yaml has them, restarted and upgraded in turns under
-load: no call fails, and no build is lost whose client follows it.
+"""Restarts and upgrades two servers under load, one after the other. The servers share a PostgreSQL database and are
+behind HAProxy, as in deploy/compose.yaml. No call may fail, and no build may be lost if its client follows it.
 
-PHIMAP_TEST_ROLLS says how often (default 1).
+PHIMAP_TEST_ROLLS is the number of rounds (default 1).
 """
 
 import os
@@ -16,7 +16,7 @@ from restarts_test import PHIMAPD, ROWS, Closing, Load, Server
 
 import phimap
 
-# phimapd with one more migration of its tables.
+# The path of a phimapd whose schema has one more migration.
 NEXT = os.environ["PHIMAPD_NEXT"]
 ROLLS = int(os.environ.get("PHIMAP_TEST_ROLLS", "1"))
 SPEC = {"spec": "f2(landmarks=32)", "kernel": "rbf(gamma=0.1)"}
@@ -33,14 +33,15 @@ class RollingFleetTest(unittest.TestCase):
     def start_servers(self, name):
         store = self.postgres.create_database(name)
         (self.folder / name).mkdir()
-        # HAProxy finds a server that stops after two checks, a second apart.
+        # The lame duck lasts 3 s, because HAProxy needs two checks, a second apart, to notice that a server is
+        # stopping.
         servers = [Server(self.folder / name, number, f"--store={store}", "--lame_duck_seconds=3") for number in (1, 2)]
         for server in servers:
             self.addCleanup(server.stop)
         return servers
 
     def roll(self, name, servers, program):
-        """Restarts both, one after the other, as `program`."""
+        """Restarts both servers, one after the other, with the given program."""
         with proxies.SharedStoreHaproxy(self.folder, [server.address for server in servers]) as running:
             with phimap.Client(running.address) as client:
                 client.build("m", ROWS, **SPEC)
@@ -57,12 +58,12 @@ class RollingFleetTest(unittest.TestCase):
             self.assertEqual(load.failures[:5], [], f"{name}: {len(load.failures)} calls failed; these are the first")
             with phimap.Client(running.address) as client:
                 numbers = {version.ref.number for version in client.list_versions("built")}
-            # Each build made one version: none was lost, and none was made twice.
+            # Each build must have made exactly one version. Then no build was lost or made twice.
             self.assertEqual(numbers, set(range(1, self.built + 1)))
         return load
 
     def builds(self, address):
-        """One build after the other; each is streamed again when its server stops."""
+        """Makes one build after the other. The client streams a build again when its server stops."""
         client = phimap.Client(address)
 
         def call():
@@ -72,7 +73,7 @@ class RollingFleetTest(unittest.TestCase):
         return Closing(call, client)
 
     def aliases(self, address):
-        """Moves an alias to itself, and asks what it means."""
+        """Sets an alias to the version that it already has, and transforms with the alias."""
         client = phimap.Client(address)
 
         def call():

@@ -19,7 +19,7 @@
 namespace phimap::e2e {
 namespace {
 
-// A number of /proc/PID/status; memory is given in KiB there.
+// Returns a number from /proc/PID/status. Sizes in this file are in KiB.
 int64_t StatusNumber(pid_t pid, const std::string& field) {
   std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(status, line);) {
@@ -32,7 +32,7 @@ int64_t StatusNumber(pid_t pid, const std::string& field) {
   PHIMAP_CHECK(false);
 }
 
-// The value of key=value in a line.
+// Returns VALUE if the line contains the word `key`=VALUE.
 std::string ValueOf(const std::string& line, absl::string_view key) {
   for (absl::string_view word : absl::StrSplit(line, ' ')) {
     if (absl::StartsWith(word, absl::StrCat(key, "="))) {
@@ -129,7 +129,7 @@ absl::StatusOr<client::ExampleBlock> GeneratedRows::Next(const client::BlockLimi
   std::vector<float> values(static_cast<size_t>(count) * columns_);
   uint64_t state = seed_ * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(next_);
   for (float& value : values) {
-    // One step of a linear congruence, its high bits: enough for rows that differ.
+    // The high bits of a linear congruential generator are random enough to make the rows differ.
     state = state * 6364136223846793005u + 1442695040888963407u;
     value = static_cast<float>(static_cast<int32_t>(state >> 40)) * 0x1p-23f - 1.0f;
   }

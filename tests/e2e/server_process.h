@@ -1,4 +1,4 @@
-// A real phimapd on free ports.
+// Runs a real phimapd on free ports.
 #ifndef PHIMAP_TESTS_E2E_SERVER_PROCESS_H_
 #define PHIMAP_TESTS_E2E_SERVER_PROCESS_H_
 
@@ -12,25 +12,26 @@
 
 namespace phimap::e2e {
 
-// Started by the constructor, which returns once it is ready; killed by the destructor. It listens
-// on free ports of the loopback interface unless the flags say otherwise.
+// A server that the constructor starts and the destructor kills. The constructor returns once the
+// server is ready. The server listens on free ports of the loopback interface unless the flags say
+// otherwise.
 class ServerProcess {
  public:
-  // `data_dir` is that of --data_dir, unless it is empty; `launcher` is a command that starts the
-  // one that follows it, as prlimit does.
+  // `data_dir` is passed as --data_dir unless it is empty. `launcher` is the beginning of a command
+  // line that starts the server, such as prlimit with its flags.
   explicit ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags = {},
                          const std::vector<std::string>& launcher = {});
 
-  // "127.0.0.1:41234"
+  // For example "127.0.0.1:41234".
   const std::string& address() const { return address_; }
   const std::string& http_address() const { return http_address_; }
   Process& process() { return *process_; }
-  // A new connection.
+  // Opens a new connection.
   std::unique_ptr<client::Client> Connect(client::RetryPolicy retry = {}) const;
-  // Resident memory now, and its highest so far, from /proc.
+  // The current resident memory, and the highest so far, from /proc.
   int64_t MemoryBytes() const;
   int64_t PeakMemoryBytes() const;
-  // How many it has now, from /proc.
+  // The current number of threads, from /proc.
   int Threads() const;
 
  private:
@@ -39,13 +40,14 @@ class ServerProcess {
   std::string http_address_;
 };
 
-// The body of an HTTP GET, or "" when nothing answers.
+// Returns the body of the answer to an HTTP GET, or "" without an answer.
 std::string HttpGet(const std::string& address, const std::string& path);
 
-// The value of a series without labels. There must be one.
+// Returns the value of the metric `name`. REQUIRES: the metric exists and has no labels.
 double MetricOf(const ServerProcess& server, const std::string& name);
 
-// Rows of numbers that depend on (seed, row, column) alone, made as they are read.
+// A source of rows that are generated while they are read. The same seed and the same sizes of
+// blocks give the same numbers.
 class GeneratedRows : public client::RowSource {
  public:
   GeneratedRows(int64_t rows, int32_t columns, uint64_t seed)

@@ -1,4 +1,4 @@
-"""Clients that say nothing do not hold a server's means for ever, nor its end.
+"""Tests that clients that fall silent neither occupy a server's resources for ever nor delay its shutdown.
 
     silent_client_test.py --phimapd=… --phimap=… --protoc=… --plugin=… --proto_dir=…
 """
@@ -17,8 +17,9 @@ import numpy as np
 from http2_frames import DATA, END_STREAM, HEADERS, PING, TRANSFORM, Connection, frame, message, request
 from phimapd import Phimapd, generate_stubs
 
-# After the lame duck's time: silent calls are found within a second, told within another, and reset half a second later; one more
-# for a busy machine.
+# The longest allowed time from the end of the lame duck to the end of the process. Silent calls are found within one
+# second, get a status within another second, and are reset half a second later. One more second allows for a busy
+# machine.
 END_SECONDS = 3.5
 LAME_DUCK = 1
 
@@ -26,7 +27,7 @@ arguments = None
 
 
 class Stream:
-    """A call of two streams whose client sends what it is told to, and then nothing."""
+    """A bidirectional stream whose client sends the given requests and then nothing."""
 
     def __init__(self, method, *requests):
         self.requests = queue.Queue()
@@ -35,13 +36,13 @@ class Stream:
         self.call = method(iter(self.requests.get, None))
 
     def end(self):
-        """The status, once the server has ended the call."""
+        """Waits until the server has ended the call. Returns the status."""
         try:
             for _ in self.call:
                 pass
         except grpc.RpcError:
             pass
-        # The thread that sends waits for the next request.
+        # This ends gRPC's sending thread, which is waiting for the next request.
         self.requests.put(None)
         return self.call.code(), self.call.details()
 
@@ -75,7 +76,8 @@ class SilentClientTest(unittest.TestCase):
             dense=self.examples.DenseRows(rows=rows, columns=self.columns, float32_le=values))
 
     def silent_streams(self):
-        """One of each kind that began well."""
+        """Opens two silent streams of each kind. One has sent valid first messages, and the other has sent
+        nothing."""
         spec = self.mappings.BuildSpec(mapping="other", build_id=str(uuid.uuid4()), kernel="rbf(gamma=1)",
                                        spec=self.mapping.MappingSpec(kind="F1", landmarks=8))
         return {
@@ -95,7 +97,7 @@ class SilentClientTest(unittest.TestCase):
         began = time.monotonic()
         for name, stream in self.silent_streams().items():
             with self.subTest(name):
-                # Ends the test, not the stream, on a server that waits for ever.
+                # If the server does not end the stream, the timer ends it, and the test fails.
                 watchdog = threading.Timer(10, stream.call.cancel)
                 watchdog.start()
                 code, details = stream.end()
@@ -150,14 +152,15 @@ class SilentClientTest(unittest.TestCase):
         with Connection(self.server.address, window=0) as client:
             client.send(request(1, TRANSFORM) + frame(DATA, END_STREAM, 1, body))
             client.send(request(3, TRANSFORM) + frame(DATA, 0, 3, body[:-1]))
-            # The headers of the answer come; its message needs a window, and gets none.
+            # The headers of the first answer arrive. Its message does not, because its flow-control window is 0.
             self.assertTrue(client.read_until(lambda: client.counts.get(HEADERS, 0) > 0))
             self.server.terminate()
             began = time.monotonic()
             client.read_until(lambda: client.closed, seconds=25)
             self.assertEqual(self.server.process.wait(timeout=30), 0)
             self.assertLess(time.monotonic() - began, END_SECONDS)
-            # UNAVAILABLE: the client may repeat elsewhere what was not begun.
+            # UNAVAILABLE (14) tells the client that the call had not begun, so the client may repeat it on another
+            # server.
             self.assertEqual(client.statuses, {3: 14})
             self.assertIn(1, client.resets)
 
@@ -170,7 +173,7 @@ class SilentClientTest(unittest.TestCase):
         stream = Stream(self.transform_stub(self.channel).TransformStream, *(
             self.transforms.TransformStreamRequest(reference="" if i else "one", examples=self.dense(1000))
             for i in range(12)))
-        # All of them have begun when the stream, which began last, has its first answer.
+        # The stream was opened last. When it has its first answer, all calls have begun.
         first = next(stream.call)
         self.assertEqual(first.features.rows, 1000)
         unfinished = sum(not call.done() for call in calls)
@@ -188,7 +191,7 @@ class SilentClientTest(unittest.TestCase):
         body = self.transforms.TransformRequest(reference="one", examples=self.dense(1000)).SerializeToString()
         with Connection(self.server.address, window=2**30) as reader:
             reader.send(request(1, TRANSFORM) + frame(DATA, END_STREAM, 1, message(body)))
-            # The answer is made, and most of its 2 MB lies with the server.
+            # The answer has been computed, and the server still holds most of its 2 MB.
             self.assertTrue(reader.read_until(lambda: reader.received.get(1, 0) > 0))
             self.server.terminate()
             while reader.read(10, size=16 << 10):

@@ -1,4 +1,4 @@
-// The formulas under "Sizing" in docs/operations.md, against what a server takes.
+// Tests the formulas under "Sizing" in docs/operations.md against the memory that a server takes.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -24,15 +24,15 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kMiB = 1 << 20;
-// The libraries, the threads and the first pages of every kind.
+// Memory of the libraries, the threads and the first allocations of each kind.
 constexpr double kBaseBytes = 64 * kMiB;
 constexpr int32_t kColumns = 256;
 constexpr int64_t kRows = 10'000;
 constexpr int64_t kFloatBytes = 4;
-// Memory that a connection keeps for frames that are read or sent.
+// Memory that a connection keeps for frames that it reads or sends.
 constexpr double kConnectionBytes = kMiB / 2;
 
-// Formulas as the guide prints them; the functions below compute them.
+// The formulas, written as in docs/operations.md. The functions below compute their values.
 constexpr const char* kFormulas[] = {
     "F1  s·d·p",
     "F2  s·(d·p + d²/2)",
@@ -44,7 +44,8 @@ constexpr const char* kFormulas[] = {
 struct Shape {
   const char* name;
   std::string mapping;
-  // Landmarks, as far as they are kept; features of F3.
+  // d is the number of landmarks that the mapping keeps. k is the number of features of an f3
+  // mapping.
   double d = 0;
   double k = 0;
 };
@@ -56,7 +57,7 @@ double LiveBytes(const Shape& shape) {
   return kFloatBytes * (shape.d * kColumns + shape.d * shape.k);
 }
 
-// For a stream that is shorter than the pool would be.
+// Returns the value of the formula for a build. REQUIRES: all rows of the stream fit into the pool.
 double BuildBytes(const Shape& shape) {
   const double features = shape.k > 0 ? shape.k : shape.d;
   return 8.0 * kRows * (kColumns + 1) + 16 * shape.d * shape.d +
@@ -73,7 +74,7 @@ v1::Version MustBuild(client::Client& client, const Shape& shape) {
   return version.value_or(v1::Version());
 }
 
-// Makes the version live: a row is enough.
+// Makes the server load the version, by mapping one row.
 void Load(const ServerProcess& server, const Shape& shape) {
   const std::vector<float> row(kColumns, 0.5f);
   const auto result = server.Connect()->Transform(
@@ -81,7 +82,7 @@ void Load(const ServerProcess& server, const Shape& shape) {
   ASSERT_TRUE(result.ok()) << result.status();
 }
 
-// The pages of code and the buffers that a first call takes; measured 3.5 MiB.
+// Memory for code pages and buffers that the first call needs. Measured: 3.5 MiB.
 constexpr double kFirstCallBytes = 8 * kMiB;
 
 TEST(SizingTest, ALiveVersionTakesWhatTheFormulaSays) {
@@ -111,8 +112,8 @@ TEST(SizingTest, ALiveVersionTakesWhatTheFormulaSays) {
   }
 }
 
-// The budget of requests and answers, a version of 2 MB that makes 4 MB of a request of half a
-// megabyte, and what a server may take that serves it over so many connections.
+// The tests below use this memory budget for requests and answers, and a version of 2 MB. For a
+// request of half a megabyte, this version makes an answer of 4 MB.
 constexpr int64_t kMemoryBytes = 64 << 20;
 constexpr int32_t kRequestRows = 512;
 const Shape& Wide() {
@@ -131,7 +132,8 @@ void ExpectWithinFormula(const char* what, const ServerProcess& server, int conn
   EXPECT_GE(peak, formula / 4);
 }
 
-// A store with Wide(), and a server on it with the budget; nothing is loaded yet.
+// A store that contains the version of Wide(). Start() starts a server on this store with the
+// budget kMemoryBytes. The server does not load the version at its start.
 class BudgetTest : public ::testing::Test {
  protected:
   BudgetTest() { MustBuild(*ServerProcess(folder_.path()).Connect(), Wide()); }
@@ -144,8 +146,8 @@ class BudgetTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-// Callers whose requests and answers are more than the budget, none of whom waits when it is
-// refused.
+// The requests and answers of all callers together exceed the budget, and the callers do not pause
+// after a refusal.
 TEST_F(BudgetTest, OverloadTakesNoMoreThanTheFormulaSays) {
   const auto server = Start();
   const ProcessResult bench =
@@ -164,7 +166,8 @@ v1::DenseRows LargeRows() {
   return rows;
 }
 
-// Calls that come before their version is loaded: 47 MB each, of which one fits at a time.
+// The calls arrive before their version is loaded. Each has 47 MB, so only one at a time fits into
+// the budget.
 TEST_F(BudgetTest, RequestsForAColdVersionTakeNoMoreThanTheFormulaSays) {
   constexpr int kCallers = 16;
   constexpr int32_t kManyRows = 45'000;
@@ -173,7 +176,8 @@ TEST_F(BudgetTest, RequestsForAColdVersionTakeNoMoreThanTheFormulaSays) {
   std::vector<std::thread> callers;
   for (int i = 0; i < kCallers; ++i) {
     callers.emplace_back([&] {
-      // Their features would not fit into a message: what is measured is the requests.
+      // The features would not fit into a message, so the calls fail. The test thus measures only
+      // the memory of the requests.
       const auto result = server->Connect()->Transform(
           Wide().name, client::MakeRowBlock(absl::MakeConstSpan(rows), kColumns));
       EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted) << result.status();
@@ -183,7 +187,8 @@ TEST_F(BudgetTest, RequestsForAColdVersionTakeNoMoreThanTheFormulaSays) {
   ExpectWithinFormula("cold version", *server, kCallers);
 }
 
-// Streams whose clients send all that they may and read nothing: 40 × 20 answers of 4 MB.
+// The clients of 40 streams send as much as flow control allows, and read nothing. Each stream has
+// up to 20 answers of 4 MB.
 TEST_F(BudgetTest, StreamsThatAreNeverReadTakeNoMoreThanTheFormulaSays) {
   constexpr int kStreams = 40;
   const auto server = Start();
@@ -204,12 +209,12 @@ TEST_F(BudgetTest, StreamsThatAreNeverReadTakeNoMoreThanTheFormulaSays) {
       stream->Finish();
     });
   }
-  // Until nothing moves any more: the budget is full, and no row more is mapped.
+  // Waits until the budget is full, so that the server maps no more rows.
   const auto mapped = [&] { return MetricOf(*server, "phimap_transform_rows_total"); };
   double before = 0;
   do {
     before = mapped();
-    // Others are refused or served meanwhile; each takes a round trip.
+    // Each scrape takes a round trip, during which other requests are served or refused.
     for (int i = 0; i < 200; ++i) MetricOf(*server, "phimap_request_memory_bytes");
   } while (mapped() > before);
   EXPECT_GE(MetricOf(*server, "phimap_request_memory_bytes"), kMemoryBytes / 2);

@@ -1,4 +1,5 @@
-// A client that sends and does not fetch its answers does not make the server hold them.
+// Tests that the server holds only a few answers for a client that sends requests but does not read
+// the answers.
 #include <iostream>
 #include <string>
 #include <thread>
@@ -16,7 +17,7 @@ constexpr int kSlowRows = 1024;
 constexpr int kFeatures = 4000;
 constexpr int kRequests = 60;
 
-// kSlowRows rows of one column: 4 KiB that become 16 MiB of features.
+// A request of kSlowRows rows with one column. Its 4 KiB of rows become 16 MiB of features.
 v1::TransformStreamRequest Request(int number) {
   v1::TransformStreamRequest request;
   if (number == 0) request.set_reference("wide");
@@ -45,15 +46,15 @@ TEST(SlowReaderTest, AnswersThatNobodyFetchesStayWithinTheWindow) {
   const auto stream = stub->TransformStream(&context);
   ASSERT_TRUE(stream->Write(Request(0)));
   v1::TransformStreamResponse response;
-  ASSERT_TRUE(stream->Read(&response));  // the version is live
+  ASSERT_TRUE(stream->Read(&response));  // now the version is live
   const int64_t before = server.PeakMemoryBytes();
-  // It is held back by flow control until the answers are read.
+  // Flow control makes the writer wait until the answers are read.
   std::thread writer([&stream] {
     for (int i = 1; i < kRequests; ++i) EXPECT_TRUE(stream->Write(Request(i)));
     EXPECT_TRUE(stream->WritesDone());
   });
-  // Long enough for the server to have computed them all, had it read them: an answer takes 20 ms
-  // to compute and many times that to carry here.
+  // If the server had read all requests of the stream, it could compute all answers while these
+  // calls run. An answer takes 20 ms to compute, and many times as long to arrive here.
   const std::vector<float> row(kSlowRows, 0.0f);
   const auto other = server.Connect();
   for (int i = 0; i < 4; ++i) {
@@ -72,8 +73,9 @@ TEST(SlowReaderTest, AnswersThatNobodyFetchesStayWithinTheWindow) {
   EXPECT_EQ(answers, kRequests);
   std::cout << "peak rose by " << (after - before) / 1048576.0 << " MiB for "
             << (kRequests - 1) * 16 << " MiB of answers\n";
-  // An answer and its copy on the way to the wire, for the stream and for the other client;
-  // with requests alone counted it was all 32 of the window: 500 MiB.
+  // The bound allows one answer and its copy in the transport, for the stream and for the other
+  // client. When the server counted only requests and not answers, it held all 32 answers of a
+  // window, which are 500 MiB.
   EXPECT_LT(after - before, int64_t{200} << 20);
 }
 

@@ -1,4 +1,5 @@
-// Sparse rows as a user of the command line gives them, beside the same rows in a CSV file.
+// Tests sparse rows on the command line. The results are compared with those of the same rows in a
+// CSV file.
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ class SvmlightTest : public CliFixture {
     for (int j = 0; j < kSvmlightColumns; ++j) absl::StrAppend(&csv_, ",x", j);
     csv_ += "\n";
     for (int i = 0; i < 300; ++i) {
-      // Class 1 has one column that class -1 has not, and the other way round.
+      // In each class, one column is never 0 that is always 0 in the other class.
       const int label = i % 2 == 0 ? 1 : -1;
       absl::StrAppend(&csv_, label);
       absl::StrAppend(&sparse_, label > 0 ? "+1" : "-1");
@@ -84,7 +85,8 @@ TEST_F(SvmlightTest, FeaturesHaveTheBytesOfThoseFromTheDenseFile) {
       features[version][input] = Read(out);
     }
   }
-  // Whichever form the version was built from. EXPECT_EQ would print them.
+  // The sparse and the dense rows have the same features, no matter from which of them the version
+  // was built. EXPECT_TRUE is used because EXPECT_EQ would print the files.
   for (const auto& of_version : features) {
     EXPECT_GT(of_version[0].size(), 300 * 20 * sizeof(float));
     EXPECT_TRUE(of_version[0] == of_version[1]);
@@ -102,7 +104,7 @@ TEST_F(SvmlightTest, LabelsOfTheFileAreLearntFrom) {
   ASSERT_EQ(evaluation.classes_size(), 2);
   EXPECT_EQ(evaluation.tested_rows(), 300);
   EXPECT_EQ(evaluation.errors(), 0);
-  // A learner on the kernel itself takes them too.
+  // A learner that uses the kernel itself also accepts sparse rows.
   const ProcessResult kernel = Phimap({"evaluate", "classes", "--input=" + sparse,
                                        "--learner=kernel_svm(C=1)", "--folds=5", "--json"});
   ASSERT_EQ(kernel.exit_code, 0) << kernel.err;
@@ -113,7 +115,7 @@ TEST_F(SvmlightTest, ColumnsAreThoseOfTheVersionOrTheCommandLine) {
                                "--mapping=f2(landmarks=30)", "--kernel=rbf(gamma=0.1)"},
                               sparse_);
   ASSERT_EQ(done.exit_code, 0) << done.err;
-  // The file's largest index is less than the version's columns.
+  // The largest index in the file may be smaller than the version's number of columns.
   done = Phimap({"transform", "piped", "--input=-", "--format=svmlight", "--output=-"}, sparse_);
   ASSERT_EQ(done.exit_code, 0) << done.err;
   EXPECT_EQ(std::count(done.out.begin(), done.out.end(), '\n'), 301);

@@ -1,4 +1,4 @@
-// Texts as a user of the command line gives them.
+// Tests texts on the command line.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -59,7 +59,7 @@ TEST_F(TextTest, LinesAndColumnsHaveTheSameFeatures) {
     features.push_back(Read(out));
   }
   EXPECT_EQ(features[0], features[1]);
-  // From a pipe, to a pipe.
+  // The input and the output are pipes.
   done = Phimap({"transform", "words", "--input=-", "--format=text", "--output=-", "--residual"},
                 lines_);
   ASSERT_EQ(done.exit_code, 0) << done.err;

@@ -1,4 +1,4 @@
-// `phimap transform` while its server is killed and started again at the same address.
+// Tests `phimap transform` while its server is killed and started again at the same address.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -23,8 +23,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A pipe with a name. Opening it waits for the other end. All rows of a test fit into it, so
-// writing does not wait.
+// A named pipe for the rows. Open waits until the reader has opened the pipe, too. Write does not
+// wait, because all rows of a test fit into the pipe's buffer.
 class InputPipe {
  public:
   explicit InputPipe(std::string path) : path_(std::move(path)) {
@@ -42,7 +42,7 @@ class InputPipe {
   void Write(const std::string& text) {
     for (size_t at = 0; at < text.size();) {
       const ssize_t size = write(fd_, text.data() + at, text.size() - at);
-      if (size < 0 && errno == EPIPE) return;  // The reader gave up; its exit code says so.
+      if (size < 0 && errno == EPIPE) return;  // the reader has ended; its exit code is checked
       PHIMAP_CHECK(size > 0);
       at += static_cast<size_t>(size);
     }
@@ -58,7 +58,8 @@ class InputPipe {
   int fd_ = -1;
 };
 
-// Takes connections and says nothing: a health check of it waits for as long as it may.
+// A port that accepts connections but never answers. A health check of this port therefore lasts
+// until its timeout.
 class SilentPort {
  public:
   SilentPort() {
@@ -81,7 +82,7 @@ class SilentPort {
   std::string address_;
 };
 
-// Rows of two columns, `first` to before `end`, as lines of a CSV file.
+// The rows `first`, …, `end` − 1, which have two columns, as lines of a CSV file.
 std::string RowLines(int first, int end) {
   std::string lines;
   for (int i = first; i < end; ++i) absl::StrAppend(&lines, i % 101, ",", i % 7, "\n");
@@ -104,7 +105,7 @@ class TransformRestartTest : public ::testing::Test {
                                          "a,b\n" + RowLines(0, 500));
     PHIMAP_CHECK(built.exit_code == 0);
   }
-  // All the features of the rows that Transform maps.
+  // Returns the features of all rows that the test maps.
   std::string Expected() {
     const ProcessResult all =
         PhimapAt(server_->address(), {"transform", "m", "--input=-", "--format=csv", "--output=-"},
@@ -112,8 +113,10 @@ class TransformRestartTest : public ::testing::Test {
     PHIMAP_CHECK(all.exit_code == 0);
     return all.out;
   }
-  // Maps the rows. When the first of them are there the server is killed; more rows are on their
-  // way before another one, of the store `data_dir`, takes its address; then the rest.
+  // Maps all rows with `phimap transform`. When the first features arrive, the server is killed,
+  // and more rows are sent. Then a new server with the store `data_dir` starts at the same address,
+  // and the remaining rows are sent. In between, `checks_while_away` health checks of 5 s each make
+  // time pass.
   ProcessResult TransformOver(const std::string& data_dir, int checks_while_away = 0) {
     const std::string address = server_->address();
     Process transform({PHIMAP_BINARY, "--server=" + address, "transform", "m",
@@ -121,7 +124,8 @@ class TransformRestartTest : public ::testing::Test {
     pipe_.Open();
     pipe_.Write("a,b\n" + RowLines(0, kRows / 4));
     std::string read;
-    // The head and 16 rows: the first request has been answered, the second is on its way.
+    // Once the header and 16 rows are there, the first request has been answered and the second is
+    // under way.
     for (int i = 0; i < 17; ++i) read += transform.ReadLine() + "\n";
     server_->process().Signal(SIGKILL);
     server_->process().Wait();
@@ -149,13 +153,14 @@ TEST_F(TransformRestartTest, ATransformSurvivesARestartWithEveryRowOnceAndInOrde
   const std::string expected = Expected();
   const ProcessResult result = TransformOver(data_.path());
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  // Not EXPECT_EQ, which would print a megabyte.
+  // EXPECT_TRUE is used because EXPECT_EQ would print a megabyte.
   EXPECT_TRUE(result.out == expected) << result.out.size() << " bytes for " << expected.size();
   EXPECT_THAT(result.err, HasSubstr("4,000 rows mapped by m@1"));
 }
 
-// A server that is away for ten seconds, over several tries. (How soon its return is seen is not
-// shown here: that gRPC looks five times a second, which main.cc asks for, is not needed to pass.)
+// The server is away for ten seconds, in which the client makes several attempts. The test does not
+// check how soon the client notices that the server is back: it would also pass without the setting
+// in main.cc that makes the client check five times per second.
 TEST_F(TransformRestartTest, ATransformSurvivesAServerThatIsAwayForAWhile) {
   const std::string expected = Expected();
   const ProcessResult result = TransformOver(data_.path(), /*checks_while_away=*/2);
@@ -163,7 +168,8 @@ TEST_F(TransformRestartTest, ATransformSurvivesAServerThatIsAwayForAWhile) {
   EXPECT_TRUE(result.out == expected) << result.out.size() << " bytes for " << expected.size();
 }
 
-// Another server under the same address, whose m@1 is another: rows of two mappings must not mix.
+// A server with another store takes the address. Its m@1 is a different version, and the output
+// must not mix features of two versions.
 TEST_F(TransformRestartTest, AnotherVersionUnderTheNumberIsRefused) {
   TemporaryFolder others;
   {

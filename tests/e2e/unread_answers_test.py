@@ -1,4 +1,5 @@
-"""A client that takes none of its answers hinders nobody else behind HAProxy, with the configurations of deploy/."""
+"""Tests the HAProxy configurations of deploy/. A client that reads none of its answers must not slow down other
+clients behind the same HAProxy."""
 
 import os
 import pathlib
@@ -19,13 +20,13 @@ from phimap.v1 import transform_service_pb2 as transform_pb
 CLIENTS = 8
 CALLS = 20
 COLUMNS = 4
-# Answers of 4 MiB to requests of 4 KiB: the requests pass without a look at windows, and the answers fill all that lies
-# between server and client.
+# A request of 4 KiB gets an answer of 4 MiB. The requests fit into the initial flow-control windows, and the answers
+# fill all buffers between the server and the client.
 DIMENSIONS, UNREAD_ROWS, UNREAD_CALLS = 4096, 256, 4
 
 
 class UnreadAnswers:
-    """A connection whose windows are wide open, with calls whose answers nobody reads."""
+    """A connection with very large flow-control windows, and calls whose answers nobody reads."""
 
     def __init__(self, path):
         self._socket = socket.socket(socket.AF_UNIX)
@@ -50,7 +51,7 @@ class UnreadAnswersTest(unittest.TestCase):
         if not proxy.path():
             self.skipTest(f"{proxy.program} is not installed: tools/setup installs it")
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        # One server, so that nobody is answered by another that the unread calls did not reach.
+        # There is only one server, so that every client uses the server with the unread answers.
         server = Server(folder, 1)
         self.addCleanup(server.stop)
         rows = np.random.default_rng(1).standard_normal((64, COLUMNS)).astype(np.float32)

@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
-# The seconds that EstimateBuild forecasts are within a factor of 3 of the CPU time that builds take.
+# Tests that the time that EstimateBuild forecasts differs from the CPU time of real builds by at most a factor of 3.
 set -euo pipefail
 exec "$1/tests/server/build/build_seconds"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the container image without a Docker daemon and runs it twice: as the buildah of its build runs it (chroot
-# isolation), and as deploy/compose.single.yaml says, by a container runtime (podman, runc) that enforces what a chroot cannot:
-# the read-only root, no capabilities, the CPU quota. Needs root and Debian's packages.
+# Builds the container image without a Docker daemon and runs it twice. chroot_test.py runs it with buildah and chroot
+# isolation. runtime_test.py runs it as deploy/compose.single.yaml describes, with a container runtime (podman and
+# runc) that enforces more than a chroot can: the read-only root, no capabilities, and the CPU quota. Needs root, and
+# Debian's packages of these programs.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."

@@ -12,7 +12,8 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# A copy, so that no node_modules are left in the source tree; the example finds protos and data relative to itself.
+# Runs a copy of the example, so that no node_modules are left in the source tree. The example finds protos and data
+# relative to its own folder.
 mkdir -p "$work/client/node"
 cp client/node/* "$work/client/node/"
 ln -s "$PWD/proto" "$work/proto"
@@ -27,7 +28,7 @@ read -r ready <"$work/ready"
 address=${ready#*grpc=}
 address=${address%% *}
 
-# http_proxy must not stand between the example and the loopback.
+# The example must ignore http_proxy for the loopback interface.
 output=$(http_proxy=http://127.0.0.1:9 node "$work/client/node/letter.mjs" "$address")
 echo "$output"
 pattern='^letters-node@1: 10 rows × [0-9]+ features, the first -?[0-9.e-]+$'

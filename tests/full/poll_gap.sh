@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The longest time between two polls of the event loop, in what is hardest for it; for an idle machine.
+# Measures the longest time between two polls of the server's event loop, in the hardest scenarios. Needs an idle
+# machine.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."

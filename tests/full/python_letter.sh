@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The whole comparison with scikit-learn's Nystroem on letter.csv, with its verdict, for one BLAS thread and for two.
+# Runs the complete comparison with scikit-learn's Nystroem on letter.csv, once with one BLAS thread and once with
+# two. Checks its verdict.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."

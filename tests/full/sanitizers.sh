@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests under AddressSanitizer and all of UndefinedBehaviorSanitizer, of which .ci/run leaves out the checks that
-# double the time to compile.
+# Runs all tests under AddressSanitizer and UndefinedBehaviorSanitizer, with all checks of UndefinedBehaviorSanitizer.
+# .ci/run omits those that double the compile time.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tools/build build-sanitizers

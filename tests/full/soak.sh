@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Twenty minutes of everything at once, good and bad, on one server: tests/full/soak/soak.py says what, and what must hold.
-# SOAK_MINUTES shortens it.
+# Runs well-behaved and badly behaved clients of all kinds against one server for twenty minutes.
+# tests/full/soak/soak.py describes the clients and the conditions that must hold. SOAK_MINUTES makes the run shorter.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# 200 versions on disk and memory for 20: what the server takes, and what readers of warm versions notice of cold loads.
-# The memory is checked anywhere; the times are for an idle machine.
+# Runs a server with 200 versions on disk, but with memory for only 20. Measures the server's memory, and how much
+# cold loads delay readers of warm versions. The memory is checked on any machine; the times are meaningful only on an
+# idle machine.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."

@@ -1,5 +1,6 @@
-// Whatever bytes a client sends, the connection ends when the client does, each call that began has
-// ended, and no memory is held. The input is what the client sends, from the preface on.
+// Checks three things for any bytes that a client may send: the connection ends when the client
+// closes it, each call that began has ended, and no memory stays reserved. The input is everything
+// that the client sends, beginning with the HTTP/2 preface.
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -17,7 +18,8 @@
 namespace phimap {
 namespace {
 
-// Sends all of it and reads all answers; both sides may wait for the other meanwhile.
+// Sends all data, and reads all answers. Reads whenever sending would block, because the server may
+// wait for its answers to be read.
 void Converse(int fd, const uint8_t* data, size_t size) {
   std::array<char, 65536> answers;
   while (size > 0) {

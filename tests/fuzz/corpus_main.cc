@@ -1,4 +1,5 @@
-// Runs a fuzz target over every file of its corpus, without libFuzzer: CORPUS_FOLDER.
+// Runs a fuzz target over every file of a corpus, without libFuzzer. The only argument is the
+// folder of the corpus.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +24,7 @@ int main(int argc, char** argv) {
   }
   std::sort(paths.begin(), paths.end());
   for (const std::filesystem::path& path : paths) {
-    std::cout << path.filename().string() << std::endl;  // flushed: the last one is at fault
+    std::cout << path.filename().string() << std::endl;  // flushed, so that a crash shows its file
     std::ifstream file(path, std::ios::binary);
     const std::string input((std::istreambuf_iterator<char>(file)), {});
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());

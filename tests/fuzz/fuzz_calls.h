@@ -1,5 +1,5 @@
-// A dispatcher for fuzz targets, with a unary call and a stream, whose messages are those of health
-// and of reflection.
+// A dispatcher for fuzz targets. It has a unary method and a streaming method, which use the
+// messages of gRPC's health and reflection services.
 #ifndef PHIMAP_TESTS_FUZZ_FUZZ_CALLS_H_
 #define PHIMAP_TESTS_FUZZ_FUZZ_CALLS_H_
 
@@ -20,7 +20,7 @@ struct CallCounts {
   std::atomic<int> ended{0};
 };
 
-// Answers SERVING; "wait" is never answered.
+// Answers SERVING. A check of the service "wait" is never answered.
 class FuzzUnaryCall final : public TypedUnaryCall<grpc::health::v1::HealthCheckRequest,
                                                   grpc::health::v1::HealthCheckResponse> {
  public:
@@ -40,7 +40,7 @@ class FuzzUnaryCall final : public TypedUnaryCall<grpc::health::v1::HealthCheckR
   CallCounts& counts_;
 };
 
-// Answers each request with its host.
+// Answers each request with the host in the request.
 class FuzzStreamCall final : public TypedStreamCall<grpc::reflection::v1::ServerReflectionRequest> {
  public:
   FuzzStreamCall(const CallStart& start, CallCounts& counts)
@@ -63,7 +63,8 @@ class FuzzStreamCall final : public TypedStreamCall<grpc::reflection::v1::Server
 };
 
 struct FuzzCalls {
-  // With a role only clients with a TLS certificate may call the stream.
+  // If `certificate_role` is given, only clients with a TLS certificate may call the streaming
+  // method.
   explicit FuzzCalls(std::optional<Role> certificate_role) : access(nullptr, certificate_role) {
     dispatcher.Add(*grpc::health::v1::HealthCheckRequest::descriptor()->file()->service(0),
                    {{"Check", Opens<FuzzUnaryCall>(counts)}}, Dispatcher::Access::kOpenToAll);

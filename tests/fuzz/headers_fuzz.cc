@@ -1,6 +1,6 @@
-// Whatever a request's headers are, it is answered once, in headers that HTTP/2 allows, or becomes
-// a call that ends once. The first byte of an input says whether the client shows a certificate;
-// then come names and values, each ended by a zero byte.
+// Checks that a request with any headers is either answered exactly once, with headers that HTTP/2
+// allows, or becomes a call that ends exactly once. The first byte of an input decides whether the
+// client has a certificate. Names and values of headers follow, each ended by a zero byte.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Whatever protobuf parses has a cost, which bounds what the parse allocates. The first byte of an
-// input chooses the type, the rest is the message.
+// Checks that every message that protobuf can parse has a cost, and that the cost is an upper bound
+// of the memory that parsing allocates. The first byte of an input chooses the message type, and
+// the rest is the message.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,7 @@ std::vector<Type> TypesOf() {
   return {Type{Messages::default_instance(), MessageCost(*Messages::descriptor())}...};
 }
 
-// At the end, so that the corpus keeps its meaning, go new ones.
+// Add new types only at the end, so that the corpus files keep their types.
 const std::vector<Type>& Types() {
   static const auto* const kTypes = new std::vector<Type>(
       TypesOf<v1::TransformRequest, inference::ModelInferRequest, v1::BuildRequest,
@@ -40,7 +41,7 @@ const std::vector<Type>& Types() {
 void Check(const Type& type, absl::string_view bytes) {
   const testing::ParseMemory memory = testing::MemoryOfParse(type.prototype, bytes);
   const absl::StatusOr<int64_t> cost = type.cost.Of(bytes);
-  if (!memory.parsed) return;  // texts that are not UTF-8 have a cost too
+  if (!memory.parsed) return;  // texts that are not UTF-8 have a cost, but are not parsed
   PHIMAP_CHECK(cost.ok());
   PHIMAP_CHECK(*cost >= memory.peak);
 }
@@ -50,7 +51,7 @@ void Check(const Type& type, absl::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  google::protobuf::SetLogHandler(nullptr);  // it would tell of every text that is not UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // protobuf would log every text that is not UTF-8
   const auto& types = phimap::Types();
   phimap::Check(types[data[0] % types.size()],
                 absl::string_view(reinterpret_cast<const char*>(data) + 1, size - 1));

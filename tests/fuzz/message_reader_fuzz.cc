@@ -1,5 +1,6 @@
-// A stream of gRPC messages gives the same messages however it is cut, and costs memory only as it
-// arrives. The first byte of an input seeds the cuts, the rest is the stream.
+// Checks that a stream of gRPC messages gives the same messages no matter how it is divided into
+// chunks, and that it takes memory only as its bytes arrive. The first byte of an input is the seed
+// of the division, and the rest is the stream.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,12 +18,13 @@ namespace {
 
 constexpr int64_t kMaxMessageBytes = int64_t{1} << 30;
 
-// The messages of a stream, and how it ended. It comes in one piece if `cuts` is 0.
+// Returns the messages of a stream, and how it ended. `cuts` is the seed of the random division
+// into chunks. If it is 0, the stream arrives in one piece.
 std::vector<std::string> Read(absl::string_view stream, int cuts) {
   std::mt19937 random(cuts);
   MessageReader reader(kMaxMessageBytes);
   std::vector<std::string> messages;
-  size_t arrived = 0;  // of the message under way
+  size_t arrived = 0;  // bytes of the current message
   while (!stream.empty()) {
     const size_t most = std::max<size_t>(1, stream.size() / (1 + random() % 8));
     absl::string_view chunk = stream.substr(0, cuts == 0 ? stream.size() : 1 + random() % most);

@@ -1,4 +1,4 @@
-// Fuzzes a caller's headers: grpc-timeout, "-bin" metadata, and text for grpc-message.
+// Checks the parser of grpc-timeout, and the encoders of "-bin" metadata and of grpc-message.
 
 #include <cstddef>
 #include <cstdint>

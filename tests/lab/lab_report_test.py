@@ -1,4 +1,4 @@
-"""What is committed of the laboratory: results of a full run, their figures, and docs/lab.md.
+"""Tests the committed files of the laboratory: the results of a full run, their figures, and docs/lab.md.
 
     lab_report_test.py PHIMAP_LAB
 """

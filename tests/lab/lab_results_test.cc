@@ -25,7 +25,7 @@ TEST(LabResultsTest, TablesAreCsvWithQuotesWhereTheyAreNeeded) {
   EXPECT_EQ(table.ToCsv(), "a,\"b, c\"\n1,0.1\n\"x \"\"y\"\"\",-2.5e-07\n");
 }
 
-// A verdict that disagrees without a reason is a failure, and so is a reason that nothing needs.
+// A verdict that disagrees needs a reason, and one that agrees must not have any.
 TEST(LabResultsTest, AVerdictIsExpectedWhereItAgreesOrSaysWhyNot) {
   EXPECT_TRUE((Verdict{.agrees = true}).is_expected());
   EXPECT_FALSE((Verdict{.agrees = false}).is_expected());

@@ -18,9 +18,9 @@ TEST(LabStatisticsTest, AreTheirDefinitions) {
   EXPECT_EQ(Deviation({7}), 0);
 }
 
-// If runs err on 1 of 100 rows with probability .1 and on none otherwise, ten of them have the mean
-// k/1000 with the binomial probability of k: P[k > 4] = .00163, P[k > 5] = .00015, so that the
-// quantile at .999 is .005, and that at .001 is 0.
+// Runs have an error of .01 (1 of 100 rows) with probability .1 and no error otherwise. So the mean
+// of ten runs is k/1000 with the binomial probability of k: P[k > 4] = .00163, P[k > 5] = .00015.
+// Hence the quantile at .999 is .005, and the quantile at .001 is 0.
 TEST(LabStatisticsTest, CentralMeansAreTheQuantilesOfTheBinomialLaw) {
   std::vector<double> runs(200, 0.0);
   for (int i = 0; i < 20; ++i) runs[i * 10] = 0.01;
@@ -31,7 +31,8 @@ TEST(LabStatisticsTest, CentralMeansAreTheQuantilesOfTheBinomialLaw) {
   EXPECT_FALSE(interval.Contains(0.006));
 }
 
-// Means of 25 normal numbers have a fifth of their deviation; 3.090 is the normal quantile at .999.
+// The mean of 25 normal numbers has a fifth of their deviation. The .999 quantile of the normal
+// distribution is 3.090.
 TEST(LabStatisticsTest, CentralMeansOfNormalRunsAreThoseOfTheNormalLaw) {
   const RandomStream random(1, StreamId::kLabRows);
   std::vector<double> runs;
@@ -41,7 +42,7 @@ TEST(LabStatisticsTest, CentralMeansOfNormalRunsAreThoseOfTheNormalLaw) {
   EXPECT_NEAR((interval.high + interval.low) / 2, 5, 0.08);
 }
 
-// Published values of Wilson's interval: 0 and 5 of 10.
+// The expected values are published values of Wilson's interval for 0 and 5 of 10.
 TEST(LabStatisticsTest, SharesHaveWilsonsInterval) {
   EXPECT_EQ(ShareInterval(0, 10).low, 0);
   EXPECT_NEAR(ShareInterval(0, 10).high, 0.2775, 5e-5);

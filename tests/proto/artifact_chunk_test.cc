@@ -26,7 +26,7 @@ void ExpectRefused(const v1::ArtifactChunk& chunk, int64_t offset, absl::StatusC
 TEST(ArtifactChunkTest, WhatWasFilledInIsAccepted) {
   EXPECT_TRUE(CheckChunk(Chunk(0, "x"), 0).ok());
   EXPECT_TRUE(CheckChunk(Chunk(4096, std::string(kMaxChunkBytes, '\xff')), 4096).ok());
-  // RFC 3720, B.4: 32 bytes of zeros.
+  // The test vector is in RFC 3720, B.4: 32 bytes of zeros.
   EXPECT_EQ(Chunk(0, std::string(32, '\0')).crc32c(), 0x8a9136aau);
 }
 

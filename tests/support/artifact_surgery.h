@@ -1,4 +1,5 @@
-// Changing artifacts below their checksums, to see what the decoder believes.
+// Changes bytes of artifacts and restores their checksums. Tests use this to reach those checks of
+// the decoder that come after the checksums.
 #ifndef PHIMAP_TESTS_SUPPORT_ARTIFACT_SURGERY_H_
 #define PHIMAP_TESTS_SUPPORT_ARTIFACT_SURGERY_H_
 
@@ -22,15 +23,16 @@ void WriteAt(std::string& bytes, int64_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof(T));
 }
 
-// Section 0..4 as the table states it.
+// Return the offset and the size of a section, 0 to 4, as stated in the artifact's section table.
 int64_t SectionOffset(const std::string& artifact, int section);
 int64_t SectionSize(const std::string& artifact, int section);
 
-// Makes every checksum true again, as far as the table's offsets and sizes lie within the bytes.
-// REQUIRES: at least kArtifactBodyOffset bytes.
+// Recomputes every checksum, except those of sections whose offset or size in the table is outside
+// of the artifact. REQUIRES: at least kArtifactBodyOffset bytes.
 void FixChecksums(std::string& artifact);
 
-// The artifact with one section's bytes replaced: later sections move, table and checksums follow.
+// Returns the artifact with one section's bytes replaced. Later sections move, and the table and
+// the checksums are updated.
 std::string WithSection(const std::string& artifact, int section, const std::string& content);
 
 }  // namespace phimap::testing

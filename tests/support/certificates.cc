@@ -18,7 +18,7 @@ namespace {
 
 constexpr long kSecondsPerDay = 86'400;
 
-// The output of `write`.
+// Returns the PEM text that `write` writes.
 template <typename Write>
 std::string Pem(const Write& write) {
   BIO* const memory = BIO_new(BIO_s_mem());
@@ -41,13 +41,14 @@ std::string PemOf(EVP_PKEY* key, const EVP_CIPHER* cipher, const std::string& pa
   });
 }
 
-// A certificate of `name` for `key` that nobody has signed.
+// Returns an unsigned certificate for `key`, with the name and the validity in `options`.
 X509* Unsigned(const CertificateOptions& options, EVP_PKEY* key) {
   static long serial = 0;
   X509* const certificate = X509_new();
   X509_set_version(certificate, 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), ++serial);
-  // An hour in the past, or as long as it was valid before it expired.
+  // A certificate became valid an hour ago. An expired one, for which `days` is negative, became
+  // valid 2·|days| days ago and expired |days| days ago.
   const long from = options.days < 0 ? 2 * options.days * kSecondsPerDay : -3600;
   X509_gmtime_adj(X509_getm_notBefore(certificate), from);
   X509_gmtime_adj(X509_getm_notAfter(certificate), options.days * kSecondsPerDay);

@@ -1,4 +1,4 @@
-// Certificates made for a test.
+// Generates TLS certificates and keys for tests.
 #ifndef PHIMAP_TESTS_SUPPORT_CERTIFICATES_H_
 #define PHIMAP_TESTS_SUPPORT_CERTIFICATES_H_
 
@@ -15,12 +15,12 @@ struct KeyPair {
 
 struct CertificateOptions {
   std::string name = "localhost";
-  // Days of validity from now; negative: it has expired.
+  // Days of validity from now. A negative number makes a certificate that has expired.
   int days = 2;
 };
 
-// An authority of its own: what it issues nobody else has signed. Certificates of servers hold for
-// localhost, 127.0.0.1 and ::1.
+// A certificate authority with a newly generated key. The server certificates that it issues are
+// valid for localhost, 127.0.0.1 and ::1.
 class CertificateAuthority {
  public:
   explicit CertificateAuthority(const std::string& name);
@@ -28,7 +28,7 @@ class CertificateAuthority {
   CertificateAuthority(const CertificateAuthority&) = delete;
   CertificateAuthority& operator=(const CertificateAuthority&) = delete;
 
-  // Its own certificate: what clients are to trust.
+  // The authority's own certificate, which clients are configured to trust.
   const std::string& certificate() const { return certificate_; }
   KeyPair Issue(const CertificateOptions& options = {});
 
@@ -38,11 +38,11 @@ class CertificateAuthority {
   std::string certificate_;
 };
 
-// `key` encrypted with a passphrase.
+// Returns the private key `key` in PEM, encrypted with the passphrase "passphrase".
 std::string Encrypted(const std::string& key);
 
-// Writes `text` to a file beside `path` and renames it: seen whole or not at all, for its user
-// alone.
+// Replaces the file at `path` atomically: writes `text` to a new file in the same folder and
+// renames it. Only the file's owner can read and write it.
 void ReplaceFile(const std::string& path, const std::string& text);
 
 }  // namespace phimap::testing

@@ -66,7 +66,8 @@ long double Cosine(const NaiveRow& x, const NaiveRow& y) {
   return norms > 0 ? Dot(x, y) / norms : 0;
 }
 
-// A kernel made of others, given their values.
+// Returns the value of a kernel that is made of other kernels, where `child(i)` is the value of the
+// i-th of them.
 template <typename Child>
 long double Composed(const KernelNode& node, const Child& child) {
   switch (node.kind) {
@@ -111,7 +112,7 @@ long double NaiveKernelOf(const KernelNode& node, long double product,
 
 namespace {
 
-// The columns that a leaf is on, each over its scale.
+// Returns the columns that a leaf kernel reads, each divided by its scale.
 NaiveRow ChosenColumns(const ParameterValues& values, const NaiveRow& x) {
   NaiveRow chosen = x;
   if (values.Knows("columns") && values.Has("columns")) {
@@ -129,13 +130,14 @@ bool HasFormula(absl::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// A leaf whose formula is in leaf_kernel_test alone, by its program.
+// Returns the value of a leaf by running its compiled program. This file has no formula for such a
+// leaf; leaf_kernel_test has.
 long double CompiledLeaf(const KernelNode& node, const NaiveRow& x, const NaiveRow& y) {
   const KernelExpression kernel(std::make_shared<const KernelNode>(node));
   return NaiveProgramOfRows(KernelProgram::Compile(kernel), x, y).at(0);
 }
 
-// A leaf on all columns of these rows.
+// Returns the value of a leaf kernel on all columns of x and y.
 long double NaiveLeaf(const KernelNode& node, const NaiveRow& x, const NaiveRow& y) {
   const absl::string_view name = node.leaf->name;
   const ParameterValues& values = node.values;
@@ -179,18 +181,18 @@ Matrix<double> NaiveKernelMatrix(const KernelExpression& kernel, const Matrix<do
 
 namespace {
 
-// Inputs of operations.
+// The operands that the operations of a program may push.
 struct Operands {
   long double product = 0;
   long double squared_distance = 0;
   long double offset = 0;
   long double l1_distance = 0;
   NaiveRow forms;
-  // f(x)·f(y).
+  // The products f(x)·f(y) of the factors f at the rows x and y.
   NaiveRow factors;
 };
 
-// An operation that is not known here ends the test.
+// Not all operations are listed below. One that this file does not know ends the test program.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wswitch-enum"
 
@@ -302,13 +304,13 @@ long double Term(ColumnTerm term, long double x, long double y) {
 
 long double SumOfColumns(const ColumnSum& sum, const NaiveRow& x, const NaiveRow& y) {
   long double total = 0;
-  for (int64_t k = 0; k < sum.TakenOf(static_cast<int64_t>(x.size())); ++k) {
+  for (int64_t k = 0; k < sum.ColumnsReadOf(static_cast<int64_t>(x.size())); ++k) {
     total += sum.WeightOf(k) * Term(sum.term, x[sum.first + k], y[sum.first + k]);
   }
   return total;
 }
 
-// f(x) of each factor.
+// Returns f(x) for each factor f of the program.
 NaiveRow FactorsOf(const KernelProgram& program, const NaiveRow& x) {
   Operands self{.product = Dot(x, x)};
   for (const BilinearForm& form : program.forms()) self.forms.push_back(Bilinear(form, x, x));

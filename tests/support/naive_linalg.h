@@ -1,4 +1,4 @@
-// Products as a textbook writes them: the oracles that fast code is compared with.
+// Matrix products as textbook loops, with which fast code is compared.
 #ifndef PHIMAP_TESTS_SUPPORT_NAIVE_LINALG_H_
 #define PHIMAP_TESTS_SUPPORT_NAIVE_LINALG_H_
 
@@ -11,7 +11,8 @@
 
 namespace phimap::testing {
 
-// z · W in long double, and Σ |z||W| beside it, which error bounds are made of.
+// One element of the product z · W in long double. `magnitude` is the sum of |z|·|w| over its
+// terms, from which tests compute error bounds.
 struct NaiveSum {
   long double value = 0;
   long double magnitude = 0;
@@ -27,8 +28,10 @@ NaiveSum NaiveDot(int64_t depth, ElementZ z, ElementW w) {
   return sum;
 }
 
-// Arithmetic 1, word by word: for blocks of 512 in k a chain of fused multiply-adds from +0 in the
-// order of k; block sums added in order to +0. The 512 is written out: it is a part of the format.
+// Returns an element of a product by the definition of arithmetic 1. The values of k are divided
+// into blocks of 512. Each block has a chain of fused multiply-adds, which starts from +0 and uses
+// the values of k in order. Then the sums of the blocks are added to +0 in order. The number 512 is
+// written out here because it is part of the artifact format.
 template <typename T, typename ElementZ, typename ElementW>
 T ChainDot(int64_t depth, ElementZ z, ElementW w) {
   T total = 0;
@@ -51,7 +54,7 @@ Matrix<T> NaiveTransposed(const Matrix<T>& a) {
   return t;
 }
 
-// a · bᵀ in float64, for sizes where long double would be slow.
+// Returns a · bᵀ in float64, for sizes where long double would be slow.
 inline Matrix<double> NaiveGram(const Matrix<double>& a, const Matrix<double>& b) {
   Matrix<double> gram(a.rows(), b.rows());
   for (int64_t i = 0; i < a.rows(); ++i) {
@@ -64,7 +67,7 @@ inline Matrix<double> NaiveGram(const Matrix<double>& a, const Matrix<double>& b
   return gram;
 }
 
-// Equal in every bit, the sign of zeros and the payload of NaNs included.
+// Whether all numbers are equal in every bit, including the sign of zeros and the payload of NaNs.
 template <typename T>
 bool SameBits(const T* a, const T* b, int64_t count) {
   return count == 0 || std::memcmp(a, b, sizeof(T) * static_cast<size_t>(count)) == 0;

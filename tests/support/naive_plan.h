@@ -1,5 +1,5 @@
-// Plans, interpreted as plan.h defines them: no panels, no tiles, long double after the input
-// stage.
+// An interpreter of plans as plan.h defines them. It uses no panels or tiles, and computes in long
+// double after the input stage.
 #ifndef PHIMAP_TESTS_SUPPORT_NAIVE_PLAN_H_
 #define PHIMAP_TESTS_SUPPORT_NAIVE_PLAN_H_
 
@@ -8,8 +8,8 @@
 
 namespace phimap::testing {
 
-// Features of each row, rounded to float64. The input stage rounds to the serving type, as a plan
-// defines it. REQUIRES: no remote block.
+// Returns the features of each row, rounded to float64. The input stage rounds to the serving type,
+// as the definition of a plan requires. REQUIRES: no remote block.
 Matrix<double> NaiveTransform(const Plan& plan, const Matrix<double>& rows);
 
 }  // namespace phimap::testing

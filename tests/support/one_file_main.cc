@@ -1,7 +1,7 @@
-// The main of the test programs. One program holds the tests of a folder, and --file=NAME.cc runs
-// those of one file, so that each file is a test of its own to ctest, with its own process, time
-// limit and labels. GoogleTest knows the file of each test, so that no list can be wrong: a test is
-// in the file that it was compiled from.
+// The main function of the test programs. A program contains all tests of a folder, and
+// --file=NAME.cc runs the tests of one file. So each file is a ctest test of its own, with its own
+// process, time limit and labels. GoogleTest knows from which file each test was compiled, so no
+// list of tests has to be maintained.
 
 #include <gmock/gmock.h>
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kFlag = "--file=";
 
-// The filter that lets the tests of `file` run and no other; empty if there is none. Names of tests
-// hold no character that a filter gives a meaning.
+// Returns the GoogleTest filter that selects exactly the tests of `file`; empty if the file has no
+// tests. Names of tests contain no character that has a meaning in filters.
 std::string FilterOf(std::string_view file) {
   std::string filter;
   const ::testing::UnitTest& program = *::testing::UnitTest::GetInstance();
@@ -32,14 +32,16 @@ std::string FilterOf(std::string_view file) {
   return filter;
 }
 
-// Why the flags that GoogleTest left cannot be obeyed, or nothing.
+// Selects tests by `flags`, the arguments that are not GoogleTest's own. Returns an error message
+// if `flags` are invalid, and an empty text otherwise.
 std::string Select(const std::vector<std::string_view>& flags) {
   if (flags.empty()) return "";
   if (flags.size() > 1 || !flags[0].starts_with(kFlag)) {
     return "takes --file=NAME.cc and the flags of GoogleTest (--help), and got " +
            std::string(flags[0]);
   }
-  // The child of a death test: GoogleTest repeats all arguments and adds a filter of its own.
+  // This is the child process of a death test. GoogleTest repeats all arguments there and adds its
+  // own filter.
   if (!GTEST_FLAG_GET(internal_run_death_test).empty()) return "";
   if (GTEST_FLAG_GET(filter) != "*") return "takes --file or --gtest_filter, not both";
   const std::string filter = FilterOf(flags[0].substr(kFlag.size()));

@@ -14,8 +14,8 @@
 namespace phimap::testing {
 namespace {
 
-// Random numbers for one plan: each part takes its own seed, so that shapes that share a part share
-// its numbers.
+// Generates the random numbers of a plan. Each part of the plan has its own seed, so that two
+// shapes with the same part get the same numbers for it.
 class Source {
  public:
   explicit Source(uint64_t seed) : seed_(seed) {}
@@ -50,7 +50,7 @@ void SetProjection(const PlanShape& shape, const Source& source, ServingStages<T
   if (shape.w == WKind::kDense) {
     stages.projection = DenseProjection<T>{source.Rows<T>(d, shape.outputs, factor, 6)};
   }
-  if (shape.w == WKind::kSparse) {  // about every third element; some rows are empty
+  if (shape.w == WKind::kSparse) {  // about every third element is nonzero; some rows are empty
     const Matrix<T> dense = source.Rows<T>(d, shape.outputs, factor, 6);
     SparseProjection<T> sparse{.rows = d, .columns = shape.outputs, .row_offsets = {0}};
     for (int64_t k = 0; k < d; ++k) {

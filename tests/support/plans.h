@@ -1,4 +1,4 @@
-// Plans of every combination of stages, filled with random numbers, and running them.
+// Generates plans with every combination of stages, filled with random numbers, and runs them.
 #ifndef PHIMAP_TESTS_SUPPORT_PLANS_H_
 #define PHIMAP_TESTS_SUPPORT_PLANS_H_
 
@@ -11,8 +11,9 @@
 
 namespace phimap::testing {
 
-// kSinCos: cosines and sines of angles in turns, an even number of features from half as many rows.
-// kPhase: cosines of angles with offsets. kMonomials: of degree 3.
+// The kinds of features. kSinCos: cosines and sines of angles in turns. The number of features is
+// even, and they are computed from half as many rows of A'. kPhase: cosines of angles with offsets.
+// kMonomials: monomials of degree 3.
 enum class FeatureKind { kProduct, kL1, kSinCos, kPhase, kMonomials };
 enum class WKind { kNone, kTriangular, kDense, kSparse };
 
@@ -25,27 +26,27 @@ struct PlanShape {
   int64_t projected = 0;
   FeatureKind features = FeatureKind::kProduct;
   int64_t feature_count = 7;
-  // Kernel for kProduct and kL1.
+  // The kernel, used only with kProduct and kL1.
   const char* kernel = "rbf(gamma=0.5)";
   bool centre = false;
   WKind w = WKind::kNone;
-  // Columns of a dense or sparse W.
+  // Number of columns of a dense or sparse W.
   int64_t outputs = 4;
   uint64_t seed = 1;
 
   std::string ToText() const;
 };
 
-// Numbers are uniform in (-1, 1), those of W and P divided by the length of the sums they go into,
-// so that no stage makes numbers larger.
+// Returns a plan of this shape. Its numbers are uniform in (-1, 1). The numbers of W and P are
+// divided by the length of the sums in which they are used, so that no stage makes numbers larger.
 Plan MakePlan(const PlanShape& shape);
 
-// Features of each row in the serving type T. Ends the program on an error.
+// Returns the features of each row in the serving type T. Ends the program on an error.
 template <typename T>
 Matrix<T> MustTransform(const Engine& engine, const RowsView& rows);
 template <typename T>
 Matrix<T> MustTransform(const Plan& plan, const RowsView& rows);
-// Widened to float64, for either serving type.
+// Like MustTransform, for either serving type. The features are widened to float64.
 Matrix<double> MustTransformWide(const Plan& plan, const RowsView& rows);
 
 }  // namespace phimap::testing

@@ -1,4 +1,4 @@
-// Rows to test with, the same on every platform.
+// Rows for tests. They are the same on every platform.
 #ifndef PHIMAP_TESTS_SUPPORT_RANDOM_ROWS_H_
 #define PHIMAP_TESTS_SUPPORT_RANDOM_ROWS_H_
 
@@ -15,10 +15,10 @@ struct RandomRowsSpec {
   uint64_t seed = 1;
 };
 
-// Independent numbers of (-1, 1) with all the digits that T holds.
+// Return independent uniform numbers in (-1, 1), with all digits of their type.
 Matrix<double> UniformRows(const RandomRowsSpec& spec);
 Matrix<float> UniformFloatRows(const RandomRowsSpec& spec);
-// Independent N(0, 1).
+// Returns independent N(0, 1) numbers.
 Matrix<double> NormalRows(const RandomRowsSpec& spec);
 
 template <typename T>
@@ -30,7 +30,7 @@ Matrix<T> UniformRowsOf(const RandomRowsSpec& spec) {
   }
 }
 
-// A contiguous matrix as rows of the wire.
+// Return a view of a contiguous matrix in the form in which requests carry rows.
 RowsView WireRows(const Matrix<float>& rows);
 RowsView WireRows(const Matrix<double>& rows);
 

@@ -1,4 +1,4 @@
-// Where the sources of this build are: for tests that read the tree, its documents or its data.
+// Finds the source tree of this build, for tests that read its files.
 #ifndef PHIMAP_TESTS_SUPPORT_SOURCE_DIR_H_
 #define PHIMAP_TESTS_SUPPORT_SOURCE_DIR_H_
 

@@ -1,4 +1,4 @@
-// Sparse rows to test with, and their dense form.
+// Makes sparse rows for tests from their dense form.
 #ifndef PHIMAP_TESTS_SUPPORT_SPARSE_ROWS_H_
 #define PHIMAP_TESTS_SUPPORT_SPARSE_ROWS_H_
 
@@ -10,7 +10,7 @@
 
 namespace phimap::testing {
 
-// Owns what a SparseRowsView looks at.
+// Owns the arrays that a SparseRowsView points to.
 template <typename T>
 struct SparseRowsOf {
   int64_t columns = 0;
@@ -28,7 +28,8 @@ struct SparseRowsOf {
   }
 };
 
-// The numbers of `dense` that `named(i, j)` says.
+// Returns sparse rows that store the numbers of `dense` at the positions where `named(i, j)` is
+// true.
 template <typename T, typename Named>
 SparseRowsOf<T> SparseOf(const Matrix<T>& dense, const Named& named) {
   SparseRowsOf<T> sparse;
@@ -44,13 +45,14 @@ SparseRowsOf<T> SparseOf(const Matrix<T>& dense, const Named& named) {
   return sparse;
 }
 
-// Entries other than 0.
+// Returns sparse rows that store the nonzero entries of `dense`.
 template <typename T>
 SparseRowsOf<T> SparseOf(const Matrix<T>& dense) {
   return SparseOf(dense, [&](int64_t i, int64_t j) { return dense(i, j) != 0; });
 }
 
-// `dense` with only every `step`-th number kept, another in each row, and nothing in every fifth.
+// Keeps only every `step`-th number of each row of `dense`, from a starting column that differs
+// between rows. Every fifth row becomes all zeros.
 template <typename T>
 Matrix<T> Thinned(Matrix<T> dense, int64_t step) {
   for (int64_t i = 0; i < dense.rows(); ++i) {

@@ -6,7 +6,7 @@
 namespace phimap::testing {
 
 std::vector<VectorTarget> SupportedVectorTargets() {
-#ifdef HWY_SSE2  // newer than the Highway of Debian 12
+#ifdef HWY_SSE2  // the Highway of Debian 12 does not define it
   constexpr int64_t kBelowSsse3 = HWY_SSE2;
 #else
   constexpr int64_t kBelowSsse3 = 0;

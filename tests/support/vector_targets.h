@@ -1,4 +1,4 @@
-// Running a test on each vector unit that this machine has, not only on the best.
+// Lets tests run on each vector unit of this machine, not only on the best one.
 #ifndef PHIMAP_TESTS_SUPPORT_VECTOR_TARGETS_H_
 #define PHIMAP_TESTS_SUPPORT_VECTOR_TARGETS_H_
 
@@ -11,15 +11,15 @@ namespace phimap::testing {
 struct VectorTarget {
   int64_t target = 0;
   std::string name;
-  // Has fused multiply-add: belongs to the class that shares every bit.
+  // Whether the target has fused multiply-add. All such targets give results with equal bits.
   bool fused = false;
 };
 
-// Best first.
+// Returns the vector targets that this machine has, best first.
 std::vector<VectorTarget> SupportedVectorTargets();
 
-// While it lives, every dispatch goes to `target`. Matrices packed for another target cannot be
-// used. Not thread-safe.
+// Makes every dispatch use `target` for as long as this object exists. During this time, matrices
+// that were packed for another target must not be used. Not thread-safe.
 class ForcedVectorTarget {
  public:
   explicit ForcedVectorTarget(const VectorTarget& target);

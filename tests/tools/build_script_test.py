@@ -1,4 +1,4 @@
-"""tools/build: which preset configures which folder. It runs on a project of one empty target."""
+"""Tests on a project with one empty target that tools/build configures each build folder by its own preset."""
 import pathlib
 import shutil
 import subprocess

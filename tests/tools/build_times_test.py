@@ -1,4 +1,4 @@
-"""tools/build and tools/build_times, copied into a tree of their own with a project of three files."""
+"""Tests tools/build and tools/build_times. Both tools are copied into a separate tree with a project of three files."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ project(small LANGUAGES CXX)
 add_library(quick STATIC quick.cc)
 add_library(slow STATIC slow.cc slower.cc)
 """
-# Some tenths of a second to compile.
+# This source takes some tenths of a second to compile.
 SLOW = "template <int n> struct Sum { static constexpr int value = Sum<n - 1>::value + n; };\n" \
        "template <> struct Sum<0> { static constexpr int value = 0; };\n" + \
        "".join(f"int f{i}() {{ return Sum<{i}>::value; }}\n" for i in range(800))
@@ -42,7 +42,7 @@ class BuildTimesTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def times(self):
-        """Wall and CPU seconds, the number of steps, and the names of the slowest."""
+        """Returns the wall and CPU seconds, the number of steps, and the names of the slowest steps."""
         done = self.run_tool("build_times")
         self.assertEqual(done.returncode, 0, done.stderr)
         first, *rest = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""tools/run_full_tests, copied into a tree of its own with scripts whose results are known."""
+"""Tests tools/run_full_tests. The tool is copied into a separate tree with scripts whose results are known."""
 
 import pathlib
 import shutil

@@ -52,7 +52,7 @@ void AddAccess(CLI::App& app, AccessArguments& access) {
   app.add_option("--tls_certificate", access.tls.certificate_file,
                  "TLS certificate of this client (PEM), for a server that requires one")
       ->envname("PHIMAP_TLS_CERTIFICATE");
-  app.add_option("--tls_key", access.tls.key_file, "Its private key (PEM)")
+  app.add_option("--tls_key", access.tls.key_file, "Private key of --tls_certificate (PEM)")
       ->envname("PHIMAP_TLS_KEY");
   app.add_option("--tls_server_name", access.tls.server_name,
                  "Host name in the server's TLS certificate, if it is not the HOST of --server")

@@ -21,11 +21,12 @@ struct AccessArguments {
   std::string token_file;
 };
 
-// Takes the token from --token, --token_file or PHIMAP_TOKEN, in this order. Errors: NOT_FOUND for
-// a token file that cannot be read, INVALID_ARGUMENT for an empty one.
+// Returns the options for a connection. The token comes from --token, --token_file or PHIMAP_TOKEN,
+// in this order. Error: INVALID_ARGUMENT for a token file that cannot be read or has no token on
+// its first line.
 absl::StatusOr<client::ConnectOptions> ToConnectOptions(const AccessArguments& arguments);
 
-// Adds the flags to `phimap`. `access` outlives it.
+// Adds the flags to `phimap`. REQUIRES: `access` outlives `app`.
 void AddAccess(CLI::App& app, AccessArguments& access);
 
 }  // namespace phimap::cli

@@ -15,13 +15,15 @@ struct TimeUnit {
   absl::Duration length;
 };
 
-// Largest unit first. Weeks are parsed but never printed: people count days.
+// Units for printing, the largest first. Weeks can be parsed but are never printed, because people
+// count days.
 constexpr TimeUnit kTimeUnits[] = {{'d', absl::Hours(24)},
                                    {'h', absl::Hours(1)},
                                    {'m', absl::Minutes(1)},
                                    {'s', absl::Seconds(1)}};
 constexpr TimeUnit kWeek{'w', absl::Hours(7 * 24)};
-// Above every limit of the server, and within the range of absl::Duration.
+// Largest number of seconds that is accepted: above every limit of the server, and within the range
+// of absl::Duration.
 constexpr double kMostSeconds = 1e12;
 
 absl::Duration UnitOf(char letter) {
@@ -40,7 +42,7 @@ absl::StatusOr<absl::Duration> DurationOf(absl::string_view text, absl::string_v
   double number = 0;
   const absl::Duration unit = text.empty() ? absl::ZeroDuration() : UnitOf(text.back());
   const absl::string_view digits = text.substr(0, text.empty() ? 0 : text.size() - 1);
-  // Digits only: SimpleAtod would take signs, spaces and words.
+  // Allows only digits and a point, because SimpleAtod would also accept signs, spaces and words.
   if (unit > absl::ZeroDuration() && std::all_of(digits.begin(), digits.end(), IsNumberByte) &&
       absl::SimpleAtod(digits, &number) && number * absl::ToDoubleSeconds(unit) <= kMostSeconds) {
     return number * unit;

@@ -5,12 +5,14 @@
 namespace phimap::cli {
 
 void AddInput(CLI::App& command, InputArguments& input, const char* label_help) {
-  // Takes one value per occurrence, because the next word may be the NAME.
+  // Each --input takes exactly one value, because the word after it may be the NAME.
   command
-      .add_option("--input", input.paths,
-                  "File of rows; its extension names the format: csv, tsv, npy, svmlight or txt "
-                  "(one text per line). gzip and zstd are recognised. Several files, and patterns "
-                  "such as 'day-*.csv.gz', form one stream. - is standard input and needs --format")
+      .add_option(
+          "--input", input.paths,
+          "File of rows; its extension determines the format: csv, tsv, npy, svmlight or txt (one "
+          "text per line). Files compressed by gzip or zstd are decompressed. Several files, and "
+          "patterns such as 'day-*.csv.gz', form one stream. - is standard input and needs "
+          "--format")
       ->allow_extra_args(false);
   command.add_option("FILE", input.more_paths, "Short for --input=FILE");
   command
@@ -21,8 +23,7 @@ void AddInput(CLI::App& command, InputArguments& input, const char* label_help) 
   command.add_option("--delimiter", input.delimiter,
                      "Delimiter of the cells of a CSV file, such as ';' or tab (default: a comma, "
                      "or a tab in files named .tsv)");
-  command.add_option("--text", input.text,
-                     "Column of the CSV file that holds texts, which are the examples");
+  command.add_option("--text", input.text, "Column of the CSV file whose texts are the examples");
   command.add_option("--label", input.choice.label, label_help);
   command
       .add_option("--exclude", input.choice.exclude,

@@ -13,7 +13,7 @@ namespace phimap::cli {
 inline constexpr char kLabelHelp[] = "Column of the CSV file that is not an input";
 inline constexpr char kColumnsHelp[] =
     "Input columns by name, in this order, for a CSV file: x1,x2; or the number of columns, for an "
-    "svmlight file (default: the columns that the version names, which must be in its order)";
+    "svmlight file (default: the version's columns, which the file must have in the same order)";
 
 // Adds the flags to a command, after its other positional arguments. `label_help` explains --label
 // for this command. `input` must outlive the command.

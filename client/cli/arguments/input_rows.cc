@@ -30,7 +30,8 @@ absl::string_view NoNamesOf(FileFormat format) {
     case FileFormat::kNpy:
       return "the columns of npy have no names";
     case FileFormat::kSvmlight:
-      return "columns of svmlight have numbers, and each line begins with its label";
+      return "the columns of svmlight have numbers instead of names, and each line begins with its "
+             "label";
     case FileFormat::kText:
       return "a file of texts has neither columns nor labels";
     case FileFormat::kCsv:
@@ -117,7 +118,8 @@ absl::StatusOr<OpenedRows> OpenCsv(std::unique_ptr<InputFile> file, const std::s
   return OpenedRows{std::move(reader), labels, labels->header(), {}, std::move(left_out)};
 }
 
-// Columns of svmlight rows: from the command line, else from the version, else 0.
+// Returns the number of columns of svmlight rows: from the command line, else from the version,
+// else 0.
 absl::StatusOr<int32_t> ColumnsOfRows(const InputArguments& input) {
   if (input.columns_given.empty()) return input.columns;
   return CountOfColumns(input.columns_given);
@@ -155,7 +157,7 @@ absl::StatusOr<OpenedRows> OpenFile(const InputArguments& input, FileFormat form
   return OpenSvmlight(std::move(file), input, keep_labels, cancel);
 }
 
-// Returns the largest number of columns in any file, for which it reads all files.
+// Reads all files and returns the largest number of columns in any of them.
 absl::StatusOr<int32_t> ColumnsOfAll(const InputArguments& input, client::CancelToken& cancel) {
   int32_t columns = 0;
   for (const std::string& path : input.paths) {
@@ -182,8 +184,8 @@ absl::StatusOr<std::unique_ptr<RowSequence>> OpenAll(InputArguments input, FileF
 absl::Status CheckHasLabels(const InputArguments& input, FileFormat format) {
   if (format == FileFormat::kNpy) {
     return absl::InvalidArgumentError(
-        "--input: expected a CSV file with a column of labels, or svmlight; the columns of npy "
-        "have no names");
+        "--input: expected a CSV file with a column of labels, or an svmlight file; the columns of "
+        "npy have no names");
   }
   if (format == FileFormat::kText) {
     return absl::InvalidArgumentError(
@@ -202,7 +204,7 @@ absl::StatusOr<InputArguments> WithFiles(InputArguments input) {
   input.paths.insert(input.paths.end(), input.more_paths.begin(), input.more_paths.end());
   input.more_paths.clear();
   if (input.paths.empty()) {
-    return absl::InvalidArgumentError("--input is required: one file of rows, or several");
+    return absl::InvalidArgumentError("--input is required: one or more files of rows");
   }
   PHIMAP_ASSIGN_OR_RETURN(input.paths, FilesNamed(input.paths));
   return input;
@@ -216,9 +218,10 @@ absl::StatusOr<FileFormat> FormatOf(const InputArguments& input) {
     PHIMAP_ASSIGN_OR_RETURN(const FileFormat its,
                             tabs ? FileFormat::kCsv : FormatOf(name, input.format, "--format"));
     if (format.has_value() && *format != its) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--input: the files of one stream must have one format; by their names, ",
-                       input.paths[0], " and ", path, " have two; if they have one, use --format"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--input: the files of one stream must have the same format, but the names of ",
+          input.paths[0], " and ", path,
+          " suggest two formats; if they have the same one, give it with --format"));
     }
     format = its;
   }
@@ -255,14 +258,14 @@ absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Clien
     if (input.columns == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("version ", version.ref().number(), " of \"", version.ref().mapping(),
-                       "\" does not map rows of numbers, as svmlight files hold"));
+                       "\" does not map rows of numbers, which is what an svmlight file contains"));
     }
   }
   if (format == FileFormat::kCsv) {
     input.choice.of_version.assign(version.column_names().begin(), version.column_names().end());
   } else if (version.column_names_size() > 0) {
-    notes << "note: " << NoNamesOf(format) << ", so they cannot be compared with those of "
-          << reference << ", in its order" << std::endl;
+    notes << "note: " << NoNamesOf(format) << "; phimap cannot check that the columns are those of "
+          << reference << ", in the same order" << std::endl;
   }
   return input;
 }
@@ -272,11 +275,12 @@ void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes) {
   if (const auto* const file = dynamic_cast<const CsvReader*>(&rows)) names = file->left_out();
   if (const auto* const files = dynamic_cast<const RowSequence*>(&rows)) names = files->left_out();
   if (names.empty()) return;
-  notes << "note: " << rows.column_names().size() + names.size() << " columns came; "
-        << ShownColumnNames(names) << (names.size() == 1 ? " is" : " are")
-        << " not among the version's and left out (--passthrough=NAME copies a column to the "
-           "output, --exclude=NAME silences this message)"
-        << std::endl;
+  notes
+      << "note: got " << rows.column_names().size() + names.size() << " columns; "
+      << ShownColumnNames(names) << (names.size() == 1 ? " is" : " are")
+      << " not among the version's columns and left out (--passthrough=NAME copies a column to the "
+         "output, --exclude=NAME silences this message)"
+      << std::endl;
 }
 
 absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments& input,

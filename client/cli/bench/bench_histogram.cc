@@ -12,12 +12,12 @@ constexpr int kBits = 7;
 constexpr int64_t kPerOctave = int64_t{1} << kBits;
 constexpr int kValueBits = 63;
 
-// Bits that a bucket of this value ignores.
+// Number of low bits of `value` that its bucket ignores.
 int ShiftOf(int64_t value) {
   return std::max(0, static_cast<int>(std::bit_width(static_cast<uint64_t>(value))) - kBits - 1);
 }
 
-// Values under 2 · kPerOctave are their own index; each octave above adds kPerOctave.
+// A value under 2 · kPerOctave is its own index. Each octave above has kPerOctave further indices.
 int64_t IndexOf(int64_t value) {
   const int shift = ShiftOf(value);
   return shift * kPerOctave + (value >> shift);

@@ -1,5 +1,5 @@
-// Counts the durations of a load test: any number of them in fixed memory, quantiles with a bounded
-// relative error.
+// Counts the durations of a load test: any number of them in fixed memory. Computes quantiles with
+// a bounded relative error.
 #ifndef PHIMAP_CLIENT_CLI_BENCH_BENCH_HISTOGRAM_H_
 #define PHIMAP_CLIENT_CLI_BENCH_BENCH_HISTOGRAM_H_
 
@@ -8,12 +8,13 @@
 
 namespace phimap::cli {
 
-// Counts integers, usually nanoseconds. Each power of two is divided into 128 equal buckets, and
-// numbers below 256 have a bucket each, after the idea of HdrHistogram: the relative error of a
-// quantile is at most kRelativeError, whatever the range. 60 kB. Not thread-safe.
+// Counts integers, usually nanoseconds, after the idea of HdrHistogram. Each number below 256 has
+// its own bucket; above, the range from each power of two to the next is divided into 128 equal
+// buckets. The relative error of a quantile is therefore at most kRelativeError, whatever the
+// range. Takes 60 kB. Not thread-safe.
 class BenchHistogram {
  public:
-  // Half a bucket, which is 1/128 of its lower end at most.
+  // A bucket is at most 1/128 as wide as its lower end, and a quantile is the middle of its bucket.
   static constexpr double kRelativeError = 1.0 / 256;
   static constexpr int64_t kSamplesAbove = 10;
 
@@ -27,14 +28,14 @@ class BenchHistogram {
   // Exact; 0 if nothing was recorded.
   int64_t max() const { return max_; }
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
-  // Returns the smallest recorded value such that a share `q` of all values are not larger, within
-  // kRelativeError; 0 if nothing was recorded. Quantile(1) is max(). REQUIRES: 0 <= q <= 1.
+  // Returns, within kRelativeError, the smallest recorded value that is not exceeded by a share `q`
+  // of all values; 0 if nothing was recorded. Quantile(1) is max(). REQUIRES: 0 <= q <= 1.
   int64_t Quantile(double q) const;
   // Whether at least kSamplesAbove recorded values lie above Quantile(q). A quantile that depends
   // on fewer values describes the run rather than the server. REQUIRES: 0 <= q <= 1.
   bool Tells(double q) const;
-  // The share of the recorded values below `value`, by their buckets; 1 if nothing was recorded.
-  // Values that share a bucket with `value` do not count as below it.
+  // Returns the share of the recorded values below `value`, as far as their buckets tell; 1 if
+  // nothing was recorded. Values in the same bucket as `value` do not count as below it.
   double ShareBelow(int64_t value) const;
 
  private:

@@ -49,7 +49,8 @@ void SleepUntilNs(int64_t time_ns) {
 
 int64_t ToNs(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 
-// Uniform numbers of variance 1, as a standardized column has.
+// Returns a request with random rows: uniform numbers of variance 1, like those of a standardized
+// column.
 grpc::ByteBuffer MakeRequest(const LoadOptions& options, std::mt19937_64& random) {
   std::uniform_real_distribution<float> uniform(-std::sqrt(3.0f), std::sqrt(3.0f));
   std::string values(static_cast<size_t>(options.rows) * options.columns * sizeof(float), '\0');
@@ -120,7 +121,7 @@ class LoadRun {
     return absl::OkStatus();
   }
 
-  // Makes the first call, which shows that the server can answer, and the size of an answer.
+  // Makes the first call. It shows that the server can answer, and how large an answer is.
   absl::Status FirstCall() {
     grpc::CompletionQueue queue;
     Call call{.stub = stubs_.front().get()};
@@ -195,7 +196,8 @@ class LoadRun {
     Finished();
   }
 
-  // Waits for a call to end when all are in flight; nullptr when the run is over.
+  // Returns a call that is not in flight, and waits for one to end if necessary; nullptr when the
+  // run is over.
   Call* TakeFree() {
     std::unique_lock<std::mutex> lock(mutex_);
     free_changed_.wait_for(lock, std::chrono::seconds(timeout() + 1),
@@ -206,7 +208,7 @@ class LoadRun {
     return call;
   }
 
-  // Counts down the calls and the issuer. After the last one no event can arrive.
+  // Called when a call or the issuer has ended. After the last one no event can arrive.
   void Finished() {
     if (--unfinished_ == 0) queue_.Shutdown();
   }
@@ -289,7 +291,7 @@ class LoadRun {
   grpc::CompletionQueue queue_;
   std::atomic<uint64_t> next_request_ = 0;
   std::atomic<bool> stop_ = false;
-  // Calls in flight, and one for the issuer.
+  // Number of calls in flight, plus 1 while the issuer runs.
   std::atomic<int64_t> unfinished_ = 1;
   LoadResult result_;
 

@@ -1,5 +1,5 @@
-// Generates load: calls for features in either protocol, closed or open loop, and counts their
-// results.
+// Generates load: sends calls for features, in either protocol and in a closed or open loop, and
+// counts the results.
 #ifndef PHIMAP_CLIENT_CLI_BENCH_BENCH_LOAD_H_
 #define PHIMAP_CLIENT_CLI_BENCH_BENCH_LOAD_H_
 
@@ -26,22 +26,24 @@ struct LoadOptions {
   // Token and TLS for the target.
   client::ConnectOptions connect;
   std::string reference;
-  // Closed loop: calls in flight, each followed by the next one of its caller.
+  // Number of callers of a closed loop. Each has one call in flight, and starts the next when that
+  // call ends.
   int callers = 1;
   // Calls per second of an open loop; 0: closed loop.
   double rate = 0;
   int32_t rows = 1;
   int32_t columns = 0;
   double seconds = 10;
-  // Time before the measurement, which is not counted.
+  // Duration of the warm-up before the measurement; its calls are not counted.
   double warmup_seconds = 1;
-  // Connections, taken in turn.
+  // Number of connections, which calls use round-robin.
   int channels = 1;
   double timeout_seconds = 10;
   // Maximum number of unanswered calls in an open loop. Later calls wait, and the wait counts as
   // latency.
   int max_in_flight = 10'000;
-  // Process of the server on this machine, whose usage is then measured; 0: unknown.
+  // Process id of the server if it runs on this machine, to measure its CPU time and memory; 0:
+  // unknown.
   pid_t server_pid = 0;
 
   bool open_loop() const { return rate > 0; }
@@ -52,26 +54,27 @@ struct LoadResult {
   std::string version;
   int64_t feature_columns = 0;
   double seconds = 0;
-  // Calls that ended within the window: all calls, and the calls that were answered with features.
+  // Calls that ended within the window: `calls` counts all of them, `answered` those that were
+  // answered with features.
   int64_t calls = 0;
   int64_t answered = 0;
   // Calls that ended within the window with an error, by name of the code.
   std::map<std::string, int64_t> errors;
-  // Nanoseconds from the due time to the end of the call: of answers, and of refusals
-  // (RESOURCE_EXHAUSTED).
+  // Nanoseconds from the due time of a call to its end: `latency` of answered calls,
+  // `refusal_latency` of calls that were refused (RESOURCE_EXHAUSTED).
   BenchHistogram latency;
   BenchHistogram refusal_latency;
   // Nanoseconds between the due time and the sending of a call, in an open loop.
   BenchHistogram lateness;
   double generator_cpu_us = 0;
-  // CPU time within the window, and memory at its end.
+  // The server's CPU time within the window, and its memory at the end of the window.
   std::optional<ProcessUse> server;
 };
 
-// Connects, makes one call that must succeed, warms up, measures. Errors: kUnavailable if no server
-// answers, the status of the first call, kCancelled; later errors are counted. Takes two threads
-// (three in an open loop) besides gRPC's own; requests are serialized once and answers are not
-// parsed, so that the generator costs little.
+// Connects, makes one call that must succeed, warms up, and measures. Errors: kUnavailable if no
+// server answers, the status of the first call, kCancelled. Later errors are counted instead. Takes
+// two threads (three in an open loop) besides gRPC's own. To keep the generator cheap, requests are
+// serialized only once and answers are not parsed.
 absl::StatusOr<LoadResult> RunLoad(const LoadOptions& options, client::CancelToken& cancel);
 
 }  // namespace phimap::cli

@@ -23,7 +23,7 @@ absl::string_view ProtocolName(BenchProtocol protocol);
 // "/package.Service/Method".
 const std::string& MethodOf(BenchProtocol protocol);
 
-// Rows for a version.
+// Rows to send, and the version that maps them.
 struct BenchRows {
   // "name", "name@7", "name@alias" or "name@sha256:digest".
   absl::string_view reference;
@@ -33,7 +33,7 @@ struct BenchRows {
   std::string values;
 };
 
-// The bytes of a request.
+// Returns a serialized request.
 std::string RequestBytes(BenchProtocol protocol, const BenchRows& rows);
 
 struct BenchAnswer {

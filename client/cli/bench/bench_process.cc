@@ -31,7 +31,8 @@ std::string ReadAll(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
-// Parses a line such as "VmRSS:   1234 kB". Returns bytes.
+// Returns the bytes that a line of `text` such as "VmRSS:   1234 kB" states. `key` is the start of
+// the line. 0 if there is no such line.
 int64_t KibibytesOf(const std::string& text, absl::string_view key) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::StartsWith(line, key)) continue;

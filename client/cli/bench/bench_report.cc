@@ -13,7 +13,8 @@ namespace {
 
 // Latency that a person notices; the report states the share of answers below it.
 constexpr int64_t kSoonNs = 5'000'000;
-// A generator that needs a whole processor measures mostly itself.
+// Share of one processor above which the report warns: a generator that needs a whole processor
+// measures mostly itself.
 constexpr double kBusyGenerator = 0.9;
 
 double PerSecond(int64_t count, const LoadResult& result) {
@@ -35,7 +36,7 @@ std::string JsonString(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
 }
 
-// Formats p99.9, or `none` if too few values lie above it.
+// Formats the 99.9 % quantile, or returns `none` if too few values lie above it.
 std::string TailText(const BenchHistogram& histogram, int digits, absl::string_view none) {
   if (!histogram.Tells(0.999)) return std::string(none);
   return absl::StrFormat("%.*f", digits, Microseconds(histogram.Quantile(0.999)));

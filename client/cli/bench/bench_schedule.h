@@ -42,8 +42,8 @@ struct BenchWindow {
   double seconds() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
   // Whether the call counts for throughput: it ended within the window.
   bool CountsForRate(const CallTimes& call) const { return Holds(call.done_ns); }
-  // Whether a call counts for latency. In an open loop every call counts that was due within the
-  // window, however late it ends; in a closed loop every call that ended within it.
+  // Whether a call counts for latency. In an open loop, every call counts that was due within the
+  // window, however late it ends. In a closed loop, every call counts that ended within the window.
   bool CountsForLatency(const CallTimes& call, bool open_loop) const {
     return Holds(open_loop ? call.due_ns : call.done_ns);
   }

@@ -29,7 +29,7 @@ std::string ThisProgram() {
   return absl::StrCat("phimap admin ", getpid(), " on ", host);
 }
 
-// Draws the progress, and stops when the user cancels.
+// Returns a callback that draws the progress and stops the work when the user cancels.
 AdminProgress ProgressOf(ProgressBar& bar, std::string phase, client::CancelToken& cancel) {
   return [&bar, phase = std::move(phase), &cancel](int64_t done, int64_t total) {
     const double share =
@@ -106,7 +106,7 @@ void PrintCheck(const CheckReport& report, bool json, std::ostream& out) {
   out << report.versions << " versions, " << report.artifacts << " artifacts, "
       << SizeText(report.bytes) << ": " << report.damaged.size() << " damaged; "
       << report.unnamed_artifacts << " artifacts (" << SizeText(report.unnamed_bytes)
-      << ") that no version names, for the garbage collector\n";
+      << ") that no version uses, left for the garbage collector\n";
 }
 
 absl::Status RunCheck(const AdminArguments& arguments, std::ostream& out, ProgressBar& bar,
@@ -139,7 +139,7 @@ absl::Status RunGc(const AdminArguments& arguments, std::ostream& out) {
   }
   out << report.removed << " artifacts removed, " << report.remains << " files unlinked; "
       << report.listed
-      << " more found that no version names; an artifact is removed when its grace time ("
+      << " more found that no version uses; an artifact is removed when its grace time ("
       << arguments.grace_seconds << " s) is over; " << report.held
       << " kept for a backup under way\n";
   return absl::OkStatus();
@@ -195,9 +195,10 @@ Command AddAdmin(CLI::App& app) {
   restore->add_option("--from", arguments.from, "Folder of the backup")->required();
   CLI::App* gc = AddAdminAction(
       *admin, arguments, "gc",
-      "Remove artifacts that no version has named for a while, as servers do regularly");
-  gc->add_option("--grace", arguments.grace_seconds,
-                 "Minimum seconds since an artifact was last named, or a file was last touched")
+      "Remove artifacts that no version has used for a while, as servers do regularly");
+  gc->add_option(
+        "--grace", arguments.grace_seconds,
+        "Minimum seconds since a version last used an artifact, or since a file was last touched")
       ->check(CLI::Range(kLeastGraceSeconds, int64_t{365} * 86'400))
       ->capture_default_str();
   return {.app = admin,

@@ -1,5 +1,5 @@
-// `phimap admin`, for operators of a store. It asks no server: it opens the store itself, while
-// servers use the store or while none runs.
+// `phimap admin`, for operators of a store. It contacts no server. It opens the store itself,
+// whether or not servers are using it.
 #ifndef PHIMAP_CLIENT_CLI_COMMANDS_ADMIN_COMMAND_H_
 #define PHIMAP_CLIENT_CLI_COMMANDS_ADMIN_COMMAND_H_
 
@@ -19,7 +19,7 @@ struct AdminArguments {
   std::string action;
   // A data directory, or postgresql://…
   std::string store;
-  // Folders: the destination of a backup, or the source of a restore.
+  // Folders: `to` is the destination of a backup, `from` the source of a restore.
   std::string to;
   std::string from;
   bool quarantine = false;
@@ -28,10 +28,12 @@ struct AdminArguments {
   bool json = false;
 };
 
-// With a shorter grace time, a server that loads a version could find its artifact deleted.
+// Minimum grace time. With a shorter one, a server that is loading a version could find its
+// artifact deleted.
 inline constexpr int64_t kLeastGraceSeconds = 600;
 
-// Prints the result, or one JSON object. A check that finds damage is kDataLoss, after its report.
+// Prints the result as text or as one JSON object. A check that finds damage returns kDataLoss,
+// after it has printed its report.
 absl::Status RunAdmin(const AdminArguments& arguments, std::ostream& out, const Console& console,
                       client::CancelToken& cancel);
 

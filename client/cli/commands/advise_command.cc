@@ -14,7 +14,8 @@ namespace phimap::cli {
 
 namespace {
 
-// Describes the origin of the margin, for people; empty if the margin was given.
+// Sets the margin in `request`. Returns a sentence for people that says where the margin comes
+// from; empty if the margin was given.
 absl::StatusOr<std::string> TakeMargin(const AdviseArguments& arguments,
                                        v1::AdviseRequest& request) {
   if (arguments.margin.has_value() != arguments.from_evaluation.empty()) {
@@ -58,9 +59,9 @@ Command AddAdvise(CLI::App& app) {
   AdviseArguments& advise = *arguments;
   CLI::App* command = app.add_subcommand(
       "advise", "Say how many landmarks and dimensions the papers' theorems require");
-  command->add_option(
-      "--margin", advise.margin,
-      "Margin of the separator as a cosine; divide another margin by the largest |phi|");
+  command->add_option("--margin", advise.margin,
+                      "Margin of the separator as a cosine; a margin that is not a cosine must be "
+                      "divided by the largest |phi(x)|");
   command->add_option("--error", advise.error, "Error that the mapping may add, such as 0.1")
       ->required();
   command
@@ -69,12 +70,12 @@ Command AddAdvise(CLI::App& app) {
       ->required();
   command->add_option("--from-evaluation", advise.from_evaluation,
                       "Output of 'phimap evaluate --json', instead of --margin; uses the smallest "
-                      "share with a certified margin, unless --alpha names one");
+                      "share with a certified margin, unless --alpha gives a share");
   command->add_option("--alpha", advise.alpha, "Share of the examples that miss the margin");
   command->add_option("--points", advise.points,
-                      "Number of points of a data set, for the statements about all of them");
+                      "Number of points of a data set, for the theorems about all points together");
   command->add_option("--classes", advise.classes,
-                      "Number of classes, for the statements about several classes");
+                      "Number of classes, for the theorems about several classes");
   command->add_option("--distortion", advise.distortion,
                       "Largest relative error of squared lengths (default: the one that halves the "
                       "margin, or 0.1 without a margin)");

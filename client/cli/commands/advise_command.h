@@ -13,13 +13,14 @@
 namespace phimap::cli {
 
 struct AdviseArguments {
-  // One of margin and from_evaluation: a file that `phimap evaluate --json` wrote.
+  // Exactly one of margin and from_evaluation is set. from_evaluation is a file that `phimap
+  // evaluate --json` wrote.
   std::optional<double> margin;
   std::string from_evaluation;
   double error = 0;
   double confidence = 0;
   std::optional<double> alpha;
-  // 0: not given.
+  // Number of points; 0 means that none was given.
   int64_t points = 0;
   int32_t classes = 0;
   double distortion = 0;
@@ -27,7 +28,7 @@ struct AdviseArguments {
   bool json = false;
 };
 
-// Prints the sufficient dimensions: drawn, or an AdviseResponse as JSON.
+// Prints the dimensions that suffice, as text or as the JSON of an AdviseResponse.
 absl::Status RunAdvise(const AdviseArguments& arguments, CommandContext& context);
 
 // `phimap advise` with its flags.

@@ -15,9 +15,9 @@ struct AliasArguments {
   std::string action;
   // "letters@prod"; for list a mapping's name, or empty for all.
   std::string name;
-  // For set: "7", or "sha256:" and at least 7 digits of a digest.
+  // The version for `set`: "7", or "sha256:" and at least 7 digits of a digest.
   std::string version;
-  // For set and delete; empty is unconditional.
+  // The etag for `set` and `delete`; empty means unconditional.
   std::string etag;
   bool json = false;
 };

@@ -10,7 +10,8 @@
 namespace phimap::cli {
 
 struct BenchArguments {
-  // `target` and `connect` are taken from the context; 0 `columns` means that the server is asked.
+  // `target` and `connect` are set from the context. If `columns` is 0, the number of
+  // columns of the version is used.
   LoadOptions load;
   bool json = false;
 };

@@ -27,7 +27,7 @@ absl::Status CheckBuildArguments(const BuildArguments& arguments) {
   return absl::OkStatus();
 }
 
-// Reads to the end.
+// Counts the rows by reading the source to its end.
 absl::StatusOr<int64_t> CountRows(client::RowSource& source) {
   int64_t rows = 0;
   while (true) {
@@ -42,11 +42,11 @@ struct InputShape {
   int32_t columns = 0;
 };
 
-// Takes the shape from the options, and what is missing from the input.
+// Returns the shape that the options state; reads the input for the numbers that they do not state.
 absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::CancelToken& cancel) {
   InputShape shape{arguments.rows};
   InputArguments named = arguments.input;
-  // A number as --columns states the number of columns, for every format.
+  // If --columns is a number, it is the number of columns, whatever the format.
   int64_t number = 0;
   if (named.columns_given.size() == 1 && absl::SimpleAtoi(named.columns_given[0], &number)) {
     PHIMAP_ASSIGN_OR_RETURN(shape.columns, CountOfColumns(named.columns_given));

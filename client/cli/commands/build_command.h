@@ -14,17 +14,17 @@ namespace phimap::cli {
 
 struct BuildArguments {
   std::string name;
-  // The rows. With --dry-run 0 columns mean the columns of the input.
+  // The rows. With --dry-run, 0 columns means the number of columns of the input.
   InputArguments input;
   std::string mapping;
   std::string kernel;
   bool standardize = false;
-  // Kept as text: the library's conversion would wrap a negative number.
+  // The seed as text, because the library's conversion to a number would wrap a negative number.
   std::string seed = "0";
   // Time for which the version lives after its last use, such as "7d"; empty: for ever.
   std::string ttl;
   bool json = false;
-  // Only estimate the cost.
+  // Whether to estimate the cost only.
   bool dry_run = false;
   // Number of rows for a dry run; 0 means the rows of the input.
   int64_t rows = 0;

@@ -75,8 +75,8 @@ Command AddCapabilities(CLI::App& app) {
       ->add_option("KIND", arguments->kind,
                    "mappings, kernels, policies or learners, to see their parameters")
       ->check(CLI::IsMember(kinds));
-  command->add_option("NAME", arguments->name, "One of that kind");
-  command->add_flag("--json", arguments->json, "Print them as JSON");
+  command->add_option("NAME", arguments->name, "Name of one entry of KIND (default: all)");
+  command->add_flag("--json", arguments->json, "Print the entries as JSON");
   return {
       .app = command,
       .run = [arguments](CommandContext& context) { return RunCapabilities(*arguments, context); },

@@ -18,8 +18,8 @@ struct CapabilitiesArguments {
   bool json = false;
 };
 
-// Prints names with a line each or, of one kind, with their parameters; as JSON a
-// ListCapabilitiesResponse that holds what was asked for.
+// Prints each name with one line of description or, if a kind is given, with its parameters. As
+// JSON, prints a ListCapabilitiesResponse that is restricted to the requested entries.
 absl::Status RunCapabilities(const CapabilitiesArguments& arguments, CommandContext& context);
 
 // `phimap capabilities` with its flags.

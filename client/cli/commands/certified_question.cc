@@ -18,7 +18,7 @@
 namespace phimap::cli {
 namespace {
 
-// The least margin that the advisor takes.
+// The smallest margin that the advisor accepts.
 constexpr double kLeastMargin = 1e-4;
 // An evaluation of 1,000 classes takes some MiB.
 constexpr size_t kMostEvaluationBytes = size_t{64} << 20;
@@ -38,10 +38,10 @@ absl::StatusOr<std::string> ReadAll(InputFile& file) {
   }
 }
 
-// Compares two shares, of which one was asked for and the other is listed.
+// Whether two shares are equal, up to the rounding of decimal numbers.
 bool Same(double a, double b) { return std::abs(a - b) < 1e-9; }
 
-// A certified margin for future rows, as the theorems about two classes can use it.
+// A certified margin for future rows, converted for the theorems about two classes.
 struct Usable {
   double alpha = 0;
   double margin = 0;
@@ -61,11 +61,12 @@ std::vector<Usable> UsableOf(const v1::Evaluation& evaluation) {
 absl::Status NothingToUse(const v1::Evaluation& evaluation, std::optional<double> alpha,
                           const std::vector<Usable>& usable) {
   if (evaluation.certified_margins().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--from-evaluation: it certifies no margin; that requires features that are coordinates "
-        "in the kernel's own space and a learner with a weight vector, got ",
-        evaluation.learner(), " on ", evaluation.version().mapping(), "@",
-        evaluation.version().number()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--from-evaluation: the evaluation certifies no margin; this requires "
+                     "features that are coordinates in the kernel's own space and a learner with a "
+                     "weight vector, got ",
+                     evaluation.learner(), " on ", evaluation.version().mapping(), "@",
+                     evaluation.version().number()));
   }
   if (usable.empty()) {
     return absl::InvalidArgumentError(
@@ -75,8 +76,7 @@ absl::Status NothingToUse(const v1::Evaluation& evaluation, std::optional<double
   const std::string shares = absl::StrJoin(
       usable, ", ", [](std::string* out, const Usable& u) { absl::StrAppend(out, u.alpha); });
   return absl::InvalidArgumentError(
-      absl::StrCat("--alpha: expected a share at which the "
-                   "evaluation certifies a margin, one of ",
+      absl::StrCat("--alpha: expected a share at which the evaluation certifies a margin, one of ",
                    shares, ", got ", *alpha));
 }
 
@@ -87,7 +87,7 @@ absl::StatusOr<v1::Evaluation> ReadEvaluation(const std::string& path) {
   PHIMAP_ASSIGN_OR_RETURN(const std::string text, ReadAll(*file));
   v1::Evaluation evaluation;
   google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // of a newer phimap
+  options.ignore_unknown_fields = true;  // A newer phimap may have more fields.
   const auto parsed = google::protobuf::util::JsonStringToMessage(text, &evaluation, options);
   if (!parsed.ok() || !evaluation.has_version()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -116,12 +116,16 @@ absl::StatusOr<std::string> AskFromEvaluation(const v1::Evaluation& evaluation,
   if (request.classes() == 0 && classes > 2) request.set_classes(classes);
   const double b = evaluation.intercept_scale();
   return absl::StrCat(
-      "margin ", ShortNumber(chosen->margin), " but for a share of ", chosen->alpha,
+      "margin ", ShortNumber(chosen->margin), " for all examples but a share of ", chosen->alpha,
       ", certified with confidence ", evaluation.confidence(), " by ",
       evaluation.version().mapping(), "@", evaluation.version().number(), " and ",
       evaluation.learner(),
-      classes > 2 ? ", half of the lead among several classes: of two of them" : "",
-      b > 0 ? absl::StrCat("; of the kernel K + ", ShortNumber(b * b), ", for the intercept") : "");
+      classes > 2
+          ? "; it is half of the margin among several classes, because the theorems are about two"
+          : "",
+      b > 0 ? absl::StrCat("; it holds in the space of the kernel K + ", ShortNumber(b * b),
+                           ", because the learner has an intercept")
+            : "");
 }
 
 }  // namespace phimap::cli

@@ -1,4 +1,4 @@
-// Turns an evaluation into a question for the advisor.
+// Converts an evaluation to a request for advice.
 #ifndef PHIMAP_CLIENT_CLI_COMMANDS_CERTIFIED_QUESTION_H_
 #define PHIMAP_CLIENT_CLI_COMMANDS_CERTIFIED_QUESTION_H_
 
@@ -12,18 +12,18 @@
 
 namespace phimap::cli {
 
-// Reads the output of `phimap evaluate --json`; "-" is standard input. kInvalidArgument names the
-// file.
+// Reads the output of `phimap evaluate --json` from a file; "-" is standard input. The message of
+// kInvalidArgument contains the name of the file.
 absl::StatusOr<v1::Evaluation> ReadEvaluation(const std::string& path);
 
-// Fills in margin and alpha of `request`, and classes unless they are given: the certified margin
-// for future rows at `alpha`, or without one at the smallest share with a margin that the advisor
-// can use. With more than two classes the theorems apply to two at a time: where the right class
-// leads by γ, Definition 7 of Shi et al. 2012, a separator of two of them has at least the margin
-// γ/2, as the difference of two unit vectors has a length of 2 at most.
+// Fills in margin and alpha of `request`, and classes unless they are set, from the certified
+// margin for future rows at `alpha`. Without `alpha`, uses the smallest share whose margin is large
+// enough for Advise. With more than two classes the theorems apply to two classes at a time. If the
+// right class leads by γ (Definition 7 of Shi et al. 2012), a separator of two of the classes has
+// at least the margin γ/2, because the difference of two unit vectors has a length of at most 2.
 //
-// Returns where the margin comes from, a sentence for people. Errors: kInvalidArgument when no
-// usable margin is certified, with the certified ones.
+// Returns a sentence for people that says where the margin comes from. Errors: kInvalidArgument if
+// no usable margin is certified; the message lists the certified margins.
 absl::StatusOr<std::string> AskFromEvaluation(const v1::Evaluation& evaluation,
                                               std::optional<double> alpha,
                                               v1::AdviseRequest& request);

@@ -19,16 +19,16 @@ struct LocalContext {
   std::ostream& out;
   Console console;
   client::CancelToken& cancel;
-  // The parts of the command line, `phimap` itself.
+  // Definition of the whole command line, which is `phimap` itself.
   const CLI::App& app;
 };
 
-// A command of `phimap`. Its file adds it, with its flags, and keeps the values of the flags for as
-// long as the functions live.
+// A command of `phimap`. Each command is added, with its flags, by a function in its own file. The
+// functions below own the values of the flags.
 struct Command {
   // Owned by `phimap`.
   CLI::App* app = nullptr;
-  // One of both.
+  // Exactly one of the two functions is set.
   std::function<absl::Status(CommandContext&)> run = nullptr;
   std::function<absl::Status(LocalContext&)> run_locally = nullptr;
   // Whether --json was given; null for commands without this flag.

@@ -15,7 +15,7 @@ namespace phimap::cli {
 namespace {
 
 struct FlagWords {
-  // With their dashes.
+  // The flag's names with their dashes.
   std::vector<std::string> names;
   std::string description;
   bool takes_value = false;
@@ -24,7 +24,7 @@ struct FlagWords {
 };
 
 struct CommandWords {
-  // "" for phimap itself, "alias set" for that command.
+  // The command's words: "" for phimap itself, "alias set" for that command.
   std::string path;
   std::vector<std::pair<std::string, std::string>> commands;  // Each with its description.
   std::vector<FlagWords> flags;
@@ -104,8 +104,8 @@ std::string PathCases(const std::vector<CommandWords>& all, absl::string_view in
   return absl::StrCat(indent, absl::StrJoin(patterns, "|"), ") path=\"${path:+$path }$word\" ;;\n");
 }
 
-// Cases of a script for bash or zsh: the values of the flag `previous`, or nothing for flags that
-// take any.
+// Cases of a script for bash or zsh: the values of the flag `previous`, or files for flags that
+// take any value.
 std::string ValueCases(const std::vector<CommandWords>& all, absl::string_view indent) {
   std::string cases;
   for (const CommandWords& command : all) {
@@ -150,8 +150,8 @@ std::string BashCompletion(const CLI::App& app) {
   return absl::StrCat(
       "# Completion of phimap for bash: eval \"$(phimap completion bash)\", or in a file of\n"
       "# /usr/share/bash-completion/completions named phimap.\n"
-      "_phimap() {\n"
-      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
+      "_phimap() {\n  local current=${COMP_WORDS[COMP_CWORD]} "
+      "previous=${COMP_WORDS[COMP_CWORD-1]}\n"
       "  local path= word words= files= i\n"
       "  # --flag=value is three words to bash.\n"
       "  if [ \"$current\" = = ]; then current=; "
@@ -161,16 +161,12 @@ std::string BashCompletion(const CLI::App& app) {
       "    case $path:$word in\n",
       PathCases(all, "      "),
       "    esac\n"
-      "  done\n"
-      "  case $path:$previous in\n",
+      "  done\n  case $path:$previous in\n",
       ValueCases(all, "    "), "    *) case $path in\n", WordCases(all, "      "),
       "    esac ;;\n"
-      "  esac\n"
-      "  COMPREPLY=()\n"
-      "  # Nothing here means files.\n"
+      "  esac\n  COMPREPLY=()\n  # Without replies, bash completes file names.\n"
       "  if [ -z \"$files\" ]; then COMPREPLY=($(compgen -W \"$words\" -- \"$current\")); fi\n"
-      "}\n"
-      "complete -o bashdefault -o default -F _phimap phimap\n");
+      "}\ncomplete -o bashdefault -o default -F _phimap phimap\n");
 }
 
 std::string ZshCompletion(const CLI::App& app) {
@@ -178,41 +174,34 @@ std::string ZshCompletion(const CLI::App& app) {
   return absl::StrCat(
       "#compdef phimap\n"
       "# Completion of phimap for zsh: eval \"$(phimap completion zsh)\" after compinit, or in a "
-      "file\n"
-      "# of $fpath named _phimap.\n"
-      "_phimap() {\n"
-      "  local current=${words[CURRENT]} previous=${words[CURRENT-1]}\n"
+      "file\n# of $fpath named _phimap.\n"
+      "_phimap() {\n  local current=${words[CURRENT]} previous=${words[CURRENT-1]}\n"
       "  local path= word choices= files= i\n"
       "  if [[ $current == --*=* ]]; then previous=${current%%=*}; compset -P '*='; fi\n"
       "  for ((i = 2; i < CURRENT; ++i)); do\n"
-      "    word=${words[i]}\n"
-      "    case $path:$word in\n",
+      "    word=${words[i]}\n    case $path:$word in\n",
       PathCases(all, "      "),
       "    esac\n"
-      "  done\n"
-      "  case $path:$previous in\n",
+      "  done\n  case $path:$previous in\n",
       absl::StrReplaceAll(ValueCases(all, "    "), {{"words=", "choices="}}),
       "    *) case $path in\n",
       absl::StrReplaceAll(WordCases(all, "      "), {{"words=", "choices="}}),
       "    esac ;;\n"
-      "  esac\n"
-      "  [[ -n $files || $current != -* ]] && _files\n"
+      "  esac\n  [[ -n $files || $current != -* ]] && _files\n"
       "  [[ -z $files ]] && compadd -- ${=choices}\n"
-      "}\n"
-      "if [[ $funcstack[1] == _phimap ]]; then _phimap \"$@\"; else compdef _phimap phimap; fi\n");
+      "}\nif [[ $funcstack[1] == _phimap ]]; then _phimap \"$@\"; else compdef _phimap phimap; "
+      "fi\n");
 }
 
 std::string FishCompletion(const CLI::App& app) {
   std::string script =
       "# Completion of phimap for fish: phimap completion fish | source, or in a file of\n"
       "# ~/.config/fish/completions named phimap.fish.\n"
-      "function __phimap_at\n"
-      "  set -l path\n"
+      "function __phimap_at\n  set -l path\n"
       "  for word in (commandline -opc)[2..]\n"
       "    contains -- (string trim \"$path $word\") $__phimap_paths\n"
       "    and set path (string trim \"$path $word\")\n"
-      "  end\n"
-      "  test \"$path\" = \"$argv\"\n"
+      "  end\n  test \"$path\" = \"$argv\"\n"
       "end\n";
   const std::vector<CommandWords> all = AllCommands(app);
   std::string paths = "set -g __phimap_paths";

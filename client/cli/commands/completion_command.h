@@ -8,9 +8,9 @@
 
 namespace phimap::cli {
 
-// Returns a script that completes commands, flags, and the values of flags with a fixed set;
-// elsewhere files. It is derived from the commands of `app`. To be read by the shell: eval
-// "$(phimap completion bash)". Pure.
+// Returns a script that completes commands, flags, and the values of flags that have a fixed set of
+// values; elsewhere it completes file names. It is derived from the commands of `app`. The shell
+// must evaluate it: eval "$(phimap completion bash)". Pure.
 std::string BashCompletion(const CLI::App& app);
 std::string ZshCompletion(const CLI::App& app);
 std::string FishCompletion(const CLI::App& app);

@@ -22,7 +22,7 @@ absl::Status Unclear(const std::string& reference, absl::string_view advice) {
 
 absl::Status DeleteAll(const std::string& name, CommandContext& context) {
   if (name.find('@') != std::string::npos) {
-    return Unclear(name, "--all-versions goes with a mapping's name alone");
+    return Unclear(name, "--all-versions takes the name of a mapping, without a version");
   }
   PHIMAP_RETURN_IF_ERROR(context.client.DeleteMapping(name));
   *context.console.stream << name << " is deleted with all its versions" << std::endl;
@@ -44,7 +44,7 @@ absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context
   if (arguments.all_versions) return DeleteAll(reference, context);
   const size_t at = reference.find('@');
   if (at == std::string::npos) {
-    return Unclear(reference, "name a version, such as letters@7, or use --all-versions");
+    return Unclear(reference, "give a version, such as letters@7, or use --all-versions");
   }
   const std::string number = reference.substr(at + 1);
   int64_t version = 0;
@@ -57,7 +57,7 @@ absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context
       !absl::SimpleAtoi(number, &version)) {
     return Unclear(
         reference,
-        "name a version by its number or digest; `phimap alias delete` deletes an alias");
+        "give the number or digest of a version; `phimap alias delete` deletes an alias");
   }
   return DeleteOne(reference.substr(0, at), version, arguments, context);
 }
@@ -74,7 +74,7 @@ Command AddDelete(CLI::App& app) {
   command->add_flag("--all-versions", erase.all_versions,
                     "Delete the mapping with all its versions; their numbers are not used again");
   command->add_flag("--give-up-rollback", erase.give_up_rollback,
-                    "Delete the version even if `phimap alias rollback` would lead back to it");
+                    "Delete the version even if `phimap alias rollback` would return to it");
   return {.app = command,
           .run = [arguments](CommandContext& context) { return RunDelete(*arguments, context); }};
 }

@@ -18,8 +18,8 @@ struct DeleteArguments {
   bool give_up_rollback = false;
 };
 
-// Deletes a version, or a mapping with all its versions. A version must be named by its number: a
-// bare name does not suffice, nor does an alias, which may move before it is looked up.
+// Deletes a version, or a mapping with all its versions. A version must be given by its number or
+// digest. A bare name does not suffice, nor does an alias, which may move before it is looked up.
 absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context);
 
 // `phimap delete` with its flags.

@@ -73,8 +73,8 @@ Command AddEvaluate(CLI::App& app) {
           "A mapping or a version of it (default: the newest) whose features the learner uses")
       ->required();
   AddInput(*command, evaluate.input,
-           "Column of the labels of a CSV file, which may be any text; svmlight lines begin with "
-           "theirs");
+           "Column of the labels of a CSV file, which may be any text; each line of an "
+           "svmlight file begins with its label");
   command->add_flag("--by-name", evaluate.input.choice.by_name,
                     "Find the version's columns in the CSV file by name, in any order");
   command->add_option("--columns", evaluate.input.columns_given, kColumnsHelp)
@@ -82,7 +82,7 @@ Command AddEvaluate(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--learner", evaluate.learner,
                       "Learner, as NAME(PARAMETER=VALUE, ...); 'phimap capabilities learners' "
-                      "lists them and marks the one of a call that names none");
+                      "lists them and marks the default");
   CLI::Option* const held_out = command->add_option("--held-out", evaluate.held_out,
                                                     "Share of the rows to test on (default: 0.3)");
   command->add_option("--folds", evaluate.folds, "Cross-validate in this many folds")

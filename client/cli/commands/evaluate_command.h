@@ -14,9 +14,9 @@ namespace phimap::cli {
 struct EvaluateArguments {
   std::string reference;
   InputArguments input;
-  // Empty: the server's default.
+  // Text of the learner; empty means the server's default.
   std::string learner;
-  // 0: the server's default.
+  // Share of the rows to test on; 0 means the server's default.
   double held_out = 0;
   int folds = 0;
   // Unsigned 64-bit integer as text, because CLI11 takes no integer above 2^63.
@@ -25,7 +25,7 @@ struct EvaluateArguments {
   bool json = false;
 };
 
-// Prints how a learner does on labeled rows: drawn, or an Evaluation as JSON.
+// Prints how well a learner does on labeled rows, as text or as the JSON of an Evaluation.
 absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& context);
 
 // `phimap evaluate` with its flags.

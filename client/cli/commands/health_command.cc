@@ -17,7 +17,7 @@ absl::Status RunHealth(const HealthArguments& arguments, CommandContext& context
   if (!serving) {
     return absl::FailedPreconditionError(
         absl::StrCat(arguments.service.empty() ? "the server" : arguments.service,
-                     " reports that it is not serving, as a server does that is shutting down"));
+                     " reports that it is not serving; it may be shutting down"));
   }
   context.out << "serving\n";
   return absl::OkStatus();

@@ -13,12 +13,12 @@ namespace phimap::cli {
 struct HealthArguments {
   // Name such as phimap.v1.TransformService; empty: the server as a whole.
   std::string service;
-  // Limit for connecting and the answer together.
+  // Limit in seconds for connecting and the answer together.
   double timeout_seconds = 3;
 };
 
-// Prints "serving" if the server reports so. FAILED_PRECONDITION if it answers but does not serve,
-// for instance while it drains; NOT_FOUND for an unknown service.
+// Prints "serving" if the server reports that it is. FAILED_PRECONDITION if it reports that it is
+// not, for instance while it drains; NOT_FOUND for an unknown service.
 absl::Status RunHealth(const HealthArguments& arguments, CommandContext& context);
 
 // `phimap health` with its flags.

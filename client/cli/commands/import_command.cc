@@ -17,13 +17,13 @@ absl::StatusOr<std::string> MappingName(const ImportArguments& arguments) {
   if (!arguments.name.empty()) return arguments.name;
   if (arguments.input == "-") {
     return absl::InvalidArgumentError(
-        "--name: standard input has no name that the mapping could get; give one");
+        "--name: standard input has no file name to name the mapping after; give a name");
   }
   const std::string file = arguments.input.substr(arguments.input.find_last_of('/') + 1);
   std::string name = file.substr(0, file.find_first_of("@."));
   if (!name.empty()) return name;
   return absl::InvalidArgumentError(absl::StrCat(
-      "--name: the file's name, ", file, ", does not begin with a mapping's name; give one"));
+      "--name: the file's name, ", file, ", does not begin with a mapping's name; give a name"));
 }
 
 }  // namespace

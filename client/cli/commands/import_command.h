@@ -19,8 +19,8 @@ struct ImportArguments {
   bool json = false;
 };
 
-// Stores an exported artifact as a version of a mapping, and prints it with its certificate: drawn,
-// or a Version as JSON.
+// Stores an exported artifact as a version of a mapping, and prints the version with its
+// certificate, as text or as the JSON of a Version.
 absl::Status RunImport(const ImportArguments& arguments, CommandContext& context);
 
 // `phimap import` with its flags.

@@ -37,7 +37,7 @@ absl::StatusOr<std::string> ReadArtifact(const std::string& path) {
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, InputFile::Open(path));
   std::string bytes;
   PHIMAP_RETURN_IF_ERROR(ReadUpTo(kArtifactStartBytes, *file, bytes));
-  if (bytes.size() < kArtifactStartBytes) return bytes;  // which the review will refuse
+  if (bytes.size() < kArtifactStartBytes) return bytes;  // DescribeArtifact will refuse it.
   PHIMAP_ASSIGN_OR_RETURN(const int64_t size, DescribeSize(bytes));
   PHIMAP_RETURN_IF_ERROR(ReadUpTo(static_cast<size_t>(size) + 1, *file, bytes));
   if (static_cast<int64_t>(bytes.size()) <= size) return bytes;
@@ -75,7 +75,8 @@ Command AddInspect(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "inspect", "Check an exported file and show its content, without a server");
   command->add_option("FILE", inspect.input, "Exported file; - is standard input")->required();
-  command->add_flag("--json", inspect.json, "Print a version without a name as JSON");
+  command->add_flag("--json", inspect.json,
+                    "Print the content as JSON, as a version that has no name");
   return {.app = command,
           .run_locally =
               [arguments](LocalContext& context) {

@@ -16,9 +16,9 @@ struct InspectArguments {
   bool json = false;
 };
 
-// Checks an artifact as an import does, its reference vectors included, and prints it: drawn,
-// `width` characters wide, or a Version without a name as JSON. DATA_LOSS for a file that is
-// damaged or no artifact.
+// Checks an artifact as an import does, including its reference vectors, and prints it: as text
+// that is `width` characters wide, or as the JSON of a Version without a name. DATA_LOSS for a file
+// that is damaged or is not an artifact.
 absl::Status RunInspect(const InspectArguments& arguments, int width, std::ostream& out);
 
 // `phimap inspect` with its flags.

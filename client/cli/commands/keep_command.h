@@ -13,7 +13,7 @@ namespace phimap::cli {
 struct KeepArguments {
   // "name", "name@7", "name@alias" or "name@sha256:digest".
   std::string reference;
-  // Time for which it lives after its last use, such as "7d"; empty: for ever.
+  // Time for which the version lives after its last use, such as "7d"; empty: for ever.
   std::string ttl;
   bool json = false;
 };

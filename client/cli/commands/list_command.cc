@@ -114,8 +114,9 @@ Command AddList(CLI::App& app) {
   ListArguments& list = *arguments;
   CLI::App* command =
       app.add_subcommand("list", "List all mappings, or all versions of one, newest first");
-  command->add_option("NAME", list.name, "A mapping, to list its versions");
-  command->add_flag("--json", list.json, "Print them as JSON");
+  command->add_option("NAME", list.name,
+                      "Mapping whose versions are listed (default: list the mappings)");
+  command->add_flag("--json", list.json, "Print the list as JSON");
   return {.app = command,
           .run = [arguments](CommandContext& context) { return RunList(*arguments, context); },
           .json = &list.json};

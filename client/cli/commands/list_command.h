@@ -11,13 +11,13 @@
 namespace phimap::cli {
 
 struct ListArguments {
-  // A mapping, to list its versions; empty lists the mappings.
+  // Mapping whose versions are listed; empty lists the mappings.
   std::string name;
   bool json = false;
 };
 
-// Prints all mappings by name, or the versions of one mapping, newest first: as a table, or as
-// JSON, one page of ListMappingsResponse or ListVersionsResponse.
+// Prints all mappings by name, or the versions of one mapping, newest first: as a table, or as the
+// JSON of one ListMappingsResponse or ListVersionsResponse.
 absl::Status RunList(const ListArguments& arguments, CommandContext& context);
 
 // `phimap list` with its flags.

@@ -45,7 +45,7 @@ absl::StatusOr<PrunePlan> MakePlan(const PruneArguments& arguments, CommandConte
   if (plan.kept_by_aliases.empty()) return plan;
   return absl::FailedPreconditionError(
       absl::StrCat("aliases keep ", absl::StrJoin(plan.kept_by_aliases, ", "),
-                   "; nothing was deleted. --unaliased skips them"));
+                   "; nothing was deleted. --unaliased skips these versions"));
 }
 
 std::string CountText(const PrunePlan& plan) {
@@ -97,7 +97,7 @@ absl::Status Confirm(const PruneArguments& arguments, const PrunePlan& plan,
   return absl::CancelledError("nothing was deleted");
 }
 
-// Ignores that another client has deleted it first.
+// Returns OK if another client has already deleted the version or mapping.
 absl::Status UnlessGone(const absl::Status& deleted) {
   return absl::IsNotFound(deleted) ? absl::OkStatus() : deleted;
 }
@@ -143,17 +143,17 @@ Command AddPrune(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "prune", "Delete the versions of all mappings whose names match a pattern such as 'f2-*'");
   command
-      ->add_option(
-          "PATTERN", prune.pattern,
-          "Pattern of mapping names, in quotes: * matches any letters, ? one, [ab] one of these")
+      ->add_option("PATTERN", prune.pattern,
+                   "Pattern of mapping names, in quotes: * matches any characters, ? one "
+                   "character, [ab] a or b")
       ->required();
   command->add_flag("--unaliased", prune.unaliased,
-                    "Skip versions that an alias names or would be rolled back to; without this "
-                    "flag they are an error");
+                    "Skip versions that an alias points to, or that an alias rollback would "
+                    "restore; without this flag such a version is an error");
   command->add_option("--older-than", prune.older_than,
                       "Only versions created longer ago than this, such as 12h or 7d");
   command->add_flag("--dry-run", prune.dry_run, "Delete nothing; list what would be deleted");
-  command->add_flag("--yes", prune.yes, "Do not ask");
+  command->add_flag("--yes", prune.yes, "Delete without asking");
   command->add_flag("--json", prune.json, "Print the versions as JSON");
   return {.app = command,
           .run =

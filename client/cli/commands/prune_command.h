@@ -14,22 +14,23 @@ namespace phimap::cli {
 struct PruneArguments {
   // A shell's pattern for mapping names, as in "f2-*".
   std::string pattern;
-  // Skips versions that an alias names or would be rolled back to. Without it such a version is an
-  // error, and nothing is deleted.
+  // Skips versions that an alias points to, or that an alias rollback would restore. Without this
+  // flag such a version is an error, and nothing is deleted.
   bool unaliased = false;
-  // Only versions older than this, such as "7d"; empty: versions of any age.
+  // Restricts the deletion to versions older than this, such as "7d"; empty means versions of any
+  // age.
   std::string older_than;
   bool dry_run = false;
-  // Delete without asking.
+  // Whether to delete without asking.
   bool yes = false;
   bool json = false;
   // Answers typed at the terminal; null without a terminal.
   std::istream* answers = nullptr;
 };
 
-// Lists the versions to delete, as a table or a ListVersionsResponse as JSON. If the answer is yes,
-// deletes them, and the mappings that have no versions left. A version that another client deletes
-// meanwhile is not an error.
+// Lists the versions to delete, as a table or as the JSON of a ListVersionsResponse. Then asks the
+// user, unless `yes` is set, and deletes these versions and the mappings that have no versions
+// left. A version that another client deletes meanwhile is not an error.
 absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context);
 
 // `phimap prune` with its flags.

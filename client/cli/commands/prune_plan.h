@@ -13,24 +13,24 @@
 namespace phimap::cli {
 
 struct PruneRule {
-  // Only versions that were created before this.
+  // Selects only versions that were created before this time.
   std::optional<absl::Time> created_before = std::nullopt;
-  // Pass over versions that an alias names, or would be rolled back to.
+  // Whether to skip versions that an alias points to, or that an alias rollback would restore.
   bool unaliased = false;
 };
 
 struct PrunePlan {
   // Versions to delete, in the order of the lists.
   std::vector<v1::Version> versions;
-  // Versions that match but that an alias keeps: "letters@3 (prod)". Empty if such versions are
-  // skipped.
+  // Versions that match but that an alias keeps, such as "letters@3 (prod)". Empty if `unaliased`
+  // skips them.
   std::vector<std::string> kept_by_aliases;
   // Mappings that have no version left afterwards.
   std::vector<std::string> emptied;
 };
 
-// Matches a shell pattern against a mapping's name: * stands for any letters, ? for one letter,
-// [ab] for one of the letters given. Pure.
+// Matches a shell pattern against a mapping's name: * stands for any characters, ? for one
+// character, [ab] for a or b. Pure.
 bool MatchesName(const std::string& pattern, const std::string& mapping);
 
 // Adds the versions of a mapping that are to be deleted; `versions` are all its versions. Pure.

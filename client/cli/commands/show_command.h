@@ -16,7 +16,7 @@ struct ShowArguments {
   bool json = false;
 };
 
-// Prints a version with its certificate: drawn, or a Version as JSON.
+// Prints a version with its certificate, as text or as the JSON of a Version.
 absl::Status RunShow(const ShowArguments& arguments, CommandContext& context);
 
 // `phimap show` with its flags.

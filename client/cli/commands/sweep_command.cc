@@ -54,7 +54,8 @@ absl::StatusOr<std::vector<SweepKey>> KeysOf(const SweepArguments& arguments,
   return keys;
 }
 
-// Text of the learner. A point always names its learner, even if the command uses the default.
+// Returns the text of the learner. Each point records it, even if the command uses the server's
+// default.
 absl::StatusOr<std::string> LearnerOf(const SweepArguments& arguments, client::Client& client) {
   if (!arguments.learner.empty()) return arguments.learner;
   PHIMAP_ASSIGN_OR_RETURN(const v1::ListCapabilitiesResponse all, client.ListCapabilities());
@@ -70,7 +71,7 @@ std::string TemporaryName() {
   return absl::StrFormat("sweep-%08x%08x%08x%08x", random(), random(), random(), random());
 }
 
-// Deletes the mapping of a point after its measurement, also if that failed.
+// Deletes the mapping of a point after its measurement, even if the measurement failed.
 class TemporaryMapping {
  public:
   explicit TemporaryMapping(client::Client& client) : client_(client), name_(TemporaryName()) {}
@@ -165,7 +166,7 @@ absl::StatusOr<SweepData> ReadData(const InputArguments& input, client::CancelTo
                           OpenLabeledRows(input, cancel));
   if (!rows->CanRewind()) {
     return absl::InvalidArgumentError(
-        "--input: a sweep reads its rows once for each mapping, so it needs files, not a pipe");
+        "--input: a sweep reads its rows again for each mapping, so it needs files, not a pipe");
   }
   const auto registration = cancel.OnCancel([&rows] { rows->Interrupt(); });
   return ReadSweepData(*rows);
@@ -215,11 +216,10 @@ Command AddSweep(CLI::App& app) {
                                          "Measure error, accuracy and microseconds per row of "
                                          "several mappings; a stopped sweep can be continued");
   command
-      ->add_option(
-          "--mapping", arguments->mappings,
-          "Names of mappings, separated by commas, each combined with all of the following "
-          "options; a mapping with parameters, as NAME(PARAMETER=VALUE), is used as it is. "
-          "'phimap capabilities mappings' lists names")
+      ->add_option("--mapping", arguments->mappings,
+                   "Names of mappings, separated by commas, each combined with every value of the "
+                   "following options; a mapping with parameters, as NAME(PARAMETER=VALUE), is "
+                   "used as it is. 'phimap capabilities mappings' lists names")
       ->required();
   command->add_option("--landmarks", arguments->landmarks,
                       "Numbers of landmarks, such as 100,300,1000");
@@ -228,7 +228,8 @@ Command AddSweep(CLI::App& app) {
   command->add_option("--policy", arguments->policies, "Landmark policies, separated by commas");
   command
       ->add_option("--kernel", arguments->kernels,
-                   "Kernel, as in phimap build; may be repeated to combine mappings with several")
+                   "Kernel, as in phimap build; may be repeated to combine each mapping with "
+                   "several kernels")
       ->allow_extra_args(false);
   command
       ->add_option("--seed", arguments->seeds,

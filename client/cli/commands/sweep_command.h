@@ -13,25 +13,25 @@ namespace phimap::cli {
 
 struct SweepArguments {
   InputArguments input;
-  // Lists with commas.
+  // Lists, separated by commas.
   std::string mappings;
   std::string landmarks;
   std::string dimensions;
   std::string policies;
   std::string seeds = "0";
-  // Empty for mappings that need no kernel.
+  // Texts of kernels; empty for mappings that need no kernel.
   std::vector<std::string> kernels;
-  // Empty: the server's default.
+  // Text of the learner; empty means the server's default.
   std::string learner;
   bool standardize = false;
-  // A file of JSON lines.
+  // Path of the file of JSON lines.
   std::string output;
 };
 
-// Builds each mapping from the rows, and measures a learner's error on its features, their kernel
-// error and the time of Transform. Each finished point is appended to the output as a line, which
-// survives a crash; points that have a line are skipped. Versions are deleted after they are
-// measured. Prints a table.
+// Builds each mapping from the rows, and measures the error of a learner on its features, its
+// kernel error, and the time of Transform. Each such point is appended to the output as a line once
+// it is complete, so that it survives a crash. Points that already have a line are skipped.
+// Versions are deleted after they are measured. Prints a table.
 absl::Status RunSweep(const SweepArguments& arguments, CommandContext& context);
 
 // `phimap sweep` with its flags.

@@ -10,8 +10,9 @@
 namespace phimap::cli {
 
 struct SweepData {
-  // SHA-256, in hexadecimal, of each label, a zero byte, and the row: its numbers as little-endian
-  // float64, or its text and another zero byte. Equal to the digest of phimap.sweep in Python.
+  // SHA-256 over all rows, in hexadecimal. Each row contributes its label, a zero byte, and then
+  // its numbers as little-endian float64, or its text and another zero byte. Equal to the digest of
+  // phimap.sweep in Python.
   std::string digest;
   // The first rows, which are used for timing.
   client::ExampleBlock timed;

@@ -85,7 +85,8 @@ std::vector<std::string> SplitOutsideParentheses(const std::string& text) {
   return whole;
 }
 
-// Expands each of `specs`, which are lists of parameters, by "name=value" for each value.
+// Appends "name=value" to each of `specs`, which are lists of parameters, once for each of
+// `values`.
 std::vector<std::string> Combine(const std::vector<std::string>& specs, absl::string_view name,
                                  const std::string& values) {
   const std::vector<std::string> all = SplitOutsideParentheses(values);

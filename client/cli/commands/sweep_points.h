@@ -12,7 +12,7 @@
 
 namespace phimap::cli {
 
-// Identity of a point. A point that is in the file already is not measured again.
+// Identity of a point. A point that is already in the file is not measured again.
 struct SweepKey {
   // For example "f2(landmarks=100, policy=uniform)".
   std::string spec;
@@ -38,7 +38,7 @@ struct SweepPoint {
   // Share of the tested rows that the learner got wrong, and its standard error.
   double error = 0;
   double error_standard_error = 0;
-  // Empty if it was not measured.
+  // Unset if it was not measured.
   std::optional<double> kernel_error_mean;
   double microseconds_per_row = 0;
   int64_t rows = 0;
@@ -47,24 +47,26 @@ struct SweepPoint {
   std::string digest;
 };
 
-// Returns a point as a line of JSON in the format phimap-sweep-1, which phimap.sweep of Python
-// writes and reads too, without a line end. Numbers parse back exactly. Pure.
+// Returns a point as one line of JSON without a line end, in the format phimap-sweep-1, which
+// phimap.sweep in Python also writes and reads. Numbers parse back exactly. Pure.
 std::string SweepLine(const SweepPoint& point);
-// Parses such a line; kInvalidArgument for any other text. Pure.
+// Parses a line of SweepLine; kInvalidArgument for any other text. Pure.
 absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line);
 
-// Returns the texts of all mappings of a sweep: each of `mappings` (separated by commas:
-// "f1,f2(landmarks= 50)") combined with each of the values, which are lists with commas and may be
-// empty. A mapping with parentheses is not combined. kInvalidArgument for an invalid value. Pure.
+// Returns the texts of all mappings of a sweep: each of `mappings`, such as "f1,f2(landmarks=50)",
+// combined with each of `landmarks`, `dimensions` and `policies`. All four are lists separated by
+// commas; the last three may be empty. A mapping with parentheses is not combined. kInvalidArgument
+// if there are no mappings. Pure.
 absl::StatusOr<std::vector<std::string>> SweepSpecs(const std::string& mappings,
                                                     const std::string& landmarks,
                                                     const std::string& dimensions,
                                                     const std::string& policies);
 
-// Reads the points of a file; none if there is no file. A last line without a line end is the rest
-// of an interrupted write and is dropped. kInvalidArgument names an invalid line.
+// Reads the points of a file; none if there is no file. A last line without a line end is dropped,
+// because it is the rest of an interrupted write. The message of kInvalidArgument contains the
+// number of the invalid line.
 absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path);
-// Appends a line, in place of an incomplete last line, and returns when it is on the disk.
+// Appends a line and returns once it is on the disk. An incomplete last line is replaced.
 absl::Status AppendToSweep(const std::string& path, const SweepPoint& point);
 
 }  // namespace phimap::cli

@@ -22,7 +22,8 @@
 namespace phimap::cli {
 namespace {
 
-// While the server is down the share of the rows stays constant.
+// Returns the progress to show while the server is down: the share of the finished rows stays
+// constant.
 ProgressState WaitingForServer(ProgressState state) {
   state.phase = "no answer from the server; trying again";
   const double total = static_cast<double>(state.total_rows.value_or(0));
@@ -36,16 +37,16 @@ InputArguments WithPassthrough(InputArguments input) {
   return input;
 }
 
-// Output of an earlier run, with --resume.
+// What --resume found at the output.
 struct Resumed {
   TransformProgress progress;
   TransformOrigin origin;
-  // Whether there was one.
+  // Whether there was an earlier run.
   bool earlier = false;
 };
 
-// Sets the result's `origin` to the version that the earlier run pinned, or to the present version
-// of the reference.
+// Returns the state of the output. Its `origin` has the version that the earlier run pinned or,
+// without an earlier run, the present version of the reference.
 absl::StatusOr<Resumed> Resume(const TransformArguments& arguments, TransformOrigin origin,
                                client::Client& client) {
   PHIMAP_ASSIGN_OR_RETURN(TransformProgress progress, TransformProgress::At(arguments.output));
@@ -62,11 +63,11 @@ absl::StatusOr<Resumed> Resume(const TransformArguments& arguments, TransformOri
 // Destination of the rows, and the first row to write.
 struct Destination {
   std::unique_ptr<RowWriter> writer = nullptr;
-  // Reference of the version; and the digest that the version must have, unless it is empty.
+  // Reference of the version, and the digest that it must have; an empty digest is not checked.
   std::string reference;
   std::string digest = {};
   int64_t rows_before = 0;
-  // With --resume.
+  // State of the stopped transform; set only with --resume.
   std::optional<TransformProgress> progress = {};
 };
 
@@ -136,7 +137,8 @@ absl::Status MapAndWrite(const TransformArguments& arguments,
   PHIMAP_RETURN_IF_ERROR(destination.writer->Finish());
   if (destination.progress.has_value()) destination.progress->End();
   *context.console.stream << WithThousands(rows_mapped) << " rows mapped by " << version;
-  if (before > 0) *context.console.stream << ", " << WithThousands(before) << " of them before";
+  if (before > 0)
+    *context.console.stream << ", " << WithThousands(before) << " of them in earlier runs";
   *context.console.stream << std::endl;
   return absl::OkStatus();
 }
@@ -204,25 +206,25 @@ Command AddTransform(CLI::App& app) {
                    "A mapping or a version of it (default: the newest)")
       ->required();
   command
-      ->add_option(
-          "--output", transform.output,
-          "File of features; its extension names the format, csv or npy. It appears only when it "
-          "is complete. - is standard output; writing npy to a pipe needs an npy input")
+      ->add_option("--output", transform.output,
+                   "File of features; its extension determines the format, csv or npy. It appears "
+                   "only when it is complete. - is standard output; writing npy to a pipe needs an "
+                   "npy input")
       ->required();
   command
       ->add_option("--output-format", transform.output_format,
-                   "Format of the output: csv or npy (default: by the extension; without one, such "
-                   "as for a pipe, the input's format, or csv)")
+                   "Format of the output: csv or npy (default: by the extension of --output; if it "
+                   "has none, the format of the input, or csv if that cannot hold features)")
       ->check(CLI::IsMember({"csv", "npy"}));
   AddInput(*command, transform.input, kLabelHelp);
   AddColumnFlags(*command, transform.input);
   command->add_flag("--residual", transform.residual,
-                    "Add rho(x) = K(x,x) - |F(x)|^2, which bounds the error of each row, as the "
-                    "last column; for mappings that have residuals");
-  command->add_flag(
-      "--resume", transform.resume,
-      "If stopped, keep the finished rows in OUTPUT.partial; when the command is "
-      "repeated, it continues there with the same version; the output has the bytes of one run");
+                    "Append rho(x) = K(x,x) - |F(x)|^2, which bounds the error of each row, as the "
+                    "last column; only for mappings that have residuals");
+  command->add_flag("--resume", transform.resume,
+                    "If stopped, keep the finished rows in OUTPUT.partial. The same command then "
+                    "continues there, with the same version; the output has the same bytes as "
+                    "without the stop");
   command
       ->add_option("--timeout", transform.timeout_seconds,
                    "Timeout in seconds for all rows together (default: none)")

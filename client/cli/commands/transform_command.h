@@ -17,20 +17,21 @@ struct TransformArguments {
   InputArguments input;
   // "-" is standard output.
   std::string output;
-  // "csv", "npy" or empty: by the name, or as the input is.
+  // "csv" or "npy". If empty, the extension of the output determines the format or, if it has none,
+  // the format of the input does.
   std::string output_format;
   // Appends the residual of each row as the last column of the output.
   bool residual = false;
-  // Limit for the whole command; 0: no limit.
+  // Limit in seconds for mapping all rows; 0: no limit.
   double timeout_seconds = 0;
   // Keeps the written rows if the command is stopped, and continues from them the next time.
   bool resume = false;
 };
 
-// Maps the rows of the input and writes their features. A failure leaves no output file; with
-// `resume` it leaves the finished rows, recorded by transform_progress.h. Refuses, before it reads
-// a row, an output that is the input under any name, and an unknown extension. If the server is
-// down the stream is retried (client.h).
+// Maps the rows of the input and writes their features. After a failure there is no output file;
+// with `resume` the finished rows are kept (see transform_progress.h). Before it reads a row,
+// refuses an output that is the same file as the input, and an unknown extension. If the server is
+// down, the stream is retried (see client.h).
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context);
 
 // `phimap transform` with its flags.

@@ -24,7 +24,7 @@ constexpr char kFirstLine[] = "phimap-transform-1";
 constexpr char kVersion[] = "version";
 constexpr char kDigest[] = "digest";
 
-// A name may hold any byte but 0; a line holds no line end.
+// A file name may contain line ends, but an entry must stay on one line.
 std::string OnOneLine(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
@@ -121,8 +121,8 @@ absl::StatusOr<TransformProgress> TransformProgress::At(const std::string& outpu
       output == "-" || (stat(output.c_str(), &info) == 0 && !S_ISREG(info.st_mode));
   if (special) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--resume: the output must be a file, which keeps the finished rows; ", output,
-                     " is none"));
+        absl::StrCat("--resume: the output must be a file, which keeps the finished rows, but ",
+                     output, " is not a file"));
   }
   // Keeps a symbolic link and replaces its target.
   std::error_code error;
@@ -144,7 +144,7 @@ absl::StatusOr<std::optional<TransformOrigin>> TransformProgress::Earlier(
   if (!file) return std::nullopt;
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto lines = LinesOf(text);
-  const std::string anew = absl::StrCat("to begin anew, delete ", partial_, " and ", note_);
+  const std::string anew = absl::StrCat("to start over, delete ", partial_, " and ", note_);
   const size_t size = lines.size();
   if (size < 2 || lines[size - 2].first != kVersion || lines[size - 1].first != kDigest) {
     return absl::InvalidArgumentError(
@@ -213,7 +213,7 @@ absl::StatusOr<std::unique_ptr<client::RowSource>> RowsBehind(
     }
     done += block.rows();
   }
-  // Opens a stream only if there are more rows.
+  // Reads one row ahead, so that no stream is opened if no rows remain.
   PHIMAP_ASSIGN_OR_RETURN(client::ExampleBlock first, source->Next({.rows = 1}));
   if (first.empty()) return nullptr;
   return std::make_unique<RemainingRows>(std::move(source), std::move(first), skipped);

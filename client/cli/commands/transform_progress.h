@@ -29,14 +29,14 @@ struct TransformOrigin {
   std::string digest;
 };
 
-// Returns the lines of a transform. kInvalidArgument for an input that is not a file, since a pipe
-// may bring other rows the next time.
+// Returns the origin of a transform, without its version. kInvalidArgument for an input that is not
+// a file, because a pipe may deliver other rows the next time.
 absl::StatusOr<TransformOrigin> OriginOf(const std::string& reference, const InputArguments& input,
                                          FileFormat output_format, bool residual);
 
-// OUTPUT.partial holds the written rows, and OUTPUT.resume is a text that names their origin. After
-// kill -9 the last row may be incomplete: the command continues after the last whole row of
-// OUTPUT.partial.
+// OUTPUT.partial holds the rows written so far, and OUTPUT.resume is a text that states their
+// origin. After kill -9 the last row may be incomplete; the command then continues after the last
+// whole row of OUTPUT.partial.
 //
 // Use: At, then Earlier, then Begin unless there was an earlier run, then Open, then End. Not
 // thread-safe.
@@ -47,8 +47,8 @@ class TransformProgress {
   static absl::StatusOr<TransformProgress> At(const std::string& output);
 
   // Returns the request of an earlier run and the version that it pinned; nullopt if there was no
-  // earlier run. kInvalidArgument names the line that differs if that request differs from
-  // `origin`.
+  // earlier run. kInvalidArgument if that request differs from `origin`; the message shows the
+  // first line that differs.
   absl::StatusOr<std::optional<TransformOrigin>> Earlier(const TransformOrigin& origin) const;
   // Records the origin of the following rows, and drops the rows of OUTPUT.partial.
   absl::Status Begin(const TransformOrigin& origin);
@@ -59,10 +59,10 @@ class TransformProgress {
     int64_t rows = 0;
   };
   // Returns a writer that appends to the whole rows of OUTPUT.partial; its Finish creates OUTPUT.
-  // `passthrough` as for CsvWriter.
+  // For `passthrough`, see CsvWriter.
   absl::StatusOr<Opened> Open(FileFormat format, std::optional<int64_t> row_count,
                               std::shared_ptr<PassthroughCells> passthrough = nullptr);
-  // Once OUTPUT has appeared.
+  // Removes OUTPUT.resume. Call it once OUTPUT exists.
   void End() const;
 
   const std::string& partial() const { return partial_; }
@@ -73,12 +73,13 @@ class TransformProgress {
   std::string output_;
   std::string partial_;
   std::string note_;
-  // Locked; Open hands it on.
+  // OUTPUT.partial, locked against other processes. Open passes it to the writer.
   std::unique_ptr<OutputFile> file_;
 };
 
-// Returns the rows of `source` after the first `skipped`, which it reads and drops.
-// kInvalidArgument if there are fewer. `cancel` ends the reading.
+// Reads and drops the first `skipped` rows of `source`, and returns the rows after them; null if
+// there are none. kInvalidArgument if `source` has fewer than `skipped` rows. `cancel` ends the
+// reading.
 absl::StatusOr<std::unique_ptr<client::RowSource>> RowsBehind(
     std::unique_ptr<client::RowSource> source, int64_t skipped, client::CancelToken& cancel);
 

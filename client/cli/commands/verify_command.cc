@@ -36,7 +36,7 @@ RowBlock OneRow(const RowBlock& block, int32_t row) {
           .values_le = block.values_le.substr(row * bytes, bytes)};
 }
 
-// Returns `rows` rows, which repeat the rows of `block` in order.
+// Returns a block of `rows` rows that repeats the rows of `block` in order.
 RowBlock InTurn(const RowBlock& block, int32_t rows) {
   RowBlock repeated{.type = block.type, .rows = rows, .columns = block.columns, .values_le = {}};
   for (int32_t i = 0; i < rows; ++i) {
@@ -45,9 +45,10 @@ RowBlock InTurn(const RowBlock& block, int32_t rows) {
   return repeated;
 }
 
-// Number of rows of the large batch: a tile of the engine (48), and a tile that is cut into a full
-// block of rows and a lower one on each vector unit (12 + 11, or 6 + 6 + 6 + 5). Fewer if the
-// messages would be large, but at least all reference vectors.
+// Number of rows of the large batch. 48 rows fill a tile of the engine. The other 23 rows form a
+// smaller tile, which every vector unit divides into full blocks of rows and one lower block (12 +
+// 11, or 6 + 6 + 6 + 5). The batch has fewer rows if the messages would be large, but at least as
+// many as there are reference vectors.
 int32_t BatchRows(const RowBlock& rows, const RowBlock& features) {
   constexpr int64_t kRows = 48 + 23;
   constexpr int64_t kMostBytes = int64_t{16} << 20;
@@ -56,7 +57,7 @@ int32_t BatchRows(const RowBlock& rows, const RowBlock& features) {
       std::max<int64_t>(rows.rows, std::min(kRows, kMostBytes / row_bytes)));
 }
 
-// The block's numbers as float64.
+// Returns the block's numbers as float64.
 RowBlock Widened(const RowBlock& block) {
   std::vector<double> values;
   for (int32_t i = 0; i < block.rows; ++i) {
@@ -70,7 +71,7 @@ std::string ShapeAndType(const RowBlock& block) {
   return absl::StrCat(block.rows, " × ", block.columns, " ", type);
 }
 
-// `expected` row i is reference vector (first_row + i) mod reference_rows.
+// Row i of `expected` is reference vector (first_row + i) mod reference_rows.
 absl::Status Compare(const RowBlock& expected, const RowBlock& actual, int32_t first_row,
                      int32_t reference_rows) {
   if (expected.values_le == actual.values_le) return absl::OkStatus();
@@ -91,7 +92,8 @@ absl::Status Compare(const RowBlock& expected, const RowBlock& actual, int32_t f
       "; the server's machine has no fused multiply-add, or its arithmetic is broken"));
 }
 
-// Returns the reference vectors, unless all their features are 0, which would show nothing.
+// Checks that there are reference vectors, and that not all of their features are 0, because a
+// comparison would then show nothing.
 absl::Status CheckReferenceVectors(const v1::Certificate& certificate) {
   if (!certificate.has_self_check()) {
     return absl::FailedPreconditionError(
@@ -102,14 +104,14 @@ absl::Status CheckReferenceVectors(const v1::Certificate& certificate) {
   const v1::SelfCheck& check = certificate.self_check();
   if (check.rows().rows() < 1 || check.features().rows() != check.rows().rows()) {
     return absl::DataLossError(absl::StrCat("the version has ", check.rows().rows(),
-                                            " reference vectors with the features of ",
+                                            " reference vectors, but the features of ",
                                             check.features().rows()));
   }
   if (SelfCheckIsAllZero(check)) {
     return absl::FailedPreconditionError(
-        "all features of the version's reference vectors are 0, as a broken engine's would be too: "
-        "the reference vectors are too far from the landmarks for its kernel. This proves nothing; "
-        "build the version again for reference vectors near the landmarks");
+        "all features of the version's reference vectors are 0, because these are too far from the "
+        "landmarks for the kernel. A broken engine would return 0 too, so a comparison proves "
+        "nothing; build the version again to get reference vectors near the landmarks");
   }
   return absl::OkStatus();
 }
@@ -147,8 +149,8 @@ absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context
 Command AddVerify(CLI::App& app) {
   auto arguments = std::make_shared<VerifyArguments>();
   VerifyArguments& verify = *arguments;
-  CLI::App* command =
-      app.add_subcommand("verify", "Check that the server answers a version bit for bit");
+  CLI::App* command = app.add_subcommand(
+      "verify", "Check that the server reproduces a version's reference vectors bit for bit");
   command
       ->add_option("NAME[@VERSION]", verify.reference,
                    "A mapping or a version of it (default: the newest)")

@@ -14,10 +14,11 @@ struct VerifyArguments {
   std::string reference;
 };
 
-// Sends the reference vectors of the version's certificate one by one, all together, and repeated
-// in a batch large enough for the engine's path for many rows, as float32 and as float64, and
-// compares the bits. DATA_LOSS names the first feature that differs. FAILED_PRECONDITION if the
-// version has no reference vectors, or if all their features are 0.
+// Sends the reference vectors of the version's certificate and compares the bits of the features.
+// Sends them one by one, all together, and repeated in a batch that is large enough for the
+// engine's path for many rows; each time as float32 and as float64. The message of DATA_LOSS shows
+// the first feature that differs. FAILED_PRECONDITION if the version has no reference vectors, or
+// if all their features are 0.
 absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context);
 
 // `phimap verify` with its flags.

@@ -29,8 +29,8 @@ std::string Question(const v1::AdviseRequest& request) {
 constexpr char kRow[] = "  %-10s %17s %17s %9s %9s %10s\n";
 
 constexpr char kNoTheorem[] =
-    "No theorem covers this case: measure instead. phimap evaluate measures a learner on a "
-    "version, and phimap show what its features lose of the kernel.";
+    "No theorem covers this case: measure instead. 'phimap evaluate' measures a learner on a "
+    "version, and 'phimap show' reports how far its features deviate from the kernel.";
 
 bool HasNumbers(const AdviceLine& line) { return line.dimensions() != 0 || line.landmarks() != 0; }
 
@@ -44,9 +44,9 @@ void RenderLine(std::string& out, const AdviceLine& line, int width) {
   }
   std::string note = line.note();
   if (line.draws() != 0) {
-    absl::StrAppend(&note, "; a draw succeeds with probability at least ",
-                    ShortNumber(line.success()), ", one of ", WithThousands(line.draws()),
-                    " does with the requested confidence");
+    absl::StrAppend(&note, "; one draw succeeds with probability at least ",
+                    ShortNumber(line.success()), ", and at least one of ",
+                    WithThousands(line.draws()), " draws succeeds with the requested confidence");
   }
   if (!note.empty()) AppendParagraph(out, "             ", note, width);
 }

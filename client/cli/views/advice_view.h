@@ -8,8 +8,9 @@
 
 namespace phimap::cli {
 
-// The question, a block for each theorem with a row for each tier and the reason of each number,
-// and the verdict. Sentences are wrapped at `width`. UTF-8, ends with a newline. Pure.
+// Renders the verdict with the proposed command, then the question, then a block for each theorem,
+// with a row for each tier and the reason for each number. Sentences are wrapped at `width`. UTF-8,
+// ends with a newline. Pure.
 std::string RenderAdvice(const v1::AdviseRequest& request, const v1::AdviseResponse& response,
                          int width);
 

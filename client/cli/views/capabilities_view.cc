@@ -60,6 +60,14 @@ void RenderParameters(const v1::Capability& capability, int width, std::string& 
   }
 }
 
+// Returns the leaf kernels that may be used alone with `mapping`; "" if no other mapping takes
+// more, because the list would then say nothing.
+std::string LeafKernelsText(const v1::Capability& mapping, const Capabilities& mappings) {
+  int most = 0;
+  for (const v1::Capability& other : mappings) most = std::max(most, other.leaf_kernels_size());
+  return mapping.leaf_kernels_size() < most ? absl::StrJoin(mapping.leaf_kernels(), ", ") : "";
+}
+
 // Writes a line such as "kernels: positive semidefinite", unless the text is empty.
 void RenderFact(absl::string_view name, absl::string_view text, int width, std::string& out) {
   if (!text.empty()) AppendParagraph(out, absl::StrCat("    ", name, ": "), text, width);
@@ -82,12 +90,13 @@ std::string RenderKind(const Capabilities& capabilities, int width) {
     AppendParagraph(out, absl::StrCat(capability.name(), "  "), capability.line(), width);
     RenderFact("formula", capability.formula(), width, out);
     RenderFact("kernels", capability.kernels(), width, out);
-    RenderFact("kernel unless named", capability.default_kernel(), width, out);
-    RenderFact("proven", capability.theorem(), width, out);
+    RenderFact("leaf kernels", LeafKernelsText(capability, capabilities), width, out);
+    RenderFact("default kernel", capability.default_kernel(), width, out);
+    RenderFact("guarantee", capability.theorem(), width, out);
     if (capability.learns_from_kernel()) {
       RenderFact("learns from", "raw rows and the version's kernel", width, out);
     }
-    if (capability.is_default()) RenderFact("default", "used where none is named", width, out);
+    if (capability.is_default()) RenderFact("default", "used if none is named", width, out);
     RenderParameters(capability, width, out);
   }
   return out;

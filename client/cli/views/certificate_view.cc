@@ -220,7 +220,7 @@ void RenderVerdict(std::string& out, const v1::Version& version, bool color) {
   Line(out, "verdict", Colored(verdict.text, paint, color && known));
 }
 
-// Certificates of older releases lack the rows for which their theorem holds, and state some
+// Certificates of older releases do not say for which rows their theorem holds, and state some
 // theorems differently.
 bool IsOfOldRelease(const v1::Certificate& certificate) {
   return certificate.theorem_scope().empty() && !absl::StartsWith(certificate.theorem(), "none");

@@ -9,14 +9,14 @@
 
 namespace phimap::cli {
 
-// Several lines: the version and its verdict, then the measurements, each number with its unit and
-// a few words on its meaning; then the theorem and the warnings. Values that were not measured are
-// reported as such. Lines that hold the server's sentences are wrapped at `width`. UTF-8, ends with
-// a newline. Pure.
+// Renders several lines: the version and its verdict, the measurements, and then the theorem and
+// the warnings. Each number has its unit and a few words on its meaning. Values that were not
+// measured are reported as such. Lines that hold the server's sentences are wrapped at `width`.
+// UTF-8, ends with a newline. Pure.
 std::string RenderVersion(const v1::Version& version, int width, bool color = false);
 
-// Renders an exported artifact, which has no name, number or time yet: under the name of its
-// `file`, and with the result of its reference vectors. Pure.
+// Renders an exported artifact, which has no name, number or time yet: with the name of its `file`
+// as the title, and with the result of its reference vectors. Pure.
 std::string RenderArtifact(absl::string_view file, const v1::Version& version,
                            bool reference_vectors_ran, int width);
 

@@ -12,9 +12,9 @@ namespace {
 
 constexpr char kInputRow[] = "input_row";
 
-// Command-line option for a field of the API and for the fields in it.
+// Command-line option for a field of the API and for the fields inside it.
 struct OptionOfField {
-  // Empty: of every command.
+  // The command that has the option; empty means every command.
   absl::string_view command;
   absl::string_view field;
   absl::string_view option;
@@ -72,7 +72,7 @@ constexpr OptionOfField kOptions[] = {
     {"", "tls.key_file", "--tls_key"},
 };
 
-// True if `field` is `outer` or in it; `inner` becomes the rest after `outer`.
+// Returns whether `field` is `outer` or inside it, and sets `inner` to the rest after `outer`.
 bool IsWithin(absl::string_view field, absl::string_view outer, absl::string_view& inner) {
   inner = field;
   if (!absl::ConsumePrefix(&inner, outer)) return false;
@@ -100,9 +100,9 @@ std::string PlaceOf(const ErrorDetail& detail, absl::string_view command) {
 
 std::string InWordsOf(absl::string_view command, const ErrorDetail& detail,
                       absl::string_view message) {
-  // MakeError puts the field in front.
+  // MakeError has put the field in front of the message.
   if (!detail.field.empty()) absl::ConsumePrefix(&message, absl::StrCat(detail.field, ": "));
-  // The user did not choose how rows were divided into requests, so the request is not named.
+  // Drops the number of the request, because the user did not choose how rows were divided.
   const auto request = detail.metadata.find("request");
   if (request != detail.metadata.end()) {
     absl::ConsumePrefix(&message, absl::StrCat("request ", request->second, ": "));
@@ -121,9 +121,9 @@ std::string ColumnsHint(const ErrorDetail& detail, absl::string_view command) {
   const bool numbers =
       absl::SimpleAtoi(expected->second, &columns) && absl::SimpleAtoi(actual->second, &came);
   if (!numbers || came <= columns) return "";
-  return absl::StrCat("  ", came, " columns came, ", came - columns,
-                      " more than the version maps; of a CSV file --exclude=COLUMN leaves out "
-                      "a label or an id, and --passthrough=COLUMN carries it along\n");
+  return absl::StrCat("  got ", came, " columns, ", came - columns,
+                      " more than the version maps; for a CSV file, --exclude=COLUMN leaves out "
+                      "a label or an id, and --passthrough=COLUMN copies it to the output\n");
 }
 
 }  // namespace

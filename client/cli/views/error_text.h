@@ -12,14 +12,14 @@ namespace phimap::cli {
 
 // Returns one line "phimap: message" and, where it helps, lines that say when to retry and how to
 // start a server that cannot be reached. Ends with a newline. The message uses the user's words:
-// the options of `command` ("build") instead of the API's fields, and the input's row if
-// WithInputRow set it. If `command` is empty the fields stay, for programs that compare them.
-// REQUIRES: status is not OK. Pure.
+// the options of `command` ("build") instead of the API's fields, and the row of the input if
+// WithInputRow set it. If `command` is empty, the API's fields are kept, for programs that compare
+// them. REQUIRES: status is not OK. Pure.
 std::string ErrorText(const absl::Status& status, absl::string_view server,
                       absl::string_view command);
 
-// Attaches the row of the input to an error about a row, which the server counts within a request;
-// `rows_before` rows were in earlier requests. Pure.
+// Attaches the number of the row in the input to an error about a row, because the server counts
+// rows within a request. `rows_before` rows were in earlier requests. Pure.
 absl::Status WithInputRow(const absl::Status& status, int64_t rows_before);
 
 }  // namespace phimap::cli

@@ -14,7 +14,7 @@
 namespace phimap::cli {
 namespace {
 
-// Classes and mistakes that are shown; --json has all.
+// Maximum numbers of classes and mistakes that are shown; --json has all.
 constexpr int kShownClasses = 40;
 constexpr size_t kShownMistakes = 5;
 constexpr size_t kLabelWidth = 24;
@@ -100,7 +100,7 @@ void RenderMistakes(const v1::Evaluation& evaluation, int width, std::string& ou
                     LabelText(evaluation.classes(mistakes[i]->predicted()).label()), " (",
                     WithThousands(mistakes[i]->count()), ")");
   }
-  AppendParagraph(out, "  taken most often: ", text, width);
+  AppendParagraph(out, "  most often mistaken: ", text, width);
 }
 
 void RenderQuantiles(const char* name, const google::protobuf::RepeatedField<double>& quantiles,
@@ -124,11 +124,13 @@ void RenderMargins(const v1::Evaluation& evaluation, int width, std::string& out
   RenderQuantiles("kernel's space", evaluation.kernel_margin_quantiles(), out);
   if (evaluation.intercept_scale() > 0) {
     const double b = evaluation.intercept_scale();
-    AppendParagraph(out, "  ",
-                    absl::StrCat("of rows with a constant ", ShortNumber(b),
-                                 " behind them, and of the kernel K + ", ShortNumber(b * b),
-                                 ": the learner has an intercept; bias=0 is one without"),
-                    width);
+    AppendParagraph(
+        out, "  ",
+        absl::StrCat("The learner has an intercept, so these are the margins of rows to which "
+                     "a constant ",
+                     ShortNumber(b), " is appended, and of the kernel K + ", ShortNumber(b * b),
+                     "; with bias=0 it has no intercept"),
+        width);
   }
 }
 
@@ -141,7 +143,7 @@ void RenderCertified(const v1::Evaluation& evaluation, int width, std::string& o
     return;
   }
   absl::StrAppend(
-      &out, "certified: some separator in the kernel's space has this margin but for a share\n");
+      &out, "certified: some separator in the kernel's space has this margin, except on a share\n");
   absl::StrAppendFormat(&out, "  %-8s %20s %34s\n", "share", "of these rows",
                         absl::StrFormat("of future rows, confidence %g", evaluation.confidence()));
   for (const auto& certified : evaluation.certified_margins()) {
@@ -149,10 +151,11 @@ void RenderCertified(const v1::Evaluation& evaluation, int width, std::string& o
         &out, "  %-8g %20.6f %34s\n", certified.alpha(), certified.rows_margin(),
         certified.has_margin() ? absl::StrFormat("%.6f", certified.margin()) : "-");
   }
-  AppendParagraph(out, "  ",
-                  "of future rows: valid if the version was not built from these rows, which the "
-                  "server cannot know",
-                  width);
+  AppendParagraph(
+      out, "  ",
+      "The margins of future rows are valid only if the version was not built from these "
+      "rows, which the server cannot know",
+      width);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ std::string LifetimeText(const v1::Version& version) {
   const absl::Duration ttl =
       absl::Seconds(version.ttl().seconds()) + absl::Nanoseconds(version.ttl().nanos());
   const std::string length = absl::StrCat(DurationArgumentText(ttl), " after its last use");
-  if (!version.has_expire_time()) return absl::StrCat(length, ", and while an alias names it");
+  if (!version.has_expire_time()) return absl::StrCat(length, ", and while an alias points to it");
   return absl::StrCat(
       length, ", so far until ",
       absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixSeconds(version.expire_time().seconds()),

@@ -8,7 +8,8 @@
 
 namespace phimap::cli {
 
-// "for ever", "7d after its last use", and the expiry if it is not used again. Pure.
+// Returns "for ever", or a text such as "7d after its last use" with the time at which the version
+// expires if it is not used again. Pure.
 std::string LifetimeText(const v1::Version& version);
 
 }  // namespace phimap::cli

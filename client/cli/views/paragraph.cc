@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMinWidth = 40;
 
-// Characters, not bytes: all but the continuation bytes of UTF-8.
+// Returns the number of characters, not bytes: all bytes but the continuation bytes of UTF-8.
 int Length(absl::string_view text) {
   return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

@@ -8,8 +8,8 @@
 
 namespace phimap::cli {
 
-// Appends `text` broken between words at `width` characters, at least 40; `first` precedes the
-// first line, as many spaces the others. UTF-8. Ends with a newline.
+// Appends `text`, broken between words at `width` characters (at least 40). The first line begins
+// with `first`, the other lines with the same number of spaces. UTF-8. Ends with a newline.
 void AppendParagraph(std::string& out, absl::string_view first, absl::string_view text, int width);
 
 }  // namespace phimap::cli

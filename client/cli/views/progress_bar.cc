@@ -63,7 +63,7 @@ std::string RenderProgress(const ProgressState& state, int width) {
   }
   const std::optional<double> fraction = FractionOf(state);
   const std::string bar = fraction.has_value() ? Bar(*fraction) : "";
-  // The remaining time tells more than the elapsed time.
+  // The remaining time tells more than the elapsed time, and replaces it if it is known.
   const double seconds_left = SecondsLeft(state, fraction, seconds);
   const bool estimated = seconds_left > 0 && seconds_left < 1e9;
   const std::string time =

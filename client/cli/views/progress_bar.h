@@ -31,13 +31,13 @@ struct ProgressState {
 };
 
 // Returns the line, no wider than it needs to be and at most `width` characters; ASCII. While rows
-// are sent it shows their number and rate, with a bar and the time left if the total or the share
-// of the input is known; afterwards phase, bar and share. If the line is too long, parts are
-// dropped in this order: the elapsed time, or the rate if the remaining time is known; the bar; the
-// rate. Then the line is cut. Pure.
+// are sent, it shows their number and rate, with a bar and the time left if the total or the share
+// of the input is known. Afterwards it shows the server's phase with a bar. If the line is too
+// long, parts are dropped in this order: the elapsed time, or the rate if the remaining time is
+// known; the bar; the rate. Then the line is cut. Pure.
 std::string RenderProgress(const ProgressState& state, int width);
 
-// The state of a build.
+// Converts the progress of a build to the state that a bar shows.
 ProgressState StateOf(const client::BuildProgress& progress, std::string label,
                       std::optional<int64_t> total_rows);
 
@@ -80,7 +80,7 @@ class ProgressBar {
   const Clock clock_;
   const absl::Time start_;
   std::mutex mutex_;
-  // Under mutex_.
+  // Guarded by mutex_.
   absl::Time last_drawn_ = absl::InfinitePast();
   ProgressState state_;
   bool drawn_ = false;

@@ -6,8 +6,8 @@
 
 namespace phimap::cli {
 
-// Whether all features of the reference vectors are 0, so that equal bits show nothing. Versions of
-// early builds may be like that, under a kernel that is 0 far from the landmarks. Pure.
+// Whether all features of the reference vectors are 0, in which case equal bits show nothing. Early
+// releases could build such versions under a kernel that is 0 far from the landmarks. Pure.
 bool SelfCheckIsAllZero(const v1::SelfCheck& check);
 
 }  // namespace phimap::cli

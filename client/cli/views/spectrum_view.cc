@@ -11,7 +11,7 @@
 namespace phimap::cli {
 namespace {
 
-// Two lines to a power of ten, from the whole trace down.
+// Number of lines per power of ten; the top line stands for the whole trace.
 constexpr int kLinesPerDecade = 2;
 constexpr int kMaxLines = 10;
 constexpr int kSpectrumLabelWidth = 10;

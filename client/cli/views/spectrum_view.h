@@ -8,10 +8,10 @@
 
 namespace phimap::cli {
 
-// Plots the eigenvalues, one column each, as shares of the trace on a logarithmic scale, with a
-// line for each effective dimension. Lines have at most `width` columns, the first indented by two;
-// eigenvalues that do not fit are dropped on the right. Empty without eigenvalues. The size is
-// bounded for any numbers.
+// Plots the eigenvalues, one column each, as shares of the trace on a logarithmic scale; a line for
+// each effective dimension follows. The plot has at most `width` columns, and drops the eigenvalues
+// that do not fit on the right. Empty if there are no eigenvalues. The length of the text is
+// bounded, whatever the numbers are.
 std::string RenderSpectrum(const v1::Certificate::Spectrum& spectrum, int width);
 
 }  // namespace phimap::cli

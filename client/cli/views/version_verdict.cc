@@ -11,7 +11,7 @@ namespace {
 using Grade = VersionVerdict::Grade;
 
 Grade GradeOf(double share, double good, double fair) {
-  // NaN is not good.
+  // A NaN is graded as poor.
   return share <= good ? Grade::kGood : share <= fair ? Grade::kFair : Grade::kPoor;
 }
 
@@ -29,7 +29,7 @@ const char* GradeName(Grade grade) {
   return "not judged";
 }
 
-// Certificates of fewer held-out rows have no measurements.
+// With fewer held-out rows, a certificate has no measurements.
 constexpr int64_t kLeastHeldOutRows = 20;
 
 // Whether the features are the full projection onto the landmarks' span. A further projection, of

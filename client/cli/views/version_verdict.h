@@ -17,10 +17,11 @@ struct VersionVerdict {
 };
 
 // Grades a version by its certificate:
-// - Features that are all of the landmarks' span, without a projection before or after it: by the
-//   residual mass, good up to 5 %, fair up to 20 %.
-// - Others that approximate the kernel: by the mean kernel error as a share of the largest K(x,x),
-//   good up to 2 %, fair up to 10 %. Their residual mass leaves out what a projection loses.
+// - If the features are the whole projection onto the landmarks' span, without another projection
+//   before or after it: by the residual mass, good up to 5 %, fair up to 20 %.
+// - If they approximate the kernel in another way: by the mean kernel error as a share of the
+//   largest K(x,x), good up to 2 %, fair up to 10 %. The residual mass would leave out what a
+//   projection loses.
 // The two kinds of grades measure different things and cannot be compared. A warning of the
 // certificate makes the grade fair at best. `phimap evaluate` measures how well a learner does,
 // which the verdict does not say. Pure.

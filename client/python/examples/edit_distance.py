@@ -1,4 +1,4 @@
-"""A kernel service for words: K(a, b) = exp(-d(a, b)), d the edit distance (Levenshtein).
+"""A kernel service for words: K(a, b) = exp(-d(a, b)), where d is the edit distance (Levenshtein).
 
     python edit_distance.py 127.0.0.1:9000 &
     phimapd --data_dir=/tmp/phimap --kernel_service=words=127.0.0.1:9000 &
@@ -17,7 +17,10 @@ from phimap.kernel_server import KernelServer
 
 
 def edit_distance(a, b):
-    """Insertions, deletions and substitutions that make b of a: row after row of the table of prefixes."""
+    """Returns the least number of insertions, deletions and substitutions that turn a into b.
+
+    Computes the table of distances between prefixes row by row.
+    """
     row = list(range(len(b) + 1))
     for i, x in enumerate(a):
         diagonal, row[0] = row[0], i + 1

@@ -1,14 +1,17 @@
-"""F2 over a phimapd beside scikit-learn's Nystroem on letter.csv: accuracy of a linear SVM, and wall time of the mapping.
+"""Compares F2, computed by a phimapd, with scikit-learn's Nystroem on letter.csv: the accuracy of a linear SVM, and the
+wall time of the mapping.
 
     python client/python/examples/letter.py                       # against the local server, about three minutes
     python client/python/examples/letter.py --phimapd=build/server/phimapd --threads=1
 
-For each seed the rows are split 70 : 30 and standardised; both mappings have the same kernel, landmarks and seed, and both
-are followed by LinearSVC. "fit" is fit(training rows), "transform" transform(training rows) and transform(test rows): what
-a Pipeline does when it is fitted and scored. The mappings take turns, five rounds for each seed.
+For each seed the rows are split 70 : 30 and standardised; both mappings have the same kernel,
+landmarks and seed, and both are followed by LinearSVC. "fit" is the time of fit(training rows).
+"transform" is the time of transform(training rows) and transform(test rows), which is what a
+Pipeline does when it is fitted and scored. The mappings take turns, five rounds for each seed.
 
---threads holds OpenBLAS in this process to as many threads, and a phimapd that is started here to as many threads for
-transforms; its OpenBLAS always has one thread for each call. OPENBLAS_CORETYPE is inherited by both.
+--threads limits OpenBLAS in this process, and the transforms of a phimapd that is started here, to
+this number of threads. The OpenBLAS of phimapd always has one thread for each call. Both processes
+inherit OPENBLAS_CORETYPE.
 
 The exit status is 3 if F2 is less accurate by more than 0.5 points, or takes more wall time.
 """
@@ -42,7 +45,7 @@ POINTS_ALLOWED = 0.5
 
 @contextlib.contextmanager
 def server_of(arguments: argparse.Namespace) -> Iterator[str | None]:
-    """The server to use: one that is started here, the one that was named, or the default."""
+    """Yields the server to use: one that is started here, the one that --server gives, or the default."""
     if arguments.phimapd is None:
         yield arguments.server
         return
@@ -60,7 +63,7 @@ def server_of(arguments: argparse.Namespace) -> Iterator[str | None]:
 
 
 def timed(mapping: Any, train: np.ndarray[Any, Any], test: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Seconds of fit and of transform."""
+    """Returns the seconds that fit and transform take."""
     start = time.perf_counter()
     mapping.fit(train)
     fitted = time.perf_counter()
@@ -77,7 +80,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--landmarks", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rows", type=int, help="only as many of the rows, for a quick look")
+    parser.add_argument("--rows", type=int, help="use only this many rows, for a quick look")
     arguments = parser.parse_args()
 
     letters = pd.read_csv(arguments.data, nrows=arguments.rows)

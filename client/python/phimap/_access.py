@@ -22,15 +22,15 @@ DEFAULT_SERVER = "127.0.0.1:7450"
 
 @dataclass(frozen=True)
 class Tls:
-    """TLS settings of a connection. Files are given by paths of PEM files.
+    """TLS settings of a connection. Files are given by their paths and are in PEM format.
 
     Attributes:
         ca_file: authorities that may sign the server's TLS certificate; Debian's are in
             /etc/ssl/certs/ca-certificates.crt.
         certificate_file, key_file: the client's own TLS certificate and key, for a server that
             requires them.
-        server_name: host name that the server's TLS certificate must match; None is the host of the
-            address.
+        server_name: host name that the server's TLS certificate must match; None means the host of
+            the server's address.
     """
 
     ca_file: str
@@ -71,8 +71,8 @@ def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
     if token and not _TOKEN.fullmatch(token):
         raise ValueError("token: expected letters, digits and -._~+/= only")
     if token and tls is None and not stays_on_this_machine(target):
-        raise ValueError(f"token: it would travel to {target} unencrypted, where others can read and use it; connect with "
-                         "TLS")
+        raise ValueError(f"token: it would be sent to {target} unencrypted, so that others could read and use it; "
+                         "connect with TLS")
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
     options = (("grpc.lb_policy_name", "round_robin"),) if names_several_servers(target) else ()
     if tls is None:
@@ -82,8 +82,8 @@ def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
 
 
 def access_key(server: str | None) -> tuple[Any, ...]:
-    """Returns a key that changes when the environment, or a TLS file that it names, changes how
-    calls are made."""
+    """Returns a key that changes when a change of the environment, or of a TLS file that it names,
+    affects how calls are made."""
     tls = Tls.of_environment()
     files = () if tls is None else (tls.ca_file, tls.certificate_file, tls.key_file)
     return (server_or_default(server), os.environ.get("PHIMAP_TOKEN", ""), tls,
@@ -91,7 +91,7 @@ def access_key(server: str | None) -> tuple[Any, ...]:
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
-    """Numbers that change when a file is replaced or written; None if it does not exist."""
+    """Returns numbers that change when a file is replaced or written; None if it does not exist."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,5 +1,5 @@
-"""Builds, evaluations and transforms over an asynchronous connection. This is the input and output;
-the sessions make the decisions. See _calls."""
+"""Builds, evaluations and transforms over an asynchronous connection. This module does the input
+and output, and the sessions make the decisions. See _calls."""
 from __future__ import annotations
 
 import asyncio
@@ -29,9 +29,9 @@ from phimap.v1 import mapping_service_pb2 as service_pb
 
 
 class _Writer:
-    """Writes the requests of a stream in a task of its own. So answers are read even while the
-    network is full; without reading, it would stay full. Up to `limit` messages are queued, any
-    number if 0."""
+    """Writes the requests of a stream in its own task, so that answers are read even while the
+    network is full; if they were not read, it would stay full. Up to `limit` messages are queued; 0
+    means any number."""
 
     def __init__(self, call: Any, limit: int = 0) -> None:
         self._call = call
@@ -223,7 +223,7 @@ async def _transform_once(connection: AioConnection, target: Target, block: Bloc
         raise explained(error, target) from None
     version, features = _wire.features_of(answer, block.rows, target.residual)
     if version is None:
-        raise Internal("the server's answer names no version")
+        raise Internal("the server's answer has no version")
     connection.widths.observe(target, version, features)
     observer(Progress("transforming", block.rows, block.rows, 1.0))
     return features, version

@@ -25,7 +25,7 @@ class Receiver:
 
     def take(self, chunk: service_pb.ArtifactChunk) -> None:
         if chunk.offset_bytes != self._bytes:
-            raise DataLoss(f"the server sent the chunk at {chunk.offset_bytes} where {self._bytes} was due")
+            raise DataLoss(f"expected the chunk at byte {self._bytes}, got the one at byte {chunk.offset_bytes}")
         if crc32c(chunk.data) != chunk.crc32c:
             raise DataLoss(f"the chunk at {chunk.offset_bytes} was damaged on its way: its CRC-32C is "
                            f"{crc32c(chunk.data):#010x}, expected {chunk.crc32c:#010x}")
@@ -37,7 +37,7 @@ class Receiver:
         """Returns the number of bytes received. DataLoss if they do not have the version's
         digest."""
         if self._hash.hexdigest() != self._digest:
-            raise DataLoss(f"the artifact that came, {self._bytes} bytes, has the SHA-256 {self._hash.hexdigest()}, "
+            raise DataLoss(f"the artifact that was received, {self._bytes} bytes, has the SHA-256 {self._hash.hexdigest()}, "
                            f"expected {self._digest}")
         return self._bytes
 
@@ -45,9 +45,10 @@ class Receiver:
 class ImportRequests:
     """The messages of an Import: the mapping, the chunks, and the digest of what was read.
 
-    gRPC reads the messages on a thread of its own and would hide an exception of reading the file.
-    So the exception ends the messages before the digest, without which the server stores nothing.
-    The end of the `with` block raises it instead of the server's error.
+    gRPC reads the messages on its own thread and would hide an exception that reading the file
+    raises. Such an exception therefore ends the messages before the digest, and the server stores
+    nothing without a digest. At the end of the `with` block, the exception is raised instead of the
+    server's error.
     """
 
     def __init__(self, mapping: str, file: BinaryIO) -> None:

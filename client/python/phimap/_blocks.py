@@ -42,7 +42,7 @@ class Block(Protocol):
         """Writes the values into `out`, rows × columns."""
 
     def arranged(self, names: tuple[str, ...]) -> Block:
-        """Returns the block with its columns in this order. REQUIRES: the block has names, and they are these."""
+        """Returns the block with its columns in this order. REQUIRES: the block has exactly these names, in any order."""
 
 
 def block_of(values: Any) -> Block:
@@ -152,8 +152,8 @@ class SparseBlock(_Unnamed):
 
     @functools.cached_property
     def _ends(self) -> np.ndarray[Any, Any]:
-        """Bytes on the wire of the rows before each row: an offset per row, and a column and a
-        number per value."""
+        """Returns, for each row, the bytes on the wire of all rows before it. A row has an offset,
+        and each of its values has a column and a number."""
         return np.arange(self.rows + 1) * 8 + self.csr.indptr.astype(np.int64) * (4 + self.dtype.itemsize)
 
     def part(self, start: int, stop: int) -> Block:
@@ -163,7 +163,7 @@ class SparseBlock(_Unnamed):
         out[...] = self.csr.toarray()
 
 
-# Bytes of a string on the wire beside its content: a tag and a length of at most 4 bytes.
+# Bytes of a string on the wire besides its content: a tag, and a length of at most 4 bytes.
 _STRING_OVERHEAD_BYTES = 5
 
 
@@ -187,7 +187,7 @@ class StringsBlock(_Unnamed):
 
     @functools.cached_property
     def _ends(self) -> np.ndarray[Any, Any]:
-        """Bytes on the wire of all strings before each string."""
+        """Returns, for each string, the bytes on the wire of all strings before it."""
         sizes = [len(_encoded(value, i)) + _STRING_OVERHEAD_BYTES for i, value in enumerate(self.values)]
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
@@ -223,9 +223,9 @@ def strings_of(values: Any) -> list[Any] | None:
     kind = str if isinstance(values[0], str) else bytes
     for row, value in enumerate(values):
         if not isinstance(value, kind):
-            raise InvalidArgument(f"rows[{row}]: expected {kind.__name__} as the first, got {_shown(value)}",
+            raise InvalidArgument(f"rows[{row}]: expected {kind.__name__} like the first row, got {_shown(value)}",
                                   field=f"rows[{row}]")
-    # numpy's own types of str and bytes are accepted. The copy does not see later changes.
+    # Accepts numpy's own types of str and bytes. Returns a copy, which does not see later changes.
     return list(values)
 
 
@@ -234,7 +234,7 @@ def _array(values: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InvalidArgument(f"rows: expected as many values in each row: {error}") from None
+        raise InvalidArgument(f"rows: expected the same number of values in each row: {error}") from None
     if array.ndim == 0:
         raise InvalidArgument("rows: expected an array, a list of lists, a DataFrame, a sparse matrix, a list of texts or an "
                               f"iterator of blocks of these, got {_shown(values)}")
@@ -272,8 +272,8 @@ def _wire_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
 
 
 def _common_type(frame: Any) -> np.dtype[Any]:
-    """Returns float32 if all columns are float32 or narrower, else float64. InvalidArgument names
-    the first column that has no numbers."""
+    """Returns float32 if all columns are float32 or narrower, else float64. The
+    message of InvalidArgument contains the first column that has no numbers."""
     types = {_wire_type(_numpy_type(dtype), f"column {name!r}") for name, dtype in frame.dtypes.items()}
     return FLOAT32 if types == {FLOAT32} else FLOAT64
 
@@ -299,8 +299,9 @@ def _shape(values: Any) -> tuple[int, int]:
 
 
 def _numpy_type(dtype: Any) -> np.dtype[Any]:
-    """Returns the numpy type of a pandas column. Nullable types know their numpy type; any other
-    type is numpy's own or has no numbers, and the latter becomes object."""
+    """Returns the numpy type of a pandas column. A nullable type has an attribute with its numpy
+    type. Any other type is either numpy's own or has no numbers, and one without numbers becomes
+    object."""
     known = getattr(dtype, "numpy_dtype", dtype)
     return known if isinstance(known, np.dtype) else np.dtype(object)
 
@@ -322,7 +323,7 @@ def _checked_names(names: tuple[Any, ...]) -> tuple[str, ...] | None:
                               "frame.columns.astype(str) makes them text", field="columns", reason="COLUMN_NAMES_INVALID")
     if texts and len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InvalidArgument(f"columns: {twice!r} is the name of more than one; give each column its own name",
+        raise InvalidArgument(f"columns: {twice!r} is the name of more than one column; give each column its own name",
                               field="columns", reason="COLUMN_NAMES_INVALID")
     usable = (all(isinstance(name, str) and name and name.isprintable() and len(name.encode(errors="replace")) <= 256
                   for name in names))

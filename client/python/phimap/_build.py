@@ -1,4 +1,5 @@
-"""One build, as decisions: what to send, what an event means, whether to try again. The clients do the input and output."""
+"""The decisions of one build: what to send, what an event means, and whether to retry. The clients
+do the input and output."""
 from __future__ import annotations
 
 import uuid
@@ -18,11 +19,12 @@ from phimap.progress import Observer, Progress
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
-# Large enough that the cost of a message does not count, small enough that a few of them are nothing.
+# Large enough that the cost per message is negligible, and small enough that a few queued messages
+# take little memory.
 BLOCK_LIMITS = BlockLimits(_wire.MAX_ROWS_PER_MESSAGE, 1 << 20)
-# Messages that wait for the network.
+# Maximum number of messages that wait for the network.
 QUEUED_MESSAGES = 4
-# Telling the server of a cancelled build must not keep the user waiting.
+# Seconds for telling the server that a build was cancelled: the user is waiting.
 CANCEL_TIMEOUT = 5.0
 
 
@@ -48,15 +50,16 @@ class Spec:
             if not isinstance(text, str):
                 raise TypeError(f"{name}: expected text, got {type(text).__name__} {text!r:.80}")
         if not isinstance(spec, (str, mapping_pb.MappingSpec)):
-            raise TypeError(f'spec: expected text as "f2(landmarks=500)", or a MappingSpec, got {type(spec).__name__}')
+            raise TypeError(f'spec: expected text such as "f2(landmarks=500)", or a MappingSpec, got {type(spec).__name__}')
         if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 1 << 64:
             raise ValueError(f"seed: expected an integer, 0..2**64-1, got {seed!r}")
-        if not isinstance(standardize, (bool, np.bool_)):  # a text would be true, whatever it says
+        if not isinstance(standardize, (bool, np.bool_)):  # any text would count as true
             raise TypeError(f"standardize: expected True or False, got {type(standardize).__name__} {standardize!r:.80}")
         return Spec(mapping, spec, kernel, bool(standardize), int(seed), str(build_id or uuid.uuid4()), ttl_message(ttl))
 
     def of_columns(self, names: tuple[str, ...] | None) -> Spec:
-        """Of rows whose columns are called so. Kernel values are no columns of examples."""
+        """Returns the spec for rows whose columns have these names. With the kernel precomputed(),
+        the columns are kernel values, so their names are not stored."""
         if names is None or self.kernel.lstrip().startswith("precomputed"):
             return self
         return replace(self, column_names=names)
@@ -69,7 +72,7 @@ class Spec:
 
 
 def _is_linear(spec: str | mapping_pb.MappingSpec) -> bool:
-    """Whether the mapping is of the inputs themselves, or of products of them."""
+    """Returns True for mappings of a linear or polynomial kernel, whose default is linear()."""
     if isinstance(spec, str):
         return spec.split("(")[0].strip() in ("random_projection", "multiclass", "polynomial")
     if not isinstance(spec, mapping_pb.MappingSpec):
@@ -81,10 +84,11 @@ def _is_linear(spec: str | mapping_pb.MappingSpec) -> bool:
 
 
 class BuildSession:
-    """The rows of one build on their way, and the build when they have arrived.
+    """The state of one build: the rows to send, and the server's events.
 
-    Each attempt names the same build_id. A build that got all its rows goes on where it stands, whatever becomes of the
-    connection; one that did not is gone, and its rows are sent again if their source can rewind.
+    All attempts have the same build_id. A build that has received all its rows continues on the
+    server even if the connection breaks. A build that has not is lost when the connection breaks,
+    and its rows are sent again if their source can rewind.
     """
 
     def __init__(self, spec: Spec, retries: Retries, observer: Observer, total_rows: int | None) -> None:
@@ -94,13 +98,14 @@ class BuildSession:
         self._total_rows = total_rows
         self._rows_sent = 0
         self._attached = False
-        # The server has, or had, all rows.
+        # True once all rows and `finish` are sent, or if the server already has all rows.
         self.finished_sending = False
         self.version: mapping_pb.Version | None = None
         self._furthest = 0.0
 
     def wants_rows(self, source: Any) -> bool:
-        """After `accepted`: whether rows go out. Rewinds the source when they go out again."""
+        """Returns True if the rows must be sent, and rewinds the source if they were sent before.
+        REQUIRES: the server has sent `accepted`."""
         if self._attached:
             return False
         self.finished_sending = False
@@ -112,7 +117,7 @@ class BuildSession:
         return True
 
     def request(self, block: Block) -> bytes:
-        # Counted now, whether or not it leaves: it is no longer in the source.
+        # The block counts as sent even if it is not, because the source has handed it out.
         self._rows_sent += block.rows
         return _wire.build_request(block)
 
@@ -137,23 +142,26 @@ class BuildSession:
             self.version = event.version
 
     def _note_progress(self, job: mapping_pb.BuildJob) -> None:
-        # Progress counts only beyond the furthest attempt so far.
+        # A retried build may repeat work. Only progress beyond that of earlier attempts resets the
+        # count of attempts.
         if self.finished_sending and job.fraction > self._furthest:
             self._retries.progressed()
         self._furthest = max(self._furthest, job.fraction)
 
     def result(self) -> mapping_pb.Version:
-        """When the stream has ended."""
+        """Returns the version. Called when the stream has ended."""
         if self.version is None:
             raise Internal("the server ended the build without a version")
         return self.version
 
     def wait_after(self, error: Error, rewinds: bool) -> float:
-        """Seconds to wait before the next attempt. Raises the error if there is none."""
-        # The server may notice a broken stream later than we do, and holds the id until then.
+        """Returns the seconds to wait before the next attempt. Raises the error if there must be no
+        further attempt."""
+        # The server may notice a broken stream later than this client does, and holds the build id
+        # until then.
         still_held = isinstance(error, Aborted) and self._retries.attempt > 1
         can_go_on = self.finished_sending or rewinds or not self._rows_sent
-        # The server has asked the service again and again already.
+        # The server has already retried its calls to the kernel service.
         can_go_on = can_go_on and not error.reason.startswith("KERNEL_SERVICE_")
         wait = self._retries.wait_after(error, also=still_held) if can_go_on else None
         if wait is not None:

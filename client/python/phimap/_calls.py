@@ -1,5 +1,5 @@
-"""Builds, evaluations and transforms over a synchronous connection. This is the input and output;
-the sessions make the decisions."""
+"""Builds, evaluations and transforms over a synchronous connection. This module does the input and
+output, and the sessions make the decisions."""
 from __future__ import annotations
 
 import time
@@ -190,7 +190,7 @@ def _transform_once(connection: Connection, target: Target, source: MemoryRows, 
         raise explained(error, target) from None
     version, features = _wire.features_of(answer, rows, target.residual)
     if version is None:
-        raise Internal("the server's answer names no version")
+        raise Internal("the server's answer has no version")
     connection.widths.observe(target, version, features)
     observer(Progress("transforming", rows, rows, 1.0))
     return features, version

@@ -1,4 +1,5 @@
-"""Column names: checks that rows have the columns of a version, and puts them in its order."""
+"""Column names: checks that rows have the columns of a version, and puts the columns in the
+version's order."""
 from __future__ import annotations
 
 import functools
@@ -71,9 +72,9 @@ def _differ(came: Sequence[str], expected: Sequence[str], reference: str) -> Inv
     if not missing and not unknown:
         said.append("they are in another order")
     if unknown:
-        said.append(f"{_shown(unknown)} {'is' if len(unknown) == 1 else 'are'} not among the version's")
+        said.append(f"{_shown(unknown)} {'is' if len(unknown) == 1 else 'are'} not among the version's columns")
     return InvalidArgument(
-        f"columns: {len(came)} columns came; {', and '.join(said)}; expected the {len(expected)} of {reference}: "
+        f"columns: got {len(came)} columns; {', and '.join(said)}; expected the {len(expected)} of {reference}: "
         f"{_shown(expected)}; got {len(came)}: {_shown(came)}", field="columns", reason=COLUMN_NAMES_MISMATCH,
         metadata={"expected": str(len(expected)), "actual": str(len(came))})
 

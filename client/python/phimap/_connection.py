@@ -132,8 +132,8 @@ class Connection:
 
     def _repeated(self, method: Method, deadline: Deadline, call: Callable[[float | None], Any],
                   may_repeat: Callable[[], bool] = lambda: True) -> Any:
-        """Returns the answer of `call`, which is given the remaining seconds and is retried as the
-        service config says."""
+        """Returns the answer of `call`, which gets the remaining seconds as its argument. It is
+        retried as the service config prescribes."""
         deadline = deadline.or_else(self.config.timeout(method))
         retries = self.config.retries(method, deadline)
         while True:
@@ -179,7 +179,7 @@ class Connection:
 def check_usable(process: int, closed: bool) -> None:
     """Raises RuntimeError if the client belongs to another process or is closed."""
     if os.getpid() != process:
-        raise RuntimeError(f"this client belongs to process {process} and its connections do not survive a fork: make one "
-                           "in each process, or start processes by spawn or forkserver")
+        raise RuntimeError(f"this client belongs to process {process} and its connections do not survive a fork: make a "
+                           "client in each process, or start processes by spawn or forkserver")
     if closed:
         raise RuntimeError("this client is closed: make another one, or call within its `with` block")

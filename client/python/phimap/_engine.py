@@ -112,15 +112,15 @@ def _library() -> ctypes.CDLL:
     beside = pathlib.Path(__file__).with_name(_FILE)
     path = os.environ.get(LIBRARY) or (str(beside) if beside.exists() else ctypes.util.find_library("phimap_engine"))
     if not path:
-        raise RuntimeError(f"{_FILE} was not found, which maps rows in this process: build it (ninja -C build phimap_engine) "
-                           f"and name it by {LIBRARY}, on all workers, or leave on_workers out to have the server map them")
+        raise RuntimeError(f"{_FILE}, which maps rows in this process, was not found: build it (ninja -C build phimap_engine) "
+                           f"and set {LIBRARY} to its path on all workers, or leave out on_workers to have the server map rows")
     try:
         library = ctypes.CDLL(path)
         interface = library.phimap_engine_interface()
     except (OSError, AttributeError) as error:
-        raise RuntimeError(f"{path} ({LIBRARY}, or found) is not {_FILE} of this machine: {error}") from None
+        raise RuntimeError(f"{path}, given by {LIBRARY} or found, is not a {_FILE} for this machine: {error}") from None
     if interface != _INTERFACE:
-        raise RuntimeError(f"{path} has interface {interface}, expected {_INTERFACE}: it is of another version of phimap")
+        raise RuntimeError(f"{path} has interface {interface}, expected {_INTERFACE}: it belongs to another version of phimap")
     pointer, count, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
     text = [ctypes.c_char_p, count]
     features = [number, count, count, pointer, *text]

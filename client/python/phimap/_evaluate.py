@@ -50,19 +50,20 @@ class EvaluationSession:
         self._observer = observer
         self._total_rows = total_rows
         self._rows_sent = 0
-        # The version's column names in its order, if the rows come in another order; see arrange.
+        # The version's column names in the version's order, if the rows come in another order; see
+        # arrange.
         self._names: tuple[str, ...] = ()
         self._evaluation: evaluation_pb.Evaluation | None = None
         self._forgot_history = False
-        # The error because of which the version was requested by its digest, if it was.
+        # The error after which the version was requested by its digest; None if it was not.
         self._refused: Error | None = None
         if total_rows is not None and total_rows != len(labels):
             raise self._mismatch(total_rows)
 
     def may_repeat_after(self, error: Error) -> bool:
         """Returns True if the call may be repeated, with `spec` as it is now. If the version was
-        requested by its digest and does not exist either, raises the error with which its number
-        was refused."""
+        requested by its digest and was not found either, raises the error with which its number was
+        refused."""
         if self._rows_sent:
             return False
         if error.reason == OF_ANOTHER_HISTORY:

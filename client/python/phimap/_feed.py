@@ -8,8 +8,8 @@ import threading
 class Feed:
     """An iterator for gRPC, filled by the caller.
 
-    So rows are read and observers are called on the caller's own thread, where an exception or an
-    interrupt ends the call as expected. gRPC's thread only takes messages that are ready. Up to
+    Rows are therefore read, and observers called, on the caller's own thread, where an exception or
+    an interrupt ends the call as expected. gRPC's thread only takes messages that are ready. Up to
     `limit` messages are queued.
     """
 

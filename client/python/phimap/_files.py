@@ -48,7 +48,7 @@ def written(file: File) -> Iterator[BinaryIO]:
 
 
 def _wrong(mode: str, got: str) -> TypeError:
-    return TypeError(f"file: expected a path, or a file of bytes as open(path, {mode!r}) and io.BytesIO are, got {got}")
+    return TypeError(f"file: expected a path, or a file of bytes such as open(path, {mode!r}) or io.BytesIO, got {got}")
 
 
 def _umask() -> int:

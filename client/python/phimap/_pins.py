@@ -1,4 +1,4 @@
-"""Pins: a name means the version that it meant first."""
+"""Pins: within a client, a name always means the version that it first resolved to."""
 from __future__ import annotations
 
 import re
@@ -14,17 +14,17 @@ _REFERENCE = re.compile(r"(?P<mapping>[^@]*)(?:@(?:(?P<number>\d+)|(?P<alias>.*)
 
 
 def reference_to(version: Any) -> str:
-    """Text such as "letters@3", for a Version or a VersionRef."""
+    """Returns text such as "letters@3" for a Version or a VersionRef."""
     ref = getattr(version, "ref", version)
     return f"{ref.mapping}@{ref.number}"
 
 
 def checked(reference: Any) -> str:
-    """Returns `reference`. TypeError if it is not a text: protobuf's own error would not name the
-    argument."""
+    """Returns `reference`. TypeError if it is not a text, because protobuf's own error would not
+    mention the argument."""
     if not isinstance(reference, str):
         found = type(reference).__name__
-        raise TypeError(f'expected a reference as "letters", "letters@3" or "letters@prod", got {found}'
+        raise TypeError(f'expected a reference such as "letters", "letters@3" or "letters@prod", got {found}'
                         + (f"; phimap.reference_to() makes one of a {found}" if found in ("Version", "VersionRef") else ""))
     return reference
 
@@ -33,8 +33,8 @@ def by_digest(reference: str, digest: str) -> str | None:
     """Returns the reference by digest for a reference by number such as "letters@3"; None for any
     other reference, or if there is no digest.
 
-    A number is valid on one server only: after an export and an import the same artifact has
-    another number. The digest names the pinned version on any server.
+    A number is valid on one server only, because after an export and an import the same artifact
+    has another number. The digest identifies the pinned version on any server.
     """
     found = _REFERENCE.fullmatch(reference)
     if found is None or found["number"] is None or not digest:

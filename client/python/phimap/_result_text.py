@@ -1,4 +1,5 @@
-"""Text of results: a line for each, and the facts that its longer text and its table show."""
+"""Text of results: one line for each result, and the facts that its longer text and its table
+show."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from phimap.v1 import mapping_pb2 as mapping_pb
 
 Facts = list[tuple[str, str]]
 
-# Longer lists are counted, not shown.
+# Lists with more items are shown as a count.
 _MOST_SHOWN = 6
 
 
@@ -24,7 +25,7 @@ def facts_of(result: Any) -> Facts:
 
 
 def line_of(result: Any) -> str:
-    """Text such as <Version letters@3: f2(…), rbf(…), 16 → 500 float32>."""
+    """Returns text such as <Version letters@3: f2(…), rbf(…), 16 → 500 float32>."""
     kind = _kind(result)
     if kind not in _lines:
         return _fields(result)

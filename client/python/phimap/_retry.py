@@ -59,7 +59,7 @@ _NOT_BEGUN = RetryPolicy(max_attempts=5, initial_backoff=0.2, max_backoff=5.0, m
 
 
 class ServiceConfig:
-    """A gRPC service config, as JSON text or a dictionary; None is the package's
+    """A gRPC service config, as JSON text or a dictionary; None means the package's
     service_config.json. ValueError if it is not a service config."""
 
     def __init__(self, config: str | dict[str, Any] | None) -> None:
@@ -89,9 +89,9 @@ class ServiceConfig:
         """Returns the config as JSON, without the retries and timeouts, which this client handles
         itself.
 
-        gRPC's retries do not know the server's delays or which calls it did not begin, and stop for
-        a stream once any answer has come. gRPC's timeouts from a config are up to a second too
-        short. gRPC still retries calls that left no trace on any server."""
+        gRPC's retries know neither the delays that the server asks for nor which calls it did not
+        begin, and they do not retry a stream after its first answer. gRPC's timeouts from a config
+        are up to a second too short. gRPC still retries calls that left no trace on any server."""
         config = copy.deepcopy(self._config)
         for entry in config.get("methodConfig", []):
             entry.pop("timeout", None)
@@ -99,8 +99,8 @@ class ServiceConfig:
         return json.dumps(config)
 
     def _entry(self, method: Method) -> dict[str, Any]:
-        """Returns the entry that gRPC would choose: one that names the method, else one for its
-        service, else the one for all."""
+        """Returns the entry that gRPC would choose: the one for the method, or else the one for its
+        service, or else the one for all."""
         for wanted in ({"service": method[0], "method": method[1]}, {"service": method[0]}, {}):
             for entry in self._config.get("methodConfig", []):
                 if wanted in entry.get("name", []):
@@ -153,8 +153,9 @@ class Retries:
         call is not retried.
 
         Retries calls that the server did not begin. If the policy has codes, also retries errors
-        with these codes and refusals with a retry delay. `also` retries any error. `spread` varies
-        the backoff by a fifth, for calls that many clients may make at the same moment.
+        with these codes and refusals with a retry delay. With `also`, retries any error. With
+        `spread`, varies the backoff by a fifth, for calls that many clients may make at the same
+        moment.
         """
         if error.reason == OF_ANOTHER_HISTORY and not self._forgot:
             self._forgot = True

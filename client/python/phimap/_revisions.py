@@ -1,5 +1,5 @@
-"""The newest revision that a client knows: servers that share a store report it, and calls ask for
-at least that."""
+"""The newest revision that a client knows. Servers that share a store report their revision, and
+each call asks for at least the newest known one."""
 from __future__ import annotations
 
 import threading
@@ -38,7 +38,8 @@ class Revisions:
         the metadata `asked`.
 
         Within an epoch the larger number wins. Another epoch replaces the known one, unless the
-        call asked for that epoch: then it was forgotten or replaced while the call was under way.
+        call asked for that epoch, because it was then forgotten or replaced while the call was
+        under way.
         """
         for key, value in trailers or ():
             epoch, _, number = str(value).rpartition(":")

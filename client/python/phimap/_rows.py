@@ -12,7 +12,7 @@ from phimap.errors import InvalidArgument
 
 @dataclass(frozen=True)
 class BlockLimits:
-    """How much the next block may hold."""
+    """The maximum size of the next block."""
 
     rows: int
     bytes: int
@@ -26,11 +26,12 @@ class RowSource:
     rewinds = False
 
     def next(self, limits: BlockLimits) -> Block | None:
-        """The next rows, at least one; None at the end."""
+        """Returns the next rows, at least one; None at the end."""
         raise NotImplementedError
 
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns; for an iterator the names of its first block, which is read to find them."""
+        """Returns the names of the columns. An iterator has the names of its first block, which is
+        read for this."""
         raise NotImplementedError
 
     def rewind(self) -> bool:
@@ -134,14 +135,14 @@ class AsyncRows:
 
 
 class _Cutter:
-    """Hands a block out in parts."""
+    """Divides a block into parts."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
         self._next = 0
 
     def take(self, limits: BlockLimits) -> Block | None:
-        """The next part; None at the end."""
+        """Returns the next part; None at the end."""
         start, block = self._next, self._block
         if start == block.rows:
             return None
@@ -164,14 +165,15 @@ class _Gathered:
         return self._blocks > 0
 
     def take(self, limits: BlockLimits) -> Block | None:
-        """The next rows of the block that came last; None if there are none left."""
+        """Returns the next rows of the latest block; None if there are none left."""
         return self._cutter.take(limits) if self._cutter is not None else None
 
     def refill(self, values: Any) -> None:
         try:
             block = block_of(values)
         except InvalidArgument as error:
-            error.add_note(f"This is about block {self._blocks}, from 0, of the iterator: each is rows × columns.")
+            error.add_note(f"The error is in block {self._blocks} of the iterator, counted from 0; each block must be rows × "
+                           "columns.")
             raise
         if self._blocks and block.columns != self._columns:
             raise InvalidArgument(f"block {self._blocks}: expected {self._columns} columns, as in the blocks before, "

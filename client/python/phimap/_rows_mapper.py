@@ -55,8 +55,8 @@ class RowsMapper:
     """Maps rows by one version: `mapper(rows)` returns their features. Created by `rows_mapper`.
 
     A DataFrame gives a DataFrame with its index and the columns `names`; other rows give an array.
-    Its pickle has the version's number and digest and the server's address; tokens and TLS settings
-    come from the environment of the process that calls it. Thread-safe. Raises RuntimeError in a
+    The pickle of the mapper has the version's number and digest and the server's address; tokens
+    and TLS settings come from the environment of the process that calls it. Thread-safe. Raises RuntimeError in a
     process forked from one that had a Client, unless it was created with on_workers. Calling it
     again with the same rows gives the same bits, so a task may be repeated.
     """
@@ -110,7 +110,7 @@ class EngineRowsMapper(RowsMapper):
 
 
 def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1, on_workers: bool = False) -> RowsMapper:
-    """Returns a picklable function that maps rows by the version that `reference` names now.
+    """Returns a picklable function that maps rows by the version to which `reference` refers now.
 
     An alias or a bare name is resolved to a number here, so that all rows are mapped by one version
     even if the alias moves. `server` and `channels` are those of `Client`.

@@ -19,12 +19,12 @@ class Sample:
     reservoir keeps the same rows (Vitter, "Random sampling with a reservoir", ACM TOMS 11, 1985;
     Li's Algorithm L, ACM TOMS 20, 1994, draws only the keys that matter). Unlike reservoirs alone,
     samples with keys can be merged: the `size` smallest keys of all are among the `size` smallest
-    of each part. So the number of rows from each part is multivariate hypergeometric without
-    drawing that number, even over 10^9 rows, and merging is associative.
+    of each part. So the number of rows from each part has the multivariate hypergeometric
+    distribution although it is never drawn, even over 10^9 rows, and merging is associative.
 
-    The keys of a part depend only on the seed and its place, so the sample does not depend on which
-    part is finished first. Equal keys, of which n rows have a pair with probability n²/2^65, are
-    ordered by place and row.
+    The keys of a part depend only on the seed and the place of the part, so the sample does not
+    depend on which part is finished first. Two of n rows have equal keys with a probability of
+    n²/2^65; equal keys are ordered by place and row.
     """
 
     rows: Any

@@ -41,14 +41,14 @@ class SweepPoint:
     Attributes:
         spec, kernel, seed, learner: the request, as it was written. With `data` and `standardize`
             they identify the point.
-        mapping, landmarks, policy, output_columns: of the version that was built; landmarks and
-            policy are None if the mapping has no landmarks.
-        error, error_standard_error, accuracy: of the learner on `tested_rows` of the `rows`, from
-            which it did not learn.
+        mapping, landmarks, policy, output_columns: facts about the version that was built;
+            landmarks and policy are None if the mapping has no landmarks.
+        error, error_standard_error, accuracy: those of the learner, measured on `tested_rows` of
+            the `rows`, on which it was not trained.
         kernel_error_mean: mean of |K(x, y) − F(x)·F(y)| over held-out rows; None if it was not
             measured.
-        microseconds_per_row: of Transform, as this client sees it: the fastest of 5 calls of up to 4,096 rows.
-        digest: of the version's artifact.
+        microseconds_per_row: time of Transform as this client sees it, in the fastest of 5 calls of up to 4,096 rows.
+        digest: SHA-256 of the version's artifact.
         data: SHA-256 of the labels and rows.
         standardize: whether the columns were shifted and scaled.
     """
@@ -108,7 +108,7 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
     Args:
         rows, labels: see Client.evaluate; in memory. The mappings are built from all the rows, the learner learns from 70 %
             of them, drawn by the seed, and is tested on the rest.
-        specs: texts as "f2(landmarks=300, policy=rpcholesky)", or a dictionary whose combinations are taken:
+        specs: texts such as "f2(landmarks=300, policy=rpcholesky)", or a dictionary whose combinations are taken:
             {"mapping": ["f1", "f2"], "landmarks": [100, 300], "policy": ["uniform", "rpcholesky"]}.
         kernel, seeds: each is combined with each spec.
         learner, standardize: see Client.evaluate and Client.build; a learner of None is the server's default.
@@ -137,8 +137,9 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
 
 
 def read_sweep(path: str | os.PathLike[str], *, missing_ok: bool = False) -> list[SweepPoint]:
-    """Returns the points of a file, in its order. Ignores a last line without a line end, which a
-    crash left incomplete. ValueError names a line that is not a point."""
+    """Returns the points of a file, in the order of its lines. Ignores a last line without a line
+    end, which is the rest of an interrupted write. The message of ValueError contains the number of
+    a line that is not a point."""
     if missing_ok and not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:
@@ -194,8 +195,8 @@ def _number_rows(rows: Any) -> Iterable[Any]:
 
 
 def _default_learner(client: Client) -> str:
-    """Returns the text of the server's default learner, as `phimap sweep` writes it. Each point
-    names its learner."""
+    """Returns the text of the server's default learner, as `phimap sweep` writes it, because each
+    point records its learner."""
     return "".join(f"{one.name}()" for one in client.capabilities().learners if one.is_default)
 
 

@@ -1,6 +1,7 @@
-"""One transform over a stream, as decisions: what to send next, what an answer means, whether to try again.
+"""The decisions of one transform over a stream: what to send next, what an answer means, and whether
+to retry.
 
-The clients, synchronous and not, do the input and output; everything that can be wrong in it is here, once.
+The synchronous and the asynchronous client share this code; each does only its own input and output.
 """
 from __future__ import annotations
 
@@ -20,19 +21,20 @@ from phimap.errors import Aborted, Error, FailedPrecondition, Internal, InvalidA
 from phimap.errors import moved_by
 from phimap.v1 import mapping_pb2 as mapping_pb
 
-# A request and its answer aim at this size, which hides the cost of a message and keeps a window of them small.
+# Target size of a request, and of its answer: large enough to hide the cost per message, and small
+# enough that a window of messages takes little memory.
 MESSAGE_BYTES = 1 << 20
 # Largest request for one Transform call, without a stream.
 UNARY_BYTES = 4 << 20
-# Sent before the width of the features is known: few enough that even 65,536 doubles a row stay under a quarter of the
-# message limit.
+# Number of rows of the first request, before the width of the features is known: so few that even
+# 65,536 doubles per row stay under a quarter of the message limit.
 FIRST_ROWS = 16
 DEFAULT_WINDOW = 8
 
 
 class Widths:
-    """How wide the features of a reference were when it was last used: a guess, to choose the size of messages by.
-    Thread-safe: each step is one of the interpreter's."""
+    """Bytes of a row of features when each reference was last used. They are guesses, from which
+    the size of messages is chosen. Thread-safe: each step is atomic in the interpreter."""
 
     def __init__(self) -> None:
         self._row_bytes: dict[str, int] = {}
@@ -45,7 +47,8 @@ class Widths:
             self._row_bytes[reference] = features.shape[1] * features.itemsize
 
     def fit_one_call(self, target: Target, block: Block) -> bool:
-        """Whether the rows and, as far as is known, their features go into one message each."""
+        """Returns True if the rows fit into one message and, as far as the size is known, so do their
+        features."""
         row_bytes = self._row_bytes.get(target.reference)
         rows = FIRST_ROWS if row_bytes is None else min(UNARY_BYTES // row_bytes, _wire.MAX_ROWS_PER_MESSAGE)
         return block.rows <= rows and block.fitting(0, UNARY_BYTES) >= block.rows
@@ -53,12 +56,12 @@ class Widths:
 
 @dataclass(frozen=True)
 class Target:
-    """A resolved pin: what a call asks for, and what it may get."""
+    """A resolved pin: the version that a call requests, and the digest that it must have."""
 
     asked: str
     reference: str
     expected_digest: str
-    # Whether the answer's last column are to be the residuals.
+    # Whether the residuals are appended as the last column of the features.
     residual: bool = False
 
     @staticmethod
@@ -72,16 +75,18 @@ class Target:
         return Target(reference, pinned, expected_digest or digest, residual)
 
     def elsewhere(self, error: Error) -> Target | None:
-        """The target that names the version by its digest, if its number was refused with this error; else None."""
+        """Returns the target that requests the version by its digest, if `error` refused the
+        version's number; else None."""
         found = elsewhere(self.reference, self.expected_digest, error)
         return Target(self.asked, found, self.expected_digest, self.residual) if found else None
 
 
 class TransformSession:
-    """The rows of one transform on their way.
+    """The state of one transform: its unanswered requests, and the version that answers them.
 
-    A broken stream is opened again and goes on at the first request without an answer, on the version that answered
-    before: a transform changes nothing, so this is always safe. So is what was refused with a retry time.
+    After a stream breaks, the next one begins with the first unanswered request, on the version
+    that answered before. A transform changes nothing, so this is always safe. A refusal with a
+    retry delay is handled in the same way.
     """
 
     def __init__(self, target: Target, retries: Retries, feature_row_bytes: int | None,
@@ -94,17 +99,18 @@ class TransformSession:
         self._unanswered: collections.deque[Block] = collections.deque()
         self._ended = False
         self._rows_done = 0
-        # Answers of the stream that is open now.
+        # Number of answers on the stream that is open now.
         self._answered_here = 0
         self._first_request = True
         self._version: mapping_pb.VersionRef | None = None
-        # Why the version was asked for by its digest, if it was.
+        # The error that refused the version's number, if the version was then requested by digest.
         self._refused: Error | None = None
-        # The version's columns, once it has refused others.
+        # The version's column names, once it has refused rows with other names.
         self._names: tuple[str, ...] | None = None
 
     def limits(self) -> BlockLimits | None:
-        """How much the next request may hold; None while the window is full or the input has ended."""
+        """Returns the limits of the next request; None while the window is full or the input has
+        ended."""
         known = self._feature_row_bytes is not None or self._rows_per_request is not None
         if self._ended or len(self._unanswered) >= (self._window if known else 1):
             return None
@@ -121,38 +127,40 @@ class TransformSession:
         return self._serialized(block)
 
     def wants_names_after(self, error: Error) -> str | None:
-        """The version whose columns' names `arrange` is to be told, as it has refused others; None after any other error."""
+        """Returns the reference of the version if it refused the rows for their column names: the
+        caller must then pass the version's names to `arrange`. None after any other error."""
         return self._target.reference if refused_for_names(error) and self._names is None else None
 
     def arrange(self, names: tuple[str, ...]) -> None:
-        """Rows that wait for an answer, and all that come, are put in the order of `names`, which are the version's.
-        InvalidArgument, with both lists, if theirs are others."""
+        """Puts the columns of unanswered and later rows in the order of `names`, the version's column
+        names. InvalidArgument, with both lists, if the rows have other names."""
         self._names = names
         for i, block in enumerate(self._unanswered):
             self._unanswered[i] = in_order(block, names, self._target.reference)
 
     def end(self) -> None:
-        """There are no more rows."""
+        """Ends the input: there are no more rows."""
         self._ended = True
 
     def finished(self) -> bool:
         return self._ended and not self._unanswered
 
     def again(self) -> list[bytes]:
-        """The messages with which a reopened stream starts: the unanswered blocks."""
+        """Returns the messages with which a reopened stream starts: the unanswered requests."""
         self._first_request = True
         self._answered_here = 0
         return [self._serialized(block) for block in self._unanswered]
 
     def take(self, answer: bytes | None) -> tuple[np.ndarray[Any, Any], mapping_pb.VersionRef]:
-        """The features of the first request without an answer, and the version of all; None is the end of the stream."""
+        """Returns the features of the first unanswered request, and the version that maps all rows.
+        An answer of None is the end of the stream."""
         if answer is None:
             raise Internal(f"the server ended the stream and left {len(self._unanswered)} requests unanswered")
         block = self._unanswered[0]
         version, features = _wire.features_of(answer, block.rows, self._target.residual)
         if self._version is None:
             if version is None:
-                raise Internal("the server's first answer names no version")
+                raise Internal("the server's first answer has no version")
             self._version = version
             self._target = Target(self._target.asked, reference_to(version), version.digest, self._target.residual)
         self._unanswered.popleft()
@@ -163,7 +171,8 @@ class TransformSession:
         return features, self._version
 
     def wait_after(self, error: Error) -> float:
-        """Seconds to wait before the stream is opened again. Raises the error if it is not."""
+        """Returns the seconds to wait before the stream is reopened. Raises the error if it must not
+        be reopened."""
         error = self._in_input(error)
         found = self._target.elsewhere(error)
         if found is not None:
@@ -173,7 +182,7 @@ class TransformSession:
             return 0.0
         wait = self._retries.wait_after(error)
         if wait is None:
-            # The digest is not there either: what is to be known is why the number was refused.
+            # No version has the digest either, so report why the number was refused.
             if self._refused is not None and nowhere(error):
                 raise self._refused
             raise explained(error, self._target)
@@ -186,8 +195,8 @@ class TransformSession:
                                        target.residual)
 
     def _in_input(self, error: Error) -> Error:
-        """An error of a stream counts rows from its request's first, and requests from the stream's first; users know
-        their input only."""
+        """Returns the error with its row counted in the input, which users know. The server counts
+        rows within a request, and requests within a stream."""
         number = error.metadata.get("request", "")
         index = int(number) - self._answered_here if number.isdecimal() else 0
         between = sum(block.rows for block in list(self._unanswered)[:max(index, 0)])
@@ -202,7 +211,8 @@ def check_stream_options(window: int, rows_per_request: int | None) -> None:
 
 
 class Gathered:
-    """All features of a stream as one array, allocated when their width is known; one block of all rows is that array."""
+    """All features of a stream as one array, which is allocated once their width is known. If a
+    single block has all rows, that block is the array."""
 
     def __init__(self, row_count: int | None) -> None:
         self._row_count = row_count
@@ -229,13 +239,14 @@ class Gathered:
 
 
 def needs_stream(error: Error, target: Target) -> bool:
-    """Whether a refused call is to be made as a stream: for its size, or since its session looks for the version
-    elsewhere, or puts columns in order."""
+    """Returns True if a refused call should be made as a stream: because of its size, or because a
+    TransformSession can request the version by its digest or rearrange the columns."""
     return too_large(error) or refused_for_names(error) or target.elsewhere(error) is not None
 
 
 def too_large(error: Error) -> bool:
-    """Whether a request, or its answer, is over the message limit: of the client's own, gRPC gives no reason."""
+    """Returns True if a request or its answer exceeds a message limit. gRPC gives no reason if it is
+    this client's own limit."""
     return error.reason == "MESSAGE_TOO_LARGE" or (isinstance(error, ResourceExhausted) and not error.reason)
 
 
@@ -244,13 +255,14 @@ def no_rows() -> InvalidArgument:
 
 
 def explained(error: Error, target: Target) -> Error:
-    """An error about a version that the user did not name says why it was asked for."""
+    """Returns `error`. If it is about a pinned version, which is not the reference that the user
+    gave, adds a note that says why that version was requested."""
     if isinstance(error, NotFound) and target.asked != target.reference:
-        error.add_note(f"{target.asked!r} is pinned to {target.reference}, which it meant when this client first used it; "
-                       f"unpin({target.asked!r}) forgets that.")
+        error.add_note(f"{target.asked!r} is pinned to {target.reference}, the version that it meant when this client first "
+                       f"used it; unpin({target.asked!r}) forgets that.")
     return error
 
 
 def pinned_meanwhile(reference: str) -> Aborted:
-    return Aborted(f"{reference!r} was pinned to another version by another thread while these rows, which are read only "
-                   "once, were on their way: call again")
+    return Aborted(f"{reference!r} was pinned to another version by another thread while these rows, which can be read only "
+                   "once, were being mapped: call again")

@@ -49,7 +49,7 @@ def transform_request(reference: str, expected_digest: str, block: Block, residu
     """A serialized TransformRequest, or TransformStreamRequest."""
     head = transform_service_pb.TransformRequest(
         reference=reference, expected_digest=expected_digest, residual=residual,
-        column_names_hash=names_hash(block.names) if reference else 0)  # of a stream, in the first request only
+        column_names_hash=names_hash(block.names) if reference else 0)  # in a stream, only the first request has the hash
     return _with_examples(head.SerializeToString(), _TRANSFORM_EXAMPLES, block)
 
 
@@ -106,7 +106,7 @@ def _string_examples(block: StringsBlock) -> bytes:
 
 def features_of(answer: bytes, rows: int,
                 residual: bool = False) -> tuple[mapping_pb.VersionRef | None, np.ndarray[Any, Any]]:
-    """Returns the version (if the answer names one) and the features of a serialized
+    """Returns the version (if the answer has one) and the features of a serialized
     TransformResponse or TransformStreamResponse to `rows` rows.
 
     The array is a read-only view of the answer's bytes. If the values are not aligned there, it is
@@ -117,7 +117,7 @@ def features_of(answer: bytes, rows: int,
     except (DecodeError, IndexError) as error:
         raise Internal(f"the server's answer is not a message: {error}") from None
     if values is None:
-        raise Internal("the server answered features without float32_le or float64_le")
+        raise Internal("the server's answer has features with neither float32_le nor float64_le")
     dtype, start, stop = values
     if dense.rows != rows or dense.columns < 1 or stop - start != rows * dense.columns * dtype.itemsize:
         raise Internal(f"the server answered {dense.rows} rows of {dense.columns} features in {stop - start} bytes to a "
@@ -190,7 +190,7 @@ def _next_field(data: bytes, at: int) -> tuple[int, int, int]:
     elif kind in (1, 5):
         end = at + (8 if kind == 1 else 4)
     else:
-        raise DecodeError(f"wire type {kind}")
+        raise DecodeError(f"unknown wire type {kind}")
     if end > len(data):
         raise IndexError("it is cut short")
     return key >> 3, at, end

@@ -51,19 +51,19 @@ class Client:
     raises RuntimeError. Make a client in each process, or send one there: clients can be pickled.
 
     Args:
-        server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or
-            127.0.0.1:7450. Several servers with the same versions are named as
+        server: "HOST:PORT" or "unix:PATH"; None means PHIMAP_SERVER of the environment, or
+            127.0.0.1:7450. Several servers with the same versions are given as
             "ipv4:ADDRESS:PORT,ADDRESS:PORT", "ipv6:…" or "dns:///HOST:PORT", and take the calls in
             turn. Proxy settings of the environment are ignored.
         channels: number of connections, 1..64. One connection keeps about one core busy at each
             end. With more, many threads that call `transform` can use more cores.
         service_config: deadlines and retries of all calls, as a gRPC service config (JSON text or a
-            dictionary). None is service_config.json of this package. Whatever the config says, a
+            dictionary). None means service_config.json of this package. Whatever the config says, a
             call that changes something is retried only if the server reports that it did not begin
             the call.
         tls: TLS settings; None reads PHIMAP_TLS_CA and related variables from the environment.
             Without these, the connection is not encrypted.
-        token: authenticates the client, sent with each call; None is PHIMAP_TOKEN of the
+        token: authenticates the client, sent with each call; None means PHIMAP_TOKEN of the
             environment. Refused unless the connection uses TLS or stays on this machine.
         options: further gRPC channel arguments.
     """
@@ -114,19 +114,19 @@ class Client:
         come from an iterator.
 
         Args:
-            mapping: its name, [a-z]([a-z0-9-]{0,61}[a-z0-9])?; it is created by its first version.
+            mapping: the name of the mapping, [a-z]([a-z0-9-]{0,61}[a-z0-9])?; it is created by its first version.
             rows: see the class. The column names of a DataFrame or an Arrow table are stored with
                 the version.
-            spec: as "f2(landmarks=500)".
-            kernel: as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)". None is
+            spec: the mapping's text, such as "f2(landmarks=500)".
+            kernel: the kernel's text, such as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)". None means
                 rbf(gamma=scale), or linear() for the mappings that take no other kernel
                 (random_projection, multiclass, polynomial).
             standardize: shift and scale each column to mean 0 and variance 1, as measured over the rows.
             seed: the same rows, spec and seed give the same version, byte for byte.
-            build_id: a UUID; None draws one. The id of a known build follows that build instead of
-                building again.
+            build_id: a UUID; None draws one. If the server knows a build with this id,
+                follows that build instead of building again.
             ttl: how long the version lives after its last use (a transform, an alias, `keep`), as a
-                timedelta or seconds, at least a minute; None is for ever.
+                timedelta or seconds, at least a minute; None means for ever.
             timeout: seconds for the whole build. A build that has all its rows continues on the
                 server.
             progress: a function that takes `Progress`, or True for a bar on stderr.
@@ -173,8 +173,8 @@ class Client:
 
         Args:
             reference: "letters", "letters@3" or "letters@prod"; see the class.
-            expected_digest: if set, a version of another digest is FailedPrecondition.
-            timeout: seconds for the whole call; None is the service config's.
+            expected_digest: if set, the call raises FailedPrecondition for a version with another digest.
+            timeout: seconds for the whole call; None means the service config's timeout.
             progress: a function that takes `Progress`, or True for a bar on stderr.
         """
         return self.transform_with_version(
@@ -196,9 +196,9 @@ class Client:
         """Like `transform`, but also returns for each row a bound on its residual ρ(x) = K(x, x) −
         ‖F(x)‖², the part of K(x, x) that F2 cannot express.
 
-        For any two rows |K(x, y) − F(x)·F(y)| ≤ √(ρ(x)·ρ(y)), the rounding of the features
-        included. A ρ near K(x, x) says that the row is unlike those that the version was built
-        from. FailedPrecondition for other mappings than F2.
+        For any two rows, |K(x, y) − F(x)·F(y)| ≤ √(ρ(x)·ρ(y)), including the rounding of the
+        features. If ρ(x) is near K(x, x), the row x is unlike the rows that the version was built
+        from. FailedPrecondition for mappings other than F2.
         """
         connection = self._connection
         connection.check_usable()
@@ -249,12 +249,12 @@ class Client:
             rows: see the class.
             labels: one per row, of any type. Labels that are not texts are converted by `str`, and
                 equal texts are one class.
-            learner: as "linear_svm(C=1)", "perceptron(epochs=20)" or "kernel_svm()".
-            held_out: share of the rows that is tested; None is 0.3, or none with folds.
-            folds: number of cross-validation folds, which together test every row; 0 is one split.
-            seed: of the split and the learner. The same rows, labels and arguments give the same answer.
-            confidence: of the margins that are certified for future rows.
-            expected_digest: if set, a version of another digest is FailedPrecondition.
+            learner: the learner's text, such as "linear_svm(C=1)", "perceptron(epochs=20)" or "kernel_svm()".
+            held_out: share of the rows that is held out for the test; None means 0.3, or with `folds` none.
+            folds: number of cross-validation folds, which together test every row; 0 means one split.
+            seed: seed of the split and the learner. The same rows, labels and arguments give the same answer.
+            confidence: confidence of the margins that are certified for future rows.
+            expected_digest: if set, the call raises FailedPrecondition for a version with another digest.
             timeout: seconds for the whole call.
             progress: a function that takes `Progress`, or True for a bar on stderr.
         """
@@ -273,26 +273,26 @@ class Client:
 
     @property
     def pinned(self) -> dict[str, mapping_pb.VersionRef]:
-        """The names that were used, and the versions they are pinned to."""
+        """Returns the names that were used, each with the version that it is pinned to."""
         return self._pins.pinned()
 
     # Finding.
 
     def list_mappings(self) -> list[Mapping]:
-        """All mappings, by name."""
+        """Returns all mappings, ordered by name."""
         return list(map(result_of, self._connection.pages("ListMappings", service_pb.ListMappingsRequest(), "mappings")))
 
     def get_mapping(self, mapping: str) -> Mapping:
         return self._call("GetMapping", service_pb.GetMappingRequest(mapping=mapping))
 
     def list_versions(self, mapping: str) -> list[Version]:
-        """All versions of a mapping, newest first, without certificates."""
+        """Returns all versions of a mapping, newest first, without certificates."""
         return list(map(result_of, self._connection.pages(
             "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")))
 
     def get_version(self, reference: str) -> Version:
-        """One version with its certificate. A bare name means the version that it is pinned to, or
-        else the newest, which this call does not pin."""
+        """Returns one version with its certificate. A bare name means the version that it is pinned
+        to, or else the newest, which this call does not pin."""
         query = VersionQuery(self._pins, reference)
         while (request := query.request()) is not None:
             try:
@@ -302,13 +302,13 @@ class Client:
         return query.version()
 
     def capabilities(self) -> Capabilities:
-        """The mappings, kernels, policies and learners that this server offers, each with its parameters."""
+        """Returns the mappings, kernels, policies and learners that this server offers, each with its parameters."""
         return self._call("ListCapabilities", service_pb.ListCapabilitiesRequest())
 
     def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                classes: int = 0, distortion: float = 0.0, kernel_error: float = 0.0) -> Advice:
-        """How many landmarks and dimensions suffice, by every theorem of the papers. Arguments and answer are described
-        in proto/phimap/v1/mapping_service.proto."""
+        """Returns the landmarks and dimensions that suffice, by every theorem of the papers.
+        Arguments and answer are described in proto/phimap/v1/mapping_service.proto."""
         return self._call("Advise", service_pb.AdviseRequest(
             margin=margin, error=error, confidence=confidence, alpha=alpha, points=points, classes=classes,
             distortion=distortion, kernel_error=kernel_error))
@@ -351,7 +351,7 @@ class Client:
         self._pins.forget(mapping, version)
 
     def delete_mapping(self, mapping: str) -> None:
-        """Deletes a mapping with all its versions; refused while it has an alias."""
+        """Deletes a mapping with all its versions. FailedPrecondition while it has an alias."""
         self._call("DeleteMapping", service_pb.DeleteMappingRequest(mapping=mapping))
         self._pins.forget(mapping)
 

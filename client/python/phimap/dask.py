@@ -3,10 +3,11 @@
     import phimap.dask
 
     version = phimap.dask.build("letters", data, spec="f2(landmarks=500)", kernel="rbf(gamma=scale)")
-    features = phimap.dask.transform(data, "letters@prod")    # lazy, as data is
+    features = phimap.dask.transform(data, "letters@prod")    # lazy, like `data`
 
-The rows of an array are in its first dimension, and all columns in one chunk. An element of a bag is a row of numbers, or
-a text or bytes for kernels of strings. Workers take tokens and TLS from their environment, as `phimap.Client` does.
+The rows of an array are in its first dimension, and all columns in one chunk. An element of a bag
+is a row of numbers or, for kernels of strings, a text or bytes. Workers read tokens and TLS
+settings from their environment, as `phimap.Client` does.
 """
 from __future__ import annotations
 
@@ -25,14 +26,14 @@ from phimap.progress import ProgressArgument
 from phimap.results import Version
 from phimap.v1 import mapping_pb2 as mapping_pb
 
-# Default number of rows of a sample. The measured standard deviation of a normal column is then off
-# by 0.22 % (one sigma).
+# Default number of rows of a sample. The standard deviation of a normal column is then measured
+# with an error of 0.22 % (one sigma).
 SAMPLE_ROWS = 100_000
-# The default sample has fewer rows if it would exceed this size, at 8 bytes per number, but no
-# fewer than phimapd keeps of a stream by default.
+# The default sample has fewer rows if it would exceed this size at 8 bytes per number, but at least
+# as many rows as phimapd keeps of a stream by default.
 _SAMPLE_BYTES = 256 << 20
 _LEAST_SAMPLE_ROWS = 22_000
-# Number of samples that are merged at once, and the most that a worker holds.
+# Number of samples that are merged at once. A worker holds at most this many.
 _MERGED_AT_ONCE = 8
 
 
@@ -44,8 +45,9 @@ def transform(data: Any, reference: str, *, server: str | None = None, channels:
     an alias moves. Each worker process keeps one client per server. A repeated task gives the same
     bits.
 
-    An array gives an array in the version's serving type; a dataframe gives one with its index and divisions, and the
-    columns "f0", "f1" and so on; a bag gives a bag of the rows' features.
+    An array gives an array in the version's serving type. A dataframe gives a dataframe with the
+    same index and divisions, and with the columns "f0", "f1" and so on. A bag gives a bag of the
+    rows' features.
 
     on_workers: the artifact is exported once, here, and the workers map rows by it without a
     server, with the same bits. The artifact is one node of the graph, so each worker receives it
@@ -66,15 +68,15 @@ def transform(data: Any, reference: str, *, server: str | None = None, channels:
 
 
 def sample(data: Any, *, rows: int | None = None, seed: int = 0) -> Sample:
-    """Draws a uniform sample of the rows of `data`, without replacement, into this process: `rows`
-    and `total_rows`.
+    """Draws a uniform sample of the rows of `data`, without replacement, into this process. The
+    result has the sampled `rows` and `total_rows`, the number of all rows.
 
     Each partition is computed once and contributes its part of the sample; a worker holds at most 8
     samples. The same seed and the same partitions give the same rows in the same order, whichever
     task ends first. The sample must fit into this process's memory.
 
     Args:
-        rows: number of rows of the sample; all rows if there are fewer. None is 100,000, or fewer
+        rows: number of rows of the sample; all rows if there are fewer. None means 100,000, or fewer
             so that they take at most 256 MiB as float64, but at least 22,000.
         seed: 0..2**64-1.
     """
@@ -117,7 +119,7 @@ def build(mapping: str, data: Any, *, spec: str | mapping_pb.MappingSpec, kernel
 
 
 def _kind_of(data: Any) -> str:
-    """"array", "frame" or "bag"."""
+    """Returns "array", "frame" or "bag"."""
     if hasattr(data, "map_blocks") and hasattr(data, "chunks"):
         if data.ndim > 2 or (data.ndim == 2 and data.numblocks[1] != 1):
             raise ValueError("data: expected an array of rows with all columns in one chunk, got chunks "
@@ -132,7 +134,7 @@ def _kind_of(data: Any) -> str:
 
 def _default_rows(data: Any, kind: str) -> int:
     columns = len(data.columns) if kind == "frame" else data.shape[1] if kind == "array" and data.ndim == 2 else 1
-    fit = _SAMPLE_BYTES // (8 * columns) if columns == columns else _LEAST_SAMPLE_ROWS  # dask's unknown is NaN
+    fit = _SAMPLE_BYTES // (8 * columns) if columns == columns else _LEAST_SAMPLE_ROWS  # NaN if unknown
     return int(min(SAMPLE_ROWS, max(_LEAST_SAMPLE_ROWS, fit)))
 
 

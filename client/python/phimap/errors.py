@@ -1,7 +1,8 @@
 """Exceptions for the errors that a server reports.
 
-Each canonical gRPC code has a class below `Error`, which derives from Python's own exception where there is one: a bad argument
-is a `ValueError`, an unknown name a `LookupError`, a deadline a `TimeoutError`, a lost server a `ConnectionError`.
+Each canonical gRPC code has a subclass of `Error`. It also derives from Python's own exception
+where there is one: a bad argument is a `ValueError`, an unknown name a `LookupError`, a missed
+deadline a `TimeoutError`, a lost server a `ConnectionError`.
 """
 from __future__ import annotations
 
@@ -25,11 +26,12 @@ class Error(Exception):
         code: the canonical gRPC code.
         message: what was expected, what came, and the limit in force.
         field: path of the field at fault from the request's root, or None.
-        row, column: of the input as it was given, from 0, or None. They count over all the rows of a call, however
-            many messages carried them. Without a row, `column` is where in the text of `field` the error is, from 1.
+        row, column: position in the input as it was given, from 0, or None. Rows are counted over
+            all the rows of a call, however many messages carried them. Without a row, `column` is
+            the position of the error in the text of `field`, from 1.
         limit: the limit that was exceeded, or None.
         reason: a stable identifier in UPPER_SNAKE_CASE for programs to switch on; "" if the server
-            named none.
+            gave none.
         metadata: the numbers of the message in machine-readable form, as text.
         retry_after: seconds after which the same call may succeed, or None if waiting does not help.
     """

@@ -1,5 +1,5 @@
-"""Serves your own kernels to phimapd: makes a kernel service of functions of two batches of
-examples.
+"""Serves your own kernels to phimapd: turns functions of two batches of examples
+into a kernel service.
 
     from phimap.kernel_server import KernelServer
 
@@ -45,11 +45,11 @@ _MAX_MESSAGE_BYTES = 64 << 20
 class KernelServer:
     """Serves kernels by name until it is closed.
 
-    `diagonals` has, by name of a kernel, a function that returns K(x, x) of each example of a
-    batch, useful where this is cheaper than calling the kernel with x and x. phimapd sends the
-    right examples of a block once and then names them by their digest; the `remembered` most
-    recently used batches of them are kept. `certificate` and `key` (PEM) turn on TLS. Calls are not
-    authenticated: every client that can connect can call.
+    `diagonals` may have, for the name of a kernel, a function that returns K(x, x) of each example
+    of a batch. This is useful where it is cheaper than calling the kernel with x and x. phimapd
+    sends the right examples of a block once and then refers to them by their digest; the
+    `remembered` most recently used batches of right examples are kept. `certificate` and `key`
+    (PEM) turn on TLS. Calls are not authenticated: every client that can connect can call.
     """
 
     def __init__(self, kernels: Mapping[str, Kernel], listen: str = "127.0.0.1:0", *,
@@ -133,7 +133,8 @@ class _Servicer(kernel_service_pb2_grpc.KernelServiceServicer):
 
 
 class _Remembered:
-    """The right batches that were sent, by digest. The least recently used are evicted first."""
+    """The right batches that phimapd has sent, by digest. The least recently used are evicted
+    first."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -157,7 +158,7 @@ class _Remembered:
             if request.known_right_digest in self._batches:
                 self._batches.move_to_end(request.known_right_digest)
                 return self._batches[request.known_right_digest]
-        raise _Refused(grpc.StatusCode.NOT_FOUND, "the right examples are not known here: send them")
+        raise _Refused(grpc.StatusCode.NOT_FOUND, "this server does not have the right examples; send them")
 
 
 def _batch(examples: examples_pb2.Examples) -> Batch:
@@ -188,7 +189,7 @@ def _csr(sparse: examples_pb2.SparseRows) -> Any:
     if not lengths_fit or offsets[0] != 0 or offsets[-1] != len(values) or (numpy.diff(offsets) < 0).any():
         raise _Refused(grpc.StatusCode.INVALID_ARGUMENT, "offsets, columns and float64 values do not fit together")
     if len(columns) and not 0 <= columns.min() <= columns.max() < sparse.columns:
-        raise _Refused(grpc.StatusCode.INVALID_ARGUMENT, f"a column that is not in 0..{sparse.columns - 1}")
+        raise _Refused(grpc.StatusCode.INVALID_ARGUMENT, f"expected columns in 0..{sparse.columns - 1}, got another one")
     try:
         from scipy.sparse import csr_matrix
     except ImportError:
@@ -199,7 +200,8 @@ def _csr(sparse: examples_pb2.SparseRows) -> Any:
 
 
 def _count(batch: Batch) -> int:
-    """Returns the number of examples of a batch. len() of a sparse matrix would raise an error."""
+    """Returns the number of examples of a batch. For a sparse matrix, len() would raise an
+    error."""
     return int(batch.shape[0]) if hasattr(batch, "shape") else len(batch)
 
 

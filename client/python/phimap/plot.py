@@ -36,7 +36,7 @@ def _pyplot() -> Any:
 
 
 def _axes(ax: Any, count: int, width: float) -> Any:
-    """Returns `count` axes side by side: the given ones, a given single one divided, or those of a
+    """Returns `count` axes side by side: the given axes, parts of a given single one, or those of a
     new figure."""
     if ax is None:
         _, axes = _pyplot().subplots(1, count, figsize=(width * count, 3.6), squeeze=False, layout="constrained")
@@ -68,10 +68,10 @@ class CertificateDisplay:
         eigenvalues: eigenvalues of K on rows of the sample, as shares of their sum, in descending
             order.
         captured: the share of that sum that lies in the landmarks' span.
-        pivots: what share of its own K(x, x) each landmark had left when it was chosen.
-        tolerance: a landmark with at most this share left is dropped.
+        pivots: for each landmark, the share of its K(x, x) outside the span of earlier landmarks.
+        tolerance: a landmark with at most this share outside that span is dropped.
         residuals: shares of K(x, x) of held-out rows outside the landmarks' span, by name.
-        name: of the version.
+        name: name of the version.
 
     Attributes:
         figure_, ax_: the figure, and an array of its three axes.
@@ -92,8 +92,8 @@ class CertificateDisplay:
         certificate = version.certificate
         if not (certificate.HasField("spectrum") and len(certificate.pivots)):
             raise ValueError(f"{reference_to(version)} is {version.mapping_text}: its certificate has no spectrum and pivots, "
-                             "which are measured of F2 and F3, when 20 rows or more are held out; Client.get_version has the "
-                             "certificate, Client.list_versions leaves it out")
+                             "which are measured only for F2 and F3, and if at least 20 rows are held out; Client.get_version "
+                             "has the certificate, Client.list_versions leaves it out")
         spectrum = certificate.spectrum
         residuals = {"all rows": certificate.held_out_trace_residual}
         if certificate.HasField("residual_share"):
@@ -107,7 +107,8 @@ class CertificateDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> CertificateDisplay:
-        """Draws on three axes: on those that are given, in place of a single one, or on a new figure."""
+        """Draws on three axes: on the three that are given, on three in place of a given single
+        one, or on a new figure."""
         axes = _axes(ax, 3, 4.0)
         self._plot_spectrum(axes[0])
         self._plot_pivots(axes[1])
@@ -150,9 +151,9 @@ class MarginDisplay:
         certified: (share α, margin): at most a share α of these rows has a smaller margin under one
             separator.
         certified_to_come: the same for future rows, with the evaluation's confidence.
-        confidence: of `certified_to_come`.
-        space: "kernel" or "features": where the margins are measured.
-        name: of the learner and version.
+        confidence: confidence of `certified_to_come`.
+        space: "kernel" or "features", the space in which the margins are measured.
+        name: name of the learner and the version.
 
     Attributes:
         figure_, ax_: the figure and its axes.
@@ -170,7 +171,7 @@ class MarginDisplay:
 
     @classmethod
     def from_evaluation(cls, evaluation: Any, *, ax: Any = None) -> MarginDisplay:
-        """Draws an Evaluation: in the kernel's own space if it has margins there (F2), or else in the features'."""
+        """Draws an Evaluation: in the kernel's own space if it has margins there (F2), or else in the space of the features."""
         in_kernel = bool(len(evaluation.kernel_margin_quantiles))
         margins = evaluation.kernel_margin_quantiles if in_kernel else evaluation.margin_quantiles
         if not len(margins):
@@ -224,7 +225,7 @@ class SweepDisplay:
     def __init__(self, *, points: Iterable[SweepPoint]) -> None:
         self.points = list(points)
         if not self.points:
-            raise ValueError("points: expected those of a sweep, got none")
+            raise ValueError("points: expected the points of a sweep, got none")
 
     @classmethod
     def from_sweep(cls, points: Iterable[SweepPoint], *, ax: Any = None,
@@ -243,7 +244,7 @@ class SweepDisplay:
         "kernel_error_mean"."""
         for quantity in quantities:
             if quantity not in _QUANTITIES:
-                raise ValueError(f"quantities: expected of {', '.join(_QUANTITIES)}, got {quantity!r}")
+                raise ValueError(f"quantities: expected one of {', '.join(_QUANTITIES)}, got {quantity!r}")
         axes = _axes(ax, len(quantities), 5.0)
         over = "landmarks" if all(point.landmarks for point in self.points) else "output_columns"
         for one, quantity in zip(axes, quantities):
@@ -258,7 +259,8 @@ class SweepDisplay:
         return self
 
     def _series(self) -> dict[str, list[SweepPoint]]:
-        """Returns the points of each line, by a name that tells the lines apart."""
+        """Returns the points of each line, by a name that distinguishes the line from the
+        others."""
         found: dict[tuple[Any, ...], list[SweepPoint]] = {}
         for point in self.points:
             found.setdefault((point.mapping, point.policy, point.kernel, point.learner), []).append(point)
@@ -276,7 +278,7 @@ class SweepDisplay:
         places = sorted(by_place)
         means = [float(np.mean([getattr(point, quantity) for point in by_place[place]])) for place in places]
         bars = None
-        if quantity in ("error", "accuracy"):  # the mean of n such errors has a standard error of their root mean square / √n
+        if quantity in ("error", "accuracy"):  # standard error of the mean of n points: the root mean square of theirs / √n
             bars = [float(np.linalg.norm([point.error_standard_error for point in by_place[place]]) / len(by_place[place]))
                     for place in places]
         ax.errorbar(places, means, yerr=bars, color=colour, marker="o", markersize=4, capsize=2, label=name)

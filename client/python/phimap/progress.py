@@ -21,7 +21,7 @@ class Progress:
         rows: number of rows sent to a build, or transformed, so far. Counts from 0 again if rows
             are sent again.
         total_rows: number of rows of the input; None if it is an iterator.
-        fraction: of this phase, 0..1; None if it is not known.
+        fraction: finished share of this phase, 0..1; None if it is not known.
         job: the server's latest report on a build; None before the first report, and for a
             transform.
     """

@@ -42,7 +42,7 @@ class Result:
                 setattr(cls, value.name, value.number)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "message" or name.startswith("__"):  # not set yet while it is copied
+        if name == "message" or name.startswith("__"):  # `message` is not set yet while a Result is copied
             raise AttributeError(name)
         field = self.message.DESCRIPTOR.fields_by_name.get(name)
         value = getattr(self.message, name)
@@ -55,7 +55,7 @@ class Result:
         return result_of(value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{name}: a {type(self).__name__} is what the server answered, and cannot be changed")
+        raise AttributeError(f"{name}: a {type(self).__name__} is an answer of the server and cannot be changed")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.message.DESCRIPTOR.fields_by_name]
@@ -141,7 +141,7 @@ class Capabilities(Result):
 
 
 class Capability(Result):
-    """A mapping, kernel, policy or learner: its name in texts, a line for people, and its parameters."""
+    """A mapping, kernel, policy or learner: its name in the texts of specs, a line of description, and its parameters."""
 
     __slots__ = ()
     kind = service_pb.Capability

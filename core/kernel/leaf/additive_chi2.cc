@@ -12,7 +12,7 @@ extern const LeafKernel kAdditiveChi2Kernel;
 constinit const LeafKernel kAdditiveChi2Kernel = {
     .name = "additive_chi2",
     .formula = "Σ 2xy/(x + y), 0/0 = 0",
-    .line = "similarity of histograms, for linear models of what is counted; of numbers >= 0",
+    .line = "the additive χ² similarity of histograms; numbers must be >= 0",
     .parameters = kAdditiveChi2Parameters,
     .compile =
         [](const ParameterValues& values, KernelEmitter& emitter) {

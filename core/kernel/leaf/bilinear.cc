@@ -9,11 +9,11 @@ constexpr Parameter kBilinearParameters[] = {
     {.name = "matrix",
      .type = ParameterType::kMatrix,
      .absent = Parameter::Absent::kNothing,
-     .line = "the symmetric matrix A, row by row; give this or diagonal"},
+     .line = "the symmetric matrix A, row by row; give either matrix or diagonal"},
     {.name = "diagonal",
      .type = ParameterType::kNumbers,
      .absent = Parameter::Absent::kNothing,
-     .line = "the diagonal of a diagonal A; give this or matrix"},
+     .line = "the diagonal of a diagonal A; give either matrix or diagonal"},
 };
 
 BilinearForm FormOf(const ParameterValues& values) {
@@ -43,7 +43,8 @@ absl::Status CheckSymmetric(const ParameterValues& values) {
 
 absl::Status CheckBilinear(const ParsedCall& call, ParameterValues& values) {
   if (values.Has("matrix") == values.Has("diagonal")) {
-    return ExpressionError(call.column(), "bilinear needs matrix=[...] or diagonal=[...]");
+    return ExpressionError(call.column(),
+                           "bilinear needs exactly one of matrix=[...] and diagonal=[...]");
   }
   return CheckSymmetric(values);
 }

@@ -27,7 +27,7 @@ extern const LeafKernel kChi2Kernel;
 constinit const LeafKernel kChi2Kernel = {
     .name = "chi2",
     .formula = "exp(−γ Σ (x−y)²/(x+y)), 0/0 = 0",
-    .line = "the exponential χ² kernel of histograms; of numbers >= 0",
+    .line = "the exponential χ² kernel of histograms; numbers must be >= 0",
     .parameters = kChi2Parameters,
     .compile = CompileChi2,
     .check_columns = [](const ParameterValues& values,

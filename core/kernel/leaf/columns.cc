@@ -43,7 +43,7 @@ absl::Status CheckColumnChoice(const ParsedCall& call, ParameterValues& values) 
     if (scales != columns) {
       return ExpressionError(
           values.Argument("scales").value_column,
-          absl::StrCat("scales of ", call.name(), " has a number for each column, expected ",
+          absl::StrCat("scales of ", call.name(), " needs a number for each column: expected ",
                        columns, " for columns=", values.Argument("columns").ValueText(), ", got ",
                        scales));
     }
@@ -53,10 +53,10 @@ absl::Status CheckColumnChoice(const ParsedCall& call, ParameterValues& values) 
     return ExpressionError(
         call.column(),
         absl::StrCat("gamma=", word, " of ", call.name(),
-                     " is of whole rows; expected a number "
-                     "beside ",
+                     " is computed over whole rows and cannot be combined with ",
                      Given(values, "scales") ? "scales" : "columns",
-                     ", for instance 1/(number of columns) if these are standardised"));
+                     "; expected a number, for instance 1/(number of columns) if the columns are "
+                     "standardised"));
   }
   return absl::OkStatus();
 }

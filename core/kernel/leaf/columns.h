@@ -19,8 +19,8 @@ inline constexpr Parameter kColumnsParameter = {
     .type = ParameterType::kColumns,
     .absent = Parameter::Absent::kNothing,
     .line =
-        "the columns it is on, counted from 0: 0:8 are the first eight, 8 is the ninth; all "
-        "unless given"};
+        "columns that the kernel reads, counted from 0: 0:8 is the first eight, 8 is the ninth "
+        "(default: all)"};
 inline constexpr Parameter kScalesParameter = {
     .name = "scales",
     .type = ParameterType::kNumbers,
@@ -28,7 +28,7 @@ inline constexpr Parameter kScalesParameter = {
     .least = 0,
     .above_least = true,
     .unit = "units of the inputs",
-    .line = "a length for each column that it is on, by which differences are divided"};
+    .line = "a length scale for each column that the kernel reads; differences are divided by it"};
 
 // Whether the kernel reads whole rows, without scales.
 bool IsOfWholeRows(const ParameterValues& values);
@@ -50,8 +50,8 @@ KernelOp AbsoluteDistanceOp(const ParameterValues& values, KernelEmitter& emitte
 // Returns an operation that pushes Σ g(x_k, y_k) over the columns.
 KernelOp ColumnSumOp(ColumnTerm term, const ParameterValues& values, KernelEmitter& emitter);
 
-// LeafKernel::survives_projection (true on whole rows) and LeafKernel::dimension (the number of
-// columns) of kernels that share them.
+// Implementations that several kernels share: LeafKernel::survives_projection, which is true if the
+// kernel reads whole rows, and LeafKernel::dimension, which is the number of columns.
 bool SurvivesOnWholeRows(const ParameterValues& values);
 double CountColumns(const ParameterValues& values, double columns);
 

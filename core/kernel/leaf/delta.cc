@@ -18,8 +18,8 @@ constinit const LeafKernel kDeltaKernel = {
     .name = "delta",
     .formula = "1 if x = y, else 0",
     .line =
-        "equality of rows after standardisation and rounding to the serving type, for columns "
-        "of categories",
+        "whether two rows are equal after standardisation and rounding to the serving type; for "
+        "columns of categories",
     .parameters = kDeltaParameters,
     .compile = CompileDelta,
     .check_columns = [](const ParameterValues& values,

@@ -1,4 +1,5 @@
-// The parameter gamma, which kernels share: a number, or taken from the data.
+// The parameter gamma, which several kernels share. Its value is a number, or is computed from the
+// data.
 #ifndef PHIMAP_CORE_KERNEL_LEAF_GAMMA_PARAMETER_H_
 #define PHIMAP_CORE_KERNEL_LEAF_GAMMA_PARAMETER_H_
 
@@ -18,8 +19,8 @@ constexpr Parameter GammaOfProducts(absl::string_view default_text) {
           .words = kGammaWords,
           .unit = "1/(unit of the inputs)²",
           .line =
-              "factor of the inner product; scale is 1/(p·Var) of the stream's numbers, median "
-              "1/median ‖x−y‖² of its rows"};
+              "factor of the inner product; gamma=scale takes 1/(p·Var) of the stream's numbers, "
+              "gamma=median takes 1/median ‖x−y‖² of its rows"};
 }
 
 // Gamma of kernels of distances: a positive number.
@@ -32,8 +33,8 @@ constexpr Parameter GammaOfDistances(absl::string_view unit) {
           .words = kGammaWords,
           .unit = unit,
           .line =
-              "factor of the distance; scale is 1/(p·Var) of the stream's numbers, median "
-              "1/median ‖x−y‖² of its rows"};
+              "factor of the distance; gamma=scale takes 1/(p·Var) of the stream's numbers, "
+              "gamma=median takes 1/median ‖x−y‖² of its rows"};
 }
 
 }  // namespace phimap

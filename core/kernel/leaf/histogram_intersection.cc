@@ -12,7 +12,7 @@ extern const LeafKernel kHistogramIntersectionKernel;
 constinit const LeafKernel kHistogramIntersectionKernel = {
     .name = "histogram_intersection",
     .formula = "Σ min(x, y)",
-    .line = "what two histograms have in common; of numbers >= 0",
+    .line = "the overlap of two histograms; numbers must be >= 0",
     .parameters = kHistogramIntersectionParameters,
     .compile =
         [](const ParameterValues& values, KernelEmitter& emitter) {

@@ -28,7 +28,7 @@ extern const LeafKernel kLaplacianKernel;
 constinit const LeafKernel kLaplacianKernel = {
     .name = "laplacian",
     .formula = "exp(−γ ‖x−y‖₁)",
-    .line = "the kernel of sums of absolute differences",
+    .line = "exponential decay with the L1 distance",
     .parameters = kLaplacianParameters,
     .check = [](const ParsedCall& call,
                 ParameterValues& values) { return CheckScales(call, 1, values); },

@@ -12,14 +12,14 @@ constexpr Parameter kMaternParameters[] = {
     {.name = "nu",
      .type = ParameterType::kNumber,
      .default_text = "1.5",
-     .line = "ν, how smooth: 0.5, 1.5 or 2.5"},
+     .line = "ν, the smoothness: 0.5, 1.5 or 2.5"},
     {.name = "length_scale",
      .type = ParameterType::kNumber,
      .default_text = "1",
      .least = 0,
      .above_least = true,
      .unit = "units of the inputs",
-     .line = "ℓ, the distance at which rows are no longer alike"},
+     .line = "ℓ, the distance over which similarity decays"},
     kScalesParameter,
     kColumnsParameter,
 };
@@ -43,8 +43,9 @@ void CompileMatern(const ParameterValues& values, KernelEmitter& emitter) {
   emitter.Emit({.code = KernelOpCode::kMatern, .n = OrderOf(values)});
 }
 
-// Returns the scale of ω = z/(ℓ√(u/2ν)), where z is normal and u is the sum of the squares of 2ν
-// normal numbers, so that ω has Student's t distribution.
+// Returns the scale 1/(ℓ√(u/2ν)) of a frequency ω. Here u is the sum of the squares of 2ν
+// independent normal numbers. With a normal number z, z times this scale has Student's t
+// distribution.
 double FrequencyScale(const ParameterValues& values, uint64_t seed, int64_t row) {
   const RandomStream normals(seed, StreamId::kFourierScales);
   const int32_t order = OrderOf(values);
@@ -69,7 +70,7 @@ extern const LeafKernel kMaternKernel;
 constinit const LeafKernel kMaternKernel = {
     .name = "matern",
     .formula = "M_ν(√(2ν)‖x−y‖/ℓ): e^{−r}, (1 + r)e^{−r}, (1 + r + r²/3)e^{−r}",
-    .line = "between laplacian and rbf in how smooth functions are, for regression above all",
+    .line = "smoother than laplacian, rougher than rbf; a common choice for regression",
     .parameters = kMaternParameters,
     .check = CheckMatern,
     .compile = CompileMatern,

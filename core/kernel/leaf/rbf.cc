@@ -35,7 +35,7 @@ constinit const LeafKernel kRbfKernel = {
     .parameters = kRbfParameters,
     .check =
         [](const ParsedCall& call, ParameterValues& values) {
-          return CheckScales(call, 0.5, values);  // 0.5 makes scales standard deviations
+          return CheckScales(call, 0.5, values);  // at gamma = 0.5, scales are standard deviations
         },
     .compile = CompileRbf,
     .check_columns = [](const ParameterValues& values,

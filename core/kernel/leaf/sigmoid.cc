@@ -25,7 +25,8 @@ constinit const LeafKernel kSigmoidKernel = {
     .name = "sigmoid",
     .formula = "tanh(γ xᵀy + r)",
     .line =
-        "the tanh similarity of neural networks; not always positive semidefinite: builds check",
+        "the tanh similarity of neural networks; not always positive semidefinite, so "
+        "builds check whether it is",
     .parameters = kSigmoidParameters,
     .check = CheckColumnChoice,
     .compile = CompileSigmoid,

@@ -12,23 +12,24 @@ constexpr Parameter kWeightParameters[] = {
      .absent = Parameter::Absent::kNothing,
      .least = -16,
      .largest = 16,
-     .line = "p: f is ‖x‖^p"},
+     .line = "p in f(x) = ‖x‖^p"},
     {.name = "gaussian",
      .type = ParameterType::kNumber,
      .absent = Parameter::Absent::kNothing,
      .unit = "1/(unit of the inputs)²",
-     .line = "a: f is exp(−a‖x‖²)"},
+     .line = "a in f(x) = exp(−a‖x‖²)"},
     {.name = "constant",
      .type = ParameterType::kNumber,
      .absent = Parameter::Absent::kNothing,
-     .line = "c: f is c"},
+     .line = "c in f(x) = c"},
 };
 
 absl::Status CheckWeight(const ParsedCall& call, ParameterValues& values) {
   int given = 0;
   for (const Parameter& parameter : kWeightParameters) given += values.Has(parameter.name) ? 1 : 0;
   if (given == 1) return absl::OkStatus();
-  return ExpressionError(call.column(), "weight needs one of norm_power, gaussian and constant");
+  return ExpressionError(call.column(),
+                         "weight needs exactly one of norm_power, gaussian and constant");
 }
 
 // Appends operations that raise ‖x‖² to the power p/2, without a root if p is even.

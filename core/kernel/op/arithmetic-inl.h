@@ -7,7 +7,7 @@
 namespace phimap {
 
 inline RoundedValue RoundedAffine(const RoundedValue& t, double a, double b) {
-  // A relative error R of t becomes R|at| ≤ R(|at + b| + |b|).
+  // A relative error R of t changes at + b by R|at|, which is at most R(|at + b| + |b|).
   return RoundedValue::Between(a * t.low + b, a * t.high + b,
                                std::abs(a) * t.absolute + t.relative * std::abs(b), t.relative + 1);
 }
@@ -32,7 +32,7 @@ template <>
 struct OpFacts<KernelOpCode::kPower> : UnaryFacts {
   static constexpr absl::string_view kName = "power";
   static absl::string_view WhyInvalid(const KernelOp& op) {
-    return op.n < 1 ? "a power is not at least 1" : "";
+    return op.n < 1 ? "the exponent of a power is less than 1" : "";
   }
   static RoundedValue Round(const KernelOp& op, const RoundedValue& t, const RoundingUnit&) {
     const int32_t n = op.n;
@@ -76,7 +76,8 @@ HWY_BEFORE_NAMESPACE();
 namespace phimap {
 namespace HWY_NAMESPACE {
 
-// t^n by squaring from the lowest bit up; the order of the multiplications depends on n alone.
+// Computes t^n by squaring from the lowest bit up. The order of the multiplications depends on n
+// alone.
 template <class D, class V>
 HWY_INLINE V Power(D d, V t, int32_t n) {
   V result = hn::Set(d, hn::TFromD<D>{1});

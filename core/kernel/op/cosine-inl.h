@@ -6,7 +6,7 @@
 
 namespace phimap {
 
-// The slope is at most 1. No kernel compiles to these operations.
+// The slope of a cosine or a sine is at most 1. No kernel compiles to these operations.
 struct CosineFacts : UnaryFacts {
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit&) {
     return {-1, 1, t.error() + kFunctionRoundings, 0};

@@ -9,7 +9,7 @@ namespace phimap {
 template <>
 struct OpFacts<KernelOpCode::kExp> : UnaryFacts {
   static constexpr absl::string_view kName = "exp";
-  // e^{t+δ} − e^t = e^t(e^δ − 1).
+  // An error δ of t changes the result by e^{t+δ} − e^t = e^t(e^δ − 1).
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit& in) {
     RoundedValue value{std::exp(t.low), std::exp(t.high), 0, kFunctionRoundings};
     double error = t.absolute;
@@ -46,10 +46,12 @@ HWY_BEFORE_NAMESPACE();
 namespace phimap {
 namespace HWY_NAMESPACE {
 
-// Computes exp of float32 within 1 ULP: 2^q · (1 + r + r²·P(r)) for t = q·ln 2 + r with |r| ≤ ln 2
-// / 2. The minimax polynomial P leaves an error of 3.1e-9. The function is part of arithmetic 1.
-// It takes half the operations of Highway's Exp, because 2^q is one addition to the exponent. In
-// return, results for t < -87 are 0, which is off by at most 1.7e-38.
+// Computes exp of float32 within 1 ULP. The argument is split as t = q·ln 2 + r with |r| ≤ ln 2 /
+// 2. Then e^t = 2^q · (1 + r + r²·P(r)). The minimax polynomial P leaves an error of 3.1e-9. The
+// function is part of arithmetic 1. It takes half the operations of Highway's Exp, because 2^q is
+// one addition to the exponent. In return, results for t < -87 are 0, which is off by at most
+// 1.7e-38.
+//
 // kInRange: |t| is known to be at most kExponential32Range. The bits are the same, with fewer
 // operations.
 constexpr float kExponential32Range = 87;

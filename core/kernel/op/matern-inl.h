@@ -1,9 +1,10 @@
-// Matérn functions of half-integer order n/2 of a root. With r = √t:
+// Matérn functions of half-integer order n/2. They are functions of t. With r = √t, they are
 //   n = 1   e^{−r}
 //   n = 3   (1 + r)·e^{−r}
 //   n = 5   (1 + r + r²/3)·e^{−r}
-// Each is one operation and not several, because the last two are smooth at t = 0, where the root
-// is not: an error of t changes them by a half or a sixth of it, not by its root.
+// Each is a single operation, because the root is not smooth at t = 0, but the functions of n = 3
+// and n = 5 are. An error δ of t changes these two by at most δ/2 and δ/6. It would change the root
+// by up to √δ.
 #ifndef PHIMAP_CORE_KERNEL_OP_MATERN_FACTS_
 #define PHIMAP_CORE_KERNEL_OP_MATERN_FACTS_
 
@@ -16,7 +17,8 @@ struct OpFacts<KernelOpCode::kMatern> : UnaryFacts {
   static constexpr absl::string_view kName = "matern";
   static constexpr double kThirdsOfRbf = 2;
   static absl::string_view WhyInvalid(const KernelOp& op) {
-    return op.n == 1 || op.n == 3 || op.n == 5 ? "" : "an order of Matérn is not 1, 3 or 5";
+    return op.n == 1 || op.n == 3 || op.n == 5 ? ""
+                                               : "the order of a Matérn function is not 1, 3 or 5";
   }
 
   static double ValueAt(int32_t n, double r) {
@@ -32,8 +34,9 @@ struct OpFacts<KernelOpCode::kMatern> : UnaryFacts {
     const double peak = n == 1 ? 1.0 : n == 3 ? 2.0 : 1 + std::sqrt(3.0);
     return CostAt(n, high < peak ? high : std::max(low, peak));
   }
-  // The effect of an error of t, for t ≥ low². |df/dt| falls, so it is largest at low². For n = 1
-  // it is infinite at 0, where f is off by the root of the error.
+  // Returns the effect of an absolute error of t, for t ≥ low². |df/dt| falls with t, so the effect
+  // is largest at low². For n = 1, the slope at t = 0 is infinite, and the error of f is the square
+  // root of the error of t.
   static double CostOfAbsolute(int32_t n, double low, double absolute, double unit) {
     if (absolute == 0) return 0;
     const double root = std::sqrt(absolute / unit);
@@ -80,7 +83,7 @@ struct OpBody<KernelOpCode::kMatern> {
     if (op.n == 1) return decay;
     V polynomial = hn::Add(r, hn::Set(d, T{1}));
     if (op.n == 5) polynomial = hn::MulAdd(t, hn::Set(d, static_cast<T>(1.0 / 3)), polynomial);
-    // Infinity times 0 counts as 0 here.
+    // Where the exponential is 0, the result is 0, even if the polynomial is infinite.
     return hn::IfThenElse(hn::Eq(decay, hn::Zero(d)), decay, hn::Mul(polynomial, decay));
   }
 };

@@ -1,6 +1,6 @@
-// Cosines and sines of angles in turns. The fraction of a turn is exact, so the range reduction has
-// no error. Results are 0 for |t| > 2^20 (float32) or 2^48 (float64), where little is left of the
-// fraction: 0 is the mean over an unknown angle.
+// Cosines and sines of angles in turns. The fraction of a turn is exact, so reducing the angle to
+// one turn has no error. For |t| > 2^20 (float32) or 2^48 (float64), few bits of the fraction are
+// left. The results are then 0, which is the mean over an unknown angle.
 #ifndef PHIMAP_CORE_KERNEL_OP_TURNS_FACTS_
 #define PHIMAP_CORE_KERNEL_OP_TURNS_FACTS_
 
@@ -8,8 +8,8 @@
 
 namespace phimap {
 
-// The slope, at most 2π|a|, is counted as 1. No kernel compiles to these operations, so nothing
-// reads their bound.
+// The slope is taken as 1, although it can be 2π|a|. No kernel compiles to these operations, so
+// nothing reads their bound.
 struct TurnsFacts : UnaryFacts {
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit&) {
     return {-1, 1, t.error() + kFunctionRoundings, 0};
@@ -43,9 +43,9 @@ HWY_BEFORE_NAMESPACE();
 namespace phimap {
 namespace HWY_NAMESPACE {
 
-// Constants of a·cos 2πt and a·sin 2πt. Let n = round(2t) and r = t − n/2, which is exact and at
-// most 1/4 in size. Then cos 2πt = (−1)ⁿ(1 − 2·sin² πr) and sin 2πt = (−1)ⁿ·2·sin πr·cos πr. The
-// sine and cosine of πr come from minimax polynomials in r².
+// Constants for computing a·cos 2πt and a·sin 2πt. Let n = round(2t) and r = t − n/2. r is exact,
+// and its size is at most 1/4. Then cos 2πt = (−1)ⁿ(1 − 2·sin² πr) and sin 2πt = (−1)ⁿ·2·sin πr·cos
+// πr. Minimax polynomials in r² give sin πr and cos πr.
 template <typename T>
 struct Turns;
 template <>
@@ -84,7 +84,7 @@ HWY_INLINE V Polynomial(D d, V x, const T (&terms)[kTerms]) {
   return value;
 }
 
-// r, and the amplitude (−1)ⁿ·a, which is 0 for an angle beyond the limit.
+// Holds r, and the amplitude (−1)ⁿ·a, which is 0 for an angle beyond the limit.
 template <class D, class V>
 struct HalfAngle {
   V r;

@@ -24,18 +24,20 @@ constexpr int64_t kDouble = sizeof(double);
 // Size of the header, the sections, and the certificate without its lists. 1.3 to 1.6 KB were
 // observed.
 constexpr int64_t kArtifactFrameBytes = 1500;
-// Cost per pair of the median: a distance of two rows far apart in memory, and part of the sorting.
+// Cost per pair of rows for gamma=median. It includes the distance of the two rows, which are far
+// apart in memory, and the pair's share of the cost of sorting.
 constexpr double kElementsOfPair = 20;
-// Assumed cost of a value from a kernel service, relative to a computed one. The true cost is
-// unknown.
+// Assumed cost of a value from a kernel service, relative to a value that is computed here. The
+// true cost is unknown.
 constexpr double kWeightOfRemoteValue = 1000;
 // Minimum work of any build: 0.3 ms.
 constexpr double kFixedElements = 1e5;
 
-// Assumed length of a string in forecasts, since the stream's strings are unknown.
+// Assumed length of a string in forecasts. The real lengths are not known before the stream
+// arrives.
 constexpr int64_t kLikelyStringBytes = 256;
 
-// Sizes of the sample of a stream.
+// Numbers of rows in the sample of a stream.
 struct SampleShape {
   int64_t pool_rows = 0;
   int64_t kept = 0;
@@ -44,7 +46,7 @@ struct SampleShape {
 
 SampleShape SampleOf(const BuildSpec& spec, int64_t rows, int64_t columns) {
   const int64_t given = spec.mapping.given_rows();
-  // A Gram matrix is square.
+  // A Gram matrix is square, so its stream has as many rows as columns.
   const int64_t streamed = spec.is_precomputed() ? columns : rows;
   const int64_t sampled = std::max<int64_t>(streamed - given, 0);
   const int64_t wanted = spec.PoolRows(columns);
@@ -78,7 +80,7 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
   cost.row.product_flops += 2 * static_cast<double>(projection);
   cost.work.product_flops += 2 * static_cast<double>(projection * spec.mapping.landmarks);
   cost.work.elements += 5 * static_cast<double>(projection);
-  // Each plan holds the projection, and while building so do the task and a copy of it.
+  // Each plan holds the projection. During the build, the task and a copy of the task hold it too.
   cost.kept_bytes += 2 * kDouble * projection;
   cost.build_bytes += 4 * kDouble * projection;
   return cost;
@@ -106,8 +108,8 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
   return numbers + input + check;
 }
 
-// Returns the bytes of an engine's index of the landmarks' n-grams, and of each thread's index of
-// the n-grams of a block.
+// Returns the memory of string indexes in bytes: an engine's index of the landmarks' n-grams, and
+// for each thread an index of the n-grams of a block.
 int64_t StringIndexBytes(const BuildSpec& spec, int threads) {
   if (!OfStrings(spec)) return 0;
   return StringIndex::kBytesPerUnit * (kMaxIndexedBytes + threads * kMaxBlockIndexedBytes);
@@ -188,7 +190,7 @@ int64_t GramSampleBytes(const BuildSpec& spec, int64_t columns) {
 }
 
 // Returns the memory of a build besides the sample: landmarks and held-out rows, which are held all
-// the time, plus the maximum over the steps.
+// the time, plus the memory of the step that needs most.
 int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns,
                      int threads) {
   const FloatType widest = spec.mapping.serving_type.value_or(FloatType::kFloat64);
@@ -197,12 +199,13 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   const int64_t rows = kDouble * (columns + seen) * (spec.mapping.landmarks + sample.held_out) +
                        kDouble * InputProjectionNumbers(spec, columns);
   const int64_t pairs = spec.kernel.NeedsMedian() ? kDouble * kMaxGammaPairs : 0;
-  // The artifact's sections, and two copies of the whole artifact while its buffer grows.
+  // Memory for encoding: the artifact's sections, and two copies of the whole artifact while its
+  // buffer grows.
   const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);
   const int64_t measuring =
       BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads);
   const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
-  // All values of a remote kernel, and a copy of the columns that the plan uses.
+  // All values of a remote kernel, and a copy of those columns that the plan uses.
   const auto values = static_cast<int64_t>(2 * kDouble * RemoteValueCount(spec, sample));
   return values + rows + StringIndexBytes(spec, threads) +
          std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
@@ -219,8 +222,8 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   const FloatType serving_type = spec.mapping.serving_type.value_or(FloatType::kFloat32);
   const MappingCost mapping = CostOfMapping(spec, columns, serving_type, threads);
   BuildCost cost;
-  // Each number of the stream is widened and added to its column's moments; some are copied into
-  // the sample.
+  // Each number of the stream is widened and added to its column's moments. Some numbers are also
+  // copied into the sample.
   cost.work.elements =
       kFixedElements + 2 * static_cast<double>(rows) * static_cast<double>(columns);
   cost.work += MedianWork(spec, sample, columns);
@@ -232,7 +235,7 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
   cost.artifact_bytes = ArtifactBytes(spec, mapping, columns, serving_type);
   const int64_t copies = spec.kernel.NeedsMedian() || spec.mapping.policy->copies_pool ? 3 : 1;
-  // The vector of given rows doubles when it grows.
+  // The vector of given rows doubles its capacity when it grows.
   const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();
   cost.sample_bytes = spec.is_precomputed() ? GramSampleBytes(spec, columns)
                                             : sample_rows * (columns + 1) * kDouble;

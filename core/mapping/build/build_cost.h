@@ -9,13 +9,15 @@
 
 namespace phimap {
 
-// Forecast of a build's cost. It is an upper bound in that all landmarks are assumed independent,
-// unless the kernel's φ-space has fewer dimensions (FeatureDimension); a lower numerical rank makes
-// everything cheaper. If the spec leaves the serving type open, work and artifact assume float32,
-// which is nearly always chosen, and memory assumes float64.
+// Forecast of a build's cost. The forecast is an upper bound, because it assumes that as many
+// landmarks as possible are independent: all of them, or the dimension of the kernel's φ-space if
+// that is less (FeatureDimension). A lower numerical rank makes the build cheaper.
+//
+// If the spec leaves the serving type open, the forecasts of work and of the artifact assume
+// float32, which is nearly always chosen. The forecast of memory assumes float64.
 struct BuildCost {
   Work work;
-  // Final memory of the stream's sample (cf. StreamSample::memory_bound_bytes), and peak memory of
+  // Final memory of the stream's sample (as StreamSample::memory_bound_bytes), and peak memory of
   // the computation besides the sample, without the BLAS library's own buffers.
   int64_t sample_bytes = 0;
   int64_t compute_bytes = 0;
@@ -25,8 +27,10 @@ struct BuildCost {
 };
 
 // Returns the cost of building a version from `rows` rows of `columns` numbers on at most `threads`
-// threads, each of which holds a tile. REQUIRES: spec.Validate() and spec.CheckColumns(columns) are
-// OK, rows >= 1, 1 <= columns <= kMaxColumns. Takes microseconds. Pure.
+// threads. The forecast of memory includes one tile per thread. Takes microseconds. Pure.
+//
+// REQUIRES: spec.Validate() and spec.CheckColumns(columns) are OK, rows >= 1, 1 <= columns <=
+// kMaxColumns.
 BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int threads = 1);
 
 // Approximate shares of a build's time that its steps take, for progress reports. The sum is 1.
@@ -36,14 +40,14 @@ struct BuildShares {
   double spectrum = 0;
   double measurement = 0;
 };
-// REQUIRES: the same as CostOfBuild.
+// Returns the shares for a build. REQUIRES: the same as CostOfBuild.
 BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns);
 
 // Returns the memory to reserve for a build whose stream has the maximum length.
 int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads = 1);
-// Like the above, for a stream that began with examples of this kind. A spec with a kernel service
-// does not say whether examples are strings. These need memory for the sample, and for a copy of
-// those that are sent to the service.
+// Like the function above, for a stream that began with examples of this kind. The spec alone is
+// not enough, because a spec with a kernel service does not say whether the examples are strings.
+// Strings need memory for the sample and for a copy of the strings that are sent to the service.
 int64_t ReservedBytes(const BuildSpec& spec, ExampleKind kind, int64_t columns, int threads);
 
 }  // namespace phimap

@@ -20,35 +20,36 @@
 
 namespace phimap {
 
-// All that a build asks of its kernel once landmarks are chosen. No other step of it knows which
-// kind of kernel it has.
+// Interface through which the steps of a build use the kernel once the landmarks are chosen. The
+// other steps need not know whether the kernel is computed here or remote.
 class BuildKernel {
  public:
   virtual ~BuildKernel() = default;
 
-  // With all parameters resolved.
+  // Returns the kernel's text with all parameters resolved.
   virtual std::string ToText() const = 0;
   virtual const KernelVerdict& verdict() const = 0;
-  // Input of the builders of mappings. Views live as long as this.
+  // Returns the input for the mapping's builder. Its views are valid as long as this object.
   virtual LandmarkTask TaskFor(FloatType serving_type) const = 0;
 
-  // rpcholesky: as LandmarkChoice::pool_trace_residual.
+  // The value of LandmarkChoice::pool_trace_residual; nullopt if the policy does not compute it.
   virtual std::optional<double> pool_trace_residual() const { return std::nullopt; }
   // The number of landmarks that the spec's rule found; null if the spec gives the number.
   virtual const LandmarkCount* found_count() const { return nullptr; }
-  // Positions in the stream of the landmarks in the plan, if the caller must know them.
+  // Returns the positions in the stream of the plan's landmarks, or an empty list if callers do not
+  // need them.
   virtual std::vector<int64_t> RowsOfLandmarks(const BuiltMapping&) const { return {}; }
 
-  // The rest is of a mapping that was built of TaskFor.
+  // REQUIRES for the functions below: the mapping was built from TaskFor's result.
 
-  // K(x, x) of the held-out rows.
+  // Returns K(x, x) of the held-out rows.
   virtual std::vector<double> HeldOutDiagonal() const = 0;
-  // For F2 and F3, over rows of the pool. FAILED_PRECONDITION if it does not exist: no rows, or a
-  // kernel that is 0 on all of them.
+  // Returns the spectrum over rows of the pool, for F2 and F3. FAILED_PRECONDITION if there is
+  // none, because there are no rows or the kernel is 0 on all of them.
   virtual absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const = 0;
-  // Generated rows, and their features.
+  // Returns the reference vectors: generated rows with their features.
   virtual std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const = 0;
-  // Adds held-out rows and the kernel on them to `task`, and measures.
+  // Adds the held-out rows, and the kernel on them, to `task`, and makes the measurements.
   virtual absl::Status Measure(MeasurementTask task, BuiltMapping& mapping,
                                const TileControl& control, Certificate& certificate) const = 0;
 };

@@ -20,7 +20,8 @@ void BuildProgress::Apportion(const BuildShares& shares) {
                                             kRest * shares.measurement,
                                             kEncodeShare};
   for (int i = 0; i < kSteps; ++i) begins_[i + 1] = begins_[i] + parts[i];
-  // The parts may add up to less than 1: all four shares are 0 if those steps have no work.
+  // The shares may add up to less than 1: all four are 0 if the steps that they are for have no
+  // work.
   begins_[kSteps] = 1;
 }
 

@@ -14,11 +14,16 @@ namespace phimap {
 class BuildMonitor {
  public:
   virtual ~BuildMonitor() = default;
-  // Called between tiles with the current phase and the share of the whole build that is done,
-  // 0..1, which never decreases. Phases: "sample"; then "choose" for policies that compute and for
-  // landmarks=auto(…), or "kernel" for a remote kernel; then "gram" and "factor" for a mapping with
-  // a Gram matrix, or "draw" for others; then "certificate" and "encode". May block so that more
-  // urgent work runs first. A status other than OK ends the build with that status.
+  // Called between tiles. `phase` is the current phase. `fraction` is the share of the whole build
+  // that is done, 0..1, and never decreases. May block so that more urgent work runs first. If it
+  // returns a status other than OK, the build ends with that status.
+  //
+  // The phases, in order:
+  // - "sample";
+  // - "choose" for policies that compute and for landmarks=auto(…), or "kernel" for a remote
+  //   kernel;
+  // - "gram" and "factor" for a mapping with a Gram matrix, or "draw" for any other mapping;
+  // - "certificate" and "encode".
   virtual absl::Status Checkpoint(absl::string_view phase, double fraction) = 0;
   // Number of threads that a step may use now, at least 1. The artifact's bytes do not depend on
   // it.
@@ -44,7 +49,7 @@ class BuildProgress {
   static constexpr int kSteps = 6;
 
   BuildMonitor& monitor_;
-  // Progress at which each step begins, and the end.
+  // Progress at which each step begins. The last number is the progress at the end of the build.
   std::array<double, kSteps + 1> begins_ = {};
   double reported_ = 0;
 };

@@ -23,7 +23,7 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Returns the shortest time of three runs. The first may have cold caches.
+// Returns the shortest time of three runs, because the first run may find cold caches.
 template <typename Run>
 double BestSeconds(const Run& run) {
   double best = 1e9;

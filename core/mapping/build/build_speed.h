@@ -12,12 +12,13 @@ struct BuildSpeed {
   double elements_per_second = 0;
 };
 
-// Measures the CPU time of a product and of a block of rbf values, in shapes typical of builds;
-// best of three. Takes about 25 ms and calls BLAS, so do not call it on an RPC thread.
+// Measures the CPU time of a product and of a block of rbf values, in shapes typical of builds.
+// Takes the best of three runs. Needs about 25 ms and calls BLAS, so do not call it on an RPC
+// thread.
 BuildSpeed MeasureBuildSpeed();
 
-// Returns an estimate of the CPU time. For builds with 20 to 4,000 landmarks and up to 2,000
-// columns it is within a factor of 3 (tests/full/build_estimate.sh).
+// Returns an estimate of the CPU time of `work`. The estimate is within a factor of 3 for builds
+// with 20 to 4,000 landmarks and up to 2,000 columns (tests/full/build_estimate.sh).
 double SecondsOf(const Work& work, const BuildSpeed& speed);
 
 }  // namespace phimap

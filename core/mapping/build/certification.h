@@ -17,7 +17,7 @@ struct CertificationTask {
   const BuildSpec& spec;
   const BuildSample& sample;
   const BuildKernel& kernel;
-  // Input of the mapping's builder.
+  // The task that the mapping's builder received.
   const LandmarkTask& built_of;
 };
 

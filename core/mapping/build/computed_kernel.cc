@@ -56,10 +56,10 @@ absl::Status ComputedKernel::CheckSigns() const {
     if (leaf == nullptr) continue;
     return MakeError(
         absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "examples",
-        absl::StrCat(leaf->leaf->name, " takes numbers >= 0, and column ", column, " has ",
-                     moments.min(column),
-                     "; scale the column to numbers >= 0, or name the "
-                     "columns that the kernel is on, as columns=0:8"),
+        absl::StrCat(leaf->leaf->name, " accepts only numbers >= 0, but the smallest in column ",
+                     column, " is ", moments.min(column),
+                     "; scale the column to numbers >= 0, or list the columns that the kernel is "
+                     "to use, for example columns=0:8"),
         {{"column", absl::StrCat(column)}, {"actual", absl::StrCat(moments.min(column))}});
   }
   return absl::OkStatus();
@@ -113,7 +113,8 @@ absl::StatusOr<LandmarkChoice> ComputedKernel::ChooseRows(BuildProgress& progres
 }
 
 absl::Status ComputedKernel::Choose(BuildProgress& progress) {
-  // From here on rows have other columns: gamma was taken from the columns of the stream.
+  // From here on, rows have the projected columns. Gamma was computed before, from the stream's own
+  // columns.
   if (spec_.mapping.input_dimensions != 0) {
     ProjectInput(spec_.mapping.input_dimensions, spec_.seed, input_);
   }
@@ -145,7 +146,7 @@ absl::Status ComputedKernel::FindCount(LandmarkChoice& choice, const TileControl
   FloatType type = spec_.mapping.serving_type.value_or(FloatType::kFloat32);
   if (!spec_.mapping.serving_type.has_value() && !(IsFinite(RoundedTo(type, candidates.view())) &&
                                                    IsFinite(RoundedTo(type, deciding.view())))) {
-    type = FloatType::kFloat64;  // as it will be served then
+    type = FloatType::kFloat64;  // the version will then be served in float64
   }
   const KernelProgram program = KernelProgram::Compile(kernel_);
   const Matrix<double> served = RoundedTo(type, candidates.view());
@@ -161,7 +162,7 @@ absl::Status ComputedKernel::FindCount(LandmarkChoice& choice, const TileControl
                                      control));
   if (found_count_->landmarks == choice.rows.rows()) return absl::OkStatus();
   choice.rows = Converted<double, double>(choice.rows.view().Rows(0, found_count_->landmarks));
-  choice.pool_trace_residual.reset();  // of all that were chosen
+  choice.pool_trace_residual.reset();  // it is that of all chosen rows, not of the rows kept
   return absl::OkStatus();
 }
 
@@ -176,9 +177,10 @@ absl::Status ComputedKernel::CheckStrings(ConstMatrixView<double> places) const 
   if (indexed <= kMaxIndexedBytes) return absl::OkStatus();
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "LANDMARKS_TOO_LONG", "spec.landmarks",
-      absl::StrCat("the ", places.rows(), " landmarks are ", bytes,
-                   " bytes, which with each unit and n of the kernel make ", indexed, "; at most ",
-                   kMaxIndexedBytes, " are allowed: ask for fewer landmarks, or cut the examples"),
+      absl::StrCat("the ", places.rows(), " landmarks have ", bytes,
+                   " bytes; counted once for each unit and n of the kernel, these are ", indexed,
+                   " bytes, expected at most ", kMaxIndexedBytes,
+                   "; ask for fewer landmarks, or shorten the examples"),
       {{"limit", absl::StrCat(kMaxIndexedBytes)}, {"actual", absl::StrCat(indexed)}});
 }
 
@@ -214,7 +216,7 @@ absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping)
 }
 
 std::optional<SelfCheck> ComputedKernel::ReferenceVectors(const BuiltMapping& mapping) const {
-  if (sample_.of_strings()) return std::nullopt;  // none is made up
+  if (sample_.of_strings()) return std::nullopt;  // rows are generated only from numbers
   const StreamSample& stream = sample_.stream;
   const Matrix<float> rows = stream.MadeUpRows(
       SelfCheckRows(stream.columns(), mapping.served.output_columns()), spec_.seed);
@@ -229,7 +231,8 @@ absl::StatusOr<KernelCentre> ComputedKernel::CentreOf(const BuiltMapping& mappin
   const KernelProgram program = KernelProgram::Compile(kernel_);
   KernelCentre centre;
   if (!unprojected_landmarks_.empty()) {
-    // The Gram matrix that was built is of another kernel, that of projected rows.
+    // mapping.gram_mean cannot be used here, because it is the mean of another kernel: the kernel
+    // of projected rows.
     const ConstMatrixView<double> landmarks = unprojected_landmarks_.view();
     const Matrix<double> x = AfterInputStage(unprojected_, sample_.held_out.view());
     PHIMAP_ASSIGN_OR_RETURN(
@@ -257,7 +260,8 @@ absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping
                                      const TileControl& control, Certificate& certificate) const {
   task.rows = sample_.held_out.view();
   if (sample_.of_strings()) task.strings = sample_.stream.strings().get();
-  // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
+  // The kernel jumps where two rows are equal, so landmarks and held-out rows must be rounded
+  // alike. Otherwise a landmark and an equal held-out row would become different.
   Matrix<double> reference_rows;
   if (kernel_.JumpsAtEqualRows() && spec_.mapping.has_landmarks()) {
     reference_rows = RoundedTo(mapping.served.serving_type(),

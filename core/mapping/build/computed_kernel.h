@@ -23,10 +23,10 @@ namespace phimap {
 
 class ComputedKernel final : public BuildKernel {
  public:
-  // Resolves gamma, chooses the landmarks and looks at the kernel on them; reports to
-  // BuildStep::kChoose. `spec` and `sample` outlive the result. Errors: ScaleGamma, MedianGamma,
-  // LandmarkPolicy::choose, CountRule::find, ProbeDefiniteness, VerdictOn, FAILED_PRECONDITION
-  // (LANDMARKS_TOO_LONG).
+  // Resolves gamma and chooses the landmarks. If the kernel is not proven to be positive
+  // semidefinite, tests it on the landmarks. Reports to BuildStep::kChoose. `spec` and `sample`
+  // must outlive the result. Errors: those of ScaleGamma, MedianGamma, LandmarkPolicy::choose,
+  // CountRule::find, ProbeDefiniteness and VerdictOn; FAILED_PRECONDITION (LANDMARKS_TOO_LONG).
   static absl::StatusOr<std::unique_ptr<BuildKernel>> Prepare(const BuildSpec& spec,
                                                               const BuildSample& sample,
                                                               BuildProgress& progress);
@@ -40,25 +40,28 @@ class ComputedKernel final : public BuildKernel {
   }
   std::vector<double> HeldOutDiagonal() const override;
   absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const override;
-  // Only where a made-up row has no features to compare is it moved towards a landmark.
+  // Uses generated rows. A row is moved towards a landmark only if its features are not worth
+  // comparing (MakeSelfCheck).
   std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const override;
   absl::Status Measure(MeasurementTask task, BuiltMapping& mapping, const TileControl& control,
                        Certificate& certificate) const override;
 
  private:
   ComputedKernel(const BuildSpec& spec, const BuildSample& sample);
-  // Whether the stream has negative numbers where the kernel takes none.
+  // Returns an error if the stream has negative numbers in columns where the kernel accepts none.
   absl::Status CheckSigns() const;
   absl::Status Resolve();
   absl::Status Choose(BuildProgress& progress);
-  // Rows by the policy, as many as suffice.
+  // Returns the rows that the policy chooses. If a rule finds the number of landmarks, returns as
+  // many as suffice.
   absl::StatusOr<LandmarkChoice> ChooseRows(BuildProgress& progress);
-  // Has the spec's rule find how many of the chosen rows suffice, and drops the others.
+  // Uses the spec's rule to find how many of the chosen rows suffice, and drops the others.
   absl::Status FindCount(LandmarkChoice& choice, const TileControl& control);
-  // A plan holds every n-gram of its landmarks.
+  // Returns an error if the landmarks have too many n-grams, because a plan stores all of them.
   absl::Status CheckStrings(ConstMatrixView<double> places) const;
   absl::Status Probe(BuildProgress& progress);
-  // Centre for the held-out rows, as the kernel error is measured on them.
+  // Returns the kernel's centre for the held-out rows. It must be the centre of the kernel whose
+  // error is measured.
   absl::StatusOr<KernelCentre> CentreOf(const BuiltMapping& mapping,
                                         const Matrix<double>& reference_rows,
                                         const TileControl& control) const;
@@ -66,15 +69,18 @@ class ComputedKernel final : public BuildKernel {
   const BuildSpec& spec_;
   const BuildSample& sample_;
   KernelExpression kernel_;
-  // The sample's, with a projection and centred on the landmarks where that applies.
+  // The sample's input stage, with the projection of the columns if there is one, and centred on
+  // the landmarks if the kernel is translation-invariant.
   InputStage input_;
-  // Input of the kernel without the projection.
+  // The same stage without the projection.
   InputStage unprojected_;
-  // After the input stage.
+  // Landmarks after the input stage.
   Matrix<double> landmarks_;
-  // Landmarks without the projection, where the kernel is centred on them; or empty.
+  // Landmarks after the stage without the projection, if the mapping both projects the columns and
+  // centres the kernel; else empty.
   Matrix<double> unprojected_landmarks_;
-  // The first of them before the input stage, repeated.
+  // Points towards which reference vectors may be moved: the first landmarks before the input
+  // stage, repeated if there are too few.
   Matrix<double> anchors_;
   std::optional<double> pool_trace_residual_;
   std::optional<LandmarkCount> found_count_;

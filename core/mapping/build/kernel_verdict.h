@@ -26,8 +26,9 @@ struct KernelVerdict {
 absl::StatusOr<KernelVerdict> VerdictOn(absl::string_view kernel_text, const MappingSpec& mapping,
                                         const DefinitenessProbe& probe);
 
-// Returns the verdict on a kernel that is not symmetric; `asymmetry` describes the place.
-// FAILED_PRECONDITION (KERNEL_NOT_SYMMETRIC, field "kernel") unless the mapping takes similarities.
+// Returns the verdict on a kernel that is not symmetric. `asymmetry` is a text that shows two
+// landmarks x and y for which K(x, y) and K(y, x) differ. FAILED_PRECONDITION
+// (KERNEL_NOT_SYMMETRIC, field "kernel") unless the mapping accepts any similarity function.
 absl::StatusOr<KernelVerdict> VerdictOnAsymmetry(absl::string_view kernel_text,
                                                  const MappingSpec& mapping,
                                                  absl::string_view asymmetry);

@@ -47,7 +47,7 @@ absl::Status RemoteBuildKernel::FetchFromGram(Checkpoint checkpoint) {
   const GramSample& gram = *sample_.stream.gram();
   landmark_rows_ = gram.rows_of(RemotePart::kLandmarks);
   RemoteFeatures& block = landmarks_.block;
-  block.kind = RemoteFeatures::ExampleKind::kRowNumbers;
+  block.kind = RemoteFeatures::StoredKind::kRowNumbers;
   for (const int64_t row : landmark_rows_) block.examples.push_back(absl::StrCat(row));
   GramExamples examples(gram);
   PHIMAP_ASSIGN_OR_RETURN(values_, FetchRemoteValues(spec_, examples, checkpoint));

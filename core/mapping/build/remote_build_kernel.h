@@ -1,5 +1,5 @@
-// A remote kernel in a build: all its values that the build needs, which came with the stream or
-// were requested from a kernel service.
+// A remote kernel in a build. Holds all its values that the build needs; they came with the stream
+// or were requested from a kernel service.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_REMOTE_BUILD_KERNEL_H_
 #define PHIMAP_CORE_MAPPING_BUILD_REMOTE_BUILD_KERNEL_H_
 
@@ -50,7 +50,7 @@ class RemoteBuildKernel final : public BuildKernel {
   absl::Status FetchFromGram(Checkpoint checkpoint);
   absl::Status FetchFromService(KernelSource& source, BuildProgress& progress,
                                 Checkpoint checkpoint);
-  // Whether rows of the sample are indices of strings.
+  // Whether each row of the sample is the index of a string.
   bool of_strings() const { return IsString(sample_.stream.kind()); }
   // Converts rows of the sample to examples for the service.
   ExampleBlock ExamplesOf(const Matrix<double>& rows) const;
@@ -59,8 +59,8 @@ class RemoteBuildKernel final : public BuildKernel {
   const BuildSpec& spec_;
   const BuildSample& sample_;
   RemoteValues values_;
-  // Input of the mapping's builder: kernel values of the landmarks, and the stage with all
-  // landmarks.
+  // Input of the mapping's builder: kernel values of the landmarks, and the feature stage that
+  // holds all landmarks.
   RemoteLandmarks landmarks_;
   // Positions of the landmarks in the stream; only for a Gram matrix.
   std::vector<int64_t> landmark_rows_;

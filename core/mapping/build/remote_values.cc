@@ -17,8 +17,8 @@ namespace {
 
 using Range = RemoteExamples::Range;
 
-// Larger than rounding in float32, and smaller than the asymmetry of a kernel that is not
-// symmetric.
+// Relative difference of K(x, y) and K(y, x) up to which a kernel counts as symmetric. It is larger
+// than rounding in float32, and smaller than the asymmetry of kernels that are not symmetric.
 constexpr double kSymmetryTolerance = 1e-5;
 
 // Returns the number of values for pairs of held-out rows; 0 if the kernel error is not measured.
@@ -92,8 +92,9 @@ absl::StatusOr<KernelVerdict> VerdictOnValues(const BuildSpec& spec, const Remot
   return VerdictOn(text, spec.mapping, probe);
 }
 
-// Checks for held-out rows x and landmarks y that K(x, x) ≥ 0 and K(x, y)² ≤ K(x, x)·K(y, y), as a
-// positive semidefinite kernel requires. The probe on the landmarks alone cannot detect this.
+// Checks two properties of a positive semidefinite kernel on every held-out row x and every
+// landmark y: K(x, x) ≥ 0, and K(x, y)² ≤ K(x, x)·K(y, y). The probe on the landmarks alone cannot
+// detect a violation.
 absl::Status CheckSelfValues(const BuildSpec& spec, const RemoteValues& values) {
   if (spec.mapping.kind->takes_similarities) return absl::OkStatus();
   for (int64_t i = 0; i < values.held_out.rows(); ++i) {
@@ -104,9 +105,10 @@ absl::Status CheckSelfValues(const BuildSpec& spec, const RemoteValues& values) 
       if (self >= 0 && both * both <= largest * (1 + kSymmetryTolerance)) continue;
       return MakeError(
           absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
-          absl::StrCat(spec.KernelText(), " is not positive semidefinite: K(x, x) of a row is ",
-                       self, " and K(x, y) with landmark ", j, " is ", both, ", whose K(y, y) is ",
-                       values.gram(j, j), "; K(x, y)² is at most K(x, x)·K(y, y)"));
+          absl::StrCat(
+              spec.KernelText(), " is not positive semidefinite: for a held-out row x and ",
+              "landmark ", j, " as y, K(x, x) is ", self, ", K(x, y) is ", both, " and K(y, y) is ",
+              values.gram(j, j), "; expected K(x, x) >= 0 and K(x, y)² <= K(x, x)·K(y, y)"));
     }
   }
   return absl::OkStatus();
@@ -169,7 +171,7 @@ absl::StatusOr<RemoteValues> FetchRemoteValues(const BuildSpec& spec, RemoteExam
   RemoteValues values;
   PHIMAP_ASSIGN_OR_RETURN(values.gram, fetcher.Fetch(landmarks, landmarks));
   values.unit = examples.unit();
-  // Decided before more values are requested, because that may take long.
+  // The verdict is reached before more values are requested, because requests may take long.
   PHIMAP_ASSIGN_OR_RETURN(values.verdict, VerdictOnValues(spec, values));
   PHIMAP_RETURN_IF_ERROR(FetchHeldOut(spec, fetcher, values));
   if (spectrum > 0) {

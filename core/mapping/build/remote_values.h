@@ -19,8 +19,8 @@
 
 namespace phimap {
 
-// Maximum number of values per call of a kernel service, unless one row has more. A kernel that
-// takes 1 ms per value needs 16 s for them.
+// Maximum number of values per call of a kernel service, unless a single row has more. If each
+// value takes 1 ms, such a call takes 16 s.
 inline constexpr int64_t kValuesOfCall = 16384;
 
 // Three sets of examples (landmarks, held-out rows, rows for the spectrum), and the source of their
@@ -76,28 +76,34 @@ class ServiceExamples final : public RemoteExamples {
 
 // Kernel values that a build needs. S are the d landmarks.
 struct RemoteValues {
-  // K(S, S), d×d, and the largest unit round-off of all values.
+  // The d×d matrix K(S, S). `unit` is the largest unit round-off of all values in this struct.
   Matrix<double> gram;
   double unit = 0x1p-53;
-  // Values of the h held-out rows with S, h×d, and with each other. The latter are absent if there
-  // are fewer than kMinHeldOutRows rows or the mapping does not approximate the kernel.
+  // Kernel values of the h held-out rows. `held_out` is h×d and has their values with the landmarks
+  // S. `known` has the values of the held-out rows with each other. `known` is empty if there are
+  // fewer than kMinHeldOutRows held-out rows or the mapping does not approximate the kernel.
   Matrix<double> held_out;
   KnownKernel known;
-  // Values of the m rows for the spectrum with each other, m×m, and with S, m×d. Only for F2 and
-  // F3.
+  // Kernel values of the m rows for the spectrum. `spectrum_gram` is m×m and has their values with
+  // each other; `spectrum` is m×d and has their values with S. Both are empty unless the mapping is
+  // F2 or F3.
   Matrix<double> spectrum_gram;
   Matrix<double> spectrum;
   KernelVerdict verdict;
 };
 
-// Requests all values, in calls of at most kValuesOfCall values or one row, and checks that they
-// are those of a kernel:
-// - K is symmetric on the landmarks, to 1e-5 of the largest of |K(x, x)|, |K(y, y)| and |K(x, y)|.
+// Requests all values that a build needs. A call requests at most kValuesOfCall values, or one row.
+// Then checks three properties of a positive semidefinite kernel:
+// - K is symmetric on the landmarks. The values K(x, y) and K(y, x) may differ by at most 1e-5 of
+//   the largest of |K(x, x)|, |K(y, y)| and |K(x, y)|.
 // - K has no negative eigenvalue on the first kMaxProbeRows landmarks.
-// - No held-out row x has K(x, x) < 0, or K(x, y)² > K(x, x)·K(y, y) with a landmark y.
-// F1 accepts any similarity: then the verdict has a warning about the first two.
-// FAILED_PRECONDITION (KERNEL_NOT_SYMMETRIC, KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel");
-// also the errors of `examples` and `checkpoint`.
+// - Each held-out row x has K(x, x) ≥ 0, and K(x, y)² ≤ K(x, x)·K(y, y) with every landmark y.
+//
+// F1 accepts any similarity function. With F1, a failure of the first or second check only adds a
+// warning to the verdict, and the third check is not made.
+//
+// Errors: FAILED_PRECONDITION (KERNEL_NOT_SYMMETRIC, KERNEL_NOT_POSITIVE_SEMIDEFINITE, field
+// "kernel"); those of `examples` and `checkpoint`.
 absl::StatusOr<RemoteValues> FetchRemoteValues(const BuildSpec& spec, RemoteExamples& examples,
                                                Checkpoint checkpoint);
 

@@ -1,4 +1,4 @@
-// The statement that a certificate names.
+// Texts about the theorem that holds for a mapping, for its certificate.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_THEOREM_H_
 #define PHIMAP_CORE_MAPPING_BUILD_THEOREM_H_
 
@@ -11,7 +11,7 @@
 
 namespace phimap {
 
-// Facts that decide which rows a theorem speaks of.
+// Facts that determine for which rows a theorem holds.
 struct ScopeFacts {
   // Whether gamma, or the scaling of columns, was taken from the stream.
   bool gamma_of_stream = false;
@@ -21,15 +21,16 @@ struct ScopeFacts {
   const LandmarkFactor* landmarks = nullptr;
 };
 
-// Rows that TheoremOf's theorem speaks of, and the rank tolerance; empty where no theorem applies.
+// Returns the rows for which the theorem of TheoremOf holds, and what the rank tolerance cut off.
+// Returns an empty text if no theorem applies.
 std::string TheoremScopeOf(const MappingSpec& mapping, const ScopeFacts& facts);
 
-// The theorem that applies to the mapping: its source, its promise, and, where the mapping's own
-// numbers fix them, its numbers (docs/maths.md).
+// Returns the theorem that applies to the mapping: its source, its statement and, if the mapping's
+// parameters determine them, its numbers (docs/maths.md).
 std::string TheoremOf(const TheoremTask& task);
 
-// Follows the theorem if a rule found the number of landmarks: the number, and what the theorem is
-// worth then.
+// Returns the text that follows the theorem if a rule found the number of landmarks: how the rule
+// found it, and in which sense the theorem then holds.
 std::string FoundCountText(const LandmarkPolicy& policy, const LandmarkCount& count);
 
 }  // namespace phimap

@@ -24,12 +24,12 @@
 namespace phimap {
 namespace {
 
-// Features below this share of √K(x, x) are negligible.
+// Features are negligible if they are smaller than this share of √K(x, x).
 constexpr double kLeastFeature = 1e-4;
 
-// Returns the minimum scale for judging the serving error, if features are bounded by √K(x, x);
-// else 0. Features of rows far from all landmarks are only round-off, and float64 would not improve
-// them.
+// Returns a lower bound for the scale by which the serving error is judged. The bound is 0 unless
+// features are bounded by √K(x, x). It protects rows that are far from all landmarks: their
+// features are only round-off, which float64 would not improve.
 double LeastScale(const MappingSpec& mapping, const BuildKernel& kernel) {
   if (!mapping.kind->bounded_by_kernel) return 0;
   double largest = 0;
@@ -46,9 +46,9 @@ absl::Status Imprecise(double error, absl::string_view of_what) {
                    {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
 }
 
-// Checks the error of float32 features against kServingTolerance: for all rows relative to the
-// largest ‖F(x)‖ and, if the certificate has a serving_share, for 95 % of the rows relative to
-// √K(x, x).
+// Checks that float32 features are precise enough (kServingTolerance). For all rows, the error is
+// divided by the largest ‖F(x)‖. If the certificate has a serving_share, a second condition applies
+// to 95 % of the rows: their error must also be small when divided by √K(x, x).
 absl::Status CheckPrecision(const BuildSpec& spec, const BuildKernel& kernel,
                             const Certificate& certificate) {
   if (!certificate.serving_error.has_value()) return absl::OkStatus();
@@ -63,7 +63,7 @@ absl::Status CheckPrecision(const BuildSpec& spec, const BuildKernel& kernel,
 
 bool IsForWantOfPrecision(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
-  // KERNEL_ZERO, because float32 may have rounded rows to 0 whose K(x, x) is not 0.
+  // KERNEL_ZERO is included, because float32 may have rounded rows to 0 whose K(x, x) is not 0.
   return detail && (detail->reason == "SERVING_PRECISION_TOO_LOW" ||
                     detail->reason == "VALUE_NOT_REPRESENTABLE" || detail->reason == "KERNEL_ZERO");
 }
@@ -87,9 +87,10 @@ class VersionBuilder {
   }
 
  private:
-  // Builds for the serving type of the spec. If the spec leaves it open, builds for float32, and
-  // again for float64 (with its own rank tolerance) if float32 is not precise enough. A spec that
-  // requires float32 then fails.
+  // Builds the version in the serving type that the spec requires. If the spec requires float32 and
+  // float32 is not precise enough, the build fails. If the spec leaves the type open, builds in
+  // float32 first. If float32 is not precise enough, builds again in float64, which has its own
+  // rank tolerance.
   absl::Status BuildInServingType(const BuildSample& sample, const BuildKernel& kernel) {
     const std::optional<FloatType> wanted = spec_.mapping.serving_type;
     const absl::Status status =

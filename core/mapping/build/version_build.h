@@ -24,9 +24,12 @@
 
 namespace phimap {
 
-// Largest error of features at which a version is served in float32: for all held-out rows relative
-// to the largest ‖F(x)‖ and, for F2 and F3, for 95 % of them relative to √K(x, x). A feature vector
-// with an error of e·‖F‖ changes a normalised margin by at most e.
+// Largest error of features at which a version is served in float32. For all held-out rows, the
+// error is divided by the largest ‖F(x)‖. For F2 and F3, the error of 95 % of the rows must also
+// stay below this limit when divided by √K(x, x).
+//
+// Why this is enough: if a feature vector F has an error of length e·‖F‖, its normalised margin
+// changes by at most e.
 inline constexpr double kServingTolerance = 1e-3;
 
 struct BuiltVersion {
@@ -39,21 +42,26 @@ struct BuiltVersion {
   FloatType serving_type = FloatType::kFloat32;
 };
 
-// Builds the version. If the spec leaves the serving type open, it is float32, unless float32 is
-// not precise enough (kServingTolerance) or cannot represent the mapping. Then the mapping is built
-// again for float64, with the rank tolerance of float64, and the certificate has a warning.
+// Builds the version.
 //
-// FAILED_PRECONDITION: the requested float32 is not precise enough (SERVING_PRECISION_TOO_LOW); the
-// stream is empty (STREAM_EMPTY) or has fewer rows than landmarks (ROWS_TOO_FEW, both numbers); the
-// columns do not suit the spec (BuildSpec::CheckColumns); the kernel is not positive semidefinite
-// on the landmarks, unless the mapping is F1, or on the pool under rpcholesky
-// (KERNEL_NOT_POSITIVE_SEMIDEFINITE); a Gram matrix is incomplete (MATRIX_NOT_SQUARE). Also returns
-// the other errors of CheckStream, ComputedKernel::Prepare, RemoteBuildKernel::Fetch, BuildMapping
-// and Certify.
+// Serving type: the spec's. If the spec leaves the type open, the version is built for float32. If
+// float32 is not precise enough (kServingTolerance) or cannot represent the mapping, the mapping is
+// built again for float64, with the rank tolerance of float64. The certificate then has a warning.
 //
-// Cost for d landmarks of p columns: 2d²p + d³ multiplications and 16 d² bytes. Before that,
-// rpcholesky takes N·d·(p + d/2) multiplications and 8·N·d bytes on a pool of N rows. After that,
-// the certificate (MeasureHeldOut).
+// FAILED_PRECONDITION:
+// - The spec requires float32, but float32 is not precise enough (SERVING_PRECISION_TOO_LOW).
+// - The stream is empty (STREAM_EMPTY) or has fewer rows than landmarks (ROWS_TOO_FEW, with both
+//   numbers).
+// - The columns do not suit the spec (BuildSpec::CheckColumns).
+// - A Gram matrix is incomplete (MATRIX_NOT_SQUARE).
+// - The kernel is not positive semidefinite (KERNEL_NOT_POSITIVE_SEMIDEFINITE). Mappings other than
+//   F1 require this on the landmarks, and policy rpcholesky requires it on the pool.
+// Other errors: those of CheckStream, ComputedKernel::Prepare, RemoteBuildKernel::Fetch,
+// BuildMapping and Certify.
+//
+// Cost for d landmarks of p columns: 2d²p + d³ multiplications and 16 d² bytes. Policy rpcholesky
+// needs another N·d·(p + d/2) multiplications and 8·N·d bytes beforehand, for a pool of N rows. The
+// certificate comes last (MeasureHeldOut).
 //
 // REQUIRES: `source` is not null if a kernel service computes the kernel.
 absl::StatusOr<BuiltVersion> BuildVersion(const BuildSpec& spec, StreamSample sample,

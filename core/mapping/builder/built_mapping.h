@@ -1,4 +1,4 @@
-// The mapping of a version: its plans, and what the builder found out.
+// The mapping of a version: its plans, and the findings of its builder.
 #ifndef PHIMAP_CORE_MAPPING_BUILDER_BUILT_MAPPING_H_
 #define PHIMAP_CORE_MAPPING_BUILDER_BUILT_MAPPING_H_
 
@@ -17,8 +17,8 @@ struct BuiltMapping : PlanPair, LandmarkFactor {
   std::vector<int64_t> used;
   // Mean of K(x_i, x_j) over the landmarks; only for centred mappings.
   double gram_mean = 0;
-  // The theorem, if its statement depends on the results of the build; otherwise empty, and
-  // Mapping::theorem states it.
+  // The theorem, if its text depends on the results of the build. Otherwise empty; Mapping::theorem
+  // then returns the text.
   std::string theorem;
   // Warnings to users of the mapping.
   std::vector<std::string> warnings;

@@ -16,8 +16,8 @@
 namespace phimap {
 namespace {
 
-// Assumed error of a remote kernel's values, in units of their round-off. It is unknown how they
-// were computed.
+// Assumed error of a remote kernel's values, in units of their round-off. How the service computes
+// them is unknown.
 constexpr double kRemoteRoundings = 16;
 
 // Returns the assumed errors of a remote kernel's values K(x, x), so that a slightly negative value
@@ -96,8 +96,8 @@ class Factoring {
     if (task_.remote == nullptr) {
       PHIMAP_ASSIGN_OR_RETURN(rows_, ServedLandmarks(task_));
     }
-    // The factorization reads columns, so the stride keeps their elements out of the same cache
-    // set.
+    // The factorization reads columns. SpreadStride keeps the elements of a column out of the same
+    // cache set.
     storage_ = Matrix<double>::Uninit(d_, SpreadStride<double>(d_));
     gram_ = storage_.view().Block(0, 0, d_, d_);
     if (task_.remote != nullptr) {
@@ -132,8 +132,8 @@ class Factoring {
                                 : SelfErrors(program_, std::as_const(rows_).view(), unit_);
     for (int64_t i = 0; i < d_; ++i) {
       result_.trace += std::max(0.0, self[i]);
-      // Any positive value of a remote kernel counts, however small; only a negative one may be
-      // rounding.
+      // Any positive K(x, x) of a remote kernel is accepted, however small, because its error is
+      // unknown. A slightly negative one is treated as rounding of 0.
       const double least = task_.remote != nullptr ? 0 : kZeroRoundings * errors[i];
       if (self[i] > least) {
         kept_.push_back(i);
@@ -141,8 +141,8 @@ class Factoring {
       } else if (self[i] < -kZeroRoundings * errors[i]) {
         return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE",
                          "kernel",
-                         absl::StrCat("not positive semidefinite on the landmarks: K(x, x) of "
-                                      "landmark ",
+                         absl::StrCat("the kernel is not positive semidefinite on the landmarks: "
+                                      "K(x, x) of landmark ",
                                       i, " is ", self[i],
                                       "; F2 and F3 need a positive semidefinite kernel, F1 takes "
                                       "any"));
@@ -151,7 +151,7 @@ class Factoring {
     result_.zero_landmarks = d_ - static_cast<int64_t>(kept_.size());
     if (!kept_.empty()) return absl::OkStatus();
     return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_ZERO", "kernel",
-                     "K(x, x) is 0 on every landmark, so that there is no direction to project on");
+                     "K(x, x) is 0 on every landmark, so there is no direction to project on");
   }
 
   double ValueError() const {
@@ -162,14 +162,14 @@ class Factoring {
   absl::Status NothingLeft(double value_error) const {
     return MakeError(
         absl::StatusCode::kFailedPrecondition, "KERNEL_PRECISION_TOO_LOW", "kernel",
-        absl::StrCat("values K(x, y) of landmarks are off by up to ", value_error,
-                     " of √(K(x, x)·K(y, y)) in float64, and the rank is decided at four times as "
-                     "much; expected less than 0.25: standardize the inputs or rescale the kernel"),
+        absl::StrCat("the error of K(x, y) in float64 is up to ", value_error,
+                     "·√(K(x, x)·K(y, y)), too large to decide the rank of the landmarks; expected "
+                     "less than 0.25: standardize the inputs or rescale the kernel"),
         {{"limit", "0.25"}, {"actual", absl::StrCat(value_error)}});
   }
 
-  // Moves the kept landmarks to the front and divides each K(x, y) by √K(x, x)·√K(y, y). If all
-  // K(x, x) are 1, as for rbf, no value changes.
+  // Normalises the Gram matrix: divides each K(x, y) by √K(x, x)·√K(y, y). First moves the kept
+  // landmarks to the front. If all K(x, x) are 1, as for rbf, no value changes.
   void Normalise() {
     std::vector<double> roots;
     for (const double self : self_) roots.push_back(std::sqrt(self));

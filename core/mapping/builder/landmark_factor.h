@@ -16,10 +16,11 @@ namespace phimap {
 
 // Values of a remote kernel on the landmarks.
 struct RemoteLandmarks {
-  // K(S, S), d×d, of which the lower triangle is read, and the unit round-off of its values.
+  // The d×d matrix K(S, S), where S are the d landmarks. Only the lower triangle is read. `unit` is
+  // the unit round-off of the values.
   ConstMatrixView<double> gram;
   double unit = 0x1p-53;
-  // Feature stage with one example per landmark.
+  // Feature stage that holds one example per landmark.
   RemoteFeatures block;
 };
 
@@ -32,7 +33,7 @@ struct LandmarkTask {
   // Landmarks after the input stage in float64, d×p, not yet rounded to the serving type.
   ConstMatrixView<double> landmarks;
   FloatType serving_type = FloatType::kFloat32;
-  // If not null, replaces `kernel` and `landmarks`.
+  // If not null, used instead of `kernel` and `landmarks`.
   const RemoteLandmarks* remote = nullptr;
 
   int64_t count() const { return remote != nullptr ? remote->gram.rows() : landmarks.rows(); }
@@ -42,16 +43,21 @@ struct LandmarkTask {
 // (VALUE_NOT_REPRESENTABLE) if one overflows.
 absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task);
 
-// The factorization D^{-1/2}·M·D^{-1/2} ≈ L·Lᵀ on r pivots, where M is the kernel on the rounded
-// rows that are served and D is its diagonal. The residual of each landmark is compared with its
-// own K(x, x), because margins are cosines. Compared with the largest K(x, x), all rows with a
-// small K(x, x) would be dropped.
+// A truncated Cholesky factorization of the normalised Gram matrix of the landmarks, on r pivots:
+//   D^{-1/2}·M·D^{-1/2} ≈ L·Lᵀ
+// M is the kernel matrix of the rounded rows that are served, and D is the diagonal of M. L is the
+// factor.
+//
+// Normalisation means that the residual of a landmark x is compared with its own K(x, x). This is
+// the right scale, because margins are cosines. A comparison with the largest K(x, x) would drop
+// all rows with a small K(x, x).
 struct LandmarkFactor {
   // Result of factoring the normalised matrix: its diagonal and residuals are shares of a
   // landmark's own K(x, x). Pivots and dropped rows are indices into all landmarks.
   PivotedCholesky cholesky;
-  // max(d·u, 4β). u is the unit round-off of the serving type (2⁻²⁴ or 2⁻⁵³), or that of a remote
-  // kernel's values if larger; β is the error of values relative to √(K(x, x)·K(y, y)).
+  // Tolerance of the factorization: max(d·u, 4β) for d landmarks. Here u is the unit round-off of
+  // the serving type (2⁻²⁴ or 2⁻⁵³), or that of a remote kernel's values if larger. β is the error
+  // of a kernel value K(x, y), divided by √(K(x, x)·K(y, y)).
   double tolerance = 0;
   // Number of landmarks whose K(x, x) is only rounding (kZeroRoundings). They are neither pivots
   // nor dropped rows.
@@ -59,37 +65,39 @@ struct LandmarkFactor {
   // tr K over the landmarks, and the part of it that the pivots do not explain.
   double trace = 0;
   double residual_trace = 0;
-  // The pivots' rows as served, r×p (p = 0 for a remote kernel), and K(x, x) of each.
+  // The pivots' rows as served, an r×p matrix; p is 0 for a remote kernel. `self` has K(x, x) of
+  // each pivot x.
   Matrix<double> pivots;
   std::vector<double> self;
-  // Factor L of M itself, r×r, lower: row i is that of the normalised factor times √K(x, x) of
-  // pivot i.
+  // The lower r×r factor of M itself, without normalisation. Its row i is row i of L times √K(x,
+  // x), where x is pivot i.
   Matrix<double> factor;
 
   int64_t rank() const { return cholesky.rank(); }
 };
 
 // Shares of a builder's reported progress at which the Gram matrix and its factor are done. The
-// rest is assumed to take as long as the inverse of the factor.
+// rest is the inverse of the factor, or work that is assumed to take as long.
 struct FactorShares {
   double gram = 0;
   double factor = 0;
 };
 FactorShares SharesOfFactor(const LandmarkTask& task);
 
-// Computes and factors the Gram matrix of the landmarks. `factor` of the result is that of the
-// normalised matrix until Denormalise is called.
+// Computes and factors the Gram matrix of the landmarks. Until Denormalise is called, `factor` of
+// the result is the factor of the normalised matrix.
 //
-// Errors: those of ServedLandmarks and FactorPivoted, which never refuses an expression that is
-//         positive semidefinite by construction; FAILED_PRECONDITION (KERNEL_ZERO) if K(x, x) is 0
-//         on every landmark, (KERNEL_PRECISION_TOO_LOW) if the kernel's values in float64 are too
-//         inaccurate to decide the rank, (KERNEL_NOT_POSITIVE_SEMIDEFINITE) for a negative K(x, x);
-//         INVALID_ARGUMENT (VALUE_NOT_FINITE).
+// Errors: those of ServedLandmarks and FactorPivoted (which never refuses an expression that is
+// positive semidefinite by construction). INVALID_ARGUMENT (VALUE_NOT_FINITE). FAILED_PRECONDITION:
+// - KERNEL_ZERO if K(x, x) is 0 on every landmark x;
+// - KERNEL_PRECISION_TOO_LOW if the kernel's values in float64 are too inaccurate to decide the
+//   rank;
+// - KERNEL_NOT_POSITIVE_SEMIDEFINITE if some K(x, x) is negative.
 absl::StatusOr<LandmarkFactor> FactorLandmarks(const LandmarkTask& task,
                                                const TileControl& control);
 
-// Divides each row i of `w` by √K(x, x) of pivot i, which turns weights of normalised kernel values
-// into weights of kernel values.
+// Divides each row i of `w` by √K(x, x), where x is pivot i. Weights of normalised kernel values
+// thus become weights of kernel values.
 void ScaleWeights(const LandmarkFactor& landmarks, MatrixView<double> w);
 // Turns `factor` from the factor of the normalised matrix into that of the matrix itself.
 void Denormalise(LandmarkFactor& landmarks);

@@ -90,8 +90,7 @@ RemoteFeatures WithExamples(const RemoteFeatures& block, const std::vector<int64
 
 absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair& plans) {
   plans.served.input = CopyOf(as.input);
-  if (stages.remote.has_value() &&
-      stages.remote->kind == RemoteFeatures::ExampleKind::kRowNumbers) {
+  if (stages.remote.has_value() && stages.remote->kind == RemoteFeatures::StoredKind::kRowNumbers) {
     plans.served.input.columns = static_cast<int64_t>(stages.remote->examples.size());
   }
   plans.reference.input = CopyOf(plans.served.input);

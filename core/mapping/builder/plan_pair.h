@@ -23,7 +23,7 @@ struct PlanPair {
 struct StageNumbers {
   Matrix<double> rows;
   KernelProgram program;
-  // One offset per row if the program reads offsets, else empty.
+  // One offset per row if the program reads offsets; otherwise empty.
   std::vector<double> offsets;
   // Replaces `rows` and `program` if it has coefficients.
   ExpansionFeatures<double> expansion;
@@ -53,12 +53,13 @@ Matrix<double> RoundedTo(FloatType type, ConstMatrixView<double> from);
 // Returns a copy of `block` with only the examples in `which`, in that order.
 RemoteFeatures WithExamples(const RemoteFeatures& block, const std::vector<int64_t>& which);
 
-// Fills in both plans. If requests carry the kernel values (precomputed()), the input has one
-// column per example of the stage. FAILED_PRECONDITION (VALUE_NOT_REPRESENTABLE, field
+// Fills in both plans. With the kernel precomputed(), requests carry kernel values, so the input
+// has one column per example of the stage. FAILED_PRECONDITION (VALUE_NOT_REPRESENTABLE, field
 // "spec.serving_type") if a number does not fit into the serving type.
 absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair& plans);
 
-// Returns the error of EmitPlans. Builders use it for overflow that they find earlier.
+// Returns the error of EmitPlans. Builders return it if they find an overflow before they call
+// EmitPlans.
 absl::Status NotRepresentable(FloatType type, absl::string_view what);
 
 }  // namespace phimap

@@ -81,8 +81,9 @@ std::string DeviationText(double error) {
   return error < 1 ? absl::StrFormat("a = %.2g", error) : "no a below 1";
 }
 
-// Returns ", a = 0.1 for all rows within 3 of the mean", or "" if there is no such bound. The bound
-// holds only for normal frequencies and unscaled columns.
+// Returns a clause such as ", a = 0.1 for all rows within 3 of the mean", where `a` bounds the
+// error of F(x)·F(y). Returns "" if there is no such bound, because the bound holds only for normal
+// frequencies and unscaled columns.
 std::string UniformBoundText(const TheoremTask& task) {
   const FourierKernel kernel = *FourierKernelOf(task.kernel);
   if (kernel.law->rbf_gamma == nullptr) return "";

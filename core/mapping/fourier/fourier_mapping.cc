@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kTurn = 6.283185307179586;  // 2π
 
-// The ratio of two normal numbers has a Cauchy distribution, and division gives the same bits on
-// every machine.
+// Fills `rows` with numbers from a Cauchy distribution. They are ratios of two normal numbers,
+// because division gives the same bits on every machine.
 void FillCauchy(uint64_t seed, MatrixView<double> rows) {
   const RandomStream normals(seed, StreamId::kFourierCauchy);
   for (int64_t j = 0; j < rows.rows(); ++j) {

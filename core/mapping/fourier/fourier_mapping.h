@@ -26,46 +26,55 @@ struct FourierKernel {
   double ColumnFactor(int64_t column) const {
     return law->column_factor == nullptr ? 1 : law->column_factor(values, column);
   }
-  // Whether the direction of a frequency is uniform. Then orthogonal frequencies can have the same
-  // distribution.
+  // Whether the direction of a frequency is uniform. Only then can orthogonal frequencies have the
+  // same distribution as independent ones.
   bool has_uniform_directions() const { return law->numbers == FourierLaw::Numbers::kNormal; }
 };
 
-// Returns the parts of the expression, or nullopt if it has no Fourier features. It must be c·K
-// with a leaf K that has LeafKernel::fourier, and c > 0 finite. The functions of the law must not
-// be called before gamma is resolved.
+// Splits a kernel expression c·K into the factor c and the law of K. This requires that K is a leaf
+// kernel with LeafKernel::fourier, and that c is positive and finite. Any other expression has no
+// Fourier features, and the result is nullopt. The functions of the law must not be called before
+// gamma is resolved.
 std::optional<FourierKernel> FourierKernelOf(const KernelExpression& kernel);
 
 struct FourierTask {
   FourierKernel kernel;
   FourierForm form = FourierForm::kSinCos;
-  // Makes frequencies orthogonal within blocks of p, where p is the number of columns. Only for
-  // kernels with uniform directions.
+  // Makes the frequencies in each block of p orthogonal to each other, where p is the number of
+  // columns. Only for kernels with uniform directions.
   bool orthogonal = false;
-  // D, the number of features. Even for kSinCos.
+  // D, the number of features; an even number for kSinCos.
   int64_t dimensions = 0;
   uint64_t seed = 0;
 };
 
-// Builds ψ(x) = √(2c/D)·(cos ωⱼᵀx …, sin ωⱼᵀx …) with D/2 frequencies, or √(2c/D)·cos(ωⱼᵀx + bⱼ)
-// with D frequencies. ψ(x)·ψ(y) has the mean K(x, y). With p columns and sⱼ =
-// FourierLaw::row_scale, entry k of ωⱼ is FourierLaw::column_factor of column k times one of
-//   normal      sⱼ·(number j·p + k of StreamId::kFourierFrequencies)
-//   orthogonal  sⱼ·lⱼ·(entry k of qⱼ). qⱼ is a row of a p×p Haar matrix (FillOrthonormalRows; a new
-//               matrix for each p rows), lⱼ² the sum of the squares of numbers j·p … j·p + p − 1 of
-//               kFourierLengths. Each frequency alone has the normal distribution above (Yu,
-//               Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
-//   Cauchy      sⱼ·(number 2(j·p + k) of kFourierCauchy)/(number 2(j·p + k) + 1)
-// and bⱼ is 2π·(number j of kFourierPhases). Frequencies are stored in turns, as ω/2π.
+// Builds random Fourier features ψ for the kernel c·K, such that the expected value of ψ(x)·ψ(y) is
+// the value of the kernel at x and y. D is the number of features. The ωⱼ are random frequency
+// vectors, and the bⱼ random phases:
+//   kSinCos   ψ(x) = √(2c/D)·(cos ωⱼᵀx …, sin ωⱼᵀx …), with D/2 frequencies
+//   kPhase    ψ(x) = √(2c/D)·cos(ωⱼᵀx + bⱼ), with D frequencies
+//
+// Random numbers: phase bⱼ is 2π·(number j of StreamId::kFourierPhases). Let p be the number of
+// columns, and sⱼ = FourierLaw::row_scale. Entry k of ωⱼ is FourierLaw::column_factor of column k
+// times one of the following, which depends on the law and the task:
+//   normal      sⱼ·(number j·p + k of kFourierFrequencies)
+//   orthogonal  sⱼ·lⱼ·(entry k of qⱼ). The vector qⱼ is a row of a p×p Haar matrix
+//               (FillOrthonormalRows); each block of p rows has a new matrix. lⱼ² is the sum of the
+//               squares of numbers j·p … j·p + p − 1 of kFourierLengths. Each ωⱼ alone then has the
+//               same distribution as in the normal case (Yu, Suresh, Choromanski, Holtmann-Rice,
+//               Kumar 2016).
+//   Cauchy      sⱼ·(number 2(j·p + k) of kFourierCauchy)/(number 2(j·p + k) + 1 of the same stream)
+// Frequencies are stored in turns, as ω/2π.
 absl::StatusOr<PlanPair> BuildFourier(const ServedAs& as, const FourierTask& task,
                                       Checkpoint checkpoint);
 
 // Fills `rows` with normal numbers. Entry (j, k) is number j·p + k of `stream`, where p is the
-// number of columns.
+// number of columns of `rows`.
 void FillNormalRows(uint64_t seed, StreamId stream, MatrixView<double> rows);
-// Fills `rows` with rows that are orthogonal within blocks of p, where p is the number of columns.
-// Each row alone is distributed like a row of normal numbers. FillOrthonormalRows gives its
-// direction; its squared length is the sum of the squares of p numbers of `lengths`.
+// Fills `rows` with random rows. Let p be the number of columns. Within each block of p rows, the
+// rows are orthogonal to each other. Each row alone has the same distribution as a row of p normal
+// numbers: its direction comes from FillOrthonormalRows, and its squared length is the sum of the
+// squares of p numbers of `lengths`.
 absl::Status FillOrthogonalNormalRows(uint64_t seed, StreamId lengths, MatrixView<double> rows,
                                       Checkpoint checkpoint);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr absl::string_view kPositiveParameters[] = {"dimensions", "orthogonal", "serving_type"};
 
-// factor·exp(gamma·xᵀy).
+// The kernel factor·exp(gamma·xᵀy).
 struct ExponentialKernel {
   double factor = 1;
   double gamma = 1;
@@ -47,9 +47,14 @@ absl::Status CheckExponential(const BuildSpec& spec) {
       spec, "requires exp(linear()) or exp(c*linear()) with c > 0, optionally scaled by c > 0");
 }
 
-// The j-th of m features is √(c/m)·exp(√γ·ωⱼᵀx − γ‖x‖²/2) with normal ω. F(x)·F(y) has the mean
-// c·exp(γ·xᵀy), because E exp(ωᵀz) = exp(‖z‖²/2). The stage has rows a = ω/(2√γ) with offsets
-// ‖a‖²/2. It computes the whole exponent from these before it exponentiates:
+// Returns the program of the m features (m = `dimensions`) for the kernel c·exp(γ·xᵀy). Feature j
+// is
+//   √(c/m)·exp(√γ·ωⱼᵀx − γ‖x‖²/2)
+// with a random vector ωⱼ of normal numbers. The expected value of F(x)·F(y) is the kernel, because
+// E exp(ωᵀz) = exp(‖z‖²/2) for every vector z.
+//
+// The stage holds the row a = ω/(2√γ) and the offset ‖a‖²/2 for each feature. From these it
+// computes the whole exponent before it exponentiates:
 //   −γ/2·‖x − a‖² + γ·(x·a + ‖a‖²/2) = 2γ·x·a − γ‖x‖²/2 = √γ·ωᵀx − γ‖x‖²/2.
 KernelProgram PositiveProgram(const ExponentialKernel& kernel, int64_t dimensions) {
   const double amplitude = std::sqrt(kernel.factor) / std::sqrt(static_cast<double>(dimensions));

@@ -17,8 +17,8 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kOversampling = 8;
-// Largest residuals without a warning. The second applies to a randomized Gram matrix, which is in
-// float32.
+// Largest residuals of the iteration without a warning. kLargestSingleResidual applies to a
+// randomized Gram matrix, which is in float32.
 constexpr double kLargestResidual = 1e-6;
 constexpr double kLargestSingleResidual = 1e-4;
 
@@ -40,8 +40,9 @@ Matrix<double> StartVectors(uint64_t seed, int64_t count, int64_t m) {
   return start;
 }
 
-// Returns β such that K̂ + βI is positive semidefinite up to a few hundredths of ‖K̂‖. Any negative
-// eigenvalue that remains is far from the largest in absolute value.
+// Returns a shift β for the randomized Gram matrix K̂. The matrix K̂ + βI is positive semidefinite
+// up to a few hundredths of ‖K̂‖: if it still has a negative eigenvalue, its absolute value is much
+// smaller than the largest eigenvalue.
 absl::StatusOr<double> ShiftOf(const PcaGram& gram, uint64_t seed, int64_t m,
                                const TileControl& control) {
   constexpr int64_t kSteps = 60;
@@ -58,8 +59,9 @@ bool IsSmall(const KernelPcaTask& pca, int64_t m) {
   return !pca.gram.any() && !pca.single_gram && m <= kMaxLapackLandmarks;
 }
 
-// Returns the leading eigenpairs of the shifted matrix by descending absolute value, with the shift
-// subtracted: as many as there are components, and one more (if it exists) for a randomized matrix.
+// Returns the leading eigenpairs of the shifted matrix, in order of descending absolute value. The
+// shift is subtracted from the eigenvalues returned. The number of pairs is the number of
+// components; for a randomized matrix, it is one more if the matrix has one more.
 absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
                                         double shift, const TileControl& control) {
   const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out,
@@ -96,9 +98,10 @@ absl::StatusOr<Eigenpairs> ExactPairs(const PcaGram& gram, const KernelPcaTask& 
   return FactorEigenpairs(gram.Exact(), pca.components);
 }
 
-// Returns the eigenpairs of largest eigenvalue, and sets `shift`. The iteration finds eigenvalues
-// of largest absolute value. If none of them is negative, they are also the largest, and no shift
-// is needed. Otherwise the iteration is repeated on the shifted matrix, which is slower.
+// Returns the eigenpairs with the largest eigenvalues, and sets `shift`. The iteration finds the
+// eigenvalues of largest absolute value instead. If none of these is negative, they are also the
+// largest, and no shift is needed. Otherwise the iteration is repeated on the shifted matrix, which
+// is slower.
 absl::StatusOr<Eigenpairs> HighestPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
                                         double& shift, const TileControl& control) {
   shift = 0;
@@ -115,9 +118,9 @@ absl::StatusOr<Eigenpairs> HighestPairs(const PcaGram& gram, const KernelPcaTask
                       {control.threads_ref(), [&](double f) { return control(0.6 + 0.4 * f); }});
 }
 
-// Returns the unit vectors α_n of the first `kept` components, one per row. If `centred`, each α_n
-// has its mean subtracted, which is 0 up to the iteration's error. After that, a constant added to
-// all kernel values has no effect.
+// Returns the unit eigenvectors of the first `kept` components, one per row. If `centred`, the mean
+// of its entries is subtracted from each vector. That mean is 0 except for the iteration's error;
+// after the subtraction, a constant added to all kernel values has no effect at all.
 Matrix<double> Expansions(const Eigenpairs& pairs, int64_t kept, bool centred) {
   const int64_t m = pairs.vectors.cols();
   Matrix<double> alpha = Matrix<double>::Uninit(kept, m);
@@ -130,7 +133,7 @@ Matrix<double> Expansions(const Eigenpairs& pairs, int64_t kept, bool centred) {
   return alpha;
 }
 
-// Rounds the weights at random, in place. Returns how many are left.
+// Rounds the weights at random, in place. Returns how many weights are not 0 afterwards.
 absl::StatusOr<RoundingLoss> Round(double scale, uint64_t seed, MatrixView<double> alpha) {
   const RandomStream uniform(seed, StreamId::kExpansionRounding);
   const int64_t m = alpha.cols();
@@ -149,16 +152,19 @@ absl::StatusOr<RoundingLoss> Round(double scale, uint64_t seed, MatrixView<doubl
       return MakeError(
           absl::StatusCode::kFailedPrecondition, "COMPONENT_ROUNDED_AWAY", "spec.rounding",
           absl::StrCat("rounding=", scale, " leaves component ", n + 1,
-                       " no weight; the root of the landmarks, ", std::sqrt(static_cast<double>(m)),
-                       ", and more keep about all there is to keep"));
+                       " without any weight; use a larger value: the square root of the number of "
+                       "landmarks, ",
+                       std::sqrt(static_cast<double>(m)),
+                       ", or more keeps nearly all of every component"));
     }
     loss.weights += kept;
   }
   return loss;
 }
 
-// Puts the landmarks that have a weight other than 0 into `stages`, with their weights α_n/√λ_n.
-// Returns which landmarks these are.
+// Puts the landmarks with a nonzero weight into `stages`. Row n of `alpha` is the eigenvector α_n
+// of component n; the component's weights in `stages` are α_n/√λ_n, where λ_n is its eigenvalue.
+// Returns the indices of these landmarks.
 std::vector<int64_t> SetExpansions(const Matrix<double>& alpha, const std::vector<double>& values,
                                    const std::vector<double>& means, StageNumbers& stages) {
   const int64_t kept = alpha.rows();
@@ -183,9 +189,12 @@ std::vector<int64_t> SetExpansions(const Matrix<double>& alpha, const std::vecto
   return used;
 }
 
-// Returns the components n, counted from 1, whose gaps to both neighbours exceed 2c‖E‖ = 4‖E‖
-// (c = 2) in the spectrum of K. By Weyl, each eigenvalue of K̂ is within ‖E‖ of that of K, so a gap
-// over 6‖E‖ in `values`, the spectrum of K̂, suffices. `error` is at least ‖E‖.
+// Returns the components, counted from 1, whose eigenvalue in the exact matrix K is far enough from
+// both neighbours: the gaps exceed 2c‖E‖ with c = 2, that is 4‖E‖. E = K̂ − K is the error of the
+// randomized matrix K̂, and `error` is at least ‖E‖.
+//
+// `values` are the eigenvalues of K̂, not of K. By Weyl, each differs from that of K by at most
+// ‖E‖, so a gap of more than 6·error in `values` is enough.
 std::vector<int64_t> ComponentsApart(const std::vector<double>& values, double error) {
   std::vector<int64_t> apart;
   for (size_t n = 0; n + 1 < values.size(); ++n) {
@@ -203,11 +212,11 @@ double UnitOf(const LandmarkTask& task) {
 }
 
 // Sets the tolerance and keeps the eigenvalues above it. Eigenvalues are in descending order, so
-// the dropped ones come last.
+// the dropped ones are the last.
 absl::Status KeepComponents(const PcaGram& gram, const Eigenpairs& pairs, const KernelPcaTask& pca,
                             double u, KernelPca& mapping) {
-  // Two limits: the precision of weights in the serving type (u), and the rounding of a zero
-  // eigenvalue (product).
+  // The tolerance is the larger of two limits: the precision of weights in the serving type (u),
+  // and the rounding of an eigenvalue 0 in products (product).
   const double product = std::ldexp(1.0, gram.single() ? -24 : -53);
   mapping.tolerance =
       static_cast<double>(pairs.vectors.cols()) *

@@ -53,9 +53,9 @@ int64_t GramBytes(int64_t m, const KernelPcaTask& pca) {
   return static_cast<int64_t>(12 * 1.1 * entries) + m * m / 8 + 4 * m * m;
 }
 
-// Returns the bytes of scratch memory. While the Gram matrix is computed, each thread holds a tile
-// of it, or the rows whose entries are kept. During products, the vectors are held side by side, or
-// each thread holds some rows of the matrix.
+// Returns the bytes of scratch memory. The memory is used in two steps. While the Gram matrix is
+// computed, each thread holds a tile of the matrix, or the rows whose entries are kept. During
+// products, the vectors are held side by side, or each thread holds some rows of the matrix.
 int64_t ScratchBytes(const LandmarkShape& shape, const KernelPcaTask& pca) {
   constexpr int64_t kWideRowBytes = 128;
   const int64_t m = shape.landmarks;
@@ -69,7 +69,7 @@ int64_t ScratchBytes(const LandmarkShape& shape, const KernelPcaTask& pca) {
 
 KernelPcaSteps StepsOfKernelPca(const LandmarkTask& task, const KernelPcaTask& pca) {
   const int64_t p = task.landmarks.cols();
-  // The Gram matrix of a remote kernel is already there.
+  // The Gram matrix of a remote kernel need not be computed.
   const bool at_hand = task.remote != nullptr;
   const PcaWork work =
       WorkOfPca(task.count(), p, at_hand ? ValueWork() : WorkOfValue(task.kernel, p), pca);
@@ -91,7 +91,7 @@ MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca
                            (shape.value.products * static_cast<double>(shape.columns) +
                             static_cast<double>(shape.dimensions));
   cost.row.elements = static_cast<double>(m) * shape.value.elements;
-  // A sparse matrix of weights stores the column of each weight too.
+  // A sparse matrix of weights also stores the column of each weight.
   const int64_t indices = pca.rounding > 0 ? 8 * m * (shape.dimensions + 1) : 0;
   cost.kept_bytes = PlanPairBytes(shape.serving_type, cost.plan_numbers) + indices;
   // The vectors and their products with the matrix; at the end, the weights and the plans.

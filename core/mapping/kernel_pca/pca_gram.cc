@@ -34,7 +34,7 @@ double MeanOf(const double* numbers, int64_t count) {
 // Mirror's share of the time that the Gram matrix takes. It reads and writes 8 bytes per value.
 constexpr double kMirrorShare = 0.1;
 
-// Subtracts from each row its mean.
+// Subtracts the mean of each row from the row's entries.
 void TakeOffMeans(MatrixView<double> rows) {
   for (int64_t n = 0; n < rows.rows(); ++n) {
     const double mean = MeanOf(rows.row(n), rows.cols());
@@ -90,7 +90,8 @@ absl::Status PcaGram::Centre(const TileControl& control) {
   PHIMAP_RETURN_IF_ERROR(MultiplyAsIs(std::as_const(ones).view(),
                                       MatrixView<double>(means.data(), 1, rows_), control));
   means_ = std::move(means);
-  // tr (I − 11ᵀ/m) K (I − 11ᵀ/m) = tr K − 1ᵀK1/m.
+  // Updates the trace after centring: tr (I − 11ᵀ/m) K (I − 11ᵀ/m) = tr K − 1ᵀK1/m, where 1 is the
+  // vector of ones. The means sum to 1ᵀK1/m.
   trace_ -= std::accumulate(means_.begin(), means_.end(), 0.0);
   return absl::OkStatus();
 }

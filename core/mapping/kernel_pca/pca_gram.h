@@ -15,15 +15,16 @@
 
 namespace phimap {
 
-// Form in which K(S, S) is stored.
+// Form in which the Gram matrix K(S, S) of the landmarks S is stored.
 struct GramForm {
   GramRandomization randomization;
-  // Whether an exact Gram matrix is stored in float32. A randomized one always is.
+  // Whether an exact Gram matrix is stored in float32. A randomized Gram matrix always is.
   bool single = false;
 };
 
-// Immutable except for Centre; thread-safe. The bits do not depend on the number of threads.
-// Memory: 8m² bytes in float64, 4m² in float32, or that of RandomizedGram.
+// Immutable except for Centre; thread-safe. Results do not depend on the number of threads, not
+// even in the last bit. Memory for m landmarks: 8m² bytes in float64, 4m² in float32, or that of
+// RandomizedGram.
 class PcaGram {
  public:
   // Computes the Gram matrix of `rows`. Errors: those of `control` and of RandomizedGram::Draw.
@@ -34,11 +35,12 @@ class PcaGram {
   // Copies a given Gram matrix, of which it reads the lower triangle. Errors: those of `control`.
   static absl::StatusOr<PcaGram> Of(ConstMatrixView<double> gram, const TileControl& control);
 
-  // Replaces K by (I − 11ᵀ/m) K (I − 11ᵀ/m). Call it at most once. Errors: those of `control`.
+  // Centres the Gram matrix K of m landmarks: replaces it by (I − 11ᵀ/m) K (I − 11ᵀ/m), where 1 is
+  // the vector of ones. Call it at most once. Errors: those of `control`.
   absl::Status Centre(const TileControl& control);
 
-  // Computes out = v·K. Shapes: v and out b×m. `out` must not alias `v`. Errors: those of
-  // `control`. Calls BLAS.
+  // Multiplies b vectors, the rows of `v`, by the Gram matrix K: out = v·K. Shapes: v and out b×m.
+  // `out` must not alias `v`. Errors: those of `control`. Calls BLAS.
   absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
                         const TileControl& control) const;
 

@@ -26,7 +26,7 @@ static_assert(kTileRows % 8 == 0);
 // Error of Lanczos at either end of the spectrum of K̂ − K, relative to the spread of that
 // spectrum, which is up to twice the norm.
 constexpr double kNormError = 0.01;
-// Margin for float32: entries and products in float32 change the norm by about 1e-5 of it.
+// Margin for float32: entries and products in float32 change the norm by a share of about 1e-5.
 constexpr double kSingleRounding = 1e-4;
 
 GramSampling SamplingOf(const GramRandomization& randomization) {

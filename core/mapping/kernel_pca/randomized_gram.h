@@ -17,44 +17,54 @@
 namespace phimap {
 
 struct GramRandomization {
-  // Each entry is kept with probability 1/sparsify and then multiplied by sparsify. 1 keeps all.
+  // Each entry is kept with probability 1/sparsify. Kept entries are multiplied by `sparsify`,
+  // which preserves the expected value. With sparsify = 1, all entries stay unchanged.
   double sparsify = 1;
-  // Each kept entry becomes ±sparsify·b at random, with the same mean; b = max K_ii.
+  // Whether only the sign of a kept entry is stored. Let b = max K_ii. The entry is then replaced
+  // by +sparsify·b or −sparsify·b, at random, with probabilities that preserve the expected value.
   bool quantise = false;
 
   bool any() const { return sparsify > 1 || quantise; }
 };
 
-// K̂ with E K̂ = K(S, S) for rows S: symmetric, its entries below the diagonal independent, the
-// diagonal exact, all numbers in float32. Below the diagonal
-//   sparsified   row i keeps columns g₁ − 1, g₁ + g₂ − 1, …, the gaps g geometric:
-//                1 + ⌊ln u / ln(1 − 1/s)⌋ of uniform numbers i·m, i·m + 1, … of StreamId::kGramGaps
-//   quantised    K̂_ij = +b (or +s·b) if uniform number i·m + j of StreamId::kGramSigns is below
-//                1/2 + K_ij/(2b), else −b (−s·b)
-// Only kept entries are evaluated. Each row is drawn independently of the others, so the bits do
-// not depend on the number of threads, in products either. Memory: 12 bytes per kept entry below
-// the diagonal if sparsified; one bit per entry if only quantised. Immutable, thread-safe.
+// A random matrix K̂ whose expected value is the Gram matrix K = K(S, S) of m rows S. It is
+// symmetric, its entries below the diagonal are independent, its diagonal is exact, and all its
+// numbers are in float32.
+//
+// Let s = sparsify and b = max K_ii. Entries below the diagonal are drawn as follows:
+//   sparsified   Row i keeps the columns g₁ − 1, g₁ + g₂ − 1, … The gaps g are geometric numbers
+//                1 + ⌊ln u / ln(1 − 1/s)⌋, with a new u for each gap: uniform numbers
+//                i·m, i·m + 1, … of StreamId::kGramGaps.
+//   quantised    Entry (i, j) is +b if uniform number i·m + j of StreamId::kGramSigns is below
+//                1/2 + K_ij/(2b), and −b otherwise. If also sparsified, it is ±s·b.
+// Only the kernel values of kept entries are computed. Each row is drawn independently of the
+// others, so the matrix and its products do not depend on the number of threads, not even in the
+// last bit.
+//
+// Memory: 12 bytes per kept entry below the diagonal if sparsified; one bit per entry if only
+// quantised. Immutable, thread-safe.
 class RandomizedGram {
  public:
   // REQUIRES: randomization.any(); sparsify is finite; 1 to 65,536 rows, without a negative
   // K(x, x).
   // Errors: whatever `control` returns; KERNEL_ZERO if every K(x, x) is 0.
-  // Cost: about 40 ns per kept entry for its product and kernel value, and 20 ns per drawn sign.
+  // Cost: about 40 ns per kept entry, for its kernel value and the inner product in it, and 20 ns
+  // per drawn sign.
   static absl::StatusOr<RandomizedGram> Draw(const KernelProgram& program,
                                              ConstMatrixView<double> rows,
                                              const GramRandomization& randomization, uint64_t seed,
                                              const TileControl& control);
 
   int64_t rows() const { return sparse_.rows(); }
-  // Quantities in the bounds on K̂ − K.
+  // Quantities on which the bounds on K̂ − K depend.
   const GramLaw& law() const { return law_; }
 
-  // Computes out = v·K̂ in float32. Shapes: v and out b×m. `out` must not alias `v`. Errors: those
-  // of `control`.
+  // Multiplies b vectors, the rows of `v`, by K̂ in float32: out = v·K̂. Shapes: v and out b×m.
+  // `out` must not alias `v`. Errors: those of `control`.
   absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
                         const TileControl& control) const;
 
-  // Subtracts K̂ from both triangles of `k`, m×m. Errors: those of `control`.
+  // Subtracts K̂ from both triangles of the m×m matrix `k`. Errors: those of `control`.
   absl::Status SubtractFrom(MatrixView<float> k, const TileControl& control) const;
 
  private:
@@ -70,20 +80,21 @@ class RandomizedGram {
   GramLaw law_;
   // The whole matrix if sparsified; only the diagonal if the matrix is just quantised.
   SparseSymmetric sparse_;
-  // Used if the matrix is just quantised: bit j of a row is bit j % 8 of byte j/8, and 1 means +b.
+  // The signs, used if the matrix is quantised but not sparsified. The sign of column j of a row is
+  // bit j % 8 of the row's byte j/8; a bit of 1 means +b.
   int64_t row_bytes_ = 0;
   std::vector<uint8_t> bits_;
 };
 
-// Effect of the randomization.
+// Measured error of a randomized Gram matrix K̂, and quantities of K.
 struct GramError {
-  // Upper bound of ‖K̂ − K‖₂, which fails with probability kNormDoubt: the estimate of Lanczos,
-  // which is a lower bound, plus its possible error (BoundNorm). At most 2.1 % above the norm.
-  // Statements that need an upper bound of the norm use this.
+  // Upper bound of ‖K̂ − K‖₂, for statements that need one. The probability that the bound is too
+  // low is kNormDoubt. The bound is the estimate by Lanczos, which never exceeds the norm, plus the
+  // possible error of that estimate (BoundNorm). It exceeds the norm by at most 2.1 %.
   double norm = 0;
   // The estimate of Lanczos itself, computed in float32.
   double norm_from_below = 0;
-  // max_i Σ_{j≠i} K_ij².
+  // The largest sum of squares of a row of K without its diagonal entry: max_i Σ_{j≠i} K_ij².
   double largest_row = 0;
   // The mean of all entries of K.
   double kernel_mean = 0;
@@ -94,8 +105,8 @@ inline constexpr double kNormDoubt = 1e-3;
 int64_t GramErrorSteps(int64_t m);
 
 // Measures the error of `gram` against the exact Gram matrix of `rows`. Cost: all kernel values of
-// K, about 2m² flops per step of Lanczos, and 4m² bytes. The bits do not depend on the number of
-// threads. Errors: whatever `control` returns.
+// K, about 2m² flops per step of Lanczos, and 4m² bytes. The result does not depend on the number
+// of threads, not even in the last bit. Errors: those of `control`.
 absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
                                            ConstMatrixView<double> rows, const RandomizedGram& gram,
                                            uint64_t seed, const TileControl& control);

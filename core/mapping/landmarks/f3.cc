@@ -27,8 +27,8 @@ absl::Status CheckF3(const MappingSpec& spec) {
     return absl::OkStatus();
   }
   return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_APPLICABLE", "projection",
-                   "f3 projects with gaussian or sign entries: folded into the landmarks' "
-                   "weights others cost the same");
+                   "f3 projects with gaussian or sign entries: the projection is folded into the "
+                   "landmarks' weights, so other entries would not make it cheaper");
 }
 
 MappingCost CostOfF3Mapping(const MappingShape& shape) { return CostOfF3(LandmarkShapeOf(shape)); }

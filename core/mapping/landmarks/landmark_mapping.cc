@@ -20,8 +20,9 @@ absl::Status Emit(const LandmarkTask& task, const StageNumbers& stages, BuiltMap
   return EmitPlans({.input = task.input, .serving_type = task.serving_type}, stages, mapping);
 }
 
-// Folds a linear kernel K(x, a) = c·x·a and weights W into one matrix: k_r(x)·W = x·(c·Aᵀ·W), where
-// A has the pivots as rows. The matrix is stored transposed, as the rows of the feature stage.
+// Folds a linear kernel and its weights W into one matrix. The kernel is K(x, a) = c·x·a, with c =
+// `factor`. Let A be the matrix whose rows are the pivots. The features are then k_r(x)·W =
+// x·(c·Aᵀ·W). The matrix c·Aᵀ·W is stored transposed, as the rows of the feature stage.
 StageNumbers FoldLinear(double factor, const Matrix<double>& pivots, const Matrix<double>& w) {
   Matrix<double> wt = Matrix<double>::Uninit(w.cols(), w.rows());
   for (int64_t i = 0; i < w.rows(); ++i) {
@@ -33,8 +34,8 @@ StageNumbers FoldLinear(double factor, const Matrix<double>& pivots, const Matri
   return stages;
 }
 
-// Returns the stages of F(x) = k_r(x)·w, with w upper triangular or dense. Folds a linear kernel
-// into one matrix.
+// Returns the stages of F(x) = k_r(x)·w, where k_r(x) has the kernel values of x with the pivots.
+// `triangular` means that `w` is upper triangular. Folds a linear kernel into one matrix.
 StageNumbers WeightedStages(const LandmarkTask& task, const BuiltMapping& mapping, Matrix<double> w,
                             bool triangular) {
   double factor = 0;
@@ -106,7 +107,8 @@ absl::StatusOr<BuiltMapping> BuildF3(const LandmarkTask& task, const ProjectionT
   Matrix<double> w = Matrix<double>::Uninit(r, projection.dimensions);
   FillProjection(projection.kind, projection.seed,
                  1 / std::sqrt(static_cast<double>(projection.dimensions)), w.view());
-  // L_r^{-T}·R/√d3 by substitution, which loses fewer digits than a product with the inverse.
+  // Computes L_r^{-T}·R/√d3 by substitution, which loses fewer digits than a product with the
+  // inverse of the factor L_r. At this point w holds R/√d3, where d3 is the number of dimensions.
   const double rest = SharesOfFactor(task).factor;
   const auto solve = [&](int64_t t) {
     const int64_t begin = t * kSolvedColumns;

@@ -1,4 +1,5 @@
-// The builders of F1, F2 and F3, which make a plan from landmarks and a kernel.
+// The builders of F1, F2 and F3, which make a plan from landmarks and a kernel. BBV stands for
+// Balcan, Blum, Vempala 2006.
 #ifndef PHIMAP_CORE_MAPPING_LANDMARKS_LANDMARK_MAPPING_H_
 #define PHIMAP_CORE_MAPPING_LANDMARKS_LANDMARK_MAPPING_H_
 
@@ -22,18 +23,23 @@ namespace phimap {
 // Returns the share of BuildF2's and BuildF3's reported progress at which the Gram matrix is done.
 double GramShare(const LandmarkTask& task);
 
-// Builds F1(x) = (K(x, x_1) … K(x, x_d)); BBV section 3. Takes any kernel.
+// Builds F1, the similarities to the d landmarks x_1 … x_d: F1(x) = (K(x, x_1) … K(x, x_d)). Takes
+// any kernel. Source: BBV section 3.
 absl::StatusOr<BuiltMapping> BuildF1(const LandmarkTask& task);
 
-// Builds F2(x) = k_r(x)·D_r^{-1/2}·L_r^{-T}, the orthogonal projection of φ(x) onto the span of the
-// landmarks; BBV section 4. The pseudo-inverse comes from a rank-truncated pivoted Cholesky
-// factorization of the normalised Gram matrix (landmark_factor.h). A linear kernel is folded into
-// one matrix. Errors: those of FactorLandmarks.
+// Builds F2, the orthogonal projection of φ(x) onto the span of the landmarks (BBV section 4):
+//   F2(x) = k_r(x)·D_r^{-1/2}·L_r^{-T}
+// k_r(x) has the kernel values of x with the r pivots among the landmarks. D_r has K(x, x) of each
+// pivot on its diagonal, and L_r is the factor of the pivots' normalised Gram matrix. The
+// factorization is a rank-truncated pivoted Cholesky (landmark_factor.h). A linear kernel is folded
+// into one matrix. Errors: those of FactorLandmarks.
 absl::StatusOr<BuiltMapping> BuildF2(const LandmarkTask& task, const TileControl& control);
 
-// Builds F3 = F2·R/√d3; BBV section 5. R is r×d3 with independent entries, N(0, 1) or ±1; R_ij is
-// element i·d3 + j of FillProjection. Both are folded into one r×d3 matrix. REQUIRES:
-// 1 <= dimensions; not orthonormal.
+// Builds F3, the features of F2 after a random projection to d3 = `dimensions` (BBV section 5): F3
+// = F2·R/√d3. The matrix R is r×d3, where r is the number of features of F2. Its entries are
+// independent, from N(0, 1) or ±1; entry (i, j) is element i·d3 + j of FillProjection. The weights
+// of F2 and R are folded into one r×d3 matrix. REQUIRES: dimensions >= 1; the projection is not
+// orthonormal.
 absl::StatusOr<BuiltMapping> BuildF3(const LandmarkTask& task, const ProjectionTask& projection,
                                      const TileControl& control);
 
@@ -52,7 +58,8 @@ struct LandmarkShape {
   bool linear = false;
   // Cost of a kernel value.
   ValueWork value;
-  // Maximum number of threads that factor the landmarks at once. Each holds a tile.
+  // Maximum number of threads that compute the landmarks' Gram matrix at the same time. Each holds
+  // a tile.
   int threads = 1;
 };
 

@@ -45,8 +45,8 @@ void SetPlan(const LandmarkShape& shape, int64_t weights, int64_t outputs, Mappi
   cost.row.elements = shape.linear ? 0 : static_cast<double>(shape.rank) * shape.value.elements;
 }
 
-// Sets the memory of F2 and F3. `passing` bytes are needed only while the weights and the plans are
-// made.
+// Sets the memory of F2 and F3. `passing` bytes are needed only temporarily, while the weights and
+// the plans are made.
 void SetBytes(const LandmarkShape& shape, int64_t passing, MappingCost& cost) {
   cost.kept_bytes = FactorBytes(shape) + PlanPairBytes(shape.serving_type, cost.plan_numbers);
   cost.build_bytes = std::max(FactoringBytes(shape), cost.kept_bytes + passing);

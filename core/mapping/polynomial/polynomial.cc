@@ -32,7 +32,7 @@ absl::Status CheckMonomials(const BuildSpec& spec, int64_t columns) {
       absl::StatusCode::kFailedPrecondition, "DIMENSIONS_TOO_MANY", "spec.dimensions",
       absl::StrCat("the exact map of ", spec.kernel.ToText(), " on ", columns, " columns has ",
                    actual, " monomials, more than dimensions=", dimensions,
-                   "; allow more, or take f2 with as many landmarks as you can"),
+                   "; allow more dimensions, or use f2 with as many landmarks as you can afford"),
       {{"limit", absl::StrCat(dimensions)}, {"actual", actual}});
 }
 
@@ -64,9 +64,10 @@ constinit const Mapping kPolynomialMapping = {
     .name = "polynomial",
     .line = "the monomials of a polynomial kernel: F(x)·F(y) is K(x, y)",
     .parameters = kPolynomialParameters,
+    .dimensions_line = "maximum number of features",
     .kernels = "powers of γ·xᵀy + r with γ > 0 and r ≥ 0, optionally scaled by c > 0",
     .takes_leaf = [](const LeafKernel& leaf) { return leaf.affine_power != nullptr; },
-    .theorem_line = "exact but for rounding",
+    .theorem_line = "exact, except for rounding",
     .theorem_scope = "all rows",
     .check_kernel = CheckPolynomialKernel,
     .check_columns = CheckMonomials,

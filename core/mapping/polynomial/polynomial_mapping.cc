@@ -11,10 +11,12 @@
 namespace phimap {
 namespace {
 
-// Returns √(c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0}) for one monomial. `columns` lists its q
-// columns in ascending order; −1 is the constant. q!/(a_0!·a_1! …) is the product over i = 1 … q of
-// i divided by the number of times that the i-th column has occurred so far. It is an integer after
-// each step.
+// Returns the coefficient of one monomial. `columns` lists its q columns in ascending order, and −1
+// stands for the constant. With a_0 the number of times that the constant occurs, and a_1, a_2 …
+// the same for the columns, the coefficient is
+//   √(c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0}), where c = kernel.factor.
+// The quotient q!/(a_0!·a_1! …) is a product of q factors. Factor i is i, divided by the number of
+// times that the i-th column has occurred so far. The product is an integer after each step.
 double CoefficientOf(const PolynomialKernel& kernel, const std::vector<int32_t>& columns) {
   double count = 1;
   double run = 0;
@@ -46,8 +48,8 @@ std::optional<int64_t> PolynomialKernel::Monomials(int64_t columns) const {
   const int64_t n = columns + (coef0 > 0 ? 1 : 0);
   int64_t count = 1;
   for (int64_t i = 1; i <= degree; ++i) {
-    // The division is exact, because i! divides a product of i consecutive numbers. The product is
-    // under 65,536·131,072.
+    // The division is exact: after i steps the count is a product of i consecutive numbers divided
+    // by i!, which is an integer. The product before the division is less than 65,536·131,072.
     count = count * (n + i - 1) / i;
     if (count > kMaxPlanDimension) return std::nullopt;
   }
@@ -94,14 +96,14 @@ MappingCost CostOfPolynomial(const PolynomialKernel& kernel, int64_t columns,
                              FloatType serving_type) {
   const int64_t count = kernel.Monomials(columns).value_or(kMaxPlanDimension);
   const int64_t width = FloatTypeBytes(serving_type);
-  // A column takes four bytes.
+  // The index of a column takes four bytes.
   const int64_t indices = (4 * count * kernel.degree + width - 1) / width;
   const double factors = static_cast<double>(count) * kernel.degree;
   MappingCost cost{.plan_numbers = count + indices, .output_columns = count};
   cost.work.elements = 2 * factors;
   cost.row.elements = factors / 3;
   cost.kept_bytes = PlanPairBytes(serving_type, count) + 2 * 4 * count * kernel.degree;
-  // Vectors double when they grow.
+  // Vectors double their capacity when they grow.
   cost.build_bytes = 3 * (8 * count + 4 * count * kernel.degree) + cost.kept_bytes;
   return cost;
 }

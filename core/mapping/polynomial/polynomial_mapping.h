@@ -13,7 +13,7 @@
 
 namespace phimap {
 
-// factor·(gamma·xᵀy + coef0)^degree.
+// The kernel factor·(gamma·xᵀy + coef0)^degree.
 struct PolynomialKernel {
   double factor = 1;
   double gamma = 1;
@@ -25,14 +25,20 @@ struct PolynomialKernel {
   std::optional<int64_t> Monomials(int64_t columns) const;
 };
 
-// Returns the parameters of c·linear() or c·poly() with c > 0 and finite, gamma > 0 and coef0 >= 0,
-// and nullopt for any other expression. `gamma` of the result is NaN until gamma is resolved.
+// Returns the parameters of a kernel c·linear() or c·poly(), where c and gamma are positive, c is
+// finite, and coef0 >= 0. Returns nullopt for any other expression. Until gamma is resolved,
+// `gamma` of the result is NaN.
 std::optional<PolynomialKernel> PolynomialKernelOf(const KernelExpression& kernel);
 
-// Builds φ(x) = (√(c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0})·x_1^{a_1}·x_2^{a_2} …) over all
-// exponents a_0 + a_1 + … = q. φ(x)·φ(y) = K(x, y) by the multinomial theorem. Monomials are in
-// lexicographic order of their columns, the constant first. VALUE_NOT_REPRESENTABLE if a factor
-// does not fit into the serving type. REQUIRES: kernel.Monomials(columns) has a value.
+// Builds φ, whose features are all monomials of degree q in the columns and a constant. The
+// monomial with the exponents a_1, a_2 … of the columns and a_0 of the constant, where a_0 + a_1 +
+// … = q, gives the feature
+//   √(c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0})·x_1^{a_1}·x_2^{a_2} …
+// Here c is kernel.factor and q is kernel.degree. By the multinomial theorem, φ(x)·φ(y) = K(x, y).
+// Monomials are in lexicographic order of their columns, the constant first.
+//
+// Errors: VALUE_NOT_REPRESENTABLE if a coefficient does not fit into the serving type. REQUIRES:
+// kernel.Monomials(columns) has a value.
 absl::StatusOr<PlanPair> BuildPolynomial(const ServedAs& as, const PolynomialKernel& kernel,
                                          Checkpoint checkpoint);
 

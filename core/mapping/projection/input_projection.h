@@ -9,10 +9,11 @@
 
 namespace phimap {
 
-// Adds a projection to `input`: a columns × dimensions matrix of fair coins ±1, where entry (i, j)
-// is number i·dimensions + j of StreamId::kInputSigns. Multiplies the scale by 1/√dimensions, so
-// that squared lengths are preserved on average. REQUIRES: `input` has no projection,
-// 1 <= dimensions <= kMaxPlanDimension.
+// Adds a random projection to `input`. Its matrix is columns × dimensions, and each entry is 1 or
+// −1 with equal probability: entry (i, j) is number i·dimensions + j of StreamId::kInputSigns. Also
+// multiplies the input's scale by 1/√dimensions, which preserves squared lengths on average.
+//
+// REQUIRES: `input` has no projection, 1 <= dimensions <= kMaxPlanDimension.
 void ProjectInput(int64_t dimensions, uint64_t seed, InputStage& input);
 
 }  // namespace phimap

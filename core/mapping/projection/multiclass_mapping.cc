@@ -23,14 +23,15 @@ absl::Status CheckClasses(const MappingSpec& spec) {
   if (spec.dimensions <= most) return absl::OkStatus();
   return ParameterOutOfRange(
       "dimensions",
-      absl::StrCat("of each of ", spec.classes, " classes, ", kMaxDimensions, " together: "), 1,
-      most, spec.dimensions);
+      absl::StrCat("each of the ", spec.classes,
+                   " classes has this many, and all together at most ", kMaxDimensions, ": "),
+      1, most, spec.dimensions);
 }
 
 std::string MulticlassTheorem(const TheoremTask& task) {
   const int64_t n = task.spec.dimensions;
   const int64_t classes = task.spec.classes;
-  // Theorem 9 preserves m(L − 1) angles, and each needs three events of Lemma 10.
+  // Theorem 9 needs m(L − 1) angles to be preserved, and each angle needs three events of Lemma 10.
   const double angles = static_cast<double>(kTheoremRows) * static_cast<double>(classes - 1);
   const std::optional<double> e = LengthDistortion(Tier::kDerived, n, kTheoremDelta / (3 * angles));
   const double least =
@@ -38,8 +39,8 @@ std::string MulticlassTheorem(const TheoremTask& task) {
   return absl::StrCat(
       "Shi, Shen, Hill, van den Hengel 2012, Theorem 9: where w_1 … w_L separate L classes with a "
       "margin γ of cosines, one v of n numbers separates them by ⟨v, R_y x⟩ with the margin −2e/(1 "
-      "− "
-      "e) + (1 + e)γ/(√(2L)(1 − e)), with probability 1 − 6m(L − 1) exp(−(n/2)(e²/2 − e³/3)). At n "
+      "− e) + (1 + e)γ/(√(2L)(1 − e)), with probability 1 − 6m(L − 1) exp(−(n/2)(e²/2 − e³/3)). At "
+      "n "
       "= ",
       n, " and m = 1,000 rows with probability 0.95: ",
       e.has_value() ? absl::StrFormat("e = %.2g", *e) : "no e below 1",
@@ -54,6 +55,7 @@ constinit const Mapping kMulticlassMapping = {
     .name = "multiclass",
     .line = "a random projection of the inputs for each class: one weight vector separates all",
     .parameters = kMulticlassParameters,
+    .dimensions_line = "number of features of each class",
     .kernels = "linear(), optionally scaled by c > 0",
     .takes_leaf = [](const LeafKernel& leaf) { return leaf.is_inner_product; },
     .default_kernel = "linear()",

@@ -33,8 +33,9 @@ MappingCost CostOfProjectionMapping(const MappingShape& shape);
 absl::StatusOr<BuiltMapping> BuildProjectionMapping(const BuildSpec& spec, const LandmarkTask& task,
                                                     const TileControl& control);
 
-// Returns "e = 0.1" or "no e below 1": the relative change of squared lengths by a projection to
-// `dimensions`, which is exceeded with probability at most `delta`.
+// Returns a text such as "e = 0.1", or "no e below 1". Here e bounds the relative change of squared
+// lengths by a projection to `dimensions`. A change larger than e has a probability of at most
+// `delta`.
 std::string DistortionText(int64_t dimensions, double delta);
 
 // Returns the theorem about squared lengths after a projection of this kind.

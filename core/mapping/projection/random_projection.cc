@@ -21,8 +21,8 @@ Matrix<double> InOrder(ConstMatrixView<double> rows, const std::vector<int64_t>&
   return out;
 }
 
-// Replaces `rows` by L⁻¹·rows with L·Lᵀ = rows·rowsᵀ + shift·I, where rows are in the order of the
-// pivots.
+// One pass of Cholesky orthonormalization. First puts `rows` into the order of the pivots, then
+// replaces `rows` by L⁻¹·rows. L is the Cholesky factor: L·Lᵀ = rows·rowsᵀ + shift·I.
 absl::Status Orthogonalize(double shift, MatrixView<double> rows, Checkpoint checkpoint) {
   const int64_t k = rows.rows();
   Matrix<double> gram = Matrix<double>::Uninit(k, k);
@@ -37,11 +37,13 @@ absl::Status Orthogonalize(double shift, MatrixView<double> rows, Checkpoint che
   return absl::OkStatus();
 }
 
-// Returns the shift with which the first factorization succeeds even for dependent rows (shifted
-// Cholesky QR: Fukaya, Kannan, Nakatsukasa, Yamamoto, Yanagisawa 2020): 11(nk + k(k+1))·u·‖rows‖₂².
-// The squared norm of a k×n matrix of normal numbers, k <= n, is taken as 4n. At n = 2,048 the
-// first pass leaves a condition number of about 10⁴; the second pass leaves an error of 10⁻⁸, the
-// third only rounding.
+// Returns the shift for the first factorization of a k×n matrix of normal numbers, k <= n. With it,
+// the factorization succeeds even if the rows are dependent. The formula is that of shifted
+// Cholesky QR (Fukaya, Kannan, Nakatsukasa, Yamamoto, Yanagisawa 2020): 11(nk + k(k+1))·u·‖rows‖₂²,
+// where u = 2⁻⁵³ and ‖rows‖₂² is estimated as 4n.
+//
+// Accuracy for n = 2,048: the first pass leaves a condition number of about 10⁴, the second an
+// error of 10⁻⁸, and the third only rounding.
 double FirstShift(int64_t k, int64_t n) {
   const double rows = static_cast<double>(k);
   const double columns = static_cast<double>(n);

@@ -23,41 +23,50 @@ struct ProjectionTask {
   int64_t blocks = 1;
 };
 
-// Fills `out` with independent entries of mean 0 and variance scale². Element (i, j) is drawn at
-// index i·cols + j and multiplied by `scale`:
+// Fills `out` with independent random entries of mean 0 and variance scale². Entry (i, j) is the
+// number at index i·cols + j of a stream, multiplied by `scale`. The kind determines stream and
+// distribution:
 //   kGaussian  N(0, 1), from StreamId::kProjection
-//   kSign      a fair coin ±1, from StreamId::kSignProjection
-//   kSparse    √3·{+1 with probability 1/6, 0 with 2/3, −1 with 1/6}, from
+//   kSign      1 or −1 with equal probability, from StreamId::kSignProjection
+//   kSparse    √3 with probability 1/6, −√3 with 1/6 and 0 with 2/3, from
 //              StreamId::kSparseProjection (Achlioptas 2003)
-// REQUIRES: not kOrthonormal, whose entries are not independent. Cost: 20 to 30 ns per entry.
+// Cost: 20 to 30 ns per entry. REQUIRES: the kind is not kOrthonormal, whose entries are not
+// independent.
 void FillProjection(ProjectionKind kind, uint64_t seed, double scale, MatrixView<double> out);
 
-// Fills `out` with orthonormal rows from the uniform (Haar) distribution. Element (i, j) starts as
-// normal number first + i·cols + j of StreamId::kOrthonormalRows; then three Cholesky
-// factorizations of the Gram matrix make the rows orthonormal. The result is Haar because the
-// construction commutes with every rotation of the columns. Hence it does not matter that the rows
-// are in the order of the pivots.
+// Fills `out` with orthonormal rows from the uniform (Haar) distribution. First fills it with
+// normal numbers: entry (i, j) is number first + i·cols + j of StreamId::kOrthonormalRows. Then
+// makes the rows orthonormal by three Cholesky factorizations of their Gram matrix.
+//
+// The result is Haar distributed, because a rotation of the columns before the construction has the
+// same effect as one after it. For the same reason, the reordering of the rows by the pivots does
+// not change the distribution.
 //
 // Shapes:   out k×n, k <= n.
-// Accuracy: |Q Qᵀ − I| at most about n·2⁻⁵³ in each entry.
-// Errors:   whatever `checkpoint` returns. Cost: 3k²n multiplications, 8k² + 8kn bytes. Calls
-//           BLAS.
+// Accuracy: |Q Qᵀ − I| is at most about n·2⁻⁵³ in each entry, where Q is the result.
+// Errors:   whatever `checkpoint` returns.
+// Cost:     3k²n multiplications, 8k² + 8kn bytes. Calls BLAS.
 absl::Status FillOrthonormalRows(uint64_t seed, uint64_t first, MatrixView<double> out,
                                  Checkpoint checkpoint);
 
-// Builds x ↦ R·x, where R is dimensions×p and scaled so that E‖Rx‖² = factor·‖x‖²: entries of
-// FillProjection over √dimensions, or orthonormal rows times √(p/dimensions). `factor` > 0 is that
-// of the kernel factor·xᵀy. With several blocks it builds x ↦ (R_1·x, …, R_L·x). Each block is
-// scaled as above, and all are drawn as rows of one matrix of dimensions·blocks rows. Orthonormal
-// rows are orthonormal within a block and independent of other blocks. REQUIRES: dimensions <= p if
-// orthonormal.
+// Builds the mapping x ↦ R·x with a random matrix R of dimensions×p entries. Here p is the number
+// of columns, and `factor` > 0 is the factor of the kernel factor·xᵀy. R is scaled so that E‖Rx‖² =
+// factor·‖x‖²: it has the entries of FillProjection divided by √dimensions, or orthonormal rows
+// times √(p/dimensions), in both cases times √factor.
+//
+// With L blocks, builds x ↦ (R_1·x, …, R_L·x). Each R_i is scaled like R. All blocks are drawn as
+// the rows of one matrix of dimensions·L rows. If they are orthonormal, rows of the same block are
+// orthonormal to each other, and different blocks are independent.
+//
+// REQUIRES: dimensions <= p if orthonormal.
 absl::StatusOr<PlanPair> BuildRandomProjection(const ServedAs& as, double factor,
                                                const ProjectionTask& task, Checkpoint checkpoint);
 
 // Returns the cost of drawing one entry, in units of one rbf value (Work::elements).
 double ElementsOfEntry(ProjectionKind kind);
 
-// Return the work of FillOrthonormalRows for k×n, and the memory that it needs besides its rows.
+// Return the work of FillOrthonormalRows for a k×n matrix, and the memory that it needs in addition
+// to the matrix.
 Work WorkOfOrthonormalRows(int64_t k, int64_t n);
 int64_t BytesOfOrthonormalRows(int64_t k, int64_t n);
 

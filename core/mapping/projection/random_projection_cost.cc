@@ -7,12 +7,12 @@
 namespace phimap {
 namespace {
 
-// Passes of FillOrthonormalRows.
+// Number of factorizations that FillOrthonormalRows makes.
 constexpr int kPasses = 3;
 
 }  // namespace
 
-// A normal number takes 30 ns, a coin or die 20 ns, an rbf value less than 4 ns.
+// Drawing a normal number takes 30 ns, a coin or a die 20 ns; an rbf value takes less than 4 ns.
 double ElementsOfEntry(ProjectionKind kind) {
   switch (kind) {
     case ProjectionKind::kGaussian:

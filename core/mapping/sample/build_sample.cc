@@ -12,8 +12,8 @@ namespace {
 InputStage InputOf(const BuildSpec& spec, const BuildSample& sample) {
   const ColumnMoments& moments = sample.stream.moments();
   InputStage input{.columns = sample.stream.columns(), .shift = {}, .scale = {}, .projection = {}};
-  // Centred columns keep more digits in float32, and a kernel of x − y does not depend on the
-  // shift.
+  // Centred columns keep more digits in float32. The shift does not change a kernel that depends
+  // only on x − y.
   const bool centre = sample.shifts() && (spec.standardize || spec.mapping.kind->sees_differences);
   for (int64_t j = 0; j < input.columns; ++j) {
     if (centre) input.shift.push_back(moments.mean(j));
@@ -51,7 +51,7 @@ BuildSample Divide(const BuildSpec& spec, StreamSample stream) {
     return sample;
   }
   const Reservoir& reservoir = sample.stream.reservoir();
-  // Given landmarks are not in the reservoir.
+  // The landmarks of policy `given` are not in the reservoir.
   sample.split = SplitSample(reservoir.rows_seen(), reservoir.size(),
                              spec.mapping.least_landmarks() - spec.mapping.given_rows(),
                              sample.stream.pool_rows(), spec.seed);

@@ -26,14 +26,14 @@ struct BuildSample {
 
   // Whether examples are strings. Then each row is an index into StreamSample::strings().
   bool of_strings() const { return IsString(stream.kind()); }
-  // Whether the input stage may shift rows. A shift would make sparse rows dense, so these are only
-  // scaled.
+  // Whether the input stage may shift rows. A shift would make sparse rows dense, so sparse rows
+  // are only scaled.
   bool shifts() const { return stream.kind() == ExampleKind::kDense; }
   // Number of rows that landmarks are drawn from.
   int64_t pool_rows() const;
   int64_t held_out_rows() const { return static_cast<int64_t>(split.held_out.size()); }
-  // Returns the first rows of the pool before the input stage. The pool is in random order, so they
-  // are a uniform sample of it.
+  // Returns the first rows of the pool before the input stage. The pool is in random order, so its
+  // first rows are a uniform sample of it.
   Matrix<double> FirstOfPool(int64_t at_most) const;
 };
 

@@ -13,15 +13,17 @@ namespace phimap {
 // Maximum number of pairs for the median.
 inline constexpr int64_t kMaxGammaPairs = 1'000'000;
 
-// Returns 1/(p·Var), where Var is the population variance of all entries of the stream, after
-// standardisation if `standardized`. If `shifted` is false, standardisation only scales columns.
-// FAILED_PRECONDITION (GAMMA_UNDEFINED) if Var is 0 or not finite.
+// Returns 1/(p·Var). Here p is the number of columns, and Var is the population variance of all
+// entries of the stream, after standardisation if `standardized`. If `shifted` is false,
+// standardisation only scales columns. FAILED_PRECONDITION (GAMMA_UNDEFINED) if Var is 0 or not
+// finite.
 absl::StatusOr<double> ScaleGamma(const ColumnMoments& moments, bool standardized,
                                   bool shifted = true);
 
-// Returns 1/median ‖x−y‖² over all pairs of distinct rows of `pool`, or over kMaxGammaPairs pairs
-// drawn from StreamId::kGammaPairs of `seed` if there are more. FAILED_PRECONDITION
-// (GAMMA_UNDEFINED) if the median is 0 or not finite, or if no pair exists.
+// Returns 1/M, where M is the median of the squared distance ‖x − y‖² over all pairs of distinct
+// rows x, y of `pool`. If there are more than kMaxGammaPairs pairs, takes the median over that many
+// random pairs (StreamId::kGammaPairs of `seed`). FAILED_PRECONDITION (GAMMA_UNDEFINED) if M is 0
+// or not finite, or if no pair exists.
 absl::StatusOr<double> MedianGamma(ConstMatrixView<double> pool, uint64_t seed);
 
 }  // namespace phimap

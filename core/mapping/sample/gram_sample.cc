@@ -18,8 +18,8 @@ namespace {
 std::string SquareText(int64_t rows, int64_t examples) {
   return absl::StrCat(
       "with kernel precomputed() the stream is the Gram matrix of its examples: "
-      "expected as many rows as columns, ",
-      examples, ", got ", rows);
+      "expected as many rows as columns (",
+      examples, "), got ", rows, " rows");
 }
 
 std::map<std::string, std::string> Both(int64_t rows, int64_t examples) {
@@ -32,7 +32,7 @@ GramSample::GramSample(const BuildSpec& spec, int64_t examples)
     : examples_(examples), row_(static_cast<size_t>(examples)) {
   const int64_t wanted = spec.mapping.landmarks;
   const int64_t given = std::min(spec.mapping.given_rows(), examples);
-  // Given landmarks are the first examples, and have no other use.
+  // The landmarks of policy `given` are the first examples, which are used for nothing else.
   std::vector<int64_t> order =
       FirstOfPermutation(examples - given, examples - given, {spec.seed, StreamId::kSplit});
   for (int64_t& row : order) row += given;

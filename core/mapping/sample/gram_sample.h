@@ -12,18 +12,20 @@
 
 namespace phimap {
 
-// Values of a remote kernel are expensive. These are therefore the maximum numbers of held-out rows
-// and of rows for the spectrum.
+// Values of a remote kernel are expensive, so the numbers of held-out rows and of rows for the
+// spectrum are limited to these.
 inline constexpr int64_t kMaxRemoteHeldOutRows = 512;
 inline constexpr int64_t kMaxRemoteSpectrumRows = 256;
 
 // Sets of examples whose kernel values a build needs.
 enum class RemotePart { kLandmarks, kHeldOut, kSpectrum };
 
-// Row i of the stream holds K(x_i, x_j) for each of the n examples x_j. So n is known from the
-// first row, and with it which rows are landmarks, held-out rows and rows for the spectrum
-// (StreamId::kSplit of the seed). Only the kernel values between these rows are kept. Not
-// thread-safe.
+// The part of a streamed Gram matrix that a build needs. Row i of the stream holds the kernel
+// values K(x_i, x_j) of example x_i with each of the n examples x_j.
+//
+// The first row gives n. From n and the spec, the constructor chooses the landmarks, the held-out
+// rows and the rows for the spectrum (StreamId::kSplit of the spec's seed). Only the kernel values
+// between these rows are kept. Not thread-safe.
 class GramSample {
  public:
   // REQUIRES: spec.Validate() is OK and 1 <= examples <= kMaxColumns.

@@ -53,13 +53,13 @@ struct StreamSample::State {
   absl::Status Keep(const std::string& string, int64_t place) {
     string_bytes += static_cast<int64_t>(string.size());
     string_bytes -= static_cast<int64_t>((*strings)[place].size());
-    std::string(string).swap(
-        (*strings)[place]);  // an assignment would keep the capacity of a longer string
+    // Swapping gives up the capacity of a longer string; an assignment would keep it.
+    std::string(string).swap((*strings)[place]);
     if (string_bytes <= kMaxSampledStringBytes) return absl::OkStatus();
     return MakeError(absl::StatusCode::kResourceExhausted, "SAMPLE_TOO_LARGE", "spec.pool_rows",
                      absl::StrCat("the sample of at most ", reservoir.capacity(),
                                   " examples takes more than ", kMaxSampledStringBytes,
-                                  " bytes; ask for fewer pool_rows, or cut the examples"),
+                                  " bytes; ask for fewer pool_rows, or shorten the examples"),
                      {{"limit", absl::StrCat(kMaxSampledStringBytes)}});
   }
 
@@ -67,14 +67,14 @@ struct StreamSample::State {
   int64_t pool_rows;
   bool copies_pool;
   int64_t given_rows;
-  // Given landmarks received so far.
+  // The landmarks of policy `given` received so far.
   std::vector<double> given;
   ColumnMoments moments;
   Reservoir reservoir;
   std::optional<GramSample> gram;
   // Buffer for rows, widened to float64.
   Matrix<double> block;
-  // Strings by slot of the reservoir, followed by the given landmarks.
+  // Strings by slot of the reservoir, followed by the landmarks of policy `given`.
   std::shared_ptr<std::vector<std::string>> strings = std::make_shared<std::vector<std::string>>();
   int64_t string_bytes = 0;
 };
@@ -111,7 +111,7 @@ ConstMatrixView<double> StreamSample::given() const {
 int64_t StreamSample::memory_bound_bytes() const {
   if (state_->gram.has_value()) return state_->gram->memory_bytes();
   const int64_t copies = state_->copies_pool ? 3 : 1;
-  // A vector doubles when it grows.
+  // The vector of given landmarks doubles its capacity when it grows.
   const int64_t rows = copies * state_->reservoir.capacity() + 3 * state_->given_rows;
   return rows * (columns() + 1) * static_cast<int64_t>(sizeof(double)) +
          (IsString(kind()) ? StringSampleBytes(state_->reservoir.capacity() + state_->given_rows)
@@ -130,7 +130,8 @@ absl::Status StreamSample::CheckBlock(const ExamplesView& examples) const {
   if (!IsString(kind()) && examples.columns() != columns()) {
     return MakeError(
         absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", absl::StrCat(field, ".columns"),
-        absl::StrCat("expected ", columns(), " as in the first block, got ", examples.columns()),
+        absl::StrCat("expected ", columns(), " columns as in the first block, got ",
+                     examples.columns()),
         {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(examples.columns())}});
   }
   return WithFieldPrefix(CheckExamples(examples), absl::StrCat(field, "."));
@@ -180,7 +181,8 @@ Matrix<float> StreamSample::MadeUpRows(int64_t count, uint64_t seed) const {
       const double deviation = moments().deviation(j);
       const double value =
           moments().mean(j) + deviation * normals.Normal(static_cast<uint64_t>(i * columns() + j));
-      // A value that overflows float32 becomes 0, since these rows may be any numbers.
+      // A value that overflows float32 becomes 0. That is allowed, because these rows may be any
+      // numbers.
       rows(i, j) = std::abs(value) < 1e38 ? static_cast<float>(value) : 0.0f;
     }
   }
@@ -191,7 +193,7 @@ absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
   const bool found = spec.mapping.count_rule != nullptr;
   const int64_t landmarks = found ? kMinDecidedStream : spec.mapping.landmarks;
   const bool given = spec.mapping.given_rows() > 0;
-  // Given landmarks count for neither moments nor gamma, so at least one more row is needed.
+  // The landmarks of policy `given` are not used for moments or gamma, so one more row is needed.
   const int64_t least = std::max<int64_t>(1, landmarks + (given ? 1 : 0));
   if (rows == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "STREAM_EMPTY", "examples",
@@ -205,7 +207,8 @@ absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
         absl::StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "spec.landmarks",
         absl::StrCat("the stream has ", rows, " rows, and landmarks=auto(…) needs ", least,
                      ", so that ", kMinDecidingRows,
-                     " rows decide how many suffice; stream more rows or give a number"),
+                     " rows can decide how many landmarks suffice; stream more rows or give the "
+                     "number of landmarks"),
         {{"expected", absl::StrCat(least)}, {"actual", absl::StrCat(rows)}});
   }
   if (rows < least) {

@@ -29,9 +29,12 @@ inline int64_t SampleColumns(const ExamplesView& first) {
   return IsString(first.kind()) ? 1 : first.columns();
 }
 
-// A uniform sample and per-column moments, in memory that does not grow with the stream. The state
-// depends only on the spec and the examples, not on how the stream was cut into blocks. Dense and
-// sparse forms of the same rows differ only in memory. Not thread-safe.
+// A uniform sample of a stream of examples, and moments of each column. The memory does not grow
+// with the stream.
+//
+// The state depends only on the spec and the examples: neither the division of the stream into
+// blocks nor the choice of a dense or sparse form changes it. (The two forms take different amounts
+// of memory.) Not thread-safe.
 class StreamSample {
  public:
   // REQUIRES: spec.Validate() is OK and 1 <= columns <= kMaxColumns; columns is 1 for strings.
@@ -40,11 +43,13 @@ class StreamSample {
   StreamSample(StreamSample&&) noexcept;
   StreamSample& operator=(StreamSample&&) noexcept;
 
-  // Adds a block. Returns INVALID_ARGUMENT, and rejects the whole block, if it differs from the
-  // first block in kind (EXAMPLE_KINDS_MIXED) or columns (COLUMNS_MISMATCH), or if CheckExamples
-  // fails; fields name places within the block, such as "examples.dense.rows[i].columns[j]".
-  // Returns RESOURCE_EXHAUSTED (SAMPLE_TOO_LARGE) if the kept strings take more than
-  // kMaxSampledStringBytes. For a Gram matrix, also returns the errors of GramSample::Add.
+  // Adds a block. If there is an error, rejects the whole block.
+  //
+  // Errors: INVALID_ARGUMENT if the block differs from the first block in its kind of examples
+  // (EXAMPLE_KINDS_MIXED) or its number of columns (COLUMNS_MISMATCH), or if CheckExamples fails.
+  // RESOURCE_EXHAUSTED (SAMPLE_TOO_LARGE) if the kept strings take more than
+  // kMaxSampledStringBytes. For a Gram matrix, also the errors of GramSample::Add. The field of an
+  // error is a path within the block, such as "examples.dense.rows[i].columns[j]".
   absl::Status Add(const ExamplesView& examples);
   ExampleKind kind() const;
   int64_t rows() const;
@@ -58,14 +63,17 @@ class StreamSample {
   const Reservoir& reservoir() const;
   // Maximum number of rows that landmarks are drawn from.
   int64_t pool_rows() const;
-  // Sample of the Gram matrix, which replaces moments and reservoir with kernel precomputed(). Null
-  // for other kernels.
+  // Sample of the Gram matrix with kernel precomputed(), used instead of moments and reservoir.
+  // Null for other kernels.
   const GramSample* gram() const;
   // The kept strings. A row of the sample holds an index into this vector.
   std::shared_ptr<const std::vector<std::string>> strings() const;
-  // The first rows of the stream, under policy `given`: given.rows() × columns().
+  // Returns the landmarks of policy `given`, a matrix with columns() columns. They are the first
+  // rows of the stream, as far as these have arrived. With any other policy, the matrix has no
+  // rows.
   ConstMatrixView<double> given() const;
-  // Returns generated rows: normal numbers with each column's mean and deviation in the stream.
+  // Returns generated rows: normal numbers with the mean and deviation that each column has in the
+  // stream.
   Matrix<float> MadeUpRows(int64_t count, uint64_t seed) const;
 
  private:

@@ -32,16 +32,19 @@ absl::Status CheckProjected(const BuildSpec& spec) {
                          names, " on all columns"));
 }
 
-// Columns of mean 0 have negative numbers, and projected ones too.
+// Returns an error if the kernel accepts no negative numbers although columns are standardised or
+// projected. Both operations give negative numbers.
 absl::Status CheckUnshifted(const BuildSpec& spec) {
   if (!spec.standardize && spec.mapping.input_dimensions == 0) return absl::OkStatus();
   const KernelNode* const leaf = spec.kernel.NeedsNonnegative();
   if (leaf == nullptr) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE",
-                   spec.standardize ? "standardize" : "spec.input_dimensions",
-                   absl::StrCat(leaf->leaf->name, " takes numbers >= 0, and columns that are ",
-                                spec.standardize ? "standardised" : "projected",
-                                " have negative ones; leave it out with ", spec.kernel.ToText()));
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE",
+      spec.standardize ? "standardize" : "spec.input_dimensions",
+      absl::StrCat(leaf->leaf->name, " accepts only numbers >= 0, but columns that are ",
+                   spec.standardize ? "standardised" : "projected",
+                   " have negative numbers; omit this field for the kernel ",
+                   spec.kernel.ToText()));
 }
 
 absl::Status RemoteNotApplicable(const BuildSpec& spec, absl::string_view field,
@@ -62,7 +65,8 @@ absl::Status CheckRemote(const BuildSpec& spec) {
     return RemoteNotApplicable(spec, "spec.landmarks", rule->no_remote);
   }
   if (spec.standardize) {
-    return RemoteNotApplicable(spec, "standardize", "it is computed on unprepared examples");
+    return RemoteNotApplicable(spec, "standardize",
+                               "it is computed from examples that are not standardised");
   }
   if (!spec.mapping.policy->no_remote.empty()) {
     return RemoteNotApplicable(spec, "spec.policy",
@@ -72,16 +76,19 @@ absl::Status CheckRemote(const BuildSpec& spec) {
                                             })));
   }
   if (spec.mapping.input_dimensions > 0) {
-    return RemoteNotApplicable(spec, "spec.input_dimensions", "nothing is projected before it");
+    return RemoteNotApplicable(spec, "spec.input_dimensions",
+                               "a remote kernel is not evaluated on projected columns");
   }
   if (spec.mapping.sparsify != 1 || spec.mapping.quantise) {
-    return RemoteNotApplicable(spec, spec.mapping.quantise ? "spec.quantise" : "spec.sparsify",
-                               "a Gram matrix that has been paid for is used as it is");
+    return RemoteNotApplicable(
+        spec, spec.mapping.quantise ? "spec.quantise" : "spec.sparsify",
+        "all values of a remote kernel are computed anyway, so this would save nothing");
   }
   return absl::OkStatus();
 }
 
-// ", columns=[…]", each name after its length: so no two lists share a text.
+// Returns ", columns=[…]". Each name in it is preceded by its length, so that different lists have
+// different texts.
 std::string NamesText(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   return absl::StrCat(", columns=[",
@@ -95,7 +102,7 @@ std::string NamesText(const std::vector<std::string>& names) {
 absl::Status NoNames(const BuildSpec& spec, absl::string_view what) {
   return MakeError(
       absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
-      absl::StrCat("expected none, because ", what, ", got ", spec.column_names.size()),
+      absl::StrCat("expected no names, because ", what, ", got ", spec.column_names.size()),
       {{"expected", "0"}, {"actual", absl::StrCat(spec.column_names.size())}});
 }
 
@@ -116,10 +123,45 @@ absl::Status CheckNames(const BuildSpec& spec) {
 absl::Status CheckNamesOfColumns(const BuildSpec& spec, int64_t columns) {
   const auto names = static_cast<int64_t>(spec.column_names.size());
   if (names == 0 || names == columns) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
-                   absl::StrCat("expected ", columns,
-                                " names, one for each column that came, or none, got ", names),
-                   {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(names)}});
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
+      absl::StrCat("expected no names, or one for each of the ", columns, " columns, got ", names),
+      {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(names)}});
+}
+
+absl::Status PolicyNotApplicable(const BuildSpec& spec, absl::string_view kind,
+                                 absl::string_view why,
+                                 absl::FunctionRef<bool(const LandmarkPolicy&)> fits) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "spec.policy",
+                   absl::StrCat("cannot be combined with ", spec.kernel.ToText(), ", ", kind, ": ",
+                                why, "; expected ", ListOfPolicies(fits)));
+}
+
+// Checks that the kernel suits the choice of landmarks: the policy, and the rule for their number.
+absl::Status CheckChoice(const BuildSpec& spec) {
+  const LandmarkPolicy& policy = *spec.mapping.policy;
+  const CountRule* const rule = spec.mapping.count_rule;
+  const bool rule_needs_definite = rule != nullptr && rule->needs_definite_kernel;
+  if (policy.needs_definite_kernel || rule_needs_definite) {
+    PHIMAP_RETURN_IF_ERROR(RequireDefinite(spec));
+  }
+  if (rule_needs_definite && !spec.kernel.IsProvenPositiveSemidefinite()) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "spec.landmarks",
+        absl::StrCat(rule->name,
+                     "(…) requires a kernel that is known to be positive semidefinite, got ",
+                     spec.kernel.ToText(), "; give the number of landmarks"));
+  }
+  if (spec.kernel.TakesStrings() && !policy.no_strings.empty()) {
+    return PolicyNotApplicable(
+        spec, "a kernel of strings", policy.no_strings,
+        [](const LandmarkPolicy& other) { return other.no_strings.empty(); });
+  }
+  if (spec.kernel.JumpsAtEqualRows() && !policy.no_jumps.empty()) {
+    return PolicyNotApplicable(spec, "which compares rows for equality", policy.no_jumps,
+                               [](const LandmarkPolicy& other) { return other.no_jumps.empty(); });
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -135,18 +177,7 @@ absl::Status BuildSpec::Validate() const {
   }
   PHIMAP_RETURN_IF_ERROR(CheckUnshifted(*this));
   PHIMAP_RETURN_IF_ERROR(CheckProjected(*this));
-  const CountRule* const rule = mapping.count_rule;
-  if (mapping.policy->needs_definite_kernel || (rule != nullptr && rule->needs_definite_kernel)) {
-    PHIMAP_RETURN_IF_ERROR(RequireDefinite(*this));
-  }
-  if (kernel.TakesStrings() && !mapping.policy->no_strings.empty()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "spec.policy",
-                     absl::StrCat("not with ", kernel.ToText(),
-                                  ", a kernel of strings: ", mapping.policy->no_strings,
-                                  "; expected ", ListOfPolicies([](const LandmarkPolicy& policy) {
-                                    return policy.no_strings.empty();
-                                  })));
-  }
+  PHIMAP_RETURN_IF_ERROR(CheckChoice(*this));
   return mapping.kind->check_kernel == nullptr ? absl::OkStatus()
                                                : mapping.kind->check_kernel(*this);
 }
@@ -161,7 +192,7 @@ absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
   if (!column_names.empty() && IsString(kind)) return NoNames(*this, "strings have no columns");
   PHIMAP_RETURN_IF_ERROR(CheckNamesOfColumns(*this, columns));
   if (remote.has_value() && !is_precomputed()) {
-    // The service decides which examples it takes.
+    // The kernel service decides which examples it accepts.
     return IsString(kind) ? absl::OkStatus() : CheckColumns(columns);
   }
   if (is_precomputed() && kind != ExampleKind::kDense) {
@@ -180,15 +211,15 @@ absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
   }
   if (!kernel.TakesStrings()) return not_applicable("rows of numbers");
   if (kind == ExampleKind::kBytes && !kernel.TakesBytes()) {
-    return not_applicable("text (of bytes it is with unit=byte)");
+    return not_applicable("text, or of bytes with unit=byte");
   }
-  // Places in the sample are numbers of float32 too.
+  // The sample stores the place of a string as a number that must be exact in float32.
   constexpr int64_t kMaxPlaces = int64_t{1} << 24;
   const int64_t places = ReservoirCapacity(PoolRows(1)) + mapping.landmarks;
   if (places <= kMaxPlaces) return absl::OkStatus();
   return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", "pool_rows",
-                   absl::StrCat("a pool of strings has at most ", kMaxPlaces,
-                                " with held-out ones and landmarks, got ", places),
+                   absl::StrCat("a pool of strings may have at most ", kMaxPlaces,
+                                " strings, including held-out strings and landmarks, got ", places),
                    {{"limit", absl::StrCat(kMaxPlaces)}, {"actual", absl::StrCat(places)}});
 }
 

@@ -20,26 +20,33 @@ inline constexpr int64_t kMaxColumns = 65536;
 struct BuildSpec {
   MappingSpec mapping;
   KernelExpression kernel;
-  // Remote kernel. If it is set, `kernel` is empty.
+  // The remote kernel, if the spec has one. `kernel` is then empty.
   std::optional<RemoteKernel> remote;
   bool standardize = false;
   uint64_t seed = 0;
   // Names of the columns, one per column; empty if the columns have no names.
   std::vector<std::string> column_names = {};
 
-  // Calls mapping.Validate() with the prefix "spec.", and checks that the kernel suits the mapping
-  // and the policy (INVALID_ARGUMENT: KERNEL_NOT_APPLICABLE, KERNEL_NOT_POSITIVE_SEMIDEFINITE;
-  // field "kernel" or the excluded field). A remote kernel needs a mapping with landmarks, inputs
-  // that are neither standardised nor projected, and a policy that needs no kernel values. Column
-  // names must be printable (column_names.h), and absent if the rows are kernel values.
+  // Validates the spec. Calls mapping.Validate() with the prefix "spec.", and checks that the
+  // kernel suits the mapping and the policy. Column names must be printable (column_names.h), and
+  // absent if the rows are kernel values. A remote kernel needs a mapping with landmarks, inputs
+  // that are neither standardised nor projected, and a policy that needs no kernel values.
+  //
+  // Errors: those of mapping.Validate(). INVALID_ARGUMENT (KERNEL_NOT_APPLICABLE or
+  // KERNEL_NOT_POSITIVE_SEMIDEFINITE) if the kernel is not suitable; the field is "kernel", or the
+  // field that the kernel excludes.
   absl::Status Validate() const;
-  // Checks what depends on the number of columns: FAILED_PRECONDITION, with the parameter as field
-  // ("spec.dimensions"). REQUIRES: Validate() is OK, 1 <= columns <= kMaxColumns.
+  // Checks the requirements that depend on the number of columns. Returns FAILED_PRECONDITION, with
+  // the offending parameter as field (for example "spec.dimensions").
+  //
+  // REQUIRES: Validate() is OK, 1 <= columns <= kMaxColumns.
   absl::Status CheckColumns(int64_t columns) const;
-  // Checks a stream that begins with examples of this kind. Strings have 1 column. Returns the
-  // errors of CheckColumns, and INVALID_ARGUMENT: KERNEL_NOT_APPLICABLE (field "kernel") if the
-  // kernel takes another kind, COLUMN_NAMES_INVALID if there are column names but not one per
+  // Checks whether the spec suits a stream that begins with examples of this kind. Strings have 1
   // column.
+  //
+  // Errors: those of CheckColumns. INVALID_ARGUMENT (KERNEL_NOT_APPLICABLE, field "kernel") if the
+  // kernel takes another kind of examples. INVALID_ARGUMENT (COLUMN_NAMES_INVALID) if there are
+  // column names, but their number differs from the number of columns.
   absl::Status CheckExamples(ExampleKind kind, int64_t columns) const;
   // Returns the size of the uniform sample from which landmarks, or pairs for gamma=median, are
   // drawn: mapping.pool_rows, or DefaultPoolRows if that is 0. Returns 0 if nothing is drawn.

@@ -23,7 +23,8 @@ absl::Status KernelNotApplicable(const BuildSpec& spec, absl::string_view requir
 // known not to be positive semidefinite.
 absl::Status RequireDefinite(const BuildSpec& spec);
 
-// Returns KernelNotApplicable unless the kernel is c·linear() with c > 0.
+// Returns OK if the kernel is c·linear() with c > 0. Returns KernelNotApplicable for any other
+// kernel.
 absl::Status RequireLinear(const BuildSpec& spec);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// A mapping that phimap can build, described in one descriptor.
+// Mapping describes a mapping that phimap can build.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_H_
 
@@ -24,85 +24,97 @@ struct LandmarkTask;
 struct LeafKernel;
 struct MappingSpec;
 
-// Input for a forecast of a mapping's cost.
+// Input of a forecast of a mapping's cost.
 struct MappingShape {
   const BuildSpec& spec;
-  // After the input stage.
+  // Number of columns after the input stage.
   int64_t columns = 0;
   FloatType serving_type = FloatType::kFloat32;
-  // Most threads that build at once: each may hold a tile.
+  // Maximum number of threads that build at the same time. Each may hold a tile.
   int threads = 1;
 };
 
-// Input for a theorem's numbers beside the mapping's parameters.
+// Input from which the numbers of a theorem are computed.
 struct TheoremTask {
   const MappingSpec& spec;
   const BuiltMapping& built;
   // The kernel with all parameters resolved.
   const KernelExpression& kernel;
   const InputStage& input;
-  // Rows before the input stage.
+  // Held-out rows before the input stage.
   ConstMatrixView<double> held_out;
 };
 
-// Each mapping is defined in a file of its own and listed in mapping_table.h. Parsing, validation,
-// the API, forecasts, builds and certificates ask the descriptor; none of them knows a mapping by
-// name. A function that is null has nothing to say.
+// Descriptor of a mapping. Each mapping is defined in a file of its own and listed in
+// mapping_table.cc. Parsing, validation, the API, forecasts, builds and certificates use the
+// descriptor, and do not depend on particular mappings. A function that is null is not called.
 struct Mapping {
-  // Name in texts: "kpca".
+  // Name in text forms, such as "kpca".
   absl::string_view name;
-  // Lower-case name in the API's enum, if it is another: "kernel_pca".
+  // Lower-case name in the API's enum, such as "kernel_pca", if it differs from `name`.
   absl::string_view long_name;
   // Description, for people.
   absl::string_view line;
-  // Names of its parameters (mapping_parameters.h), in the order of its text.
+  // Names of the mapping's parameters (mapping_parameters.h), in the order of its text form.
   absl::Span<const absl::string_view> parameters;
-  // Kernels that it takes, for people.
+  // Meaning of the parameter `dimensions`; empty if it is the number of features.
+  absl::string_view dimensions_line;
+  // The kernels that the mapping accepts, for people.
   absl::string_view kernels;
-  // The leaf kernels among those; null: all, and composed kernels.
+  // Returns whether the mapping accepts this leaf kernel alone. Null if it accepts all leaf kernels
+  // and their combinations.
   bool (*takes_leaf)(const LeafKernel& leaf) = nullptr;
-  // The kernel where none is given; empty: one must be given.
+  // The kernel of a build whose spec has no kernel. Empty if the spec must have one.
   absl::string_view default_kernel;
-  // The theorem it may print, for people, without its numbers.
+  // Summary of the theorem that a certificate may state, for people, without the theorem's numbers.
   absl::string_view theorem_line;
 
-  // The landmarks' Gram matrix is factored: the certificate describes rank, pivots and spectrum.
+  // Whether the landmarks' Gram matrix is factored. Then the certificate has rank, pivots and
+  // spectrum.
   bool has_factor = false;
-  // Features are the coordinates of φ(x)'s projection, so that K(x, x) − ‖F(x)‖² is its residual.
+  // Whether features are the coordinates of an orthogonal projection of φ(x). If so, K(x, x) −
+  // ‖F(x)‖² is the residual of the projection.
   bool features_are_projection = false;
-  // F(x)·F(y) approximates K(x, y), centred if `centres_kernel` is true.
+  // Whether F(x)·F(y) approximates K(x, y). If `centres_kernel` is true, it approximates the
+  // centred kernel instead.
   bool approximates_kernel = true;
-  // ‖F(x)‖ is about √K(x, x) or less, so that features far smaller than that are round-off alone.
+  // Whether ‖F(x)‖ is at most about √K(x, x). If so, features that are far smaller than √K(x, x)
+  // are only round-off.
   bool bounded_by_kernel = false;
-  // Any similarity will do in place of a kernel.
+  // Whether the mapping accepts any similarity function in place of a kernel.
   bool takes_similarities = false;
-  // Sees only differences of rows: the input stage may centre dense ones for more digits.
+  // Whether features depend only on differences of rows. Then the input stage may centre dense
+  // rows, which keeps more digits.
   bool sees_differences = false;
   // Whether a rule may find the number of landmarks (MappingSpec::count_rule). The features of the
   // first landmarks must not depend on later ones.
   bool takes_count_rule = false;
-  // The theorem is proven for uniform landmarks: another policy prints its own theorem.
+  // Whether the theorem is proven for uniform landmarks only. With another policy, the certificate
+  // states the policy's theorem instead.
   bool theorem_is_of_uniform = false;
-  // Rows that the theorem speaks of, where the policy does not say so.
+  // Text for the certificate: the rows for which the theorem holds. Not used if the policy
+  // determines these rows.
   absl::string_view theorem_scope;
 
-  // Ranges and combinations of parameters, beyond each one's own range. Names the parameter as
-  // field, without a prefix.
+  // Checks combinations of parameters; the range of each parameter is checked before. Errors have
+  // the parameter as field, without a prefix.
   absl::Status (*validate)(const MappingSpec& spec) = nullptr;
-  // Whether the kernel, which is computed here, suits the mapping.
+  // Checks that the kernel suits the mapping. Not called for remote kernels.
   absl::Status (*check_kernel)(const BuildSpec& spec) = nullptr;
-  // Whether the number of columns suits the mapping.
+  // Checks that the number of columns suits the mapping.
   absl::Status (*check_columns)(const BuildSpec& spec, int64_t columns) = nullptr;
-  // Whether F(x)·F(y) approximates K centred on the landmarks (KernelCentre).
+  // Returns whether F(x)·F(y) approximates K centred on the landmarks (KernelCentre).
   bool (*centres_kernel)(const MappingSpec& spec) = nullptr;
   MappingCost (*cost)(const MappingShape& shape) = nullptr;
-  // Emits the plans. Bits depend on spec and task alone, not on threads.
+  // Builds the plans. They depend only on the spec and the task, and not, even in the last bit, on
+  // the number of threads.
   absl::StatusOr<BuiltMapping> (*build)(const BuildSpec& spec, const LandmarkTask& task,
                                         const TileControl& control) = nullptr;
-  // Share of `build`'s reported progress at which the Gram matrix is done; null for mappings
-  // without one.
+  // Returns the share of `build`'s reported progress at which the Gram matrix is done. Null for
+  // mappings without a Gram matrix.
   double (*gram_share)(const BuildSpec& spec, const LandmarkTask& task) = nullptr;
-  // Source, promise and, where they are fixed, numbers (docs/maths.md).
+  // Returns the text of the theorem: its source and its statement. If the parameters determine the
+  // numbers of the statement, the text includes them (docs/maths.md).
   std::string (*theorem)(const TheoremTask& task) = nullptr;
 
   bool Has(absl::string_view parameter) const;

@@ -1,5 +1,5 @@
 // Cost and result sizes of building a mapping, for forecasts. Each builder has a function that
-// returns them.
+// returns its MappingCost.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_COST_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_COST_H_
 
@@ -12,14 +12,14 @@ namespace phimap {
 
 inline constexpr int64_t kDoubleBytes = sizeof(double);
 
-// Assumes full rank, and excludes the memory of the task itself.
+// Forecasts assume full rank, and do not include the memory of the task itself.
 struct MappingCost {
   Work work;
   // Peak memory of the builder, and memory of the finished mapping.
   int64_t build_bytes = 0;
   int64_t kept_bytes = 0;
-  // Served plan: how many numbers its matrices have, how many features it computes, and the work
-  // per row.
+  // The served plan: how many numbers its matrices have, how many features it computes, and its
+  // work per row.
   int64_t plan_numbers = 0;
   int64_t output_columns = 0;
   Work row;

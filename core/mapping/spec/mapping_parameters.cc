@@ -19,7 +19,7 @@ namespace {
 
 using Absent = Parameter::Absent;
 
-// In the order of their enums.
+// The words are in the order of their enums' values.
 constexpr absl::string_view kProjections[] = {"gaussian", "sign", "sparse", "orthonormal"};
 constexpr absl::string_view kForms[] = {"phase", "sincos"};
 constexpr absl::string_view kServingTypes[] = {"float32", "float64"};
@@ -51,7 +51,8 @@ constexpr WordField kServingTypeField = {[](const MappingSpec& spec) {
                                                                            : FloatType::kFloat64;
                                          }};
 
-// The calls that find a number of landmarks, each with the goal of its rule and `most`.
+// Returns the calls that may be given instead of the number of landmarks. Each call has two
+// parameters: the goal of its rule, and `most`.
 absl::Span<const ParameterCall> CountCalls() {
   static const auto& parameters = *[] {
     auto* made = new std::vector<std::array<Parameter, 2>>;
@@ -62,7 +63,7 @@ absl::Span<const ParameterCall> CountCalls() {
                         .default_text = "2048",
                         .least = 1,
                         .largest = static_cast<double>(kMaxLandmarks),
-                        .line = "most landmarks"}});
+                        .line = "maximum number of landmarks"}});
     }
     return made;
   }();
@@ -76,10 +77,13 @@ absl::Span<const ParameterCall> CountCalls() {
   return calls;
 }
 
+constexpr absl::string_view kLandmarksLine =
+    "number of rows with which inputs are compared, at most the number of rows of the stream";
+
+// Returns kLandmarksLine, followed by what each rule that finds the number does.
 absl::string_view LandmarksLine() {
   static const std::string& line = *[] {
-    auto* made =
-        new std::string("rows that others are compared with, at most as many as the stream has");
+    auto* made = new std::string(kLandmarksLine);
     for (const CountRule* rule : CountRules()) absl::StrAppend(made, "; ", rule->line);
     return made;
   }();
@@ -135,21 +139,20 @@ std::vector<MappingParameter> FeatureParameters() {
   return {
       {Landmarks(),
        FoundField{&MappingSpec::landmarks, &MappingSpec::count_rule, &MappingSpec::goal}, true},
-      {Count("classes", 2, kMaxClasses, Absent::kRequired, "classes that are told apart"),
+      {Count("classes", 2, kMaxClasses, Absent::kRequired, "number of classes"),
        &MappingSpec::classes, true},
-      {Count("dimensions", 1, kMaxDimensions, Absent::kRequired,
-             "features of a row, or of each class; for polynomial, the maximum"),
+      {Count("dimensions", 1, kMaxDimensions, Absent::kRequired, "number of features"),
        &MappingSpec::dimensions, true},
       {OneOf("projection", kProjections, "gaussian", "entries of the random matrix"),
        kProjectionField, true},
       {OneOf("form", kForms, "sincos",
-             "a cosine and a sine of each frequency, or a cosine with a random phase"),
+             "sincos: a cosine and a sine of each frequency; phase: a cosine with a random phase"),
        kFormField, true},
       {Switch("orthogonal", "false",
-              "directions that are orthogonal to each other, as many at a time as columns: a lower "
-              "variance"),
+              "whether frequencies are orthogonal, in groups of the number of columns; this lowers "
+              "the variance"),
        &MappingSpec::orthogonal, true},
-      {Switch("centred", "true", "axes go through the landmarks' mean in φ-space"),
+      {Switch("centred", "true", "whether the axes go through the landmarks' mean in φ-space"),
        &MappingSpec::centred, true},
   };
 }
@@ -157,25 +160,28 @@ std::vector<MappingParameter> FeatureParameters() {
 // Parameters of the Gram matrix, of the choice of landmarks, and of serving.
 std::vector<MappingParameter> BuildParameters() {
   return {
-      {Scale("sparsify", 1, kMaxSparsify, "1", "keep one in this many entries of the Gram matrix"),
+      {Scale("sparsify", 1, kMaxSparsify, "1",
+             "keep one in this many entries of the Gram matrix, at random"),
        &MappingSpec::sparsify},
-      {Switch("quantise", "false", "replace each kept entry by a random sign"),
+      {Switch("quantise", "false", "whether each kept entry is replaced by a random sign"),
        &MappingSpec::quantise},
       {Scale("rounding", 0, kMaxRounding, "0",
-             "weights under 1/rounding become 1/rounding or 0 at random; 0 rounds nothing"),
+             "weights smaller than 1/rounding become 1/rounding or 0 at random; 0: no rounding"),
        &MappingSpec::rounding},
       {Count("input_dimensions", 1, kMaxDimensions, Absent::kNothing,
-             "random sums and differences of columns that the kernel sees in their place"),
+             "number of random sums and differences of columns, on which the kernel is evaluated "
+             "instead of the columns"),
        &MappingSpec::input_dimensions},
       {OneOf("policy", LandmarkPolicyNames(), DefaultLandmarkPolicy().name,
              "how landmarks are chosen"),
        kPolicyField, true},
-      {Count(
-           "pool_rows", 1, kMaxPoolRows, Absent::kFromData,
-           "rows of the uniform sample that landmarks, or pairs for gamma=median, are drawn from"),
+      {Count("pool_rows", 1, kMaxPoolRows, Absent::kFromData,
+             "size of the uniform sample from which landmarks, and pairs for gamma=median, are "
+             "drawn"),
        &MappingSpec::pool_rows},
       {OneOf("serving_type", kServingTypes, "",
-             "type of the features; float32 unless that errs too much on held-out rows"),
+             "type of the features (default: float32, or float64 if float32 errs too much on "
+             "held-out rows)"),
        kServingTypeField},
   };
 }
@@ -186,7 +192,8 @@ std::vector<MappingParameter> MakeParameters() {
   return parameters;
 }
 
-// The counted member, or null.
+// Returns the integer member of the spec that holds the parameter; null if the parameter is not an
+// integer.
 const int64_t* CountOf(const MappingParameter& parameter, const MappingSpec& spec) {
   if (const auto* member = std::get_if<int64_t MappingSpec::*>(&parameter.field)) {
     return &(spec.**member);
@@ -283,6 +290,20 @@ const std::vector<MappingParameter>& MappingParameters() {
   static const std::vector<MappingParameter>& parameters =
       *new std::vector<MappingParameter>(MakeParameters());
   return parameters;
+}
+
+Parameter DescribeParameter(const Mapping& mapping, absl::string_view name) {
+  const MappingParameter* const parameter = FindMappingParameter(name);
+  PHIMAP_CHECK(parameter != nullptr);
+  Parameter described = parameter->described;
+  if (!mapping.takes_count_rule && std::holds_alternative<FoundField>(parameter->field)) {
+    described.calls = {};
+    described.line = kLandmarksLine;
+  }
+  if (name == "dimensions" && !mapping.dimensions_line.empty()) {
+    described.line = mapping.dimensions_line;
+  }
+  return described;
 }
 
 const MappingParameter* FindMappingParameter(absl::string_view name) {

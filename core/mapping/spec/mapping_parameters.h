@@ -1,4 +1,5 @@
-// The parameters of mappings, each described once. A mapping lists the names of its parameters.
+// The parameters of mappings. Each is described here once; a mapping lists the names of its
+// parameters.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_PARAMETERS_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_PARAMETERS_H_
 
@@ -11,50 +12,57 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/kernel/parameter.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/mapping/spec/mapping_spec.h"
 
 namespace phimap {
 
-// A word by its place in Parameter::words; −1: none was chosen.
+// Access to a member that is one of several words. A word is given by its index in
+// Parameter::words; −1 means that none was chosen.
 struct WordField {
   int (*get)(const MappingSpec& spec);
   void (*set)(MappingSpec& spec, int word);
 };
 
-// A count, or a call that finds the count: auto(residual=0.01, most=2048).
+// Members of a parameter whose value is a count, or a call that finds the count, such as
+// auto(residual=0.01, most=2048).
 struct FoundField {
   int64_t MappingSpec::*count;
   const CountRule* MappingSpec::*rule;
   double MappingSpec::*goal;
 };
 
-// A value as typed fields bring it; a word as in Parameter::words.
+// A parameter's value from the typed fields of a request. A word is a string of Parameter::words.
 using ParameterValue = std::variant<int64_t, double, bool, std::string>;
 
 struct MappingParameter {
   Parameter described;
-  // Member of a spec that holds its value.
+  // The member of a spec that holds the parameter's value.
   std::variant<int64_t MappingSpec::*, double MappingSpec::*, bool MappingSpec::*, WordField,
                FoundField>
       field;
-  // Canonical texts name it at its default too.
+  // Whether canonical texts contain the parameter even at its default.
   bool always_written = false;
 
-  // Whether the parameter has the value that it has when the text omits it.
+  // Whether the parameter has its default value, the value of a text that omits the parameter.
   bool IsDefault(const MappingSpec& spec) const;
-  // "500", "gaussian", "true".
+  // Returns the value as text: "500", "gaussian", "true".
   std::string ValueText(const MappingSpec& spec) const;
-  // REQUIRES: a value of the parameter's type, a word one of its words; of FoundField a count.
+  // Sets the parameter. REQUIRES: `value` has the parameter's type. A word is one of the
+  // parameter's words; the value of a FoundField is a count.
   void Set(const ParameterValue& value, MappingSpec& spec) const;
-  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the parameter as field. A value that is left out
-  // passes unless the parameter is required.
+  // Returns INVALID_ARGUMENT (FIELD_OUT_OF_RANGE), with the parameter as field, if the value is out
+  // of range. A value that is not set is accepted unless the parameter is required.
   absl::Status CheckRange(const MappingSpec& spec) const;
 };
 
-// All parameters. Thread-safe.
+// Returns all parameters. Thread-safe.
 const std::vector<MappingParameter>& MappingParameters();
-// Null for an unknown name.
+// Returns null for an unknown name.
 const MappingParameter* FindMappingParameter(absl::string_view name);
+// Returns the description of a parameter as `mapping` accepts it, for people and for the API.
+// REQUIRES: the mapping has the parameter.
+Parameter DescribeParameter(const Mapping& mapping, absl::string_view name);
 
 }  // namespace phimap
 

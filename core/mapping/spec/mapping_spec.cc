@@ -66,8 +66,8 @@ absl::Status CheckCountRule(const MappingSpec& spec) {
   if (!spec.kind->takes_count_rule) {
     return refused("landmarks",
                    absl::StrCat(spec.kind->name,
-                                " takes a number, because its axes are those of all landmarks "
-                                "together"),
+                                " needs a fixed number, because its axes depend on all "
+                                "landmarks together"),
                    ListOfMappings([](const Mapping& kind) { return kind.takes_count_rule; }));
   }
   if (!spec.policy->no_count_rule.empty()) {
@@ -77,9 +77,8 @@ absl::Status CheckCountRule(const MappingSpec& spec) {
   }
   if (spec.pool_rows == 0 || spec.pool_rows >= kMinDecidedPool) return absl::OkStatus();
   return ParameterOutOfRange(
-      "pool_rows",
-      "a tenth of the pool decides how many landmarks suffice, at least 20 rows: ", kMinDecidedPool,
-      kMaxPoolRows, spec.pool_rows);
+      "pool_rows", "a tenth of the pool, at least 20 rows, decides how many landmarks suffice: ",
+      kMinDecidedPool, kMaxPoolRows, spec.pool_rows);
 }
 
 absl::Status CheckPool(const MappingSpec& spec) {

@@ -1,5 +1,5 @@
 // A mapping and the values of its parameters, with a text form: "f2(landmarks=500)".
-// mapping_table.h and mapping_parameters.h list them.
+// mapping_table.h lists the mappings, and mapping_parameters.h the parameters.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_SPEC_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_SPEC_H_
 
@@ -20,9 +20,9 @@
 namespace phimap {
 
 inline constexpr int64_t kMaxLandmarks = 8192;
-// Maximum of a row's features, for all classes together, and of projected columns.
+// Maximum number of features of a row, over all classes together, and of projected columns.
 inline constexpr int64_t kMaxDimensions = 65536;
-// Leaves at least two features for each class.
+// Maximum number of classes. It leaves at least two features for each class.
 inline constexpr int64_t kMaxClasses = kMaxDimensions / 2;
 inline constexpr int64_t kMaxPoolRows = int64_t{1} << 24;
 inline constexpr double kMaxSparsify = 1e6;
@@ -30,63 +30,65 @@ inline constexpr double kMaxRounding = 1e9;
 
 enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
 
-// A parameter that the mapping does not have is at its default.
+// Parameters that the mapping does not have keep their default values.
 struct MappingSpec {
   // Never null.
   const Mapping* kind = &DefaultMapping();
   // The number of landmarks, or the largest number if `count_rule` finds it.
   int64_t landmarks = 0;
-  // landmarks=auto(residual=0.01): the rule, and the value of its goal. Null if the number is
-  // given.
+  // The rule of landmarks=auto(residual=0.01), and the value of its goal. Null if the number of
+  // landmarks is given.
   const CountRule* count_rule = nullptr;
   double goal = 0;
   int64_t dimensions = 0;
   ProjectionKind projection = ProjectionKind::kGaussian;
   FourierForm form = FourierForm::kSinCos;
   bool orthogonal = false;
-  // Blocks of `dimensions` features.
+  // Number of classes, each of which has a block of `dimensions` features.
   int64_t classes = 0;
   bool centred = true;
   double sparsify = 1;
   bool quantise = false;
   double rounding = 0;
-  // 0: the kernel is evaluated on the columns themselves.
+  // Number of projected columns. 0 means that the kernel is evaluated on the columns themselves.
   int64_t input_dimensions = 0;
   // Never null.
   const LandmarkPolicy* policy = &DefaultLandmarkPolicy();
-  // 0: DefaultPoolRows.
+  // 0 means DefaultPoolRows.
   int64_t pool_rows = 0;
-  // nullopt: float32, or float64 where that errs too much (kServingTolerance).
+  // If unset: float32, or float64 if float32 is not precise enough (kServingTolerance).
   std::optional<FloatType> serving_type;
 
   // Whether the mapping has a parameter of this name.
   bool Has(absl::string_view parameter) const { return kind->Has(parameter); }
   bool has_landmarks() const { return Has("landmarks"); }
-  // The smallest number of landmarks that may come out.
+  // The smallest number of landmarks that a build may result in.
   int64_t least_landmarks() const { return count_rule != nullptr ? 1 : landmarks; }
-  // The first rows of the stream that are landmarks and nothing else.
+  // Number of rows at the start of the stream that are used only as landmarks.
   int64_t given_rows() const { return policy->takes_first_rows ? landmarks : 0; }
   // Whether F(x)·F(y) approximates K centred on the landmarks (KernelCentre).
   bool centres_kernel() const {
     return kind->centres_kernel != nullptr && kind->centres_kernel(*this);
   }
 
-  // Parses the text form. INVALID_ARGUMENT (reason EXPRESSION_INVALID) names the column, counted
-  // from 1, and the expected and actual text. The result is validated.
+  // Parses the text form. INVALID_ARGUMENT (reason EXPRESSION_INVALID) states the position in the
+  // text, counted from 1, and the expected and actual text. The result is validated.
   static absl::StatusOr<MappingSpec> Parse(absl::string_view text);
-  // Ranges and combinations; names the parameter as field, without a prefix ("landmarks").
-  // INVALID_ARGUMENT: FIELD_OUT_OF_RANGE, PARAMETER_NOT_APPLICABLE for a parameter that the mapping
-  // does not have, and the mapping's own errors.
+  // Checks the ranges and combinations of the parameters. Returns INVALID_ARGUMENT with the
+  // parameter as field, without a prefix ("landmarks"). The reason is FIELD_OUT_OF_RANGE,
+  // PARAMETER_NOT_APPLICABLE for a parameter that the mapping does not have, or one of the
+  // mapping's own.
   absl::Status Validate() const;
-  // Canonical text with every parameter that applies; Parse(ToText()) gives an equal spec.
+  // Returns the canonical text with every parameter that applies. Parse(ToText()) gives an equal
+  // spec.
   std::string ToText() const;
 };
 
-// INVALID_ARGUMENT (PARAMETER_NOT_APPLICABLE): "f2 has no parameter dimensions; it has landmarks,
-// …".
+// Returns INVALID_ARGUMENT (PARAMETER_NOT_APPLICABLE), such as "f2 has no parameter dimensions; it
+// has landmarks, …".
 absl::Status NoSuchParameter(const Mapping& mapping, absl::string_view parameter);
 
-// INVALID_ARGUMENT (FIELD_OUT_OF_RANGE), `why` before the range.
+// Returns INVALID_ARGUMENT (FIELD_OUT_OF_RANGE). The message is `why`, followed by the range.
 absl::Status ParameterOutOfRange(absl::string_view parameter, absl::string_view why, int64_t least,
                                  int64_t largest, int64_t actual);
 

@@ -11,15 +11,17 @@
 
 namespace phimap {
 
-// In the order in which help lists them.
+// Returns the mappings in the order in which help lists them.
 absl::Span<const Mapping* const> Mappings();
-// By name or long name; null for an unknown one.
+// Finds a mapping by its name or long name; null if there is none.
 const Mapping* FindMapping(absl::string_view name);
-// The mapping that a spec has if none is named.
+// Returns the mapping that is used if a spec does not give one.
 const Mapping& DefaultMapping();
-// "f1, f2 or f3": the mappings that `holds` is true for, of which there must be one.
+// Returns the names of the mappings for which `holds` is true, such as "f1, f2 or f3". There must
+// be at least one.
 std::string ListOfMappings(absl::FunctionRef<bool(const Mapping&)> holds);
-// The mappings that have a parameter of this name, or all if it is empty.
+// Returns the names of the mappings that have the parameter, or of all mappings if `parameter` is
+// empty.
 std::string ListOfMappings(absl::string_view parameter = "");
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-"""The servers of the tests: phimapd itself, and one in this process whose answers a test writes."""
+"""Fixtures for the tests' servers: the real phimapd, and a scripted server in the test's process."""
 from __future__ import annotations
 
 import os
@@ -13,14 +13,15 @@ from scripted_server import ScriptedServer
 
 @pytest.fixture(scope="session")
 def phimapd(tmp_path_factory):
-    """A server for tests that leave it running."""
+    """A phimapd for tests that do not stop it."""
     with Phimapd(tmp_path_factory.mktemp("store")) as server:
         yield server
 
 
 @pytest.fixture
 def own_phimapd(tmp_path):
-    """A server that the test may kill and start again. It listens on a socket file too, whose name survives it."""
+    """A phimapd that the test may kill and start again. It also listens on a socket file, whose name stays the same
+    after a restart."""
     with Phimapd(tmp_path / "store", f"--unix_listen={tmp_path}/socket") as server:
         yield server
 
@@ -43,7 +44,7 @@ def scripted_client(scripted):
         yield connected
 
 
-# The package's own policy with the shortest waits: gRPC refuses a backoff of 0.
+# The package's own retry policy, but with a backoff of 1 ms. gRPC does not allow a backoff of 0.
 _RETRY = {"maxAttempts": 4, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1,
           "retryableStatusCodes": ["UNAVAILABLE"]}
 NO_BACKOFF = {"methodConfig": [{"name": [{}], "retryPolicy": _RETRY}]}
@@ -51,12 +52,12 @@ NO_BACKOFF = {"methodConfig": [{"name": [{}], "retryPolicy": _RETRY}]}
 
 @pytest.fixture
 def engine_library():
-    """Of tests that execute artifacts themselves: they are skipped where libphimap_engine was built for a sanitizer."""
+    """Skips tests that execute artifacts in their own process, if libphimap_engine was built with a sanitizer."""
     if not os.environ.get("PHIMAP_ENGINE_LIBRARY"):
         pytest.skip("libphimap_engine needs its sanitizer's runtime")
 
 
 @pytest.fixture
 def rows():
-    """300 rows of 5 columns that differ."""
+    """300 different rows of 5 columns."""
     return np.random.default_rng(1).standard_normal((300, 5))

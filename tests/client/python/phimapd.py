@@ -1,4 +1,4 @@
-"""The real server, as a process."""
+"""Runs the real server as a process."""
 from __future__ import annotations
 
 import os
@@ -8,7 +8,7 @@ import subprocess
 
 
 class Phimapd:
-    """A phimapd on free ports, with its store in `folder`. $PHIMAPD is the binary."""
+    """A phimapd on free ports, with its store in `folder`. $PHIMAPD is the path of its binary."""
 
     def __init__(self, folder: pathlib.Path, *flags: str) -> None:
         self._command = [os.environ["PHIMAPD"], f"--data_dir={folder}", "--listen=127.0.0.1:0", "--http=127.0.0.1:0",
@@ -17,20 +17,20 @@ class Phimapd:
         self.address = ""
 
     def start(self) -> None:
-        """Returns when it serves."""
+        """Starts the server. Returns when the server is ready."""
         self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
         ready = self._process.stdout.readline()
         assert ready.startswith("phimapd ready: grpc="), ready
         self.address = ready.split("grpc=")[1].split()[0]
 
     def kill(self) -> None:
-        """Without a chance to say goodbye. Returns when it is gone."""
+        """Kills the server with SIGKILL. Returns when it has ended."""
         self._process.kill()
         self._end()
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
-        # Another status is what a sanitizer found, on stderr.
+        # If a sanitizer found an error, it has made the exit status nonzero and reported the error on stderr.
         assert self._end() == 0
 
     def _end(self) -> int:

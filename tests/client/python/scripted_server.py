@@ -1,4 +1,5 @@
-"""A gRPC server in this process whose answers a test writes: for what the real server does only when something breaks."""
+"""A gRPC server in the test's process. The test defines its answers. It is for cases that occur on the real server
+only when something breaks."""
 from __future__ import annotations
 
 import threading
@@ -18,10 +19,10 @@ DIGEST = "d" * 64
 
 
 class ScriptedServer(mapping_grpc.MappingServiceServicer, transform_grpc.TransformServiceServicer):
-    """Each call takes the next script of its method and fails the test, as INTERNAL, if there is none.
+    """Answers each call with the next script of its method. If there is no script left, the call fails with INTERNAL.
 
-    Scripts are functions of the request, or of the iterator of requests, and the context. What the client sent is in
-    `seen`, by method.
+    A script is a function with two arguments: the request (or the iterator of requests, for a stream) and the
+    context.
     """
 
     def __init__(self) -> None:
@@ -72,7 +73,7 @@ class ScriptedServer(mapping_grpc.MappingServiceServicer, transform_grpc.Transfo
 
 
 def fail(context, code: grpc.StatusCode, message: str, *details) -> None:
-    """Ends the call with the details that phimapd would send."""
+    """Ends the call with an error, and with error details encoded the way phimapd encodes them."""
     status = details_pb.Status(code=code.value[0], message=message)
     for detail in details:
         status.details.append(any_pb2.Any(
@@ -82,7 +83,8 @@ def fail(context, code: grpc.StatusCode, message: str, *details) -> None:
 
 
 def sums(examples, number: int | None = 1) -> transform_pb.TransformResponse:
-    """An answer with one feature for each row: the sum of its values. `number` is that of the version, None for none."""
+    """Returns an answer with one feature for each row: the sum of the row's values. `number` is the version number in
+    the answer. If it is None, the answer contains no version."""
     dense = examples.dense
     values = np.frombuffer(dense.float64_le, "<f8").reshape(dense.rows, dense.columns)
     answer = transform_pb.TransformResponse()

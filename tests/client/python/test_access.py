@@ -1,4 +1,4 @@
-"""TLS and tokens against a server that asks for them."""
+"""Tests TLS and tokens against a server that requires them."""
 import asyncio
 import subprocess
 
@@ -16,7 +16,7 @@ ADMIN, READER = "a" * 20, "r" * 20
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate that is its own authority, for the name phimap.test."""
+    """Returns a self-signed certificate for the name phimap.test."""
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-subj", "/CN=phimap.test", "-addext", "subjectAltName=DNS:phimap.test", "-days", "2",
@@ -27,7 +27,7 @@ def certificate(tmp_path_factory):
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory, certificate):
     tokens = tmp_path_factory.mktemp("tokens") / "tokens"
-    tokens.touch(mode=0o600)  # phimapd refuses one that others may read
+    tokens.touch(mode=0o600)  # phimapd refuses a token file that other users may read
     tokens.write_text(f"admin {ADMIN}\nreader {READER}\n")
     with Phimapd(tmp_path_factory.mktemp("store"), f"--tls_certificate={certificate}/certificate.pem",
                  f"--tls_key={certificate}/key.pem", f"--token_file={tokens}") as server:
@@ -113,7 +113,7 @@ def test_a_token_leaves_this_machine_only_encrypted(target, stays, tls):
     if stays:
         access_of(target, None, READER)
     else:
-        with pytest.raises(ValueError, match="token: it would travel to .* unencrypted"):
+        with pytest.raises(ValueError, match="token: it would be sent to .* unencrypted"):
             access_of(target, None, READER)
 
 

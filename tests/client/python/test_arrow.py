@@ -1,4 +1,5 @@
-"""Rows from Arrow and Parquet; pyarrow is in no package of Debian 12."""
+"""Tests rows from Arrow and Parquet. The tests are skipped if pyarrow is not installed; Debian 12 has no package of
+it."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,5 @@
-"""Build when something breaks: attach where the server still knows the build, send again where that is safe."""
+"""Tests builds whose stream breaks. If the server still knows the build, the client attaches to it. Otherwise the
+client sends the rows again, if that is safe."""
 import asyncio
 import threading
 
@@ -20,7 +21,7 @@ SPEC = "f1(landmarks=2)"
 
 
 class Attempt:
-    """What one stream got."""
+    """The requests that one stream received."""
 
     def __init__(self):
         self.spec = None
@@ -84,7 +85,7 @@ def test_a_build_with_all_its_rows_is_attached_to_and_gets_no_rows_again(scripte
     def attaches(requests, context):
         ids.append(next(requests).spec.build_id)
         yield accepted(attached=True)
-        assert next(requests, None) is None  # half-closed without a row
+        assert next(requests, None) is None  # the client has ended its side before sending any row
         yield built()
 
     scripted.script("Build", breaks_after_finish, attaches)
@@ -195,12 +196,13 @@ def test_an_end_without_a_version_is_an_internal_error(scripted, scripted_client
 
 
 def test_rows_are_read_as_fast_as_they_leave_and_no_faster(scripted, scripted_client):
-    """The server does not read on: HTTP/2 holds what its window takes, the client a few messages, and that is all."""
+    """The server stops reading. From then on, rows can accumulate only in HTTP/2's flow-control window and in the few
+    messages that the client buffers."""
     read_on = threading.Event()
     taken = []
 
     def rows():
-        for _ in range(400):  # of 1 MiB
+        for _ in range(400):  # blocks of 1 MiB
             taken.append(1)
             yield np.zeros((1 << 17, 1))
             if len(taken) == 5:
@@ -218,7 +220,8 @@ def test_rows_are_read_as_fast_as_they_leave_and_no_faster(scripted, scripted_cl
 
 
 def interrupted(scripted, finished_state):
-    """Scripts for a build that is interrupted at its first progress event; returns what CancelBuild was asked."""
+    """Sets scripts for a build that the test interrupts at its first progress event. Returns a list to which Build
+    and CancelBuild append the build ids that they receive."""
     asked = []
     over = threading.Event()
 
@@ -349,7 +352,7 @@ def test_progress_that_was_made_before_begins_no_attempts_anew():
     ({"standardize": 0}, TypeError, "standardize: expected True or False, got int 0"),
     ({"kernel": len}, TypeError, "kernel: expected text, got builtin_function_or_method"),
     ({"mapping": 3}, TypeError, "mapping: expected text, got int 3"),
-    ({"spec": ["f2"]}, TypeError, r'spec: expected text as "f2\(landmarks=500\)", or a MappingSpec, got list'),
+    ({"spec": ["f2"]}, TypeError, r'spec: expected text such as "f2\(landmarks=500\)", or a MappingSpec, got list'),
     ({"progress": 1}, TypeError, "progress: expected a function, True or None, got 1")])
 def test_arguments_of_no_use_are_refused_without_a_call(scripted, scripted_client, arguments, kind, message):
     with pytest.raises(kind, match=message):

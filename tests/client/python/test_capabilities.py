@@ -1,4 +1,4 @@
-"""What a server offers, and the estimator of any of it."""
+"""Tests the list of a server's capabilities, and the estimator that works with every mapping in that list."""
 import asyncio
 import pickle
 
@@ -37,7 +37,7 @@ def test_the_asynchronous_client_lists_the_same(phimapd, client):
     assert asyncio.run(listed()) == client.capabilities()
 
 
-# One of these is a kernel of every mapping.
+# Kernels to try. Every mapping accepts at least one of them.
 KERNELS = ("rbf(gamma=0.1)", "exp(0.1*linear())", "poly(degree=2, gamma=1, coef0=1)", "linear()")
 
 
@@ -105,9 +105,9 @@ def test_landmarks_are_cut_to_the_rows_with_a_warning(phimapd, rows):
     ({"spec": "fuorier", "dimensions": 4}, "no mapping 'fuorier'; did you mean 'fourier'"),
     ({"spec": "fourier", "dimension": 4}, "fourier has no parameter 'dimension'; did you mean 'dimensions'"),
     ({"spec": "fourier(dimensions=4)", "dimensions": 5}, "dimensions is set twice"),
-    ({"spec": "fourier(dimensions=4"}, "expected a name as 'fourier'"),
-    ({"spec": "fourier(dimensions 4)"}, "expected a name as 'fourier'"),
-    ({"spec": 5}, "expected a name as 'fourier'")])
+    ({"spec": "fourier(dimensions=4"}, "expected a name such as 'fourier'"),
+    ({"spec": "fourier(dimensions 4)"}, "expected a name such as 'fourier'"),
+    ({"spec": 5}, "expected a name such as 'fourier'")])
 def test_what_is_wrong_is_said_before_anything_is_built(phimapd, rows, arguments, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         KernelFeatures(**arguments, server=phimapd.address).fit(rows)

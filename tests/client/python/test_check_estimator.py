@@ -1,4 +1,4 @@
-"""The estimators under scikit-learn's own checks."""
+"""Runs scikit-learn's own checks on the estimators."""
 import pytest
 from sklearn.utils import estimator_checks
 
@@ -13,7 +13,7 @@ def test_check_estimator(phimapd, kind):
     estimator_checks.check_estimator(kind(server=phimapd.address))
 
 
-# Those that scikit-learn runs over its own transformers besides.
+# Additional checks, which scikit-learn runs on its own transformers.
 @pytest.mark.filterwarnings("ignore:landmarks=", "ignore:dimensions=")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("check", [

@@ -1,4 +1,4 @@
-"""Both clients against phimapd itself."""
+"""Tests the synchronous and the asynchronous client against a real phimapd."""
 import asyncio
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -58,7 +58,7 @@ def test_residuals_bound_the_error_of_the_kernel(client, version, rows):
     wide = features.astype(float)
     error = np.abs(np.exp(-gamma * distances) - wide @ wide.T)
     assert (error <= np.sqrt(np.outer(residuals.astype(float), residuals.astype(float)))).all()
-    # Over a stream, and from a coroutine.
+    # Streams and the asynchronous client must give the same features and residuals.
     blocks = [client.transform_with_residuals(reference, iter([rows[:7], rows[7:]]))]
 
     async def again():
@@ -97,7 +97,7 @@ def test_sparse_rows_are_not_shifted_by_a_build(client, version, name, rows):
     blocks = (scipy.sparse.csr_matrix(rows[i:i + 90]) for i in range(0, 300, 90))
     digests = {client.build(name, same, spec=SPEC).ref.digest for same in (scipy.sparse.csr_matrix(rows), blocks)}
     assert len(digests) == 1 and version.ref.digest not in digests
-    # Where nothing is shifted, the form of the rows leaves no trace.
+    # If rows are not standardized, dense and sparse rows give the same version.
     digests = {client.build(name, same, spec=SPEC, kernel="linear()", standardize=False).ref.digest
                for same in (rows, scipy.sparse.csr_matrix(rows))}
     assert len(digests) == 1
@@ -257,7 +257,7 @@ def test_the_asynchronous_client_does_the_same(phimapd, client, name, version, r
 
 
 def test_a_row_of_a_build_that_is_refused_is_the_one_of_the_input(phimapd, client, name):
-    rows = np.zeros((150_000, 5))  # several messages
+    rows = np.zeros((150_000, 5))  # too many rows for one message
     rows[140_007, 3] = np.nan
     expected = (140_007, 3, "examples.dense.rows[140007].columns[3]",
                 "examples.dense.rows[140007].columns[3]: expected a finite number, got nan")

@@ -1,4 +1,4 @@
-"""A client pickles as what it was made with."""
+"""Tests that pickling a client preserves the arguments with which it was created."""
 import pickle
 import subprocess
 import sys

@@ -1,4 +1,5 @@
-"""Columns by name: kept with a version, compared wherever rows have them, and put in order where that is certain."""
+"""Tests column names. A version keeps them, the names of rows are compared with them, and columns in another order
+are reordered if it is certain which is which."""
 import asyncio
 import hashlib
 import pickle
@@ -46,7 +47,7 @@ def test_a_version_keeps_the_names_of_a_frame_and_of_nothing_else(client, frame,
     assert list(client.build("named", frame, **SPEC).column_names) == NAMES
     assert list(client.get_version("named").column_names) == NAMES
     assert list(client.build("unnamed", rows, **SPEC).column_names) == []
-    numbered = pandas.DataFrame(rows)  # 0, 1, 2 … are places, not names
+    numbered = pandas.DataFrame(rows)  # the names 0, 1, 2, … are mere positions, so the version does not keep them
     assert list(client.build("numbered", numbered, **SPEC).column_names) == []
 
 
@@ -60,11 +61,11 @@ def test_columns_in_another_order_are_put_in_order(client, frame, swapped, rows)
     expected = client.transform("order", rows)
     np.testing.assert_array_equal(client.transform("order", frame), expected)
     np.testing.assert_array_equal(client.transform("order", swapped), expected)
-    np.testing.assert_array_equal(client.transform("order", swapped), expected)  # by what is known from before
+    np.testing.assert_array_equal(client.transform("order", swapped), expected)  # now the client knows the names
     np.testing.assert_array_equal(np.concatenate(list(client.transform_blocks("order", swapped))), expected)
     halves = iter([swapped[:100], frame[100:]])
     np.testing.assert_array_equal(client.transform("order", halves), expected)
-    large = pandas.concat([swapped] * 400)  # more than a call holds
+    large = pandas.concat([swapped] * 400)  # too many rows for one call
     np.testing.assert_array_equal(client.transform("order", large)[:300], expected)
 
 
@@ -79,9 +80,9 @@ def test_other_names_are_an_error_that_shows_both_lists(client, frame, renamed):
         assert caught.value.reason == "COLUMN_NAMES_MISMATCH"
         assert '"a" is missing, and "x" is not among the version\'s' in str(caught.value)
         assert '"a", "b", "c", "d", "e"' in str(caught.value)
-    with pytest.raises(phimap.InvalidArgument, match=r'6 columns came; "id" is not among the version\'s'):
+    with pytest.raises(phimap.InvalidArgument, match=r'got 6 columns; "id" is not among the version\'s'):
         client.transform("other", frame.assign(id=1.0))
-    with pytest.raises(phimap.InvalidArgument, match='4 columns came; "a" is missing'):
+    with pytest.raises(phimap.InvalidArgument, match='got 4 columns; "a" is missing'):
         client.transform("other", frame.drop(columns="a"))
 
 

@@ -1,4 +1,4 @@
-"""CRC-32C against the vectors of RFC 3720 and a loop over bits."""
+"""Tests CRC-32C against the test vectors of RFC 3720, and against a simple bitwise implementation."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,5 @@
-"""Dask collections are mapped lazily, in processes of their own, with the bits of the server; and built from."""
+"""Tests Dask collections. They are mapped lazily and in other processes, and the features must be bit-for-bit those
+of the server. Versions can be built from them."""
 import os
 import signal
 
@@ -21,7 +22,8 @@ PROCESSES = {"scheduler": "processes", "num_workers": 2}
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Four processes. A worker asks one that was killed for what it held until the time to connect is over, 30 s by default."""
+    """A Dask cluster of four processes. The connect timeout is set to 5 s because a worker tries to fetch data from a
+    killed worker for that long; the default is 30 s."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "5s")
         with (LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None,
@@ -43,7 +45,7 @@ def test_a_frame_keeps_its_index_also_of_empty_partitions(phimapd, client, rows)
     client.build("dask-frame", rows, **SPEC)
     frame = pandas.DataFrame(rows, columns=list("abcde"))
     data = frames.from_pandas(frame, npartitions=3)
-    data = data.map_partitions(lambda part: part[part.index < 100])  # The last partitions have no rows.
+    data = data.map_partitions(lambda part: part[part.index < 100])  # this leaves the last partitions without rows
     features = transform(data, "dask-frame", server=phimapd.address)
     computed = features.compute(**PROCESSES)
     assert features.divisions == data.divisions
@@ -108,7 +110,7 @@ def test_a_graph_stays_with_its_version_when_the_alias_moves(phimapd, client, ro
 @pytest.mark.parametrize("on_workers", [False, True])
 def test_a_worker_that_is_killed_costs_nothing(request, phimapd, client, rows, cluster, on_workers):
     if on_workers:
-        request.getfixturevalue("engine_library")  # A parameter's own usefixtures mark is passed over by pytest.
+        request.getfixturevalue("engine_library")  # because pytest ignores usefixtures marks of parameters
     client.build("dask-killed", rows, **SPEC)
     began, goes = f"begun-{on_workers}", f"go-{on_workers}"
     begun, go = Event(began), Event(goes)
@@ -149,7 +151,7 @@ def test_texts_of_a_bag_are_built_from(phimapd, client):
     assert sorted(sample(data).rows) == sorted(texts)
 
 
-# 256 MiB are 100,000 rows of 335.5 columns of float64, and 22,000 rows of 1,525.2.
+# The limit is 256 MiB. In float64, these are 100,000 rows of 335.5 columns, or 22,000 rows of 1,525.2 columns.
 @pytest.mark.parametrize("columns, expected", [(1, 100_000), (335, 100_000), (336, 99_864), (1525, 22_002), (1526, 22_000),
                                                (65536, 22_000)])
 def test_the_default_sample_is_bounded_in_bytes_but_fills_the_default_pool(columns, expected):

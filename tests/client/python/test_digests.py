@@ -1,4 +1,5 @@
-"""Versions by their digests, and clients that pinned a number find them by it when the number is gone."""
+"""Tests references by digest, and clients that are pinned to a version number. When that number is gone, they must
+find the version by its digest."""
 import asyncio
 import io
 import pickle
@@ -31,7 +32,7 @@ def by_digest(version, digits=64):
 
 
 def moved(client, version):
-    """Exports the version, deletes it and imports it again: as another number."""
+    """Exports the version, deletes it and imports it again. The import gives it another number."""
     artifact = io.BytesIO()
     with phimap.Client(client.server) as admin:
         admin.export_(phimap.reference_to(version), artifact)
@@ -89,7 +90,7 @@ def test_a_pinned_version_is_found_by_its_digest_when_its_number_is_gone(client,
     for reference in (mapping, number):
         features, used = client.transform_with_version(reference, rows)
         assert features.tobytes() == expected.tobytes() and used == again.ref
-    # From now on it is asked for at once.
+    # From now on, the client must use the new number.
     assert client.pinned[mapping] == again.ref
     other = phimap.Client(client.server)
     other.transform(number, rows, expected_digest=version.ref.digest)
@@ -113,7 +114,7 @@ def test_what_knows_number_and_digest_falls_back_before_it_was_used(phimapd, cli
 
 
 def test_a_number_that_is_another_version_by_now_is_not_used(other_phimapd, client, version, rows):
-    """As after a restored backup: the number is there, the digest is another one's."""
+    """After a restored backup, a number may belong to a version with another digest."""
     artifact = io.BytesIO()
     client.export_(phimap.reference_to(version), artifact)
     artifact.seek(0)

@@ -1,4 +1,5 @@
-"""The estimators in the place of scikit-learn's own: parameters under its names, with its meaning."""
+"""Tests the estimators as replacements for scikit-learn's own. The parameters must have scikit-learn's names and
+meanings."""
 import pickle
 import uuid
 import warnings
@@ -21,14 +22,16 @@ LANDMARKS = 60
 
 
 def of_nystroems_landmarks(phimapd, rows, theirs, **parameters):
-    """An F2 in float64 on the landmarks that a fitted Nystroem chose, which come first."""
+    """Fits an F2 in float64 with the landmarks that the fitted Nystroem `theirs` has chosen. For this, those rows are
+    put first, and the policy is "given"."""
     order = np.concatenate([theirs.component_indices_, np.setdiff1d(np.arange(len(rows)), theirs.component_indices_)])
     return F2(n_components=LANDMARKS, policy="given", serving_type="float64", server=phimapd.address,
               **parameters).fit(rows[order])
 
 
-# Both are W(K_r)^(-1/2) up to a rotation, so that inner products agree. What is off is rounding, times the condition of the
-# Gram matrix of 60 landmarks, and the eigenvalues that Nystroem floors at 1e-12.
+# Both estimators compute the same features up to a rotation, so the inner products of the features agree. They differ
+# only by rounding errors, multiplied by the condition number of the Gram matrix of the 60 landmarks, and because
+# Nystroem raises small eigenvalues to 1e-12.
 @pytest.mark.parametrize("parameters", [
     {}, {"kernel": "rbf"}, {"kernel": "rbf", "gamma": 0.7}, {"kernel": "laplacian"}, {"kernel": "laplacian", "gamma": 0.1},
     {"kernel": "poly"}, {"kernel": "polynomial", "degree": 2, "gamma": 0.5, "coef0": 2.0}, {"kernel": "poly", "coef0": 0.5},
@@ -42,7 +45,7 @@ def test_f2_is_nystroem_up_to_a_rotation(phimapd, rows, parameters):
     assert np.abs(features @ features.T - gram).max() < 1e-6 * np.abs(gram).max()
 
 
-# A sigmoid is not positive semidefinite, so that only its values can be compared.
+# A sigmoid kernel is not positive semidefinite, so only its values can be compared.
 @pytest.mark.parametrize("parameters", [{}, {"gamma": 0.3}, {"gamma": 0.3, "coef0": 0.5}])
 def test_a_sigmoid_has_scikit_learns_values(phimapd, rows, parameters):
     from sklearn.metrics.pairwise import sigmoid_kernel
@@ -62,7 +65,8 @@ def test_chi2_has_scikit_learns_values(phimapd, rows, parameters):
     assert np.abs(features - chi2_kernel(counts, counts[:299], **parameters)).max() < 1e-12
 
 
-# The sampler's features are of Σ 2xy/(x + y); scikit-learn's kernel of that name is −Σ (x − y)²/(x + y).
+# The features of scikit-learn's AdditiveChi2Sampler approximate the kernel Σ 2xy/(x + y). scikit-learn's
+# additive_chi2_kernel, however, is −Σ (x − y)²/(x + y).
 def test_additive_chi2_is_the_kernel_of_scikit_learns_sampler(phimapd, rows):
     with pytest.raises(ValueError, match=r"is negative, so it has no features; kernel='additive_chi2\(\)'"):
         _kernel.kernel_text("additive_chi2", {"gamma": None}, 5)

@@ -1,4 +1,5 @@
-"""The edit distance of words as a black-box kernel, in both languages: real programs, as their users start them."""
+"""Tests the example kernel servers in Python and C++, whose kernel is based on the edit distance of words. The real
+programs are started the way users start them."""
 from __future__ import annotations
 
 import os
@@ -18,7 +19,7 @@ EXAMPLE = SOURCE / "client/python/examples/edit_distance.py"
 PROGRAMS = {"python": [sys.executable, str(EXAMPLE)], "cpp": [os.environ["EDIT_DISTANCE_KERNEL"]]}
 KERNEL = "service(endpoint={}, kernel=edit)"
 
-# 27 stems with 8 endings.
+# The words: 27 stems, each with 8 endings.
 WORDS = [a + b + c + ending for a in "dfl" for b in "aou" for c in "nrt"
          for ending in ("", "s", "ed", "er", "ing", "ings", "ers", "y")]
 
@@ -58,15 +59,15 @@ def test_words_have_the_features_of_their_kernel_and_a_program_that_dies_takes_n
             assert version.certificate.policy == "uniform"
             assert version.input_columns == 0
             features[language], residuals = client.transform_with_residuals(language, WORDS)
-            # F2 promises this bound for every pair.
+            # F2 guarantees this bound for every pair of words.
             error = np.abs(gram - features[language] @ features[language].T)
             bound = np.sqrt(np.outer(residuals, residuals))
             assert (error <= bound * (1 + 1e-9) + 1e-12).all()
-            # The 60 words that are landmarks have no residual.
+            # The 60 words that are landmarks have a residual of 0, except for rounding.
             assert (residuals < 1e-9).sum() >= 60
         np.testing.assert_allclose(features["python"], features["cpp"], rtol=0, atol=1e-6)
 
-        # Words given as bytes are other examples with equal kernel values.
+        # Words can also be given as bytes. This is another kind of example, but the kernel values are the same.
         octets = [word.encode() for word in WORDS]
         client.build("octets", octets, spec="f2(landmarks=60, serving_type=float64)", kernel=KERNEL.format("cpp"))
         np.testing.assert_allclose(client.transform("octets", octets), features["cpp"], rtol=0, atol=1e-6)
@@ -82,7 +83,7 @@ def test_words_have_the_features_of_their_kernel_and_a_program_that_dies_takes_n
         with pytest.raises(phimap.Unavailable) as gone:
             client.transform("cpp", WORDS[:3], timeout=60)
         assert gone.value.reason == "KERNEL_SERVICE_UNAVAILABLE"
-        # The server has asked again and again: the client does not build again and again.
+        # The server has already retried the kernel service, so the client does not repeat the build.
         with pytest.raises(phimap.Unavailable) as gone:
             client.build("late", WORDS, spec="f2(landmarks=60)", kernel=KERNEL.format("cpp"))
         assert gone.value.reason == "KERNEL_SERVICE_UNAVAILABLE"

@@ -1,4 +1,5 @@
-"""An artifact executed in this process gives the bits of the server's Transform."""
+"""Tests that executing an artifact in the test's process gives bit-for-bit the same features as the server's
+Transform."""
 import io
 import os
 import pickle
@@ -16,7 +17,7 @@ from phimap._engine import Engine, process_engine
 
 pytestmark = pytest.mark.usefixtures("engine_library")
 
-# Each kind of mapping, kind of stage and kind of kernel operation.
+# The mappings below cover every kind of mapping, of stage and of kernel operation.
 RBF = "rbf(gamma=0.5)"
 KINDS = {
     "f1": ("f1(landmarks=20)", RBF),
@@ -113,7 +114,7 @@ def test_errors_name_the_place_as_the_server_does(client, rows):
         engine.transform(rows[:, :4])
     broken = scipy.sparse.csr_matrix(rows)
     broken.indptr = broken.indptr.copy()
-    broken.indptr[3] = 10**6  # beyond all entries
+    broken.indptr[3] = 10**6  # points beyond the last entry
     broken.has_canonical_format = True
     with pytest.raises(phimap.InvalidArgument):
         engine.transform(broken)
@@ -135,7 +136,7 @@ def test_what_the_artifact_alone_cannot_map_is_refused(phimapd, client, rows):
     for name, error in (("engine-gram", phimap.FailedPrecondition), ("engine-text", phimap.Unimplemented)):
         with pytest.raises(error, match="on_workers"):
             phimap.rows_mapper(name, server=phimapd.address, on_workers=True)
-        with pytest.raises(error, match="use the server"):  # the library's own word
+        with pytest.raises(error, match="use the server"):  # the library itself wrote this message
             engine_of(client, name)
 
 

@@ -1,4 +1,4 @@
-"""The server's typed details become attributes of exceptions."""
+"""Tests that the details of a server's error become attributes of the exception."""
 import pickle
 
 import grpc

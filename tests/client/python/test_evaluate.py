@@ -1,4 +1,4 @@
-"""Evaluations of both clients against phimapd itself."""
+"""Tests evaluations with the synchronous and the asynchronous client against a real phimapd."""
 import asyncio
 import uuid
 
@@ -28,7 +28,7 @@ def test_an_evaluation_tells_errors_classes_and_margins(client, name, labeled):
     assert evaluation.version.mapping == name and evaluation.version.number == 1
     assert evaluation.rows == 400 and evaluation.tested_rows == 120
     assert evaluation.error == evaluation.errors / 120
-    assert evaluation.error < 0.2  # the classes are separable by a line
+    assert evaluation.error < 0.2  # a hyperplane separates the classes
     assert [c.label for c in evaluation.classes] == ["not", "positive"]
     assert sum(c.rows for c in evaluation.classes) == 400
     assert len(evaluation.margin_quantiles) == 101
@@ -96,4 +96,5 @@ def test_progress_begins_with_the_rows_and_goes_on_with_the_server(client, name,
     phases = []
     client.evaluate(name, *labeled, progress=lambda progress: phases.append(progress.phase))
     assert phases[0] == "sending"
-    assert set(phases) <= {"sending", "queued", "computing"}  # of what the server does the newest is told
+    # The server reports only its newest state, so some states may not be reported.
+    assert set(phases) <= {"sending", "queued", "computing"}

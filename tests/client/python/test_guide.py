@@ -1,4 +1,5 @@
-"""What pages say of the Python client's names. Their blocks are run by tests/docs/page_test.py."""
+"""Tests that the names of the Python client that the documentation mentions exist. The code blocks are run by
+tests/docs/page_test.py."""
 import dataclasses
 import os
 import pathlib

@@ -1,11 +1,11 @@
-"""Ctrl-C in a program that builds."""
+"""Tests Ctrl-C in a program that builds."""
 import signal
 import subprocess
 import sys
 
 import phimap
 
-# Says where the build is, and lets Ctrl-C end it as it ends any program.
+# A program that prints the phases of its build. Ctrl-C should end it as it ends any other program.
 PROGRAM = """
 import sys
 import numpy, phimap
@@ -19,7 +19,7 @@ phimap.Client(sys.argv[1]).build("interrupted", rows, spec="f2(landmarks=8192)",
 def test_ctrl_c_cancels_the_build_on_the_server(phimapd, client):
     with subprocess.Popen([sys.executable, "-c", PROGRAM, phimapd.address], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as program:
-        # Minutes of work are left when the Gram matrix is begun.
+        # Waits for the phase "gram", which takes minutes, so the build is interrupted in the middle of that phase.
         assert any(line == "gram\n" for line in program.stdout)
         program.send_signal(signal.SIGINT)
         errors = program.stderr.read()

@@ -1,4 +1,4 @@
-"""Estimators whose kernel is a Python function, or a Gram matrix that came as X."""
+"""Tests estimators whose kernel is a Python function, or whose X is a Gram matrix."""
 import pickle
 
 import numpy as np
@@ -13,7 +13,7 @@ from phimap.sklearn import F1, F2, KernelPCA, _kernel_function
 
 
 def chi2_of_rows(x, z):
-    """As Nystroem wants it: of two rows, a number."""
+    """A kernel function of the form that Nystroem expects: it takes two rows and returns a number."""
     return chi2_kernel(x[None], z[None], gamma=0.5)[0, 0]
 
 
@@ -38,7 +38,7 @@ def test_features_span_what_nystroems_would_on_the_same_landmarks(phimapd, histo
     assert (ours.components_ == histograms[chosen]).all() and len(set(chosen)) == len(chosen)
     k = chi2_of_matrices(histograms[:100], histograms[chosen])
     expected = k @ np.linalg.pinv(chi2_of_matrices(histograms[chosen], histograms[chosen])) @ k.T
-    # Both leave out directions at rounding; K is at most 1.
+    # Both methods omit directions whose eigenvalues are mere rounding errors. The kernel values are at most 1.
     assert np.abs(features @ features.T - expected).max() < 1e-6
 
 
@@ -60,7 +60,7 @@ def test_a_sample_is_built_from_and_its_rows_are_found_again(phimapd, histograms
     fitted = F1(10, kernel=chi2_of_matrices, pool_rows=50, seed=4, serving_type="float64", server=phimapd.address)
     features = fitted.fit_transform(histograms)
     assert fitted.certificate().stream_rows == 50
-    assert fitted.component_indices_.max() > 50  # of all 300 rows
+    assert fitted.component_indices_.max() > 50  # the landmarks come from all 300 rows, not only from the first 50
     assert np.abs(features - chi2_of_matrices(histograms, histograms[fitted.component_indices_])).max() < 1e-12
     given = F1(10, kernel=chi2_of_matrices, policy="given", server=phimapd.address).fit(histograms)
     assert given.component_indices_.tolist() == list(range(10))

@@ -1,4 +1,4 @@
-"""KernelPCA beside scikit-learn's."""
+"""Tests KernelPCA against scikit-learn's."""
 import numpy as np
 import pytest
 import sklearn.decomposition
@@ -19,12 +19,14 @@ def make(phimapd):
 
 
 def aligned(features, reference):
-    """`features` with the sign of each column of `reference`."""
+    """Returns `features` with each column multiplied by 1 or −1, so that its sign agrees with the column of
+    `reference`."""
     return features * np.sign((features * reference).sum(axis=0))
 
 
-# All rows are landmarks. Vectors of the iteration are off by 1e-10 of the largest eigenvalue over the gaps, here over
-# 1/1000 of it; scikit-learn's are LAPACK's.
+# All rows are landmarks. phimap's iterative eigenvectors have an error of about 1e-10 times the largest eigenvalue,
+# divided by the gaps between eigenvalues. Here the gaps are more than 1/1000 of the largest eigenvalue. scikit-learn
+# uses LAPACK, which is exact up to rounding.
 def test_components_are_scikit_learns(make, rows):
     other = np.random.default_rng(2).standard_normal((50, 5))
     theirs = sklearn.decomposition.KernelPCA(5, kernel="rbf", gamma=0.1, eigen_solver="dense").fit(rows)
@@ -59,7 +61,8 @@ def test_too_few_rows_are_named(make, rows):
         assert make().fit(rows[:4]).transform(rows).shape[1] <= 4
 
 
-# Clusters whose eigenvalues stand out of what sampling the Gram matrix adds.
+# The rows form three clusters, so the leading eigenvalues are much larger than the noise that these randomized
+# methods add to the Gram matrix.
 @pytest.mark.parametrize("switches", [{"gram_sparsify": 2.5}, {"quantise": True}, {"gram_sparsify": 2, "quantise": True},
                                       {"rounding": 100.0}])
 def test_randomized_components_span_nearly_scikit_learns(make, switches):
@@ -77,7 +80,8 @@ def test_randomized_components_span_nearly_scikit_learns(make, switches):
     assert "Achlioptas" in ours.certificate().theorem
 
 
-# 400 signs for 5 columns keep squared distances within about √(2/400); the kernel changes by at most e/exp(1).
+# A random sign projection to 400 dimensions changes squared distances by a relative error of about √(2/400). If the
+# relative error of a squared distance is e, the kernel value changes by at most e/exp(1).
 def test_a_projected_kernel_is_nearly_scikit_learns(phimapd, rows):
     exact = sklearn.metrics.pairwise.rbf_kernel(rows, gamma=0.1)
     f2 = phimap.sklearn.F2(250, kernel=KERNEL, input_dimensions=400, server=phimapd.address)

@@ -1,4 +1,4 @@
-"""phimap.kernel_server: kernels in Python, called by a real phimapd and as any client would."""
+"""Tests phimap.kernel_server, which serves Python kernels. A real phimapd and a plain gRPC client call them."""
 from __future__ import annotations
 
 import sys
@@ -25,7 +25,7 @@ def text(*words):
 
 @pytest.fixture
 def words():
-    """A server of kernels of words, and a stub to call it."""
+    """Starts a server with kernels on words. Yields a stub for calling it."""
     def common(left, right):
         return [[len(set(a) & set(b)) for b in right] for a in left]
 
@@ -112,7 +112,7 @@ def sparse_examples(matrix, **changes):
 
 @pytest.fixture
 def thin():
-    """Rows of which every third number is kept."""
+    """Returns rows in which two of three numbers are 0."""
     numbers = np.random.default_rng(5).standard_normal((120, 9))
     numbers.flat[np.arange(numbers.size) % 3 != 0] = 0
     numbers[4] = 0
@@ -164,10 +164,11 @@ def test_a_kernel_of_sparse_rows_gives_the_features_of_the_built_in_one(tmp_path
             client.build("built-in", sparse, spec=spec, kernel="linear()")
             served = client.transform("served", sparse)
             assert kinds == {scipy.sparse.csr_matrix}
-            # Signs of features are those of the pivots, which are chosen alike.
+            # The signs of the features also agree, because they depend only on the pivots, and both builds choose the
+            # same pivots.
             np.testing.assert_allclose(served @ served.T, thin @ thin.T, rtol=0, atol=1e-6)
             np.testing.assert_allclose(served, client.transform("built-in", sparse), rtol=0, atol=1e-6)
-            # Dense rows are sent to the service as the landmarks are.
+            # phimapd sends dense rows to the service in the same form as the landmarks, which is sparse here.
             np.testing.assert_array_equal(client.transform("served", thin), served)
             assert kinds == {scipy.sparse.csr_matrix}
 

@@ -1,11 +1,12 @@
-"""Kernels as scikit-learn computes them: F1 of all rows is the kernel matrix."""
+"""Compares kernels with scikit-learn's values. With all rows as landmarks, the features of F1 are the kernel
+matrix."""
 import uuid
 
 import numpy as np
 import pytest
 from sklearn.metrics import pairwise
 
-# scale is 1/(columns × variance of all entries).
+# gamma=scale means 1/(columns × variance of all entries).
 KERNELS = {
     "linear()": pairwise.linear_kernel,
     "poly(degree=3, gamma=0.5, coef0=1)": lambda x, y: pairwise.polynomial_kernel(x, y, degree=3, gamma=0.5, coef0=1),
@@ -25,7 +26,8 @@ KERNELS = {
 
 @pytest.fixture
 def features(client, rows):
-    """F1 in float64 with all rows as landmarks, in an order that the seed fixes."""
+    """Returns a function that maps all rows with F1, in float64 and with a given kernel. All rows are landmarks.
+    Their order is the same for every kernel, because the seed is."""
     def of(kernel):
         name = f"k-{uuid.uuid4().hex}"
         client.build(name, rows, spec="f1(landmarks=300, serving_type=float64)", kernel=kernel, seed=3)
@@ -34,7 +36,7 @@ def features(client, rows):
 
 
 def test_kernels_are_scikit_learns(features, rows):
-    # delta() tells which row each landmark is.
+    # Feature j of row i is 1 if landmark j is row i, so the features of delta() show the order of the landmarks.
     same = features("delta()")
     assert np.array_equal(np.sort(same, axis=1)[:, -2:], np.tile([0.0, 1.0], (len(rows), 1)))
     order = np.argmax(same, axis=0)

@@ -1,4 +1,4 @@
-"""Aliases and deletion, by both clients and by the estimators."""
+"""Tests aliases and deletion with both clients and with the estimators."""
 import asyncio
 import io
 import uuid
@@ -13,7 +13,7 @@ from phimap.sklearn import F2
 
 @pytest.fixture
 def name(client, rows):
-    """Of a mapping with versions of 10 and of 20 features."""
+    """Returns the name of a mapping with two versions: the first has 10 features, the second 20."""
     mapping = f"m-{uuid.uuid4().hex}"
     for landmarks in (10, 20):
         client.build(mapping, rows, spec=f"f2(landmarks={landmarks})")
@@ -97,7 +97,7 @@ def test_delete_removes_a_fresh_mapping_with_all_its_versions(phimapd, client, r
         client.get_mapping(mapping)
     with pytest.raises(NotFittedError):
         estimator.transform(rows)
-    estimator.delete()  # again is no error
+    estimator.delete()  # deleting twice is not an error
 
 
 def test_a_with_block_deletes_at_its_end(phimapd, client, rows):
@@ -123,11 +123,11 @@ def test_from_version_keeps_what_the_alias_named(phimapd, client, name, rows):
     estimator = F2.from_version(f"{name}@prod", server=phimapd.address)
     client.set_alias(name, "prod", 2)
     assert estimator.transform(rows).shape == (300, 10)
-    assert estimator.fit(rows).transform(rows).shape == (300, 20)  # which looks it up again
+    assert estimator.fit(rows).transform(rows).shape == (300, 20)  # transform looks the version up again
 
 
 class _Breaks(io.BytesIO):
-    """A file whose disk fails after its first bytes, too few for the server to say anything of them."""
+    """A file on a disk that fails after the first few bytes. The server does not answer before it has more bytes."""
 
     def read(self, size=-1):
         if self.tell():

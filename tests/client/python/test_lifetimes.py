@@ -1,4 +1,4 @@
-"""How long versions live: asked for when they are built, shown, extended and cleared."""
+"""Tests the lifetimes of versions: how a build sets them, and how they are shown, extended and cleared."""
 import asyncio
 import datetime
 import uuid

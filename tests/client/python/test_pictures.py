@@ -1,4 +1,4 @@
-"""The script that draws the pictures of the documents, and the pictures."""
+"""Tests the script that draws the pictures for the documentation, and the pictures themselves."""
 import os
 import pathlib
 import re
@@ -10,7 +10,7 @@ PICTURES = pathlib.Path(os.environ["PHIMAP_SOURCE"]) / "docs/pictures"
 
 
 def words(path):
-    """The texts of a picture that are no numbers of an axis."""
+    """Returns the texts in a picture, except the numbers on its axes."""
     texts = {"".join(node.itertext()).strip() for node in xml.etree.ElementTree.parse(path).iter()
              if node.tag.endswith("}text")}
     return {re.sub(r"[\d.,]+", "#", text) for text in texts if re.search(r"[a-z]{3}", text)}
@@ -25,5 +25,5 @@ def test_the_script_draws_what_the_documents_show(phimapd, client, tmp_path):
     for name in drawn:
         assert words(tmp_path / name) == words(PICTURES / name) != set(), name
         picture = (PICTURES / name).read_text(encoding="utf-8")
-        assert "#ffffff" not in picture and "#000000" not in picture  # readable on white and on black
+        assert "#ffffff" not in picture and "#000000" not in picture  # the picture is readable on white and on black
     assert len(client.list_mappings()) == before

@@ -1,4 +1,5 @@
-"""A name means what it meant first; an alias is followed."""
+"""Tests that a client keeps using the first version that it got for a mapping's name, but follows an alias when it
+moves."""
 from phimap._pins import Pins, by_digest
 from phimap.v1.mapping_pb2 import VersionRef
 

@@ -1,4 +1,4 @@
-"""phimap.plot: what is drawn, after scikit-learn's displays."""
+"""Tests phimap.plot, whose classes follow scikit-learn's displays."""
 import subprocess
 import sys
 import uuid
@@ -55,7 +55,7 @@ def test_a_certificate_is_its_spectrum_its_pivots_and_its_residuals(version):
 def test_a_version_without_a_spectrum_says_who_has_one(client, version, rows):
     f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)")
     for other in (f1, client.list_versions(version.ref.mapping)[0]):
-        with pytest.raises(ValueError, match=r"certificate has no spectrum and pivots, which are measured of F2 and F3"):
+        with pytest.raises(ValueError, match=r"certificate has no spectrum and pivots, which are measured only for F2 and F3"):
             CertificateDisplay.from_version(other)
 
 
@@ -87,7 +87,7 @@ def test_a_sweep_has_a_line_for_each_mapping_and_policy_over_the_landmarks(tmp_p
     names = [text.get_text() for text in display.ax_[0].get_legend().get_texts()]
     assert names == ["f1, uniform", "f1, rpcholesky", "f2, uniform", "f2, rpcholesky"]
     line = display.ax_[0].lines[0]
-    assert line.get_xdata().tolist() == [10, 20] and line.get_ydata() == pytest.approx([0.15, 0.1])  # means of two seeds
+    assert line.get_xdata().tolist() == [10, 20] and line.get_ydata() == pytest.approx([0.15, 0.1])  # the means over two seeds
     assert [ax.get_ylabel() for ax in display.ax_] == ["error", "microseconds a row"]
     path = tmp_path / "sweep.jsonl"
     path.write_text("".join(one.line() + "\n" for one in points))
@@ -99,7 +99,7 @@ def test_mappings_without_landmarks_are_shown_over_their_features():
     display = SweepDisplay.from_sweep([point(), point(mapping="fourier", landmarks=None, policy=None, output_columns=64)])
     assert display.ax_[0].get_xlabel() == "features"
     assert [text.get_text() for text in display.ax_[0].get_legend().get_texts()] == ["f2, uniform", "fourier"]
-    with pytest.raises(ValueError, match="quantities: expected of error, accuracy"):
+    with pytest.raises(ValueError, match="quantities: expected one of error, accuracy"):
         display.plot(quantities=["speed"])
     with pytest.raises(ValueError, match="got none"):
         SweepDisplay(points=[])
@@ -117,7 +117,8 @@ def test_axes_may_be_given_one_or_several(version, evaluation):
         display.plot(ax=plt.subplots(1, 2)[1])
 
 
-# WCAG asks for 3:1 of graphics. Relative luminance as it is defined there.
+# WCAG requires a contrast of at least 3:1 for graphics. The contrast is a ratio of relative luminances, as WCAG
+# defines them.
 def test_lines_are_seen_on_white_and_on_black():
     from phimap import plot
 

@@ -1,4 +1,4 @@
-"""The bar that progress=True draws."""
+"""Tests the progress bar that progress=True draws."""
 import io
 
 from phimap.progress import Progress, ProgressBar

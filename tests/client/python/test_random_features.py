@@ -1,4 +1,4 @@
-"""FourierFeatures and RandomProjection beside what scikit-learn has for the same."""
+"""Tests FourierFeatures and RandomProjection against scikit-learn's counterparts."""
 import pickle
 import uuid
 
@@ -20,7 +20,7 @@ DIMENSIONS = 256
 
 
 def rms(estimators, rows, exact):
-    """Root of the mean square of F(x)·F(y) − K(x, y), over all pairs and seeds."""
+    """Returns the root mean square of F(x)·F(y) − K(x, y), over all pairs and all estimators."""
     squares = []
     for estimator in estimators:
         features = estimator.fit_transform(rows).astype(np.float64)
@@ -37,7 +37,8 @@ def projections(phimapd, **parameters):
     return [RandomProjection(DIMENSIONS, seed=seed, server=phimapd.address, **parameters) for seed in SEEDS]
 
 
-# Errors of all pairs of one draw go together, so that the root of their mean over 8 draws scatters by about 10 %.
+# The errors of all pairs are correlated within one draw. Therefore the root mean square over 8 draws still varies by
+# about 10 %.
 def test_phases_err_as_rbf_sampler_does_and_the_other_forms_less(phimapd, rows):
     exact = rbf_kernel(rows, gamma=0.05)
     sampler = rms([RBFSampler(gamma=0.05, n_components=DIMENSIONS, random_state=seed) for seed in SEEDS], rows, exact)
@@ -48,7 +49,8 @@ def test_phases_err_as_rbf_sampler_does_and_the_other_forms_less(phimapd, rows):
     assert rms(fourier(phimapd, orthogonal=True), rows, exact) < pairs
 
 
-# (1 − K²)/D is the variance of a cosine and a sine of Cauchy frequencies; scattered as above.
+# With D features (cosines and sines of frequencies drawn from a Cauchy distribution), the variance of F(x)·F(y) is (1
+# − K²)/D. The root mean square varies as in the test above.
 def test_features_of_a_laplacian_err_as_their_law_says(phimapd, rows):
     exact = laplacian_kernel(rows, gamma=0.1)
     expected = np.sqrt(np.mean((1 - exact[np.triu_indices(len(rows), 1)] ** 2) / DIMENSIONS))
@@ -96,7 +98,7 @@ def test_an_odd_number_of_features_has_phases(phimapd, rows):
 
 def test_orthonormal_rows_of_full_size_are_a_rotation(phimapd, rows):
     features = RandomProjection(5, projection="orthonormal", server=phimapd.address).fit_transform(rows)
-    # float32 of sums of 5 products of numbers under 5.
+    # The features are float32, so sums of 5 products of numbers below 5 have rounding errors.
     assert np.abs(features.astype(np.float64) @ features.T - rows @ rows.T).max() < 1e-4
 
 

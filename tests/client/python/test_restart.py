@@ -1,9 +1,9 @@
-"""A server that is killed and comes back."""
+"""Tests a server that is killed and comes back."""
 import numpy as np
 
 import phimap
 
-# The backoff of the package's own config, but more patient: this machine may be busy.
+# The package's own retry policy with more attempts, because the machine may be busy.
 PATIENT = {"methodConfig": [{"name": [{}], "retryPolicy": {
     "maxAttempts": 100, "initialBackoff": "0.1s", "maxBackoff": "0.5s", "backoffMultiplier": 2,
     "retryableStatusCodes": ["UNAVAILABLE"]}}]}
@@ -23,7 +23,7 @@ def test_a_stream_goes_on_where_it_was(own_phimapd, tmp_path, rows):
         own_phimapd.start()
         got.extend(blocks)
         assert (np.concatenate(got) == expected).all()
-        # And so does everything after it.
+        # Later calls succeed, too.
         assert client.get_version("m").ref == version.ref
         assert (client.transform("m", rows) == expected).all()
 

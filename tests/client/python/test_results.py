@@ -1,4 +1,4 @@
-"""What calls return: short text, tables for notebooks, and the fields as attributes."""
+"""Tests the results of calls: their short text, their tables for notebooks, and their fields as attributes."""
 import copy
 import pickle
 import uuid

@@ -1,4 +1,4 @@
-"""The service config: what goes to gRPC, what this client does itself."""
+"""Tests the service config: the part that is passed to gRPC, and the part that phimap's client implements itself."""
 import json
 
 import pytest
@@ -46,13 +46,13 @@ def test_the_packages_own_config_tries_everything_again_that_is_safe():
         assert config.retry_policy(method).max_attempts == 5
         assert config.retries(method, Deadline(None)).wait_after(Unavailable("gone")) is not None
     for method in ("SetAlias", "DeleteAlias", "DeleteVersion", "DeleteMapping"):
-        # Done twice they could undo what another client did between.
+        # If such a call were repeated, it could undo a change that another client has made in between.
         retries = config.retries((BUILD[0], method), Deadline(None))
         assert retries.wait_after(Unavailable("gone")) is None
         assert retries.wait_after(ResourceExhausted("full", retry_after=1)) is None
         assert retries.wait_after(Unavailable("who knows", reason="COMMIT_IN_DOUBT", retry_after=1)) is None
         assert [retries.wait_after(SERVER_SHUTTING_DOWN) for _ in range(5)] == [0.2, 0.4, 0.8, 1.6, None]
-    # Its rows or chunks are gone when it fails.
+    # The chunks of an import are used up when the call fails, so an import is never repeated.
     assert config.retries((BUILD[0], "Import"), Deadline(None)).wait_after(SERVER_SHUTTING_DOWN) is None
 
 

@@ -1,4 +1,5 @@
-"""A client asks every server for what its changes made: the metadata that go over the wire, both ways."""
+"""Tests the call metadata with which a client requires that every server knows at least the client's own changes, and
+the metadata in which servers report their revision."""
 from __future__ import annotations
 
 import asyncio
@@ -29,12 +30,13 @@ def asked(context):
 
 
 class Script:
-    """Answers that tell what the test says, and the revisions that calls asked for."""
+    """Scripts whose answers report the revisions `told`, in order. `asked` records the revision that each call
+    requires."""
 
     def __init__(self, *told):
         self.told = list(told)
         self.asked = []
-        # By the number of the call, from 1: what is done before it is answered.
+        # {N: a function that runs before call number N is answered}, where the first call has number 1.
         self.meanwhile = {}
 
     def _next(self, context):
@@ -80,7 +82,7 @@ class Script:
 
 
 def run(server, *told):
-    """Makes the calls of a client, one for each, and returns what they asked for."""
+    """Scripts one call for each revision in `told`. Returns the script."""
     script = Script(*told)
     script.on(server)
     return script
@@ -146,7 +148,8 @@ def test_a_revision_of_another_history_is_forgotten_and_the_call_made_again(scri
     assert script.asked == [None, "e:7", None, None]
 
 
-# Servers do not refuse what they were not asked; whoever does so would be called without end.
+# The repeated call requires no revision, so a correct server does not refuse it for its revision. If a server does so
+# anyway, the client must not repeat the call endlessly.
 @pytest.mark.parametrize("call", [change, read, read_stream])
 def test_the_call_is_made_again_once_only(scripted, scripted_client, call):
     script = run(scripted, "e:7", "another history", "another history", "")
@@ -159,7 +162,8 @@ def test_the_call_is_made_again_once_only(scripted, scripted_client, call):
 @pytest.mark.parametrize("reading", [read, read_stream])
 @pytest.mark.parametrize("meanwhile, then", [(["f:2"], "f:2"), (["another history", ""], None)])
 def test_a_late_answer_does_not_bring_back_an_epoch_that_is_over(scripted, scripted_client, reading, meanwhile, then):
-    """From a server that has not heard of a failover yet: that is no news."""
+    """A server that does not know about a failover yet answers with a revision of the old epoch. The client must not
+    take this revision for a newer one."""
     script = run(scripted, "e:7", "e:9", *meanwhile, "")
     script.meanwhile = {2: lambda: change(scripted_client)}
     change(scripted_client)

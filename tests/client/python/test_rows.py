@@ -1,4 +1,4 @@
-"""What is accepted as rows, in which type it travels, and how it is cut."""
+"""Tests which types are accepted as rows, in which type rows are sent, and how they are split into messages."""
 import asyncio
 
 import numpy as np
@@ -62,7 +62,7 @@ def test_a_missing_value_of_a_frame_is_nan():
     (None, "expected an array, a list of lists, a DataFrame, a sparse matrix, a list of texts or an iterator of blocks of these, got NoneType"),
     ("letter.csv", "or an iterator of blocks of these, got str 'letter.csv'"),
     ({"a": [1]}, "or an iterator of blocks of these, got dict"),
-    ([[1, 2], [3]], "expected as many values in each row: "),
+    ([[1, 2], [3]], "expected the same number of values in each row: "),
     (np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 0], [0, 1]]), "rows[1].columns[1]: expected a value, got a masked one"),
     (np.zeros((1, 1), complex), "expected real numbers, got the rows of type complex128"),
     (np.array([["a"]]), "expected real numbers, got the rows of type <U1"),
@@ -93,7 +93,7 @@ def test_cut_parts_are_the_rows_in_order_and_within_the_limits(values, limits):
 
 
 def test_sparse_rows_are_cut_by_what_they_take_as_csr():
-    # 100 rows of 2 values, 2 × (4 + 8) + 8 bytes each, and one of 1,000.
+    # The first 100 rows have 2 values each, and take 2 × (4 + 8) + 8 = 32 bytes each. The last row has 1,000 values.
     dense = np.zeros((101, 1000))
     dense[:100, :2] = 1
     dense[100] = 1
@@ -130,7 +130,7 @@ def test_blocks_of_an_iterator_must_agree_on_their_columns():
 def test_an_iterator_of_single_rows_says_that_blocks_are_expected():
     with pytest.raises(phimap.InvalidArgument, match="expected 2 dimensions") as raised:
         source_of(iter(np.zeros((3, 2)))).next(ALL)
-    assert raised.value.__notes__ == ["This is about block 0, from 0, of the iterator: each is rows × columns."]
+    assert raised.value.__notes__ == ["The error is in block 0 of the iterator, counted from 0; each block must be rows × columns."]
 
 
 def test_a_masked_array_without_a_masked_value_is_an_array():

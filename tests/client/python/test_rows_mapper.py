@@ -1,4 +1,5 @@
-"""A mapper goes to another process, and stays with the version that its reference named."""
+"""Tests that a mapper can be sent to another process, and keeps using the version that its reference meant when the
+mapper was created."""
 import pickle
 import subprocess
 import sys
@@ -36,7 +37,8 @@ def test_a_mapper_keeps_the_version_of_an_alias_that_moves(phimapd, client, rows
     assert not np.array_equal(mapper(rows), client.transform("mapper-moved@2", rows))
 
 
-# The mapper is called once if told so, and then in a forked child, whose status is 0 if it maps and 7 if it refuses.
+# A program that forks a child and exits with the child's status: 0 if the mapper works in the child, and 7 if it
+# refuses to. With the argument "used", the parent calls the mapper once before the fork.
 IN_A_FORKED_PROCESS = """
 import os, pickle, sys
 mapper, rows = pickle.load(sys.stdin.buffer)

@@ -1,4 +1,5 @@
-"""A merged sample is uniform over all rows, whatever the parts."""
+"""Tests that a sample that is merged from samples of parts is uniform over all rows, no matter how the rows are
+divided into parts."""
 import math
 
 import numpy as np
@@ -8,12 +9,13 @@ import scipy.sparse
 
 from phimap._sample import Sample, merge, sample_part
 
-# Uneven, some smaller than the sample, some empty.
+# The parts are uneven: some are smaller than the sample, some are empty.
 PARTS = (0, 3, 50, 7, 200, 1, 0, 120)
 ROWS = sum(PARTS)
 SIZE = 40
 SEEDS = 4000
-# Chance that a test fails although nothing is wrong, for each threshold: red means a bug.
+# With probability exp(−LOG_CHANCE), a correct sample exceeds one of the thresholds. This is so small that a failure
+# means a bug.
 LOG_CHANCE = math.log(1e6)
 
 
@@ -32,7 +34,7 @@ def in_two_steps(seed):
 
 
 def equal_weights(seed):
-    """The planted mistake: rows that were kept count alike, whatever their part had."""
+    """A deliberately wrong method: all sampled rows get the same weight, regardless of the size of their part."""
     samples = [sample_part(rows, place, SIZE, seed) for place, rows in enumerate(parts())]
     random = np.random.default_rng(seed)
     return merge([Sample(s.rows, random.integers(0, 1 << 63, len(s.keys), dtype=np.uint64), s.total_rows)
@@ -40,14 +42,16 @@ def equal_weights(seed):
 
 
 def proportional(seed):
-    """Another: each part gives its share, rounded, which is right for each row alone but not for rows together."""
+    """Another deliberately wrong method: each part contributes exactly its rounded share of the sample. Each row then
+    has the right probability, but the number of rows from a part does not vary as it should."""
     shares = [round(SIZE * count / ROWS) for count in PARTS]
     return merge([sample_part(rows, place, share, seed)
                   for place, (rows, share) in enumerate(zip(parts(), shares))], SIZE)
 
 
 def chosen(method):
-    """SEEDS × ROWS, 1 where the row was drawn."""
+    """Returns a matrix of SEEDS × ROWS. An entry is 1 if the sample with that seed contains that row, and 0
+    otherwise."""
     table = np.zeros((SEEDS, ROWS))
     for seed in range(SEEDS):
         table[seed, method(seed).rows] = 1
@@ -55,9 +59,10 @@ def chosen(method):
 
 
 def rows_are_equally_likely(table):
-    # Each row's indicator is 1 with p = SIZE/ROWS, and two rows have the covariance -p(1-p)/(ROWS-1). So the counts over all
-    # seeds are about normal with covariance SEEDS·p(1-p)·ROWS/(ROWS-1)·(I - 11ᵀ/ROWS), and this is chi-square with
-    # k = ROWS-1. Laurent and Massart 2000, Lemma 1: over k+2√(kx)+2x, or under k-2√(kx), with chance at most exp(-x).
+    # Each row's indicator is 1 with p = SIZE/ROWS, and two rows have the covariance -p(1-p)/(ROWS-1). So the counts
+    # over all seeds are about normal with covariance SEEDS·p(1-p)·ROWS/(ROWS-1)·(I - 11ᵀ/ROWS), and the statistic is
+    # chi-square with k = ROWS-1. By Laurent and Massart 2000, Lemma 1, the statistic is above k+2√(kx)+2x with
+    # probability at most exp(-x), and below k-2√(kx) with probability at most exp(-x).
     p, k = SIZE / ROWS, ROWS - 1
     statistic = k / ROWS * np.sum((table.sum(axis=0) - SEEDS * p) ** 2) / (SEEDS * p * (1 - p))
     spread = 2 * math.sqrt(k * LOG_CHANCE)
@@ -65,8 +70,9 @@ def rows_are_equally_likely(table):
 
 
 def parts_vary_as_they_should(table):
-    # The number of rows drawn from a part is hypergeometric, with variance SIZE·q(1-q)(ROWS-SIZE)/(ROWS-1). Its square
-    # deviations have a kurtosis of about 3, so their mean over SEEDS deviates by √(2/SEEDS) (one sigma); six sigma.
+    # The number of rows drawn from a part has a hypergeometric distribution. If the part has the share q of all rows,
+    # the variance is SIZE·q(1-q)(ROWS-SIZE)/(ROWS-1). Its squared deviations have a kurtosis of about 3, so their
+    # mean over SEEDS deviates by √(2/SEEDS) (one sigma). The test allows six sigma.
     largest = PARTS.index(max(PARTS))
     begin = sum(PARTS[:largest])
     given = table[:, begin:begin + PARTS[largest]].sum(axis=1)

@@ -1,4 +1,4 @@
-"""The estimators in use."""
+"""Tests the scikit-learn estimators."""
 import io
 import pickle
 import subprocess
@@ -54,14 +54,16 @@ def test_landmarks_are_chosen_by_policy_and_are_no_more_than_the_rows_allow(phim
 
 def test_f2_on_all_rows_as_landmarks_is_the_kernel(make, rows):
     features = make(landmarks=300, serving_type="float64").fit_transform(rows)
-    # The dropped part of K has pivots of at most 300·2⁻⁵³ each; the square root of rounding is the rest.
+    # F2 drops the part of K whose pivots are at most 300·2⁻⁵³ each. The tolerance is larger, because errors can be as
+    # large as the square root of the rounding errors.
     assert np.abs(features @ features.T - rbf_kernel(rows, gamma=0.5)).max() < 1e-6
 
 
 def test_f1_are_kernel_values(make, rows):
     features = make(F1, landmarks=300).fit_transform(rows)
     kernel = rbf_kernel(rows, gamma=0.5)
-    # Landmarks are rows, in an order of their own: each feature is a column of the kernel matrix. float32 serves it.
+    # The landmarks are all rows, in another order. So each feature must be a column of the kernel matrix, rounded to
+    # float32.
     for feature in features.T:
         assert np.abs(kernel - feature).max(axis=1).min() < 1e-5
 
@@ -82,7 +84,7 @@ def test_what_the_rows_are_too_few_for_is_cut_with_a_warning(make, rows, kind, p
         estimator.fit(rows[:20])
     assert [str(warning.message) for warning in warnings] == warned
     assert estimator.transform(rows).shape == (300, min(parameters.get("dimensions", 20), 20))
-    assert estimator.landmarks == 50  # the parameter is the user's
+    assert estimator.landmarks == 50  # the parameter keeps the value that the user set
 
 
 def test_a_pipeline_learns_what_is_not_linear(make, rows, labels):
@@ -96,7 +98,7 @@ def test_a_grid_search_fits_clones_in_other_processes(make, rows, labels, name, 
     search = GridSearchCV(model, grid, cv=2, n_jobs=2).fit(rows, labels)
     assert search.best_score_ > 0.7
     best = search.best_estimator_.named_steps["f2"]
-    assert best.reference_ == f"{name}@9"  # 4 points × 2 folds, and the refit
+    assert best.reference_ == f"{name}@9"  # there were 9 builds: 4 points × 2 folds, and the refit
     assert client.get_mapping(name).version_count == 9
 
 
@@ -153,7 +155,8 @@ def test_sparse_rows_give_the_same_features(make, rows):
     rows = np.where(np.abs(rows) < 1, 0, rows)
     estimator = make().fit(rows)
     assert (estimator.transform(scipy.sparse.csr_matrix(rows)) == estimator.transform(rows)).all()
-    # A build of sparse rows takes distances about 0, not about the landmarks' mean: rounding differs, and no more.
+    # For sparse rows, a build computes distances relative to 0, and for dense rows relative to the landmarks' mean.
+    # Therefore the results differ, but only by rounding errors.
     features = estimator.transform(rows)
     from_sparse = make().fit(scipy.sparse.csc_matrix(rows)).transform(rows)
     assert np.allclose(from_sparse @ from_sparse.T, features @ features.T, atol=1e-4)
@@ -172,7 +175,7 @@ def test_from_version_is_fitted_with_what_is_stored(phimapd, client, rows, name)
     estimator = F3.from_version(name, server=phimapd.address)
     assert (estimator.landmarks, estimator.dimensions, estimator.kernel) == (40, 8, KERNEL)
     assert (estimator.get_params()["seed"], estimator.get_params()["standardize"]) == (5, True)
-    # So what it says of itself builds the same again.
+    # A new estimator with these parameters builds the same version.
     again = F3(40, 8, kernel=KERNEL, seed=estimator.seed, standardize=estimator.standardize, mapping=name,
                server=phimapd.address).fit(rows)
     assert again.digest_ == estimator.digest_

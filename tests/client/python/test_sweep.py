@@ -1,4 +1,4 @@
-"""phimap.sweep: points, their file, and going on where it was stopped."""
+"""Tests phimap.sweep: its points, the file in which it keeps them, and how a stopped sweep is continued."""
 import hashlib
 import json
 
@@ -61,7 +61,7 @@ def test_a_file_has_a_line_for_each_point_and_what_is_there_is_not_run_again(cli
     both = phimap.sweep(client, rows, labels, specs=["f2(landmarks=5)", "f2(landmarks=9)"], path=path)
     assert measured == ["f2(landmarks=9)"] and both[0] == first[0]
     assert phimap.read_sweep(path) == both and len(path.read_text().splitlines()) == 2
-    # Other labels are other data; another seed, kernel or learner is another point.
+    # Other labels, another seed or another learner make another point, which must be measured.
     phimap.sweep(client, rows, labels[::-1], specs=["f2(landmarks=5)"], path=path)
     phimap.sweep(client, rows, labels, specs=["f2(landmarks=5)"], seeds=[1], path=path)
     phimap.sweep(client, rows, labels, specs=["f2(landmarks=5)"], learner="perceptron()", path=path)
@@ -78,7 +78,7 @@ def test_a_sweep_that_was_stopped_goes_on(client, rows, labels, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         phimap.sweep(client, rows, labels, specs=["f1(landmarks=3)", "f1(landmarks=4)"], path=path, progress=stop)
     with path.open("a") as file:
-        file.write('{"format":"phimap-sweep-1","spec":"f1(la')  # a crash while a line was written
+        file.write('{"format":"phimap-sweep-1","spec":"f1(la')  # as a crash in the middle of a line would leave it
     points = phimap.sweep(client, rows, labels, specs=["f1(landmarks=3)", "f1(landmarks=4)"], path=path)
     assert phimap.read_sweep(path) == points and len(points) == 2
 

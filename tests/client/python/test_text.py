@@ -1,4 +1,4 @@
-"""Texts and bytes as examples, from lists to features."""
+"""Tests texts and bytes as examples, from Python lists to features."""
 import asyncio
 import uuid
 
@@ -81,9 +81,9 @@ def test_what_the_kernel_is_not_of_is_refused(client, name, rows):
 
 
 @pytest.mark.parametrize("values, message", [
-    (["a", b"b"], "rows[1]: expected str as the first, got bytes b'b'"),
-    (["a", None], "rows[1]: expected str as the first, got NoneType"),
-    ([b"a", 1.5], "rows[1]: expected bytes as the first, got float 1.5"),
+    (["a", b"b"], "rows[1]: expected str like the first row, got bytes b'b'"),
+    (["a", None], "rows[1]: expected str like the first row, got NoneType"),
+    ([b"a", 1.5], "rows[1]: expected bytes like the first row, got float 1.5"),
     ("a text", "a list of texts or an iterator of blocks of these, got str 'a text'")])
 def test_what_are_no_texts_is_refused_by_row(values, message):
     with pytest.raises(phimap.InvalidArgument) as raised:

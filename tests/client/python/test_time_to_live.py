@@ -1,4 +1,5 @@
-"""What an estimator leaves on the server, for how long, and that a model finds it again."""
+"""Tests which versions an estimator leaves on the server and for how long, and that a pickled model finds its version
+again."""
 import io
 import pickle
 import uuid
@@ -30,12 +31,12 @@ def test_without_a_name_there_is_a_week_and_with_one_for_ever(phimapd, client, r
 
 def test_pickling_what_will_be_deleted_warns_until_it_is_kept(phimapd, client, rows):
     fitted = F2(5, server=phimapd.address).fit(rows)
-    with pytest.warns(UserWarning, match=r"f2-\w+@1 is deleted when nobody has used it for 7 days.*keep\(\) keeps it"):
+    with pytest.warns(UserWarning, match=r"the server deletes f2-\w+@1 after 7 days without use.*call keep\(\)"):
         pickle.dumps(fitted)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pickle.dumps(fitted.keep())
-        pickle.dumps(F2(5))  # not fitted: there is nothing to lose
+        pickle.dumps(F2(5))  # not fitted, so there is no version to lose
     assert not expires(client, fitted)
 
 
@@ -67,6 +68,6 @@ def test_a_pickled_model_finds_its_version_again_after_an_import_under_another_n
 
 def test_a_sweep_that_is_killed_leaves_nothing_for_ever(client, rows, monkeypatch):
     seen = []
-    monkeypatch.setattr(client, "delete_mapping", seen.append)  # as if the process had been killed before it
+    monkeypatch.setattr(client, "delete_mapping", seen.append)  # as if the process was killed before the deletion
     phimap.sweep(client, rows, [str(row[0] > 0) for row in rows], specs=["f1(landmarks=3)"])
     assert client.get_version(seen[0]).message.HasField("expire_time")

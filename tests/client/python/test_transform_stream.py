@@ -1,4 +1,5 @@
-"""TransformStream when something breaks: what was answered stays, what was not is asked for again."""
+"""Tests TransformStream when something breaks. Answers that have arrived must be kept, and only the remaining rows
+may be sent again."""
 import asyncio
 
 import grpc
@@ -17,7 +18,8 @@ SUMS = ROWS.sum(axis=1)
 
 
 def answers(seen, stop_after=None, end=None):
-    """Answers the requests, and after `stop_after` of them calls `end`."""
+    """Returns a script that answers `stop_after` requests and then calls `end`. Without `stop_after`, it answers all
+    requests."""
     def script(requests, context):
         for number, request in enumerate(requests):
             if number == stop_after:
@@ -49,7 +51,8 @@ def test_goes_on_at_the_first_request_without_an_answer_on_the_same_version(scri
     assert (first[0].reference, first[0].expected_digest) == ("m", "")
     assert (third[0].reference, third[0].expected_digest) == ("m@3", DIGEST)
     assert [request.reference for request in third[1:]] == [""] * 22
-    # 7 of 30 requests were answered by the first stream, 23 by the third, none twice.
+    # Of the 30 requests, the first stream answered 7, the second none, and the third 23. No request was answered
+    # twice.
     assert (len(first), len(second), len(third)) == (7, 0, 23)
 
 
@@ -57,7 +60,7 @@ def test_gives_up_after_as_many_attempts_as_the_service_config_says(scripted, sc
     scripted.script("TransformStream", answers([], 2, breaks), *[answers([], 0, breaks)] * 5)
     with pytest.raises(phimap.Unavailable, match="Socket closed"):
         blocks_of(scripted_client)
-    assert len(scripted.scripts["TransformStream"]) == 2  # 4 attempts were made
+    assert len(scripted.scripts["TransformStream"]) == 2  # of 6 scripts, 4 were used
 
 
 def test_each_answer_begins_the_attempts_anew(scripted, scripted_client):

@@ -1,4 +1,4 @@
-"""One version: CMakeLists.txt states it, and both programs, the package and the changelog say it."""
+"""Tests that both programs, the Python package and the changelog have the same version number as CMakeLists.txt."""
 import importlib.metadata
 import os
 import pathlib

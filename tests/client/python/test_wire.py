@@ -1,4 +1,5 @@
-"""Messages written and read without the generated classes are those that the generated classes write and read."""
+"""Tests the code that writes and reads messages without protobuf's generated classes. The results must equal those of
+the generated classes."""
 import tracemalloc
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_values_are_copied_once_on_their_way_into_a_message(rows):
     message = _wire.transform_request("m", "", block)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # The message itself, and numpy's buffers for converting, which do not grow.
+    # The peak consists of the message itself and of numpy's conversion buffers, which have a fixed size.
     assert len(message) <= peak < len(message) + (1 << 20)
 
 
@@ -62,7 +63,7 @@ def answer(rows, columns, dtype, version=True):
 @pytest.mark.parametrize("dtype", ["<f4", "<f8"])
 def test_features_see_the_answers_own_bytes_where_they_are_aligned(dtype):
     aligned = 0
-    for length in range(8):  # of the name, so that the values lie at each offset
+    for length in range(8):  # names of different lengths, so that the values begin at every offset modulo 8
         message, values = answer(20, 7, dtype)
         message.version.mapping = "m" * (length + 1)
         data = message.SerializeToString()
@@ -95,7 +96,7 @@ def test_order_and_unknown_fields_do_not_matter():
     message, values = answer(2, 3, "<f4")
     version = transform_pb.TransformResponse(version=message.version).SerializeToString()
     features = transform_pb.TransformResponse(features=message.features).SerializeToString()
-    unknown = b"\xa0\x06\x01" + b"\xa2\x06\x03abc" + b"\xa5\x06abcd" + b"\xa1\x06abcdefgh"  # field 100 in all wire types
+    unknown = b"\xa0\x06\x01" + b"\xa2\x06\x03abc" + b"\xa5\x06abcd" + b"\xa1\x06abcdefgh"  # field 100 with every wire type
     found, array = _wire.features_of(features + unknown + version, 2)
     assert found == message.version and (array == values).all()
 
@@ -106,7 +107,7 @@ def test_an_answer_without_a_version_says_so():
 
 
 @pytest.mark.parametrize("damage, expected", [
-    (lambda m: m.features.ClearField("float32_le"), "without float32_le or float64_le"),
+    (lambda m: m.features.ClearField("float32_le"), "with neither float32_le nor float64_le"),
     (lambda m: setattr(m.features, "rows", 3), "the server answered 3 rows of 3 features in 24 bytes to a request of 2 rows"),
     (lambda m: setattr(m.features, "columns", 2), "the server answered 2 rows of 2 features in 24 bytes"),
     (lambda m: setattr(m.features, "float32_le", b"1234"), "the server answered 2 rows of 3 features in 4 bytes")])

@@ -1,5 +1,6 @@
-// The plain C interface: what it is given by mistake is an error, and what it writes stays within
-// what it was given. The Python client's tests hold its bits against the server's.
+// Tests the plain C interface: wrong arguments give errors, and results are written only inside the
+// caller's buffers. The Python client's tests check that features computed through this interface
+// have the same bits as the server's.
 #include "core/binding/engine_binding.h"
 
 #include <array>
@@ -25,7 +26,7 @@ constexpr auto kOk = static_cast<int32_t>(absl::StatusCode::kOk);
 constexpr auto kInvalid = static_cast<int32_t>(absl::StatusCode::kInvalidArgument);
 constexpr auto kDataLoss = static_cast<int32_t>(absl::StatusCode::kDataLoss);
 
-// An engine, and calls with the error that they gave.
+// An engine that was loaded through the C interface, and the message of its last error.
 class Bound {
  public:
   explicit Bound(const std::string& artifact) {
@@ -95,7 +96,8 @@ TEST(EngineBindingTest, SparseRowsGiveTheBitsOfDenseOnes) {
   EXPECT_EQ(std::memcmp(features.data(), expected.data(), features.size() * sizeof(float)), 0);
 }
 
-// Under AddressSanitizer a read beyond the vectors would be found.
+// Sparse rows whose offsets or column indices point outside of the arrays. AddressSanitizer would
+// detect a read beyond the vectors.
 TEST(EngineBindingTest, RowsThatLeadOutOfTheirArraysAreRefused) {
   Bound bound(SomeArtifact());
   ASSERT_EQ(bound.code(), kOk) << bound.error();
@@ -106,16 +108,16 @@ TEST(EngineBindingTest, RowsThatLeadOutOfTheirArraysAreRefused) {
     std::vector<int32_t> indices;
   };
   const Case kCases[] = {
-      {"ends beyond the entries", {0, 1, 3}, {0, 1}},
-      {"ends before them", {0, 1, 1}, {0, 1}},
-      {"begins after the first", {1, 1, 2}, {0, 1}},
-      {"begins before the first", {-1, 1, 2}, {0, 1}},
-      {"leads out in the middle", {0, 1'000'000, 2}, {0, 1}},
-      {"falls", {0, 2, 1, 2}, {0, 1}},
-      {"is below 0 in the middle", {0, -5, 2}, {0, 1}},
-      {"names a column beyond the last", {0, 1, 2}, {0, columns}},
-      {"names a column before the first", {0, 1, 2}, {-1, 0}},
-      {"names a column twice", {0, 2, 2}, {1, 1}},
+      {"the last offset is beyond the entries", {0, 1, 3}, {0, 1}},
+      {"the last offset is before the end of the entries", {0, 1, 1}, {0, 1}},
+      {"the first offset is after the first entry", {1, 1, 2}, {0, 1}},
+      {"the first offset is before the first entry", {-1, 1, 2}, {0, 1}},
+      {"a middle offset is beyond the entries", {0, 1'000'000, 2}, {0, 1}},
+      {"the offsets decrease", {0, 2, 1, 2}, {0, 1}},
+      {"a middle offset is below 0", {0, -5, 2}, {0, 1}},
+      {"a column index is beyond the last column", {0, 1, 2}, {0, columns}},
+      {"a column index is before the first column", {0, 1, 2}, {-1, 0}},
+      {"a row has the same column twice", {0, 2, 2}, {1, 1}},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.claim);

@@ -82,7 +82,7 @@ TEST(ArtifactReviewTest, ATextCannotMakeUpLinesOfItsOwn) {
       "TEXT_UNREADABLE");
   ExpectRefused(CertifiedArtifact({}, {.certificate = [&](Certificate& c) { c.policy = spoof; }}),
                 "TEXT_UNREADABLE");
-  // Paragraphs are wrapped where they are shown.
+  // A theorem may contain line breaks, because it is shown as a wrapped paragraph.
   EXPECT_TRUE(ReviewArtifact(CertifiedArtifact(
                                  {}, {.certificate = [&](Certificate& c) { c.theorem = spoof; }}))
                   .ok());
@@ -146,7 +146,8 @@ TEST(ArtifactReviewTest, ReferenceVectorsOfAnotherShapeAreRefusedBeforeTheyRun) 
       [](SelfCheck& s) { s.rows_float32_le.pop_back(); },
       [](SelfCheck& s) { s.features_le.push_back('\0'); },
       [](SelfCheck& s) { s.rows_float32_le.clear(); },
-      // Many rows of few numbers would be hours of work.
+      // More reference vectors than allowed. Without the limit, checking many short vectors could
+      // take hours.
       [](SelfCheck& s) {
         s.rows = 5;
         s.rows_float32_le.assign(5 * 5 * 4, '\0');
@@ -165,8 +166,8 @@ TEST(ArtifactReviewTest, ReferenceVectorsOfAnotherShapeAreRefusedBeforeTheyRun) 
 }
 
 TEST(ArtifactReviewTest, AnArtifactWhoseReferenceVectorsDoNotComeOutIsRefused) {
-  if (!VectorTargetFuses()) GTEST_SKIP() << "bits of another class";
-  // One bit of the last feature of the second row.
+  if (!VectorTargetFuses()) GTEST_SKIP() << "no fused multiply-add, so the bits differ";
+  // One bit is wrong in the last feature of the second row.
   const std::string other_bit =
       CertifiedArtifact({}, {.certificate = [](Certificate& c) {
                           c.self_check->features_le[c.self_check->features_le.size() - 4] ^= 1;
@@ -174,7 +175,7 @@ TEST(ArtifactReviewTest, AnArtifactWhoseReferenceVectorsDoNotComeOutIsRefused) {
   ExpectRefused(other_bit, "SELF_CHECK_FAILED");
   EXPECT_THAT(std::string(ReviewArtifact(other_bit).status().message()),
               HasSubstr("feature 6 of reference vector 1"));
-  // Another plan under the same certificate, with true checksums.
+  // An artifact that combines the certificate of one plan with another plan, with valid checksums.
   const std::string one = CertifiedArtifact({.seed = 1});
   const std::string other = CertifiedArtifact({.seed = 2});
   const std::string mixed = testing::WithSection(
@@ -183,7 +184,7 @@ TEST(ArtifactReviewTest, AnArtifactWhoseReferenceVectorsDoNotComeOutIsRefused) {
 }
 
 TEST(ArtifactReviewTest, ReferenceVectorsWhoseFeaturesOverflowAreRefused) {
-  if (!VectorTargetFuses()) GTEST_SKIP() << "bits of another class";
+  if (!VectorTargetFuses()) GTEST_SKIP() << "no fused multiply-add, so the bits differ";
   const std::string artifact = CertifiedArtifact(
       {.kernel = "poly(degree=9, gamma=1, coef0=1)"}, {.certificate = [](Certificate& c) {
         const float huge = 1e30f;
@@ -205,8 +206,8 @@ TEST(ArtifactReviewTest, DamageAndNewerFormatsAreTheDecodersWords) {
   EXPECT_EQ(ReviewArtifact(newer).status().code(), absl::StatusCode::kUnimplemented);
 }
 
-// Mutations with true checksums: whatever is let in says only readable things and has a small
-// certificate, and nothing crashes.
+// Mutates an artifact and restores its checksums. Nothing may crash, and an artifact that passes
+// the review must contain only readable text and have a small certificate.
 TEST(ArtifactReviewTest, MutatedArtifactsAreRefusedOrHarmless) {
   const std::string seed = CertifiedArtifact({.columns = 3, .feature_count = 4});
   RandomCursor random(RandomStream(20240502, StreamId::kStartVectors));
@@ -230,7 +231,7 @@ TEST(ArtifactReviewTest, MutatedArtifactsAreRefusedOrHarmless) {
     }
     ++accepted;
   }
-  EXPECT_GT(accepted, 100);  // numbers of the certificate may be anything
+  EXPECT_GT(accepted, 100);  // mutations of the certificate's numbers are accepted
 }
 
 }  // namespace

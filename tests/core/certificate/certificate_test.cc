@@ -164,7 +164,7 @@ TEST(CertificateTest, DamageIsDataLoss) {
       {"count cut off", std::string(3, '\0')},
       {"count beyond the fields", Bytes(uint32_t{1})},
       {"count huge", Bytes(uint32_t{0xffffffff})},
-      {"bytes left over", Bytes(uint32_t{0}) + "x"},
+      {"bytes after the last field", Bytes(uint32_t{0}) + "x"},
       {"field longer than the bytes",
        Bytes(uint32_t{1}) + Bytes(uint16_t{1}) + Bytes(uint32_t{0xffffffff}) + "x"},
       {"integer of 7 bytes", Bytes(uint32_t{1}) + Field(1, "1234567")},
@@ -174,7 +174,7 @@ TEST(CertificateTest, DamageIsDataLoss) {
       {"spectrum with 65 eigenvalues",
        Bytes(uint32_t{1}) + Field(18, std::string(24, '\0') + Bytes(uint32_t{65}) +
                                           std::string(65 * 8, '\0') + Bytes(uint32_t{0}))},
-      {"spectrum with fewer eigenvalues than it says",
+      {"spectrum with fewer eigenvalues than its count says",
        Bytes(uint32_t{1}) + Field(18, std::string(24, '\0') + Bytes(uint32_t{3}) +
                                           std::string(2 * 8, '\0') + Bytes(uint32_t{0}))},
       {"tags fall", Bytes(uint32_t{2}) + Field(2, Bytes(int64_t{1})) + Field(1, Bytes(int64_t{1}))},
@@ -194,8 +194,8 @@ TEST(CertificateTest, EveryTruncationIsDataLoss) {
   }
 }
 
-// The certificate has no checksum of its own (its section of the artifact has): a mutation may
-// decode, but then to something that encodes again.
+// The certificate has no checksum of its own (its section of the artifact has one), so a mutation
+// may decode, but only to a certificate that can be encoded again.
 TEST(CertificateTest, MutatedBytesDecodeOrAreDataLoss) {
   const std::string seed = EncodeCertificate(Full());
   RandomCursor random(RandomStream(7, StreamId::kStartVectors));

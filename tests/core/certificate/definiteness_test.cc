@@ -23,7 +23,8 @@ DefinitenessProbe Probe(const char* kernel, const Matrix<double>& rows) {
 }
 
 TEST(DefinitenessTest, EigenvaluesAreThoseOfTheGramMatrix) {
-  // K of the rows 1 and 2 under x·y is [1 2; 2 4], with the eigenvalues 0 and 5.
+  // The Gram matrix of the rows (1) and (2) under the kernel x·y is [1 2; 2 4], with the
+  // eigenvalues 0 and 5.
   Matrix<double> rows(2, 1);
   rows(0, 0) = 1;
   rows(1, 0) = 2;

@@ -39,7 +39,8 @@ PlanShape ServedShape(FloatType type) {
           .w = WKind::kTriangular};
 }
 
-// A plan that has nothing to do with the kernel: what is measured must not assume that it fits.
+// The plan has nothing to do with the kernel, because the measurement must not assume that the two
+// belong together.
 struct Fixture {
   explicit Fixture(int64_t h)
       : served(MakePlan(ServedShape(FloatType::kFloat32))),
@@ -85,7 +86,7 @@ TEST(MeasurementTest, InputStageShiftsScalesAndProjects) {
         sum +=
             (rows(i, k) - plan.input.shift[k]) * plan.input.scale[k] * plan.input.projection(k, j);
       }
-      EXPECT_NEAR(x(i, j), sum, 1e-15);  // six terms under 1/3
+      EXPECT_NEAR(x(i, j), sum, 1e-15);  // a sum of six terms, each under 1/3
     }
   }
 }
@@ -137,8 +138,9 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     EXPECT_EQ(certificate.serving_error->count, h);
     EXPECT_GT(max, 0);
 
-    // Pairs of distinct rows, each with those before it in its tile of 128 and the tile before; K
-    // in float64 on rows after the input stage, F as served.
+    // Each row is paired with all rows before it in its own tile of 128 rows and in the previous
+    // tile. The kernel K is computed in float64 on rows after the input stage. The features are the
+    // served ones.
     ASSERT_TRUE(certificate.kernel_error.has_value());
     sum = max = 0;
     int64_t pairs = 0;
@@ -161,9 +163,9 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     EXPECT_EQ(certificate.kernel_error->count, pairs);
     EXPECT_NEAR(certificate.kernel_error->mean, sum / static_cast<double>(pairs), 1e-13);
     EXPECT_NEAR(certificate.kernel_error->max, max, 1e-13);
-    EXPECT_EQ(certificate.kernel_error->scale, 1);  // an rbf's diagonal
+    EXPECT_EQ(certificate.kernel_error->scale, 1);  // K(x, x) of an rbf kernel
 
-    // Pairs that share no row: 0 and 1, 2 and 3 …
+    // The pairs that share no row: rows 0 and 1, rows 2 and 3, and so on.
     std::vector<double> disjoint;
     for (int64_t i = 1; i < h; i += 2) {
       double dot = 0;
@@ -176,7 +178,8 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     EXPECT_EQ(certificate.kernel_error_bound->pairs, h / 2);
     EXPECT_NEAR(certificate.kernel_error_bound->largest,
                 *std::max_element(disjoint.begin(), disjoint.end()), 1e-13);
-    // The interval is that of these pairs, each with both of its rows.
+    // The interval is computed from by_row, where the error of each pair was added to both of its
+    // rows.
     const std::optional<MeanInterval> interval = JackknifeInterval(by_row);
     ASSERT_TRUE(interval.has_value() && certificate.kernel_error_interval.has_value());
     EXPECT_NEAR(certificate.kernel_error_interval->low, interval->low, 1e-12);
@@ -190,7 +193,9 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     ASSERT_TRUE(certificate.mean_squared_norm.has_value());
     EXPECT_NEAR(*certificate.mean_squared_norm, squares / static_cast<double>(h), 1e-12);
 
-    // ‖L⁻¹k(x)‖² by forward substitution.
+    // The residual of a row x is K(x, x) − ‖L⁻¹k(x)‖². L is the triangular factor of the landmarks'
+    // kernel matrix, and k(x) is the vector of kernel values of x. L⁻¹k(x) is computed by forward
+    // substitution.
     double residual = 0;
     for (int64_t i = 0; i < h; ++i) {
       std::vector<double> solved(9);

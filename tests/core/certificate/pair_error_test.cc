@@ -14,12 +14,14 @@
 namespace phimap {
 namespace {
 
-// How pairs err: by what is normal in each of the two rows, and by numbers of their own.
+// A simulated distribution of the errors of pairs of rows. `error` draws the error of one pair. Its
+// arguments are a normal number for each of the two rows, and a source of random numbers for the
+// pair itself.
 struct PairLaw {
   std::string name;
   std::function<double(double, double, RandomCursor&)> error;
   double mean = 0;
-  // The share of pairs that err more than a number.
+  // Returns the share of all pairs whose error exceeds a given number.
   std::function<double(double)> share;
 };
 
@@ -45,14 +47,14 @@ PairLaw LognormalPairs() {
           std::exp(2.0),
           {}};
 }
-// ln of an error is a sum of three: of variance 3.
+// The logarithm of an error is the sum of three normal numbers, so its variance is 3.
 PairLaw StrongRows() {
   return {
       "strong rows",
       [](double a, double b, RandomCursor& random) { return std::exp(a + b + random.Normal()); },
       std::exp(1.5), [](double e) { return Upper(std::log(e) / std::sqrt(3.0)); }};
 }
-// 1.644854 is the quantile .95: one row in 20 is in the cluster.
+// One row in 20 is in the cluster, because 1.644854 is the .95 quantile of the normal distribution.
 PairLaw Cluster() {
   return {"cluster",
           [](double a, double b, RandomCursor& random) {
@@ -61,7 +63,8 @@ PairLaw Cluster() {
           0.0975 * std::sqrt(2 / M_PI), [](double e) { return 0.0975 * 2 * Upper(e); }};
 }
 
-// One draw: each row with those before it in its own 128 and the 128 before.
+// Draws the errors of pairs under `law`. Each row is paired with all rows before it in its own
+// block of 128 and in the block before.
 RowErrors DrawPairs(const PairLaw& law, int64_t rows, RandomCursor& random) {
   std::vector<double> traits;
   for (int64_t i = 0; i < rows; ++i) traits.push_back(random.Normal());
@@ -86,9 +89,10 @@ double MeanOf(const RowErrors& errors) {
   return sum / count;
 }
 
-// Shares of draws in which the interval holds the mean of the law, as it is and with its logarithm
-// at 1/2.5 of its width; and its mean width over that of the central 95 % of the means that such
-// draws have, which is what an interval that knew the law would need.
+// The results of a simulation. `covers` is the share of draws whose interval contains the mean of
+// the law. `narrow_covers` is the same share for an interval that is 2.5 times narrower on the
+// logarithmic scale. `width` is the mean width of the intervals, divided by the smallest possible
+// width. This smallest width is that of the central 95 % of the means of such draws.
 struct IntervalRecord {
   double covers = 0;
   double narrow_covers = 0;
@@ -111,7 +115,7 @@ IntervalRecord Simulate(const PairLaw& law, int64_t rows, int draws) {
     record.narrow_covers += std::abs(std::log(law.mean / mean)) <= half ? 1.0 / draws : 0;
     record.width += (interval->high - interval->low) / draws;
   }
-  // More means tell their quantiles better.
+  // More means make their quantiles more accurate.
   while (means.size() < 2000) means.push_back(MeanOf(DrawPairs(law, rows, random)));
   std::sort(means.begin(), means.end());
   const auto count = static_cast<double>(means.size());
@@ -127,22 +131,24 @@ TEST(PairErrorTest, TheIntervalCoversOrdinaryAndLognormalErrorsAndIsNotMuchWider
       const IntervalRecord record = Simulate(law, rows, 1000);
       EXPECT_GE(record.covers, 0.93);
       EXPECT_LE(record.width, 1.7);
-      // A bound 2.5 times smaller must not hold: the test can fail.
+      // Checks that the test can fail: an interval that is 2.5 times narrower must miss the mean
+      // too often.
       EXPECT_LT(record.narrow_covers, 0.9);
       EXPECT_GT(record.width, 0.9);
     }
   }
 }
 
-// Why it is called approximate, and why the bound stands beside it.
+// Shows why the interval is called approximate, and why the bound is reported beside it.
 TEST(PairErrorTest, TheIntervalOfFewRowsMissesRareRowsAndStrongOnes) {
   EXPECT_LT(Simulate(Cluster(), 20, 1000).covers, 0.7);
   EXPECT_LT(Simulate(StrongRows(), 20, 1000).covers, 0.93);
 }
 
-// The share of draws in which no more pairs err by more than the largest than the bound says, with
-// the share as it is and 2.5 times smaller. Of a law without steps it is .95 exactly: three
-// deviations of 10,000 draws are .0065.
+// A bound states that at most a certain share of all pairs have an error larger than the largest
+// error of the draw. For a continuous law, this statement is true in exactly 95 % of draws. Three
+// standard deviations for 10,000 draws are .0065. With a share that is 2.5 times smaller, the
+// statement must be true in fewer draws.
 TEST(PairErrorTest, TheBoundHoldsWhereTheIntervalCannotAndASmallerOneDoesNot) {
   constexpr int kDraws = 10'000;
   constexpr double kLeast = 0.95 - 0.0065;
@@ -165,7 +171,8 @@ TEST(PairErrorTest, TheBoundHoldsWhereTheIntervalCannotAndASmallerOneDoesNot) {
         smaller_holds += share <= bound.share / 2.5 ? 1 : 0;
       }
       EXPECT_GE(holds, kLeast * kDraws);
-      // Ten pairs of the cluster: a share of .26/2.5 is more than all that err.
+      // For ten pairs under the law "cluster", the smaller share is .26/2.5. It exceeds the share
+      // of pairs that have any error at all, so the bound is still true.
       if (law.name == "cluster" && pairs == 10) continue;
       EXPECT_LT(smaller_holds, 0.8 * kDraws);
     }
@@ -178,8 +185,9 @@ TEST(PairErrorTest, TheShareIsThatOfTheRuleOfThree) {
   EXPECT_EQ(BoundPairs({0.5, 2, 1}).largest, 2);
 }
 
-// All pairs of 20 rows; those of row 0 err by 10, the others by 1. M = 1.9, without row 0 it is 1,
-// without another 333/171; Student's quantile of 9 degrees of freedom is 2.262157.
+// All pairs of 20 rows. Pairs with row 0 have the error 10, all other pairs the error 1. The mean
+// of all errors is 1.9. Without row 0 the mean is 1, and without any one of the other rows it is
+// 333/171. The .975 quantile of Student's distribution with 9 degrees of freedom is 2.262157.
 TEST(PairErrorTest, TheJackknifeLeavesOutRowsAndNotPairs) {
   RowErrors errors(20);
   for (int64_t i = 0; i < 20; ++i) {

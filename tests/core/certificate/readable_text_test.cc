@@ -21,7 +21,7 @@ TEST(ReadableTextTest, ControlCharactersAreNot) {
     EXPECT_EQ(IsReadableText(std::string("a") + static_cast<char>(c)), c == '\n') << c;
   }
   EXPECT_FALSE(IsReadableText("\x7f"));
-  for (int c = 0x80; c < 0xa0; ++c) {  // C1, in UTF-8
+  for (int c = 0x80; c < 0xa0; ++c) {  // C1 control characters in UTF-8
     EXPECT_FALSE(IsReadableText(std::string("\xc2") + static_cast<char>(c))) << c;
   }
   EXPECT_FALSE(IsReadableText("\x1b[2J"));
@@ -31,7 +31,7 @@ TEST(ReadableTextTest, WhatTurnsTheDirectionOfWritingIsNot) {
   for (const char* text : {"\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066", "\u2069"}) {
     EXPECT_FALSE(IsReadableText(std::string("prod") + text + "x"));
   }
-  EXPECT_TRUE(IsReadableText("\u2065\u202f\u2029"));  // their neighbours
+  EXPECT_TRUE(IsReadableText("\u2065\u202f\u2029"));  // code points next to those above
 }
 
 TEST(ReadableTextTest, WhatIsNotUtf8IsNot) {

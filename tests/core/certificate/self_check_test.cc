@@ -25,7 +25,8 @@ std::vector<float> FloatsOf(const std::string& bytes) {
   return values;
 }
 
-// The rows of A': what the features are products or distances with.
+// Returns the rows of A', the matrix of the plan with whose rows features are computed, by products
+// or distances.
 Matrix<double> LandmarksOf(const Plan& plan) {
   const auto& stages = std::get<ServingStages<float>>(plan.stages);
   return Converted<double, float>(std::get<ProductFeatures<float>>(stages.features).rows.view());
@@ -54,7 +55,8 @@ TEST_F(SelfCheckTest, RowsThatHaveFeaturesStayWhereTheyAre) {
             0);
 }
 
-// gamma · distance² is over 1,000 everywhere but at a landmark: exp of it is 0 in float32.
+// Except at a landmark, gamma · distance² is over 1,000. So exp(−gamma · distance²) is 0 in float32
+// there.
 TEST_F(SelfCheckTest, UnderASharpKernelEachRowIsMovedToWhereFeaturesAreNotZero) {
   const Plan plan = PlanOf("rbf(gamma=100000)");
   ASSERT_FALSE(MakeSelfCheck(plan, rows_, {}).has_value());
@@ -65,9 +67,9 @@ TEST_F(SelfCheckTest, UnderASharpKernelEachRowIsMovedToWhereFeaturesAreNotZero) 
   const std::vector<float> rows = FloatsOf(check->rows_float32_le);
   const std::vector<float> features = FloatsOf(check->features_le);
   for (int64_t i = 0; i < 4; ++i) {
-    // K(x, x) = 1, so a reference feature of at least 1/1024.
+    // The reference vector has a feature of at least K(x, x)/1024 = 1/1024.
     EXPECT_GE(features[9 * i + i], 1.0f / 1024) << i;
-    // Not the landmark itself.
+    // The row is not the landmark itself.
     EXPECT_LT(features[9 * i + i], 1) << i;
     EXPECT_FALSE(
         std::equal(anchors.row(i), anchors.row(i) + kPlanColumns, &rows[i * kPlanColumns]));
@@ -76,7 +78,8 @@ TEST_F(SelfCheckTest, UnderASharpKernelEachRowIsMovedToWhereFeaturesAreNotZero) 
   EXPECT_TRUE(*VerifySelfCheck(*engine, *check));
 }
 
-// |x·a| is about 10 for rows ten times as long as the landmarks, and 10^42 overflows float32.
+// The rows x are ten times as long as the landmarks a. So |x·a| is about 10, and its 42nd power
+// overflows float32.
 TEST_F(SelfCheckTest, RowsWhoseFeaturesOverflowAreMovedToWhereTheyDoNot) {
   const Plan plan = PlanOf("poly(degree=42, gamma=1, coef0=0)");
   Matrix<float> far = rows_.Clone();

@@ -20,7 +20,8 @@ namespace {
 using testing::MustParseKernel;
 using testing::NormalRows;
 
-// The spectrum of a kernel on `x` and of its projection onto the first `landmarks` rows of z.
+// Returns two spectra: that of the kernel matrix of the rows of `x`, and that of its projection
+// onto the landmarks. The landmarks are the rows of `z`.
 Spectrum Measure(const char* kernel, const Matrix<double>& x, const Matrix<double>& z) {
   UseOneBlasThread();
   const KernelProgram program = KernelProgram::Compile(MustParseKernel(kernel));
@@ -41,7 +42,8 @@ Spectrum Measure(const char* kernel, const Matrix<double>& x, const Matrix<doubl
   return *spectrum;
 }
 
-// d(λ) is tr(K/m·(K/m + λ)⁻¹): by elimination, without any eigenvalue.
+// Returns the effective dimension d(λ) = tr(K/m·(K/m + λ)⁻¹) of the m×m matrix K = `k` at λ =
+// `lambda`. Uses elimination and no eigenvalues.
 double NaiveEffectiveDimension(Matrix<double> k, double lambda) {
   const int64_t m = k.rows();
   for (int64_t i = 0; i < k.size(); ++i) k.data()[i] /= static_cast<double>(m);
@@ -68,13 +70,14 @@ TEST(SpectrumTest, EffectiveDimensionsAreTraces) {
       Measure("rbf(gamma=0.3)", x, NormalRows({.rows = 20, .cols = 3, .seed = 2}));
   const Matrix<double> k = testing::NaiveKernelMatrix(MustParseKernel("rbf(gamma=0.3)"), x, x);
   EXPECT_EQ(spectrum.rows, 60);
-  EXPECT_NEAR(spectrum.trace, 1, 60 * 0x1p-52);  // a mean of 60 ones
+  EXPECT_NEAR(spectrum.trace, 1, 60 * 0x1p-52);  // the mean of 60 ones
   ASSERT_EQ(spectrum.effective_dimensions.size(), 5);
   double lambda = 1;
   for (const EffectiveDimension& dimension : spectrum.effective_dimensions) {
     lambda /= 10;
     EXPECT_NEAR(dimension.lambda, lambda, 1e-15);
-    // Eigenvalues are right within 60u, so each summand within 60u/λ of itself.
+    // Eigenvalues have an error of at most 60u, with the unit round-off u. So each term of the
+    // effective dimension has a relative error of at most 60u/λ.
     EXPECT_NEAR(dimension.kernel, NaiveEffectiveDimension(k.Clone(), lambda), 1e-8);
   }
 }
@@ -91,7 +94,9 @@ TEST(SpectrumTest, TheMappingsDimensionsBoundTheKernels) {
       EXPECT_GE(tau, 0);
       EXPECT_LE(tau, spectrum.trace);
       for (const EffectiveDimension& d : spectrum.effective_dimensions) {
-        // Both traces are rounded: 300u of the trace over λ ≥ 1e-5 of it, times 300 eigenvalues.
+        // Both dimensions have rounding errors. Each of the 300 eigenvalues has an error of at most
+        // 300u times the trace, with the unit round-off u. These errors are divided by λ, which is
+        // at least 1e-5 of the trace.
         EXPECT_LE(d.mapping, d.kernel + 1e-6);
         const double lost = 300 * tau / (300 * d.lambda + tau);
         EXPECT_LE(d.kernel, d.mapping + lost + 1e-6);
@@ -99,7 +104,7 @@ TEST(SpectrumTest, TheMappingsDimensionsBoundTheKernels) {
       }
     }
   }
-  // Half of what may be lost is not enough.
+  // The bound is not far too large: with half of the allowed loss, it would be violated.
   EXPECT_GT(broken, 0);
 }
 
@@ -113,7 +118,9 @@ TEST(SpectrumTest, LandmarksThatAreTheSampleLeaveNothing) {
 }
 
 TEST(SpectrumTest, EigenvaluesAreKnownFallAndAreAtMost64) {
-  // K = x·y of orthogonal rows of lengths 10, 9 … 1, each ten times: K/m has those squares /10.
+  // Ten equal rows lie along each of ten axes. Their lengths are 10 on the first axis, 9 on the
+  // second, and so on down to 1. So the eigenvalues of K/m under the kernel x·y are the squares of
+  // these lengths, divided by 10.
   Matrix<double> x(100, 10);
   for (int64_t i = 0; i < 100; ++i) x(i, i % 10) = static_cast<double>(10 - i % 10);
   const Spectrum spectrum = Measure("linear()", x, x);

@@ -6,7 +6,7 @@
 namespace phimap {
 namespace {
 
-// FIPS 180-2, appendix B.3: a million times "a".
+// The test vector of FIPS 180-2, appendix B.3: a million times "a".
 TEST(IncrementalSha256Test, PiecesOfAnySizeGiveThePublishedDigest) {
   const std::string all(1'000'000, 'a');
   for (const size_t piece : {size_t{1}, size_t{63}, size_t{64}, size_t{65'537}, all.size()}) {

@@ -1,5 +1,6 @@
-// Features have equal bits whatever surrounds a row: batch, split, parts, float type, sparse or
-// dense W, scratch and vector unit.
+// Tests that the bits of a row's features depend only on the row and the plan. They must not depend
+// on the batch, the split into parts, the float type of the input, a sparse or dense W, the scratch
+// memory or the vector unit.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -33,7 +34,8 @@ template <typename T>
 class EngineBitsTest : public ::testing::Test {
  protected:
   static constexpr FloatType kType = sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
-  // Plans of all kinds with sizes that leave partial panels and chunks; depths over one chain.
+  // Plans of all kinds. Their sizes leave partial panels and chunks, and some of their sums are
+  // longer than one chain.
   static std::vector<PlanShape> Shapes() {
     const char* kMixed = "rbf(gamma=0.3) + 0.1*poly(degree=3, coef0=1)";
     return {
@@ -127,7 +129,8 @@ TYPED_TEST(EngineBitsTest, RowAloneEqualsTheRowInABatchOfAnySizeAroundTheTile) {
   }
 }
 
-// One call with parts of mixed float types and sizes, whose rows share tiles, against row by row.
+// Makes one call with parts of different float types, whose rows share tiles. Compares the features
+// with those of a separate call for each row.
 TYPED_TEST(EngineBitsTest, PartsOfDifferentFloatTypesShareTilesWithoutATrace) {
   using T = TypeParam;
   for (const PlanShape& shape : this->Shapes()) {
@@ -148,7 +151,7 @@ TYPED_TEST(EngineBitsTest, PartsOfDifferentFloatTypesShareTilesWithoutATrace) {
     }
     ASSERT_EQ(first, 151);
     EngineScratch scratch;
-    for (int again = 0; again < 2; ++again) {  // a used scratch is as good as a new one
+    for (int again = 0; again < 2; ++again) {  // the second time, the scratch has been used before
       std::fill_n(y.data(), y.size(), T{-1});
       engine->Transform(absl::MakeSpan(parts), scratch);
       for (const TransformPart& part : parts) EXPECT_TRUE(part.status.ok());
@@ -243,8 +246,9 @@ TYPED_TEST(EngineBitsTest, AllTargetsWithFusedMultiplyAddGiveEqualBits) {
   }
 }
 
-// Features made from products while these are in registers or in the first-level cache,
-// against features made in steps: products that are stored, and a program that reads them.
+// Compares features that are computed in two ways. In the first way, a block's features are
+// computed while its products are still in registers or in the first-level cache. In the second,
+// the products are stored, and a program reads them afterwards.
 TYPED_TEST(EngineBitsTest, FeaturesMadeBeforeTheProductsAreStoredAreThoseMadeAfterwards) {
   using T = TypeParam;
   const PlanShape kShapes[] = {
@@ -290,8 +294,8 @@ TYPED_TEST(EngineBitsTest, FeaturesMadeBeforeTheProductsAreStoredAreThoseMadeAft
   }
 }
 
-// An rbf row that is a landmark is at distance exactly 0 from it, in either serving type: the norm
-// and the product are the same chain.
+// An rbf row that equals a landmark has a distance of exactly 0 from it, in either serving type,
+// because the norms and the product are computed by the same chain of operations.
 TYPED_TEST(EngineBitsTest, LandmarkHasSimilarityExactlyOneWithItself) {
   using T = TypeParam;
   const Plan plan = MakePlan({.serving_type = this->kType,

@@ -1,16 +1,16 @@
-// Bits that are written down: this machine, compiler and Highway against those that were.
+// Compares the bits of features with reference values that are written down in this file.
 //
-// The other tests of bits compare one way of computing with another on one machine; this one
-// compares with constants, so that two machines, or a build of today and one of next year, are
-// compared with each other.
+// The other tests of bits compare one way of computing with another on one machine. This test
+// compares with constants. So it detects differences between machines, and between today's build
+// and later ones.
 //
-// How the constants were made: a case that does not come out prints what it got in the form of the
-// table. They were printed so with gcc 12.2 and Highway 1.0.3 on a machine with AVX-512, where it
-// and AVX2 agreed. That such plans are computed rightly is engine_test's concern.
+// How the constants were made: a case that fails prints its actual values in the form of the table.
+// The constants were printed in this way with gcc 12.2 and Highway 1.0.3 on a machine with AVX-512,
+// where AVX-512 and AVX2 agreed. engine_test checks that such plans are computed correctly.
 //
-// When they may change: with kArithmetic, for which old numbers must go on being served, and at no
-// other time. `inputs` covers the plans and rows: if that alone differs, the plans of this test
-// were changed (tests/support/plans.cc, random_rows.cc) and the engine was not.
+// The constants may change only together with kArithmetic, and features of the old arithmetic must
+// still be served then. `inputs` is a hash of the plans and rows. If it differs, the plans or rows
+// of this test have changed (tests/support/plans.cc, random_rows.cc), not the engine.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -44,7 +44,7 @@ using testing::WKind;
 
 static_assert(kArithmetic == 1, "the constants below are those of arithmetic 1");
 
-// A tile, and one that is cut into blocks of several heights on every target.
+// One full tile, and a second tile that is cut into blocks of several heights on every target.
 constexpr int64_t kRows = 48 + 23;
 
 struct Golden {
@@ -57,7 +57,7 @@ struct Golden {
 struct GoldenCase {
   const char* name;
   PlanShape shape;
-  // Instead of the kernel, on the products; empty: the kernel.
+  // Operations on the products that replace the kernel. If empty, the kernel is used.
   std::vector<KernelOp> ops = {};
   Golden float32 = {};
   Golden float64 = {};
@@ -144,7 +144,7 @@ const std::vector<GoldenCase>& Cases() {
   return cases;
 }
 
-// FNV-1a.
+// The FNV-1a hash of bytes.
 class Hash {
  public:
   void Add(const void* bytes, size_t count) {
@@ -216,13 +216,14 @@ TYPED_TEST(EngineGoldenTest, EachTargetWithFusedMultiplyAddHasTheBitsThatAreWrit
         EXPECT_TRUE(SameBits(alone.data(), y.row(i), alone.size()))
             << target.name << ": " << golden.name << ", row " << i << " alone";
       }
-      // Constants that anything would give show nothing.
+      // Features that are 0, infinite or NaN would prove little, so all of them must be normal
+      // numbers.
       EXPECT_TRUE(std::all_of(y.data(), y.data() + y.size(), [](T feature) {
         return std::isnormal(feature);
       })) << golden.name;
     }
   }
-  if (targets == 0) GTEST_SKIP() << "no target with fused multiply-add: bits of another class";
+  if (targets == 0) GTEST_SKIP() << "no target with fused multiply-add, so all bits differ";
 }
 
 }  // namespace

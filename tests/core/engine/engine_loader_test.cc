@@ -12,7 +12,7 @@ namespace {
 
 using phimap::testing::MakePlan;
 
-// An engine that only knows which backend made it.
+// An engine that computes nothing; its memory_bytes() tells which backend made it.
 class NamedEngine : public Engine {
  public:
   explicit NamedEngine(int64_t bytes) : Engine(EngineShape{}), bytes_(bytes) {}
@@ -24,7 +24,7 @@ class NamedEngine : public Engine {
   const int64_t bytes_;
 };
 
-// A backend for one arithmetic, whose engines have so many bytes.
+// A backend for one arithmetic, whose engines report `bytes` as their memory.
 class OneArithmetic : public EngineBackend {
  public:
   OneArithmetic(uint32_t arithmetic, int64_t bytes) : arithmetic_(arithmetic), bytes_(bytes) {}

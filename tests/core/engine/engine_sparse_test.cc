@@ -1,4 +1,5 @@
-// Sparse rows through every kind of plan: the bits of their dense form, on every vector unit.
+// Tests that sparse rows give the same bits as their dense form, under every kind of plan and on
+// every vector unit.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -33,8 +34,9 @@ template <typename T>
 class EngineSparseTest : public ::testing::Test {
  protected:
   static constexpr FloatType kType = sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
-  // Plans that walk over the named numbers alone, and plans that make rows dense: a shift, L1
-  // distances, bilinear forms, monomials.
+  // Two groups of plans. For the first group, the engine visits only the stored numbers of a row.
+  // For the second group it makes rows dense, because these plans have a shift, L1 distances,
+  // bilinear forms or monomials.
   static std::vector<PlanShape> Shapes() {
     return {
         {.serving_type = kType, .columns = 700, .scale = true, .feature_count = 70},
@@ -123,7 +125,8 @@ Matrix<T> Transformed(const Engine& engine, const ExamplesView& rows) {
   return Transformed(engine, std::move(parts), Matrix<T>(rows.rows(), engine.output_columns()));
 }
 
-// Without the rows that have no number: of those a cosine or a normalised kernel has no value.
+// Sparse rows with at least one number each, because a cosine or a normalised kernel has no value
+// for an empty row.
 Matrix<float> SparseFloats(const PlanShape& shape, int64_t rows) {
   Matrix<float> x = Thinned(UniformFloatRows({.rows = rows, .cols = shape.columns, .seed = 21}),
                             shape.columns / 4 + 1);
@@ -162,7 +165,9 @@ TYPED_TEST(EngineSparseTest, ZerosMayBeNamedAndEitherFloatTypeMayCarryTheNumbers
       if (dense.data()[n] == 0) dense.data()[n] = -0.0f;
     }
     const Matrix<double> wide = Converted<double, float>(dense.view());
-    for (const int64_t step : {1, 4, 9}) {  // with few zeros rows are walked, with many made dense
+    // With a large step, few zeros are stored, and the engine visits only the stored numbers. With
+    // step 1, all zeros are stored, and the engine makes rows dense.
+    for (const int64_t step : {1, 4, 9}) {
       const auto some = [&](int64_t i, int64_t j) {
         return dense(i, j) != 0 || (i + j) % step == 0;
       };
@@ -239,7 +244,8 @@ TEST(EngineSparseRowsTest, SparseRowsAreExpectedToTakeTheTimeOfTheirNumbers) {
   EXPECT_GT(few, 0);
   const auto named = [](int64_t step) { return [=](int64_t, int64_t j) { return j % step == 0; }; };
   EXPECT_LE(engine->Multiplications(SparseOf(dense, named(4)).view()), all);
-  EXPECT_EQ(engine->Multiplications(SparseOf(dense, named(3)).view()), all);  // made dense
+  // If every third number is stored, the engine makes rows dense.
+  EXPECT_EQ(engine->Multiplications(SparseOf(dense, named(3)).view()), all);
 }
 
 TEST(EngineSparseRowsTest, OtherColumnsAreRefusedWithBothNumbers) {

@@ -1,4 +1,5 @@
-// The engine against an interpreter that runs plans as plan.h defines them, and what it refuses.
+// Compares the engine with an interpreter that runs plans as plan.h defines them, and tests which
+// plans and rows the engine refuses.
 #include "core/engine/engine.h"
 
 #include <algorithm>
@@ -35,13 +36,23 @@ std::unique_ptr<const Engine> MustLoad(const Plan& plan) {
   return *std::move(engine);
 }
 
-// Numbers are below 2 in magnitude in x' (|x| < 1, shift < 1, scale < 1), p = 5 … 9 columns. With u
-// the unit round-off of the serving type: x' is rounded once (2u a column; the interpreter rounds
-// alike, but a projected column may round the other way); a product of p ≤ 9 terms under 2 has an
-// error under (p + 2)·p·2u + 9·2u < 220u, a distance twice that and the norms' (under 1,000u in
-// all). exp(−γt), γ ≤ 1/2, halves it; the polynomial (t/2 + 1)², |t| < 18, multiplies it by 2·10/2.
-// W's columns sum to under 1 in magnitude and add (d + 2)·u·max |z| < 100·100u. So 20,000u in all:
-// 1.2e-3 in float32 for features of up to 100, 2.2e-12 in float64.
+// Returns a bound on the error of a feature. u is the unit round-off of the serving type.
+//
+// Input stage: the numbers of x' are below 2 in magnitude (|x|, shift and scale are below 1), in p
+// = 5 … 9 columns. Each is rounded once, to within 2u. The interpreter rounds it too, but may round
+// a projected column the other way.
+//
+// Products and distances: a product of x' with a row is a sum of p ≤ 9 terms under 2. Its error is
+// under (p + 2)·p·2u + 9·2u < 220u. A distance has twice this error plus that of the norms, under
+// 1,000u in all.
+//
+// Kernels: exp(−γt) with γ ≤ 1/2 halves the error. The polynomial (t/2 + 1)² with |t| < 18
+// multiplies it by 2·10/2.
+//
+// W: each column has a sum of magnitudes under 1. Its d terms add (d + 2)·u·max |z| < 100·100u.
+//
+// The total is under 20,000u. This is 1.2e-3 in float32 for features of up to 100, and 2.2e-12 in
+// float64.
 double Tolerance(FloatType type) {
   return 20000 * (type == FloatType::kFloat32 ? 0x1p-24 : 0x1p-53);
 }
@@ -85,8 +96,9 @@ TEST(EngineTest, AgreesWithTheInterpreterForEveryCombinationOfStages) {
   }
 }
 
-// Kernels whose values stay under 60 on such rows and whose errors add to those above a factor of
-// at most 30: exp and powers of values under 4, quotients by norms over 0.3.
+// The kernels' values stay under 60 on these rows. The kernels take exp and powers of values under
+// 4, and quotients by norms over 0.3. So they multiply the errors in the comment of Tolerance() by
+// at most 30.
 TEST(EngineTest, AgreesWithTheInterpreterForEveryKindOfKernel) {
   const Matrix<double> x = UniformRows({.rows = 50, .cols = 3, .seed = 79});
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
@@ -119,7 +131,7 @@ TEST(EngineTest, AgreesWithTheInterpreterForEveryKindOfKernel) {
   }
 }
 
-// K(x, x) = 0 divides by nothing: the row is refused, and the others are not.
+// A row with K(x, x) = 0 cannot be normalised: that row is refused, and the others are served.
 TEST(EngineTest, NormalizeRefusesARowWithoutANormAndCosineGivesZero) {
   Matrix<double> x = UniformRows({.rows = 3, .cols = 3, .seed = 80});
   for (int64_t k = 0; k < 3; ++k) x(1, k) = 0;
@@ -136,15 +148,28 @@ TEST(EngineTest, NormalizeRefusesARowWithoutANormAndCosineGivesZero) {
   const absl::Status refused = run("normalize(linear())", features);
   EXPECT_EQ(refused.code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(DetailOf(refused)->field, "rows[1]");
-  EXPECT_NE(refused.message().find("is not > 0"), std::string::npos) << refused;
+  EXPECT_NE(refused.message().find("is not positive"), std::string::npos) << refused;
   EXPECT_TRUE(std::isfinite(features(0, 0)) && std::isfinite(features(2, 0)));
   EXPECT_TRUE(run("cosine()", features).ok());
   EXPECT_EQ(features(1, 0), 0);
 }
 
-// The angle of p ≤ 9 terms under 2 is wrong by under 220u turns, as the products above are: by
-// 1,400u radians; then the function by 3 ULP of numbers under 1, and W as above: within Tolerance.
-// A monomial of three factors under 2 errs by less.
+TEST(EngineTest, ANegativeNumberIsNamedAsACauseWhereTheKernelTakesNone) {
+  Matrix<double> x = UniformRows({.rows = 2, .cols = 3, .seed = 81});
+  x(1, 2) = -1;
+  const auto engine = MustLoad(MakePlan({.columns = 3, .kernel = "chi2(gamma=1)"}));
+  Matrix<float> features(2, engine->output_columns());
+  TransformPart part{.rows = WireRows(x), .features = features.data(), .status = absl::OkStatus()};
+  EngineScratch scratch;
+  engine->Transform(absl::MakeSpan(&part, 1), scratch);
+  EXPECT_EQ(part.status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_NE(part.status.message().find("a number is negative"), std::string::npos) << part.status;
+}
+
+// An angle is a sum of p ≤ 9 terms under 2. Like the products in the comment of Tolerance(), it has
+// an error under 220u turns, which is 1,400u radians. Cosine and sine add 3 ULP of numbers under 1.
+// W adds as much as in that comment. The total is within Tolerance(). A monomial of three factors
+// under 2 has a smaller error.
 TEST(EngineTest, CosinesSinesAndMonomialsAgreeWithTheInterpreterForEveryCombinationOfStages) {
   const Matrix<double> x = UniformRows({.rows = 50, .cols = 9, .seed = 79});
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
@@ -219,7 +244,7 @@ TEST(EngineTest, NoPartsAndEmptyPartsAreFine) {
   EXPECT_TRUE(part.status.ok());
 }
 
-// The numbers of each row through the plan, in float64.
+// The features of each row in float64.
 std::vector<double> MappedBy(const Engine& engine, const RowsView& rows) {
   std::vector<double> features(static_cast<size_t>(rows.rows * engine.output_columns()));
   TransformPart part{.rows = rows, .features = features.data(), .status = absl::OkStatus()};
@@ -229,7 +254,8 @@ std::vector<double> MappedBy(const Engine& engine, const RowsView& rows) {
   return features;
 }
 
-// y = (z − μ)·W of values that came, whether K(x, x) stands behind them or not, in either type.
+// A remote block computes y = (z − μ)·W. The kernel values z are the numbers in its rows. This is
+// tested in both float types, with and without a last number K(x, x) in each row.
 TEST(EngineTest, RemoteBlockTakesItsValuesForItsRows) {
   constexpr int64_t kRows = 70;
   constexpr int64_t kValues = 6;
@@ -242,7 +268,7 @@ TEST(EngineTest, RemoteBlockTakesItsValuesForItsRows) {
   stages.features =
       RemoteFeatures{.kernel = "k",
                      .endpoint = "e",
-                     .kind = RemoteFeatures::ExampleKind::kText,
+                     .kind = RemoteFeatures::StoredKind::kText,
                      .examples = std::vector<std::string>(static_cast<size_t>(kValues), "x")};
   const std::unique_ptr<const Engine> engine = MustLoad(plan);
   EXPECT_TRUE(engine->is_remote());
@@ -293,8 +319,8 @@ struct Overflow {
   double value;
 };
 
-// Inputs that float32 cannot hold, or whose kernel values it cannot, in the middle of a tile, of
-// one of three parts.
+// Tests rows whose inputs or kernel values overflow float32. They are in the middle of a tile and
+// in the second of three parts.
 TEST(EngineTest, OverflowingRowIsNamedAndOthersAreServed) {
   const Overflow kCases[] = {
       {"linear: x' overflows", {.kernel = "linear()"}, 1e300},
@@ -339,7 +365,7 @@ TEST(EngineTest, OverflowingRowIsNamedAndOthersAreServed) {
   }
 }
 
-// exp hides what it is given: an L1 distance of infinity would come out as a similarity of 0.
+// exp hides an overflow of its argument: an L1 distance of infinity would become a similarity of 0.
 TEST(EngineTest, OverflowOfAnL1DistanceShowsThroughAnExponential) {
   Plan plan = MakePlan({.features = FeatureKind::kL1, .kernel = "linear()"});
   std::get<L1Features<float>>(std::get<0>(plan.stages).features).program =

@@ -24,7 +24,7 @@ constexpr ColumnTerm kTerms[] = {
 #undef PHIMAP_TERM
 };
 
-// Positive rows, with a 0 here and there.
+// Rows without negative numbers, with a 0 here and there.
 template <typename T>
 Matrix<T> PositiveRows(int64_t rows, int64_t columns, uint64_t seed) {
   const Matrix<double> uniform = UniformRows({.rows = rows, .cols = columns, .seed = seed});
@@ -55,8 +55,8 @@ void ExpectSumsOfTheFormula(const ColumnSum& sum, int64_t rows, int64_t columns)
     const testing::NaiveRow a(z.row(j), z.row(j) + columns);
     const long double expected =
         testing::NaiveProgramOfRows(program, {x.row(0), x.row(0) + columns}, a)[0];
-    // Terms are positive: each errs by its roundings, at most 5, and the sum by one for each.
-    const double roundings = 5 + static_cast<double>(sum.TakenOf(columns));
+    // Terms are positive. Each term has at most 5 roundings, and the sum one more for each term.
+    const double roundings = 5 + static_cast<double>(sum.ColumnsReadOf(columns));
     ASSERT_NEAR(static_cast<double>(sums[j]), static_cast<double>(expected),
                 roundings * std::numeric_limits<T>::epsilon() * static_cast<double>(expected))
         << j;
@@ -105,7 +105,7 @@ TEST(ColumnSumTest, NegativeNumbersHaveNoValueWhereTheTermIsOfPositiveOnes) {
     EXPECT_TRUE(std::isnan(sums[0]));
     EXPECT_TRUE(std::isfinite(sums[1]));
     EXPECT_TRUE(std::isnan((ColumnSum{.term = term}.Self(z.row(0), 2))));
-    // Where the column is not taken nothing is wrong.
+    // With weights that leave the negative column out, the sum is finite.
     EXPECT_TRUE(std::isfinite(SumsOf<double>({.term = term, .weights = {1}}, z, x)[0]));
   }
 }

@@ -37,9 +37,10 @@ constexpr const char* kBlockKernels[] = {
     "normalize(bilinear(diagonal=[1, 1, 2, 3, 0.5, 1]) + delta())",
     "normalize(weight(norm_power=2) + laplacian(gamma=1))",
     "exp(cosine() + 0.3*bilinear(diagonal=[1, 0, 2, 3, 0.5, 1]))"};
-// Products of 6 terms under 1 in magnitude: (6 + 2)·6·2^-53; the cube of numbers under 4 multiplies
-// errors by 48, exp by 0.4 · 4; 0.3 of a form of up to 7.5 by e^(1 + 2.25) · 2.25 < 60. Together
-// under 5e-13. ‖x‖⁻² is under 20 on these rows.
+// Bound on the errors. A product is a sum of 6 terms under 1 in magnitude, with an error of (6 +
+// 2)·6·2^-53. The cube of numbers under 4 multiplies this error by 48. exp multiplies it by 0.4 ·
+// 4. exp of 0.3 times a bilinear form of up to 7.5 multiplies it by e^(1 + 2.25) · 2.25 < 60. ‖x‖⁻²
+// is under 20 on these rows. The total is under 5e-13.
 constexpr double kTolerance = 5e-13;
 
 TEST(KernelBlockTest, BlockIsTheKernelOfEachPair) {
@@ -57,8 +58,8 @@ TEST(KernelBlockTest, BlockIsTheKernelOfEachPair) {
   }
 }
 
-// As many weights, forms and choices of columns as a kernel may have, on a number of rows that is
-// no multiple of the evaluator's chunk. 16 terms, none over 48.
+// A kernel with the largest allowed number of weights, forms and choices of columns, on a number of
+// rows that is not a multiple of the evaluator's chunk. The kernel has 16 terms, none over 48.
 TEST(KernelBlockTest, LargestKernelIsComputedToo) {
   const char* const columns[kMaxColumnSums] = {"0", "1", "2", "3", "4", "5", "0:2", "1:4"};
   std::string text;
@@ -187,7 +188,7 @@ TEST(KernelBlockTest, GramStopsAtTheCheckpointThatSaysSo) {
                 fractions.push_back(fraction);
                 return absl::OkStatus();
               }).ok());
-  EXPECT_EQ(fractions.size(), 3u);  // tiles of 256 rows
+  EXPECT_EQ(fractions.size(), 3u);  // one for each tile of 256 rows
   EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
   for (size_t stop = 0; stop < fractions.size(); ++stop) {
     size_t calls = 0;

@@ -38,7 +38,7 @@ constexpr const char* kKernels[] = {
     "exp(linear() + 0.5*rbf(gamma=0.3))",
 };
 
-// Inputs of one row: products in (−1, 1) and norms in (1, 2), so that distances are in (0, 6).
+// The inputs of one row: products in (−1, 1) and norms in (1, 2), so that distances are in (0, 6).
 template <typename T>
 struct Inputs {
   explicit Inputs(int64_t count)
@@ -65,17 +65,21 @@ template <typename T>
 std::vector<T> Evaluate(const KernelProgram& program, const Inputs<T>& in, int64_t first,
                         int64_t count) {
   std::vector<T> out(count);
-  const T* const norms = in.norms.data() + first;  // and offsets
+  const T* const norms = in.norms.data() + first;  // also used as the offsets
   EvaluateKernel(program, {in.products.data() + first, in.x_norm, norms, norms}, count, out.data());
   return out;
 }
 
-// Distances carry two roundings of numbers under 4 (absolute error 4u), which γ ≤ 2 turns into 8u
-// and the rounding of −γt (≤ 12 in magnitude) and of γ itself into 24u relative error of exp,
-// beside exp's own 2u (3u in float64). A power of degree 7 has 7 times the error of its base (2u
-// for the fma with rounded parameters, relative to a base of at most 1.2 in magnitude) and 7
-// roundings. Sums and products of a few such values, each at most 4 in magnitude, stay under 200u
-// in all.
+// Bound on relative errors. u is the unit round-off.
+//
+// exp(−γt): the distance t has two roundings of numbers under 4, which is an absolute error of 4u.
+// γ ≤ 2 turns this into 8u. With the roundings of −γt (≤ 12 in magnitude) and of γ itself, the
+// argument gives exp a relative error of 24u. exp adds its own 2u (3u in float64).
+//
+// Powers: a power of degree 7 has 7 times the error of its base, plus 7 roundings. The base has an
+// error of 2u for the fma with rounded parameters, relative to a base of at most 1.2 in magnitude.
+//
+// Sums and products of a few such values, each at most 4 in magnitude, stay under 200u in all.
 template <typename T>
 T Tolerance() {
   return 200 * std::numeric_limits<T>::epsilon() / 2;
@@ -127,7 +131,7 @@ TYPED_TEST(KernelEvaluatorTest, BitsAreEqualOnFusedTargetsAndAtAnyPosition) {
   }
 }
 
-// A last multiplication by 1 changes no bit, but such a program is not one of those that run fused.
+// A final multiplication by 1 changes no bit, but prevents a program from running fused.
 TYPED_TEST(KernelEvaluatorTest, FusedProgramsHaveTheBitsOfTheirOperations) {
   using T = TypeParam;
   const Inputs<T> in(200);
@@ -170,8 +174,8 @@ TYPED_TEST(KernelEvaluatorTest, APairRunsFusedWithTheBitsOfItsOperations) {
   }
 }
 
-// Highway documents cos and sin within 3 ULP over its range; arguments here are exact, and beyond
-// the range there is NaN.
+// Highway documents an error of at most 3 ULP for cos and sin within their range. The arguments are
+// exact in this test. For arguments beyond the range, the result is NaN.
 TYPED_TEST(KernelEvaluatorTest, CosAndSinKeepTheirBoundAndRefuseWhatTheyCannotReduce) {
   using T = TypeParam;
   std::vector<T> arguments;
@@ -197,8 +201,8 @@ TYPED_TEST(KernelEvaluatorTest, CosAndSinKeepTheirBoundAndRefuseWhatTheyCannotRe
   }
 }
 
-// Angles in turns are exact here, so the error is the function's own. Both forms of the cosine have
-// the same bits.
+// Tests cosines and sines of angles in turns. The angles are exact, so any error is the function's
+// own. The two operations that compute a cosine must give the same bits.
 TYPED_TEST(KernelEvaluatorTest, TurnsKeepTheirBoundAndGiveZeroWhereNoAngleIsLeft) {
   using T = TypeParam;
   constexpr T kAmplitude = T{0.75};
@@ -272,8 +276,8 @@ TYPED_TEST(KernelEvaluatorTest, PairsAndOffsetsHaveEqualBitsOnFusedTargetsAndAtA
   }
 }
 
-// Programs that run on blocks. The second rbf has arguments on either side of those that exp of
-// float32 knows to be harmless, the third overflows.
+// Returns programs that run on blocks of rows. rbf(gamma=40) has arguments on either side of the
+// limit below which the float32 exp is known to cause no harm. exp(900·t) overflows.
 std::vector<KernelProgram> BlockPrograms() {
   std::vector<KernelProgram> programs;
   for (const char* text :
@@ -292,14 +296,15 @@ std::vector<KernelProgram> BlockPrograms() {
   return programs;
 }
 
-// Rows of products of which some have a number that is not finite; other memory is the caller's.
+// Some rows of products hold a number that is not finite. Memory outside of the block belongs to
+// the caller and must not change.
 TYPED_TEST(KernelEvaluatorTest, BlocksHaveTheBitsAndTheVerdictOfRows) {
   using T = TypeParam;
   constexpr int64_t kCount = 200;
   constexpr int64_t kStride = 128;
   constexpr int64_t kFirst = 64;
   constexpr T kUntouched = 12345;
-  const Inputs<T> in(kCount + 64);  // norms, and offsets
+  const Inputs<T> in(kCount + 64);  // the norms are also used as the offsets
   for (const KernelProgram& program : BlockPrograms()) {
     ASSERT_TRUE(EvaluatesBlocks(program));
     for (const VectorTarget& target : testing::SupportedVectorTargets()) {

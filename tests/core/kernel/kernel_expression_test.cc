@@ -24,7 +24,7 @@ TEST(KernelExpressionTest, ResolvingReplacesEachSourceByItsNumber) {
             "rbf(gamma=3) + linear()");
   EXPECT_FALSE(resolved.NeedsScale());
   EXPECT_FALSE(resolved.NeedsMedian());
-  // The original is untouched: nodes are shared.
+  // The original expression is unchanged, although the two share nodes.
   EXPECT_TRUE(kernel.NeedsScale());
 }
 
@@ -32,7 +32,7 @@ TEST(KernelExpressionTest, NeedsOnlyWhatItNames) {
   EXPECT_FALSE(MustParseKernel("linear() + rbf(gamma=1)").NeedsScale());
   EXPECT_FALSE(MustParseKernel("rbf()").NeedsMedian());
   EXPECT_TRUE(MustParseKernel("2*(linear() + 3*rbf(gamma=median))").NeedsMedian());
-  // Unneeded numbers may be anything.
+  // Numbers that the kernel does not need may have any value.
   EXPECT_EQ(MustParseKernel("linear()").Resolved(0, 0).ToText(), "linear()");
 }
 
@@ -83,8 +83,8 @@ TEST(KernelExpressionTest, DefinitenessByConstructionNamesTheColumnThatBreaksIt)
       {"rbf()*(linear() + poly(degree=2, coef0=-1e-9))", "19", "coef0=-1e-09"},
       {"-1*poly(degree=2, coef0=-1)", "1", "factor -1"},
       {"exp(-1*linear())", "5", "factor -1"},
-      {"rbf() + bilinear(diagonal=[1, -1])", "9", "leaves -1 on the diagonal of row 2"},
-      {"bilinear(matrix=[1, 2; 2, 1])", "1", "leaves -3 on the diagonal of row 2"},
+      {"rbf() + bilinear(diagonal=[1, -1])", "9", "the diagonal of row 2 is -1"},
+      {"bilinear(matrix=[1, 2; 2, 1])", "1", "the diagonal of row 2 is -3"},
       {"bilinear(matrix=[0, 1; 1, 0])", "1", "minor of rows"},
   };
   for (const Case& c : kCases) {
@@ -108,7 +108,8 @@ TEST(KernelExpressionTest, BilinearFormsWantRowsOfTheirLength) {
   EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
   EXPECT_EQ(DetailOf(status)->field, "kernel");
   EXPECT_NE(status.message().find("column 11"), std::string::npos) << status;
-  EXPECT_NE(status.message().find("rows of 3 numbers, these have 4"), std::string::npos) << status;
+  EXPECT_NE(status.message().find("rows of 3 numbers, but these rows have 4"), std::string::npos)
+      << status;
   EXPECT_TRUE(MustParseKernel("rbf()").CheckColumns(4).ok());
 }
 

@@ -1,5 +1,5 @@
-// The functions of kernel programs, each against the standard library's: their bounds of error, and
-// that fused targets agree on their bits.
+// Tests each function of kernel programs: its error against the standard library stays within the
+// stated bound, and all fused targets give the same bits.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,7 +34,7 @@ void EvaluateOperands(const KernelProgram& program, const T* products, T x_norm,
   EvaluateKernel(program, operands, count, out);
 }
 
-// Units in the last place of the exact value.
+// The error of `got` in units of the last place of the exact value.
 template <typename T>
 double UlpError(T got, long double exact) {
   const T rounded = static_cast<T>(exact);
@@ -43,8 +43,8 @@ double UlpError(T got, long double exact) {
   return static_cast<double>(std::abs(static_cast<long double>(got) - exact) / ulp);
 }
 
-// The documented bound of exp: 1 ULP in float32, 1.5 in float64, over all arguments whose result is
-// a normal number.
+// The documented bound for exp is 1 ULP in float32 and 1.5 ULP in float64. It holds for all
+// arguments whose result is a normal number.
 TYPED_TEST(KernelFunctionsTest, ExpKeepsItsUlpBound) {
   using T = TypeParam;
   const double bound = sizeof(T) == 4 ? 1.0 : 1.5;
@@ -55,7 +55,8 @@ TYPED_TEST(KernelFunctionsTest, ExpKeepsItsUlpBound) {
   const Matrix<T> unit = UniformRowsOf<T>({.rows = 1, .cols = kCount, .seed = 3});
   std::vector<T> x(kCount);
   for (int64_t j = 0; j < kCount; ++j) {
-    // Half over the whole range, half near 0 where kernels live.
+    // Half of the arguments are over the whole range, the other half near 0, where most arguments
+    // of kernels are.
     x[j] = j % 2 == 0 ? lowest * std::abs(unit(0, j)) : unit(0, j) * 8;
   }
   for (const VectorTarget& target : testing::SupportedVectorTargets()) {
@@ -83,11 +84,11 @@ TYPED_TEST(KernelFunctionsTest, ExpOfZeroIsOneAndOfMuchLessIsZero) {
   EXPECT_EQ(out[2], T{0});
 }
 
-// A kernel that is not defined for a row says so by NaN, which must reach the features.
+// A kernel that is undefined for a row gives NaN, which must reach the features.
 TYPED_TEST(KernelFunctionsTest, ExpOfNanIsNan) {
   using T = TypeParam;
   const KernelProgram program = *KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kExp}});
-  const std::vector<T> in(70, std::numeric_limits<T>::quiet_NaN());  // a chunk and what is left
+  const std::vector<T> in(70, std::numeric_limits<T>::quiet_NaN());  // a chunk and a remainder
   for (const VectorTarget& target : testing::SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     std::vector<T> out(in.size());
@@ -109,7 +110,7 @@ TYPED_TEST(KernelFunctionsTest, PowersEqualRepeatedMultiplicationOfExactNumbers)
   }
 }
 
-// The bound of tanh is Highway's, 4 ULP; checked over small and large arguments.
+// Highway's bound for tanh is 4 ULP. It is checked over small and large arguments.
 TYPED_TEST(KernelFunctionsTest, TanhKeepsItsUlpBoundAndHasTheSameBitsOnFusedTargets) {
   using T = TypeParam;
   constexpr int64_t kCount = 20000;
@@ -136,7 +137,7 @@ TYPED_TEST(KernelFunctionsTest, TanhKeepsItsUlpBoundAndHasTheSameBitsOnFusedTarg
   }
 }
 
-// Arguments from 2^-20 to 2^12, 0 first.
+// Returns 0, then rising arguments from 2^-20 to 2^12.
 template <typename T>
 std::vector<T> RisingArguments() {
   std::vector<T> t = {0};
@@ -144,8 +145,9 @@ std::vector<T> RisingArguments() {
   return t;
 }
 
-// With r = √t rounded, e^{−r} is off by r·u·e^{−r} and the function by r·|f'(r)|·u, beside the
-// roundings of its own operations: under 6·eps of it.
+// Compares with the exact Matérn function f of r = √t. r is rounded. With the unit round-off u,
+// this changes e^{−r} by r·u·e^{−r} and f by r·|f'(r)|·u. The roundings of the function's own
+// operations add less than 6·eps·f.
 TYPED_TEST(KernelFunctionsTest, MaternFunctionsKeepTheirBoundAndHaveTheSameBitsOnFusedTargets) {
   using T = TypeParam;
   const std::vector<T> t = RisingArguments<T>();

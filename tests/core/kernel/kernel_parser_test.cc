@@ -2,9 +2,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/kernel/call_syntax.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
+#include "core/kernel/leaf_kernel.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 
@@ -63,7 +65,7 @@ TEST(KernelParserTest, CanonicalTextNamesEveryParameterAndReadsBackEqual) {
       {"linear()*rbf()+poly(degree=1)",
        "linear()*rbf(gamma=scale) + poly(degree=1, gamma=1, coef0=0)"},
       {"linear()*(rbf()+linear())", "linear()*(rbf(gamma=scale) + linear())"},
-      // Numbers collect into one factor, wherever they stand.
+      // Numeric factors are collected into one, wherever they stand.
       {"2*linear()*3", "6*linear()"},
       {"linear()*0.5*rbf()", "0.5*linear()*rbf(gamma=scale)"},
       {"-1*linear()", "-1*linear()"},
@@ -146,8 +148,9 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"sigmoid(degree=2)", 9, "it has gamma, coef0, columns"},
       {"delta(gamma=1)", 7, "it has columns"},
       {"rbf(gamma=1, columns=3:3)", 22, "columns is a range of columns"},
-      {"rbf(columns=0:8)", 1, "gamma=scale of rbf is of whole rows; expected a number"},
-      {"2*rbf(gamma=median, scales=[1, 2])", 3, "a number beside scales"},
+      {"rbf(columns=0:8)", 1,
+       "gamma=scale of rbf is computed over whole rows and cannot be combined with columns"},
+      {"2*rbf(gamma=median, scales=[1, 2])", 3, "cannot be combined with scales"},
       {"rbf(gamma=1, scales=[1, 2], columns=0:3)", 21, "expected 3 for columns=0:3, got 2"},
       {"laplacian(scales=[1, 0])", 18, "each number of scales is > 0, got 0 as number 2"},
       {"linear(scales=[1])", 8, "linear has no parameter 'scales'; it has columns"},
@@ -157,8 +160,9 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"exp(linear()", 13, "expected ')', got the end"},
       {"normalize(2)", 12, "a number alone is not a kernel"},
       {"normalize(linear(), linear())", 19, "expected ')', got ','"},
-      {"bilinear()", 1, "needs matrix=[...] or diagonal=[...]"},
-      {"2*bilinear(matrix=[1], diagonal=[1])", 3, "needs matrix=[...] or diagonal=[...]"},
+      {"bilinear()", 1, "needs exactly one of matrix=[...] and diagonal=[...]"},
+      {"2*bilinear(matrix=[1], diagonal=[1])", 3,
+       "needs exactly one of matrix=[...] and diagonal=[...]"},
       {"bilinear(matrix=1)", 17, "a square list, [a, b; b, c], got 1"},
       {"bilinear(matrix=x)", 17, "a square list, [a, b; b, c], got 'x'"},
       {"bilinear(matrix=[])", 18, "expected a number, got ']'"},
@@ -170,8 +174,9 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"bilinear(diagonal=[1; 2])", 19, "a list, [a, b], got 2 rows of 1 numbers"},
       {"bilinear(diagonal=[1,,2])", 22, "expected a number, got ','"},
       {"bilinear(diagonal=[1, inf])", 23, "expected a number, got 'i'"},
-      {"weight()", 1, "needs one of norm_power, gaussian and constant"},
-      {"weight(constant=1, gaussian=2)", 1, "needs one of norm_power, gaussian and constant"},
+      {"weight()", 1, "needs exactly one of norm_power, gaussian and constant"},
+      {"weight(constant=1, gaussian=2)", 1,
+       "needs exactly one of norm_power, gaussian and constant"},
       {"weight(norm_power=0.5)", 19, "integer from -16 to 16, got 0.5"},
       {"weight(norm_power=17)", 19, "got 17"},
       {"weight(constant=[1])", 17, "constant is a number, got a list"},
@@ -256,7 +261,7 @@ TEST(KernelParserTest, DepthIsBoundedSoThatNoTextOverflowsTheStack) {
   EXPECT_TRUE(KernelExpression::Parse(Repeated("exp(", 32) + "linear()" + Repeated(")", 32)).ok());
 }
 
-// Each normalize needs a factor that holds all that is inside of it.
+// Each normalize needs a factor program, which contains everything inside of the normalize.
 TEST(KernelParserTest, WhatCompilesToTooMuchIsRefusedAndNotTried) {
   const auto nested = [](int depth) {
     return Repeated("normalize(", depth) + "linear()" + Repeated(")", depth);
@@ -264,22 +269,23 @@ TEST(KernelParserTest, WhatCompilesToTooMuchIsRefusedAndNotTried) {
   EXPECT_TRUE(KernelExpression::Parse(nested(16)).ok());
   absl::Status status = KernelExpression::Parse(nested(17)).status();
   EXPECT_EQ(DetailOf(status)->reason, "EXPRESSION_INVALID");
-  EXPECT_NE(status.message().find("needs 17 different weights and norms, at most 16"),
+  EXPECT_NE(status.message().find("needs 17 different weights and norms; at most 16"),
             std::string::npos)
       << status;
   const std::string wide = Repeated("rbf(gamma=1)+", 200) + "linear()";
   EXPECT_TRUE(KernelExpression::Parse(wide).ok());
   status = KernelExpression::Parse("normalize(" + wide + ")").status();
-  EXPECT_NE(status.message().find("operations, at most 1024 are allowed"), std::string::npos)
+  EXPECT_NE(status.message().find("operations; at most 1024 are allowed"), std::string::npos)
       << status;
   std::string forms = "linear()";
   for (int i = 0; i < 9; ++i) forms += absl::StrCat("+bilinear(diagonal=[", i, "])");
   EXPECT_NE(KernelExpression::Parse(forms).status().message().find(
-                "needs 9 different bilinear forms, at most 8"),
+                "needs 9 different bilinear forms; at most 8"),
             std::string::npos);
 }
 
-// Two sources of gamma may turn out to be one number or two: there must be room for two.
+// Two values of gamma that are not resolved yet may become one number or two different ones. So
+// they are counted as different.
 TEST(KernelParserTest, WhatIsStillToBeResolvedCountsAsDifferent) {
   std::string text = "linear()";
   for (int i = 0; i < 8; ++i) {
@@ -292,7 +298,7 @@ TEST(KernelParserTest, WhatIsStillToBeResolvedCountsAsDifferent) {
       << status;
 }
 
-// A list as long as a text can be.
+// A list is bounded by the longest text, 4,096 bytes.
 TEST(KernelParserTest, ListsAreBoundedByTheText) {
   const std::string most = "bilinear(diagonal=[" + Repeated("1,", 2037) + "1])";
   ASSERT_LE(most.size(), 4096u);
@@ -301,15 +307,53 @@ TEST(KernelParserTest, ListsAreBoundedByTheText) {
 }
 
 TEST(KernelParserTest, NumberOfPartsIsBounded) {
-  // 255 leaves and their sum.
+  // 255 leaves and their sum are 256 parts.
   const std::string most = Repeated("linear()+", 254) + "linear()";
   EXPECT_TRUE(KernelExpression::Parse(most).ok());
   const absl::Status status = KernelExpression::Parse(most + "+linear()").status();
   EXPECT_NE(status.message().find("more than 256 parts"), std::string::npos) << status;
 }
 
-// Whatever the parser lets through can be compiled: Compile checks its program and would end the
-// process. Each level of these leaves a term and a factor waiting on the program's stack.
+// Parameters are finite, but 1/length_scale² and the like may not be. Every text is refused with
+// its place, or compiles.
+TEST(KernelParserTest, ExtremeParametersAreRefusedOrCompile) {
+  for (const char* text : {"matern(length_scale=1e-160)", "rational_quadratic(length_scale=1e-300)",
+                           "rational_quadratic(alpha=1e-300, length_scale=1e-20)",
+                           "rbf(scales=[1e-300, 1])", "laplacian(scales=[1e-310, 1])",
+                           "1e300*rbf(gamma=1) + normalize(matern(length_scale=1e-320))"}) {
+    const absl::Status status = KernelExpression::Parse(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_NE(status.message().find("beyond the range of float64"), std::string::npos) << status;
+  }
+  int refused = 0;
+  int compiled = 0;
+  for (const LeafKernel* leaf : LeafKernels()) {
+    std::string required;
+    for (const Parameter& parameter : leaf->parameters) {
+      if (parameter.absent == Parameter::Absent::kRequired) {
+        absl::StrAppend(&required, parameter.name, "=2, ");
+      }
+    }
+    for (const Parameter& parameter : leaf->parameters) {
+      for (const char* value : {"4.9e-324", "1e-310", "1e-160", "1e160", "1.7e308", "-1.7e308"}) {
+        for (const char* form : {"%s", "[%s]", "[%s, %s]"}) {
+          const std::string argument = absl::StrReplaceAll(form, {{"%s", value}});
+          const std::string text =
+              absl::StrCat(leaf->name, "(", required, parameter.name, "=", argument, ")");
+          const absl::StatusOr<KernelExpression> kernel = KernelExpression::Parse(text);
+          ++(kernel.ok() ? compiled : refused);
+          if (kernel.ok()) KernelProgram::Compile(kernel->Resolved(1e308, 1e308));
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(compiled, 20);
+}
+
+// Every expression that the parser accepts must compile, because Compile ends the process if it
+// does not accept a program. In these expressions, each level leaves a term and a factor on the
+// program's stack.
 TEST(KernelParserTest, DeepestExpressionsCompile) {
   for (const char* level :
        {"linear()+(", "linear()*(", "linear()+linear()*(", "linear()+rbf(gamma=1)*2*(", "2*(",

@@ -125,7 +125,7 @@ TEST(KernelProgramTest, UntrustedFactorsAndFormsAreRefused) {
       {.ops = {{.code = Code::kPushFactor, .n = -1}}, .factors = {{kPush}}},
       {.ops = {kPush}, .factors = {{}}},
       {.ops = {kPush}, .factors = {{kPush, kPush}}},
-      {.ops = {kPush}, .factors = {{factor0}}},  // itself
+      {.ops = {kPush}, .factors = {{factor0}}},  // factor 0 refers to itself
       {.ops = {kPush}, .factors = {{kPush}, {{.code = Code::kPushFactor, .n = 1}}}},
       {.ops = {kPush},
        .factors = std::vector<std::vector<KernelOp>>(kMaxKernelFactors + 1, {kPush})},
@@ -212,7 +212,7 @@ TEST(KernelProgramTest, UnknownOperationIsUnimplementedNotDamaged) {
   }
 }
 
-// Numbers of the format: they never change.
+// Opcodes are part of the artifact format, so their numbers never change.
 TEST(KernelProgramTest, OpcodesAreFrozen) {
   EXPECT_EQ(static_cast<int>(Code::kPushProduct), 1);
   EXPECT_EQ(static_cast<int>(Code::kPushSquaredDistance), 2);

@@ -1,5 +1,5 @@
-// Claimed rounding bounds of kernel values, checked against real engines: the same
-// values in float32, of the products and norms that the engine makes.
+// Checks the claimed bounds on the rounding of kernel values. Real engines compute these values in
+// float32 from their own products and norms.
 #include "core/kernel/kernel_rounding.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Case {
   // Rows are centre + spread·N(0, 1).
   double centre;
   double spread;
-  // The bound is no more than this many times the largest error seen: it says something.
+  // The bound is at most this many times the largest error seen, so that it is not far too large.
   double slack;
 };
 
@@ -114,7 +114,8 @@ TEST(KernelRoundingTest, BoundsTheErrorOfEveryKernelInFloat32AndIsNotFarFromIt) 
   }
 }
 
-// Strings of some repeated letters: counts from 1 to some hundreds.
+// Returns strings of a few repeated letters, in which n-grams occur from once to some hundreds of
+// times.
 std::vector<std::string> Strings(int64_t count, uint64_t seed) {
   const RandomStream random(seed, StreamId::kSelfCheck);
   std::vector<std::string> strings(static_cast<size_t>(count));
@@ -197,7 +198,7 @@ TEST(KernelRoundingTest, BoundsTheErrorOfKernelsOfStringsToo) {
 }
 
 TEST(KernelRoundingTest, WhatCannotBeBoundedIsInfinite) {
-  // 1/t of a t that can be 0.
+  // 1/t, where t can be 0 within its error.
   RoundedOperands operands;
   operands.product = {-1, 1, 4, 0};
   const RoundedValue value = CarryRounding(
@@ -206,7 +207,7 @@ TEST(KernelRoundingTest, WhatCannotBeBoundedIsInfinite) {
 }
 
 TEST(KernelRoundingTest, AnExpWhoseDigitsAreGoneErrsByItselfAndNoMore) {
-  // exp(−γd) of a distance that is off by 1e9·u·γ > 1.
+  // Tests exp(−γd) if the distance d has a large error: 1e9·u, with 1e9·u·γ > 1.
   RoundedOperands operands;
   operands.squared_distance = {0, 1e9, 1e9, 0};
   const RoundedValue value = CarryRounding({{.code = KernelOpCode::kPushSquaredDistance},

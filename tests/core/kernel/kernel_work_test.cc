@@ -37,7 +37,8 @@ TEST(KernelWorkTest, CountsTheDimensionsOfTheFeatureSpace) {
   }
 }
 
-// The bound is one on the rank of any Gram matrix, and random rows reach it.
+// The rank of a Gram matrix is at most the feature dimension. The Gram matrix of random rows has
+// exactly this rank.
 TEST(KernelWorkTest, NoGramMatrixHasAHigherRank) {
   const Matrix<double> rows = testing::NormalRows({.rows = 60, .cols = 3});
   for (const char* text : {"linear()", "poly(degree=2, coef0=1)", "poly(degree=3, coef0=0)",

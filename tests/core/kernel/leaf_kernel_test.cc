@@ -1,5 +1,6 @@
-// Each leaf kernel against its formula: values, bounds for rounding from both sides, definiteness,
-// texts. A new kernel is a line of kCases.
+// Compares each leaf kernel with its formula. Tests its values, its definiteness, its texts, and
+// the rounding bound, which must be neither too small nor much larger than necessary. To test a new
+// kernel, add a line to kLeafCases.
 #include "core/kernel/leaf_kernel.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ using testing::MustParseKernel;
 using testing::NaiveRow;
 using testing::NormalRows;
 
-// A formula in long double.
+// The formula of a kernel in long double.
 using Formula = long double (*)(const NaiveRow& x, const NaiveRow& y);
 
 template <typename Term>
@@ -49,15 +50,15 @@ long double Square(long double t) { return t * t; }
 struct LeafCase {
   const char* text;
   Formula formula;
-  // The bound is no more than this many times the largest error seen.
+  // The rounding bound is at most this many times the largest error seen.
   double slack = 30;
-  // Rows are at least 0.
+  // Use rows without negative numbers.
   bool of_positive = false;
-  // Its values are 0 and 1.
+  // The kernel's values are 0 and 1.
   bool is_exact = false;
 };
 
-// Rows have four columns.
+// The cases are tested on rows of four columns.
 const LeafCase kLeafCases[] = {
     {"linear()",
      [](const NaiveRow& x, const NaiveRow& y) {
@@ -205,12 +206,26 @@ TEST(LeafKernelTest, ValuesAreThoseOfTheFormula) {
     for (int64_t i = 0; i < kRows; ++i) {
       for (int64_t j = 0; j < kRows; ++j) {
         const auto expected = static_cast<double>(c.formula(NaiveRowOf(x, i), NaiveRowOf(z, j)));
-        // Values are under 30, and every step within some roundings.
+        // Values are under 30, and every step of the computation has only a few roundings.
         ASSERT_NEAR(out(i, j), expected, 1e-13) << i << ", " << j;
       }
       ASSERT_NEAR(self[i], static_cast<double>(c.formula(NaiveRowOf(x, i), NaiveRowOf(x, i))),
                   1e-13);
     }
+  }
+}
+
+// kernel_block_test evaluates bilinear and weight, whose parameters are matrices and powers.
+TEST(LeafKernelTest, EveryOtherKernelOfNumbersHasAFormula) {
+  const std::set<absl::string_view> elsewhere = {"bilinear", "weight"};
+  for (const LeafKernel* leaf : LeafKernels()) {
+    if (leaf->input != nullptr || elsewhere.count(leaf->name) > 0) continue;
+    EXPECT_TRUE(std::any_of(std::begin(kLeafCases), std::end(kLeafCases),
+                            [&](const LeafCase& c) {
+                              return std::string(c.text).rfind(absl::StrCat(leaf->name, "("), 0) ==
+                                     0;
+                            }))
+        << leaf->name << ": add its formula to kLeafCases";
   }
 }
 
@@ -238,7 +253,7 @@ TEST(LeafKernelTest, TextsReadBackEqual) {
   }
 }
 
-// The rows of docs/maths.md, "Kernels", that begin with a kernel's name.
+// Returns the table rows of docs/maths.md, section "Kernels", that begin with a kernel's name.
 std::vector<std::string> RowsOfKernels() {
   std::ifstream file(testing::SourcePath("docs/maths.md"));
   std::vector<std::string> rows;
@@ -258,14 +273,14 @@ TEST(LeafKernelTest, DocumentationHasARowForEachKernelWithItsParameters) {
     });
     ASSERT_NE(row, rows.end());
     for (const Parameter& parameter : leaf->parameters) {
-      // Two that many kernels share have a paragraph of their own.
+      // Two parameters that many kernels share have a paragraph of their own.
       if (parameter.name == "columns" || parameter.name == "scales") continue;
       EXPECT_NE(row->find(absl::StrCat(parameter.name, "=")), std::string::npos) << parameter.name;
     }
   }
 }
 
-// Float32 against the bound for rounding: never over it, and not far from it.
+// The error in float32 never exceeds the rounding bound, and the bound is not far above it.
 TEST(LeafKernelTest, ErrorsInFloat32AreBoundedAndTheBoundSaysSomething) {
   constexpr double kUnit32 = 0x1p-24;
   for (const LeafCase& c : kLeafCases) {

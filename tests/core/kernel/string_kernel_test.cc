@@ -18,7 +18,8 @@
 namespace phimap {
 namespace {
 
-// Text with many repeats, some of it of two and three bytes a character, some of it empty.
+// Returns texts with many repeats. Some contain characters of two and three bytes, and some are
+// empty.
 std::vector<std::string> Texts(int64_t count) {
   const std::vector<std::string> pieces = {"a", "b", "ab", " ", "\n", "ä", "€", "abc", "x  y"};
   const RandomStream random(5, StreamId::kSelfCheck);
@@ -57,7 +58,7 @@ std::vector<std::string> UnitsOf(const std::string& text, StringUnit unit) {
   return units;
 }
 
-// The definitions, word by word.
+// Counts n-grams directly by the definition.
 std::map<std::vector<std::string>, int64_t> NaiveCounts(const std::string& text, StringUnit unit,
                                                         int n) {
   const std::vector<std::string> units = UnitsOf(text, unit);
@@ -94,7 +95,7 @@ void ExpectNaiveValues(const std::vector<std::string>& texts) {
     }
   }
   StringIndex moved(kernels, strings);
-  const StringIndex index = std::move(moved);  // what its tables point to stays where it is
+  const StringIndex index = std::move(moved);  // pointers in its tables stay valid
   NgramCounts scratch;
   std::vector<std::vector<double>> values(kernels.size(), std::vector<double>(count));
   std::vector<double*> out;
@@ -118,7 +119,7 @@ void ExpectNaiveValues(const std::vector<std::string>& texts) {
 
 TEST(StringKernelTest, ValuesAreThoseOfTheDefinitions) { ExpectNaiveValues(Texts(40)); }
 
-// Whatever bytes come: zeros, bytes that are no UTF-8, every kind of white space.
+// Strings of any bytes: zeros, bytes that are no UTF-8, every kind of white space.
 TEST(StringKernelTest, ValuesOfAnyBytesAreThoseOfTheDefinitions) {
   const RandomStream random(6, StreamId::kSelfCheck);
   uint64_t draw = 0;
@@ -133,7 +134,8 @@ TEST(StringKernelTest, ValuesOfAnyBytesAreThoseOfTheDefinitions) {
   }
 }
 
-// A megabyte of one byte: counts and their squares are as large as they get, and exact.
+// Compares a string of a megabyte that repeats a single byte. Its counts and their squares are as
+// large as possible, and must still be exact.
 TEST(StringKernelTest, TheLongestStringHasExactCounts) {
   const std::string longest(int64_t{1} << 20, 'a');
   const std::string shorter(1000, 'a');
@@ -150,7 +152,8 @@ TEST(StringKernelTest, TheLongestStringHasExactCounts) {
   EXPECT_EQ(jaccard[1], 1);
 }
 
-// Limits on memory rely on this: no string makes an index larger than its stated bytes.
+// An index of a string must not need more bytes than stated for it, because memory limits rely on
+// the stated number.
 TEST(StringKernelTest, AnIndexIsNoLargerThanItsBytesSay) {
   const RandomStream random(7, StreamId::kSelfCheck);
   std::string string(300'000, 0);
@@ -166,7 +169,8 @@ TEST(StringKernelTest, AnIndexIsNoLargerThanItsBytesSay) {
   EXPECT_LE(index.memory_bytes(), StringIndex::kBytesPerUnit * 600'000);
 }
 
-// All values of a Gram matrix at once: no vector of weights has a negative square.
+// A Gram matrix has no negative eigenvalue, up to rounding. This checks all values of the matrix at
+// once.
 TEST(StringKernelTest, GramMatricesArePositiveSemidefinite) {
   const auto texts = std::make_shared<const std::vector<std::string>>(Texts(60));
   Matrix<double> places(60, 1);
@@ -180,7 +184,7 @@ TEST(StringKernelTest, GramMatricesArePositiveSemidefinite) {
     for (int64_t i = 0; i < 60; ++i) trace += block(i, i);
     const absl::StatusOr<std::vector<double>> eigenvalues = SymmetricEigenvalues(block.view());
     ASSERT_TRUE(eigenvalues.ok());
-    // They are off by some eps of the largest, which is at most the trace.
+    // Eigenvalues have an error of some eps of the largest eigenvalue, which is at most the trace.
     EXPECT_GE(eigenvalues->front(), -60 * 0x1p-52 * trace) << text;
   }
 }
@@ -195,12 +199,14 @@ double ValueOf(const StringKernel& kernel, const std::string& x, const std::stri
 
 TEST(StringKernelTest, GoldenValues) {
   const StringKernel trigrams{StringMeasure::kSpectrum, StringUnit::kCharacter, 3};
-  EXPECT_EQ(ValueOf(trigrams, "banana", "banana"), 6);   // ban 1, ana 2, nan 1
-  EXPECT_EQ(ValueOf(trigrams, "banana", "bandana"), 3);  // ban 1·1, ana 2·1
+  // "banana" contains ban once, ana twice and nan once, so the value is 1·1 + 2·2 + 1·1.
+  EXPECT_EQ(ValueOf(trigrams, "banana", "banana"), 6);
+  EXPECT_EQ(ValueOf(trigrams, "banana", "bandana"), 3);  // common: ban 1·1 + ana 2·1
   EXPECT_EQ(ValueOf(trigrams, "\u00fcber", "\u00fcbel"), 1);
   EXPECT_EQ(ValueOf(trigrams, "ab", "ab"), 0);
   const StringKernel sets{StringMeasure::kJaccard, StringUnit::kCharacter, 3};
-  EXPECT_EQ(ValueOf(sets, "banana", "bandana"), 2 / 6.0);  // of ban, ana, nan, and, nda, dan
+  // Both strings have ban and ana; together they have ban, ana, nan, and, nda, dan.
+  EXPECT_EQ(ValueOf(sets, "banana", "bandana"), 2 / 6.0);
   EXPECT_EQ(ValueOf(sets, "ab", ""), 1);
   EXPECT_EQ(ValueOf(sets, "abc", ""), 0);
   const StringKernel words{StringMeasure::kJaccard, StringUnit::kWord, 1};
@@ -212,7 +218,8 @@ TEST(StringKernelTest, OnlyCharactersOfUtf8AreText) {
        {"", "a\n\t", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"}) {
     EXPECT_TRUE(IsUtf8(text)) << text;
   }
-  // Alone, cut, longer than they must be, half of a pair for UTF-16, over U+10FFFF, no start.
+  // In order: a continuation byte alone, two characters cut off, two overlong forms, half of a
+  // surrogate pair of UTF-16, a code point over U+10FFFF, and a byte that begins no character.
   for (const char* text : {"\x80", "a\xc3", "\xe2\x82", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80",
                            "\xf4\x90\x80\x80", "\xff"}) {
     EXPECT_FALSE(IsUtf8(text)) << text;
@@ -271,7 +278,7 @@ TEST(StringKernelTest, ExpressionsComposeAndBlocksAreTheirValues) {
   }
 }
 
-// An index of long strings is made in parts, of which no value tells.
+// The index of long strings is built in parts. The values must not depend on the parts.
 TEST(StringKernelTest, BlocksOfLongStringsHaveTheValuesOfPairs) {
   auto texts = std::make_shared<std::vector<std::string>>(Texts(5));
   for (std::string& text : *texts) {

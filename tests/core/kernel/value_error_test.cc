@@ -1,4 +1,4 @@
-// Error bounds of float64 kernel values, checked against the formulas in long double.
+// Compares the error bounds of float64 kernel values with errors against formulas in long double.
 #include "core/kernel/value_error.h"
 
 #include <algorithm>
@@ -19,11 +19,12 @@ struct ValueCase {
   int64_t columns;
   double centre;
   double spread;
-  // The bound is no more than this many times the largest error seen.
+  // The bound is at most this many times the largest error seen.
   double slack;
 };
 
-// Relative errors in long double: NaiveKernelMatrix rounds to double, which is one error more.
+// Relative errors are computed in long double. NaiveKernelMatrix rounds to double, and this
+// rounding would be a further error.
 TEST(ValueErrorTest, BoundsWhatBlocksErrByOverTheRootsOfTheDiagonal) {
   for (const ValueCase& c : {
            ValueCase{"linear()", 20, 0, 1, 60},
@@ -60,7 +61,8 @@ TEST(ValueErrorTest, BoundsWhatBlocksErrByOverTheRootsOfTheDiagonal) {
   }
 }
 
-// A = v·vᵀ of a v of six numbers, rows orthogonal to it but for rounding.
+// The kernel is xᵀAy with A = v·vᵀ for v = (1, 0.1, 0.7). The first 100 rows are orthogonal to v,
+// up to rounding.
 TEST(ValueErrorTest, TellsRowsOfTheNullSpaceFromOthers) {
   const KernelProgram program = KernelProgram::Compile(
       testing::MustParseKernel("bilinear(matrix=[1, 0.1, 0.7; 0.1, 0.01, 0.07; 0.7, 0.07, 0.49])"));

@@ -38,7 +38,7 @@ ColumnMoments MomentsOf(const Matrix<double>& rows) {
   return moments;
 }
 
-// Two passes in long double: 11 more bits than what is tested.
+// Moments by two passes in long double, which has 11 bits more than the code under test.
 struct Exact {
   long double mean = 0;
   long double variance = 0;
@@ -55,9 +55,10 @@ Exact ExactMoments(const Matrix<double>& rows, int64_t column) {
   return exact;
 }
 
-// The header's bounds with κ ≤ 5 (the first row is within 4.9 σ of the mean) and a factor 4 for the
-// steps' constants. The long double oracle adds 2^-64·n·|mean|/σ ≤ 2^-64·1e4·1e12, under the bound
-// for these columns.
+// The tolerances are the bounds in the header with two factors. κ is at most 5, because the first
+// row is within 4.9 standard deviations of the mean. A factor of 4 replaces the constants that the
+// header omits. The reference in long double has an error of 2^-64·n·|mean|/σ ≤ 2^-64·1e4·1e12,
+// which is below the bound for these columns.
 TEST(ColumnMomentsTest, AgreeWithTwoPassesInLongDoubleOnBadlyScaledColumns) {
   for (int64_t n : {1, 2, 3, 100, 10000}) {
     SCOPED_TRACE(n);
@@ -100,7 +101,7 @@ TEST(ColumnMomentsTest, BitsDependNeitherOnBlocksNorOnNeighbours) {
     cut.Add(rows.view().Rows(i, size));
   }
   for (int64_t j = 0; j < kWidth; ++j) {
-    ColumnMoments alone(1);  // a strided view of one column: no vector of neighbours
+    ColumnMoments alone(1);  // a strided view of one column, so no neighbours share its vectors
     alone.Add(rows.view().Block(0, j, rows.rows(), 1));
     EXPECT_EQ(cut.mean(j), whole.mean(j));
     EXPECT_EQ(cut.population_variance(j), whole.population_variance(j));
@@ -109,7 +110,8 @@ TEST(ColumnMomentsTest, BitsDependNeitherOnBlocksNorOnNeighbours) {
   }
 }
 
-// u = 2^-53; a range of 8u·max|x| is 4 ulp of 1.
+// u = 2^-53. A column counts as constant if its range is at most 8u·max|x|. For max|x| = 1, this is
+// 4 ulp.
 TEST(ColumnMomentsTest, ConstantMeansNothingButRoundOffIsLeft) {
   struct {
     const char* claim;
@@ -123,7 +125,7 @@ TEST(ColumnMomentsTest, ConstantMeansNothingButRoundOffIsLeft) {
       {"four ulp", 1, 1 + 8 * kU, true},
       {"nine ulp", 1, 1 + 18 * kU, false},
       {"neighbouring float32", 1, 1 - 0x1p-24, false},
-      {"small beside nothing", 0, 1e-100, false},
+      {"a tiny number among zeros", 0, 1e-100, false},
       {"variance below the smallest number", 0, 1e-300, false},
       {"large with small spread", 1e8, 1e8 + 1e-3, false},
       {"the largest numbers", 1e308, 1e308, true},
@@ -141,8 +143,8 @@ TEST(ColumnMomentsTest, ConstantMeansNothingButRoundOffIsLeft) {
   }
 }
 
-// Exact constants have variance 0 and their own mean, whatever they are: 0.1 summed 1,000 times and
-// divided would not.
+// A column of equal numbers has variance 0, and its mean is exactly this number. (Summing 0.1 a
+// thousand times and dividing by 1,000 would give a different number.)
 TEST(ColumnMomentsTest, AConstantColumnIsItsOwnMean) {
   Matrix<double> rows(1000, 1);
   for (int64_t i = 0; i < rows.rows(); ++i) rows(i, 0) = 0.1;
@@ -150,9 +152,9 @@ TEST(ColumnMomentsTest, AConstantColumnIsItsOwnMean) {
   EXPECT_EQ(MomentsOf(rows).population_variance(0), 0);
 }
 
-// A factor 2^±k is exact, so that everything scales with it to the bit, although variances from
-// 2^-1100 on are 0; and first rows that are much smaller or larger than what follows change
-// nothing.
+// Scaling a column by a power of two is exact, so its deviation scales by exactly the same factor.
+// This holds although variances from 2^-1100 down are 0 in float64. In the second part of the test,
+// a 0 in the second row is replaced by a tiny number, which must not change the deviation.
 TEST(ColumnMomentsTest, DeviationsScaleWithTheColumnWhereVariancesUnderflow) {
   const RandomStream stream(4, StreamId::kProjection);
   constexpr int64_t kRows = 500;
@@ -182,7 +184,7 @@ TEST(ColumnMomentsTest, DeviationsScaleWithTheColumnWhereVariancesUnderflow) {
   }
 }
 
-// 1/σ is the factor, which has to be a number.
+// The scaling factor is 1/σ, which must be finite.
 TEST(ColumnMomentsTest, AColumnThatNoFactorScalesIsAnErrorThatNamesIt) {
   Matrix<double> rows(2, 3);
   rows(0, 2) = 1e-310;
@@ -208,8 +210,9 @@ TEST(ColumnMomentsTest, OverflowIsAnErrorThatNamesTheColumn) {
   EXPECT_EQ(DetailOf(status)->metadata.at("column"), "1");
 }
 
-// The naive definition: all entries in one list. Tolerance: n·κ·u of the columns and (columns +
-// 4)·u, with a factor 4.
+// The expected value is the variance of all entries as one list. u is the unit round-off, and κ <=
+// 5 is defined in the header. The tolerance is 4·(n·κ·u + (columns + 4)·u). The first term is the
+// error of the columns' moments.
 TEST(EntryVarianceTest, IsThePopulationVarianceOfAllEntries) {
   Matrix<double> rows(500, 4);
   const RandomStream stream(8, StreamId::kProjection);
@@ -229,7 +232,7 @@ TEST(EntryVarianceTest, AfterStandardisationIsTheShareOfVaryingColumns) {
   const Matrix<double> rows = BadlyScaledRows(100, 9);  // the last column is constant
   const ColumnMoments moments = MomentsOf(rows);
   EXPECT_EQ(EntryVariance(moments, true), 7.0 / 8);
-  // And it is the variance of what standardisation makes of the rows.
+  // The value is also the variance of the entries of standardised rows.
   long double sum_squares = 0;
   for (int64_t i = 0; i < rows.rows(); ++i) {
     for (int64_t j = 0; j < kWidth; ++j) {
@@ -237,8 +240,8 @@ TEST(EntryVarianceTest, AfterStandardisationIsTheShareOfVaryingColumns) {
       sum_squares += static_cast<long double>(z) * z;
     }
   }
-  // Column 3 is −1e12 + noise of 1, so its mean is only known to 2^-14: a relative error of
-  // (2^-14)² in its variance.
+  // Column 3 is −1e12 plus noise of deviation 1. float64 represents its mean only to within 2^-14.
+  // This causes a relative error of (2^-14)² in its variance.
   EXPECT_NEAR(static_cast<double>(sum_squares / rows.size()), 7.0 / 8, 1e-8);
 }
 

@@ -55,7 +55,8 @@ TEST(ReservoirTest, KeepsEveryRowInOrderUpToItsCapacity) {
   }
 }
 
-// Capacities around the block of 256 KiB: 10,922 rows of three numbers.
+// A block of the reservoir has 256 KiB, which is 10,922 rows of three numbers. Some capacities are
+// just below, at and above this size.
 TEST(ReservoirTest, HoldsTheRowsThatItsIndicesName) {
   for (int64_t capacity : {1, 7, 10921, 10922, 10923, 30000}) {
     const Reservoir reservoir = Sampled(capacity, 50000, 3, 1234);
@@ -77,7 +78,7 @@ TEST(ReservoirTest, KeepsTheSameRowsInEveryForm) {
   Reservoir sparse(40, 9, 5, Reservoir::Form::kSparse);
   Reservoir slots(40, 1, 5, Reservoir::Form::kSlots);
   for (int64_t i = 0; i < 3000; ++i) {
-    std::vector<double> row(9, 0.0);  // of no number other than 0 up to all nine
+    std::vector<double> row(9, 0.0);  // 0 to 9 nonzero numbers
     for (int64_t j = 0; j < i % 10; ++j) row[(i + 4 * j) % 9] = static_cast<double>(i + j + 1);
     for (Reservoir* reservoir : {&dense, &sparse, &slots}) {
       if (reservoir->RowsToSkip() > 0) {
@@ -118,9 +119,11 @@ TEST(ReservoirTest, GathersSlotsInTheOrderAsked) {
   EXPECT_EQ(rows(2, 2), 14);
 }
 
-// Each row of n is kept with probability q = k/n, in T independent trials: counts c_i have mean Tq
-// and variance Tq(1−q), and sum to Tk. X = Σ (c_i − Tq)²/(Tq(1−q)) · (n−1)/n is chi-square with n−1
-// degrees of freedom in the limit: mean n−1, variance 2(n−1). Six sigma at fixed seeds.
+// Counts how often each of n rows is kept in T = kTrials independent trials. With capacity k, a row
+// is kept with probability q = k/n. The count c_i of row i has mean Tq and variance Tq(1−q), and
+// all counts sum to Tk. The statistic X = Σ_i (c_i − Tq)²/(Tq(1−q)) · (n−1)/n is nearly chi-square
+// with n−1 degrees of freedom. So it has mean n−1 and variance 2(n−1). X may deviate by six
+// standard deviations. Seeds are fixed.
 TEST(ReservoirTest, EveryRowIsEquallyLikely) {
   constexpr int kTrials = 20000;
   for (int64_t capacity : {1, 5, 30}) {
@@ -140,12 +143,16 @@ TEST(ReservoirTest, EveryRowIsEquallyLikely) {
   }
 }
 
-// All C(n,2) = 435 pairs are kept with probability q = k(k−1)/(n(n−1)). Each count is binomial:
-// none may be further off than seven sigma (P < 435·2.6e-12). The sum of the squared deviations has
-// mean 435. Counts of pairs are dependent: their correlation matrix (0.1123 for pairs that share a
-// row, −0.0193 for disjoint ones, n = 30, k = 6) has by the Johnson scheme the eigenvalues 4.439
-// (29 times), 0.756 (405 times) and 0, so the sum's variance is twice the sum of their squares,
-// 2·803.
+// Counts how often each of the C(n,2) = 435 pairs of rows is kept, for n = 30 rows and capacity k =
+// 6. A pair is kept with probability q = k(k−1)/(n(n−1)), so each count is binomial. No count may
+// be further from its mean than seven standard deviations. The probability that one is further is
+// below 435·2.6e-12.
+//
+// The test also sums the squares of all standardised deviations. This sum has mean 435. Its
+// variance is 2·803, which takes into account that counts of pairs are correlated. The correlation
+// is 0.1123 for pairs that share a row and −0.0193 for pairs that do not. By the Johnson scheme,
+// the correlation matrix has the eigenvalues 4.439 (29 times), 0.756 (405 times) and 0. The
+// variance of the sum is twice the sum of their squares.
 TEST(ReservoirTest, EveryPairIsEquallyLikely) {
   constexpr int kTrials = 40000;
   constexpr int64_t kRows = 30, kCapacity = 6;
@@ -172,8 +179,9 @@ TEST(ReservoirTest, EveryPairIsEquallyLikely) {
   EXPECT_NEAR(chi_square, pairs, 6 * std::sqrt(2 * 803.0));
 }
 
-// n rows are offered, k·(H_n − H_k) of those after the first k are kept (row i with probability
-// k/i), with a variance below that mean.
+// After the first k rows (the capacity), row i is kept with probability k/i. If n rows are offered,
+// the number of rows kept after the first k has mean k·(H_n − H_k), where H_n is the n-th harmonic
+// number. Its variance is below this mean.
 TEST(ReservoirTest, SkipsNearlyAllOfALongStream) {
   constexpr int64_t kCapacity = 1000, kRows = int64_t{1} << 62;
   Reservoir reservoir(kCapacity, 1, 5);
@@ -187,7 +195,8 @@ TEST(ReservoirTest, SkipsNearlyAllOfALongStream) {
   }
   const double mean = kCapacity * std::log(1.0 * kRows / kCapacity);
   EXPECT_NEAR(static_cast<double>(kept - kCapacity), mean, 6 * std::sqrt(mean));
-  // The kept rows are uniform over the stream: their mean has deviation 1/√(12k).
+  // The kept rows are uniform over the stream. So the mean of their k relative positions has the
+  // standard deviation 1/√(12k).
   double sum = 0;
   for (int64_t row : KeptRows(reservoir)) sum += static_cast<double>(row) / kRows;
   EXPECT_NEAR(sum / kCapacity, 0.5, 6 / std::sqrt(12.0 * kCapacity));

@@ -35,7 +35,8 @@ absl::StatusOr<RandomPivots> Choose(const char* kernel, const Matrix<double>& po
                             checkpoint);
 }
 
-// Residuals K(x, x) after eliminating the chosen rows one at a time, as in a textbook.
+// Returns the sum of the residuals K(x, x) after eliminating the chosen rows one at a time, as in a
+// textbook.
 double NaiveResidualTrace(const char* kernel, const Matrix<double>& pool,
                           const std::vector<int64_t>& rows) {
   Matrix<double> left = testing::NaiveKernelMatrix(MustParseKernel(kernel), pool, pool);
@@ -63,12 +64,14 @@ TEST(RpCholeskyTest, ResidualIsWhatTheChosenRowsLeave) {
       EXPECT_EQ(std::set<int64_t>(pivots->rows.begin(), pivots->rows.end()).size(), d);
       const double trace = NaiveResidualTrace(kernel, pool, {});
       EXPECT_NEAR(pivots->trace, trace, 1e-12 * trace);
-      // poly has rank 21 here: rows beyond are drawn without need, and dividing by their pivots
-      // would be dividing by round-off.
+      // poly has rank 21 here. After 21 rows, the residual is only round-off. Further rows must
+      // still be chosen, but without dividing by this round-off.
       if (d > 20 && kernel[0] == 'p') {
         EXPECT_LE(pivots->residual_trace, 1e-9 * trace);
       } else {
-        // n rows lose d squares each, of at most K(x, x) in all: n·d·u·trace, and cancellation.
+        // The tolerance is the error of the residuals of n rows. From the residual of a row, d
+        // squares are subtracted, which sum to at most K(x, x). The error is n·d·u·trace, plus
+        // cancellation.
         EXPECT_NEAR(pivots->residual_trace, NaiveResidualTrace(kernel, pool, pivots->rows),
                     1e-9 * trace);
       }
@@ -89,9 +92,12 @@ TEST(RpCholeskyTest, RowsDoNotDependOnThreads) {
   EXPECT_NE(Choose("rbf(gamma=0.125)", pool, 150, 10)->rows, one->rows);
 }
 
-// Rejection must give exactly the law of one row at a time: P(i, then j) = K_ii/tr K · S_jj/tr S,
-// S what i leaves. 30 pairs, 40,000 seeds: chi-square of 29 degrees has mean 29 and deviation 7.6;
-// six deviations is a bug, and the seeds are fixed.
+// Draws two rows of six with 40,000 seeds and compares how often each ordered pair occurs with its
+// probability. Drawing blocks with rejection must have exactly the law of drawing one row at a
+// time. The probability of row i followed by row j is K_ii/tr K · S_jj/tr S, where S is the
+// residual matrix after row i. The counts of the 30 pairs give a chi-square statistic with 29
+// degrees of freedom. It has mean 29 and standard deviation 7.6, and may exceed the mean by six
+// standard deviations. Seeds are fixed.
 TEST(RpCholeskyTest, BlocksWithRejectionHaveTheLawOfOneRowAtATime) {
   const char* kernel = "rbf(gamma=0.5) + 0.2*linear()";
   const Matrix<double> pool = NormalRows({.rows = 6, .cols = 2, .seed = 8});
@@ -121,7 +127,7 @@ TEST(RpCholeskyTest, BlocksWithRejectionHaveTheLawOfOneRowAtATime) {
 }
 
 TEST(RpCholeskyTest, WhereNothingIsLeftTheRestAreOtherRows) {
-  // Rank 3, and every row twice.
+  // The pool has rank 3 and contains every row twice.
   const Matrix<double> half = NormalRows({.rows = 20, .cols = 3, .seed = 5});
   Matrix<double> pool(40, 3);
   for (int64_t i = 0; i < 40; ++i) std::copy_n(half.row(i % 20), 3, pool.row(i));
@@ -130,16 +136,17 @@ TEST(RpCholeskyTest, WhereNothingIsLeftTheRestAreOtherRows) {
   ASSERT_EQ(pivots->rows.size(), 40);
   EXPECT_EQ(std::set<int64_t>(pivots->rows.begin(), pivots->rows.end()).size(), 40);
   EXPECT_EQ(pivots->residual_trace, 0);
-  // The three that explain all come first, and are no copies of each other.
+  // The three rows that explain everything come first, and none is a copy of another.
   EXPECT_LT(NaiveResidualTrace("linear()", pool, {pivots->rows.begin(), pivots->rows.begin() + 3}),
             1e-12 * pivots->trace);
-  // All rows are equal to 0: nothing to choose by.
+  // All rows are 0, so nothing distinguishes them.
   const absl::StatusOr<RandomPivots> zeros = Choose("linear()", Matrix<double>(5, 2), 3, 2);
   ASSERT_TRUE(zeros.ok()) << zeros.status();
   EXPECT_EQ(zeros->rows.size(), 3);
 }
 
-// One stream has one use: rows that fill up are not those that uniform landmarks would have been.
+// Each random stream has only one use. So the rows that fill up the choice are independent of the
+// rows that the uniform policy would choose.
 TEST(RpCholeskyTest, RowsThatFillUpAreIndependentOfUniformLandmarks) {
   constexpr int64_t kRows = 200;
   constexpr int64_t kChosen = 20;
@@ -154,8 +161,9 @@ TEST(RpCholeskyTest, RowsThatFillUpAreIndependentOfUniformLandmarks) {
     const std::set<int64_t> rows(uniform.begin(), uniform.end());
     for (const int64_t row : filled->rows) common += static_cast<int>(rows.count(row));
   }
-  // Independent choices share a tenth of 400 rows on average, with a deviation under 6; equal
-  // streams share all.
+  // Over all seeds, 400 rows fill up the choices. Independent choices have a tenth of these in
+  // common on average, with a standard deviation under 6. If both used the same stream, all 400
+  // would be in common.
   EXPECT_NEAR(common, 40, 6 * 6);
 }
 
@@ -167,7 +175,7 @@ TEST(RpCholeskyTest, StopsBetweenTilesAndReportsRisingShares) {
     return absl::OkStatus();
   };
   ASSERT_TRUE(Choose("rbf(gamma=0.3)", pool, 60, 1, 1, watch).ok());
-  ASSERT_GT(shares.size(), 8);  // 4 tiles a block, several blocks
+  ASSERT_GT(shares.size(), 8);  // several blocks of 4 tiles each
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_GE(shares.front(), 0);
   EXPECT_LE(shares.back(), 1);
@@ -182,8 +190,9 @@ TEST(RpCholeskyTest, StopsBetweenTilesAndReportsRisingShares) {
   }
 }
 
-// The residual of a row of far clusters falls to −1e-10, because values err by 4e-10: no proof, and
-// of a kernel that is proven not even looked for.
+// The clusters are far from the origin, so kernel values have errors of 4e-10, and the residual of
+// a row can become −1e-10. This does not prove that the kernel is indefinite. If a kernel is known
+// to be positive semidefinite, no such proof is searched for.
 TEST(RpCholeskyTest, KernelOfFarClustersIsNotRefused) {
   Matrix<double> pool = NormalRows({.rows = 600, .cols = 2, .seed = 8});
   for (int64_t i = 0; i < pool.rows(); ++i) {
@@ -204,8 +213,9 @@ TEST(RpCholeskyTest, KernelOfFarClustersIsNotRefused) {
   }
 }
 
-// Rows (1000, 0) beside (0, ±1): what is left of the short ones is no less than what is left of
-// any.
+// The rows are (1000, 0) and (0, 1). After a row of one kind is chosen, only rows of the other kind
+// have a residual. So the second choice is always a row of the other kind, even if it is a short
+// row.
 TEST(RpCholeskyTest, ShortRowsAreChosenToo) {
   Matrix<double> pool(400, 2);
   for (int64_t i = 0; i < 400; ++i) pool(i, i % 2) = i % 2 == 0 ? 1000 : 1;
@@ -217,7 +227,7 @@ TEST(RpCholeskyTest, ShortRowsAreChosenToo) {
 
 TEST(RpCholeskyTest, SimilaritiesThatAreNotPositiveSemidefiniteAreRefused) {
   const Matrix<double> pool = NormalRows({.rows = 50, .cols = 3, .seed = 7});
-  // ‖x‖² − 50 is negative; (x·y − 1)² has a positive diagonal, which blocks then overdraw.
+  // ‖x‖² − 50 is negative for most rows, and (‖x‖² − 0.5)³ for short ones.
   for (const char* kernel : {"poly(degree=1, coef0=-50)", "poly(degree=3, coef0=-0.5)"}) {
     const absl::Status status = Choose(kernel, pool, 20, 1).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;

@@ -19,8 +19,8 @@ TEST(SplitTest, DefaultPoolRowsFollowLandmarksUpToTheBoundOfBytes) {
       {1000, 1677, 20000},     // 256 MiB hold 20,008 rows
       {1000, 1678, 19996},     // and here 19,996
       {500, 65536, 512},       // 512 rows are 256 MiB
-      {2000, 65536, 2000},     // landmarks come before the bound
-      {1677721, 1, 33554420},  // 20 each still fits
+      {2000, 65536, 2000},     // all landmarks, although they exceed the bound
+      {1677721, 1, 33554420},  // 20 rows for each landmark still fit
       {1677722, 1, 33554432}, {int64_t{1} << 58, 1, int64_t{1} << 58},
   };
   for (const auto& c : cases) {
@@ -38,9 +38,9 @@ TEST(SplitTest, HeldOutCountIsATenthOfTheStreamAndLeavesTheLandmarks) {
       {10, 10, 1, 1},
       {199, 199, 100, 19},
       {200, 200, 100, 20},
-      {1000, 1000, 950, 50},  // landmarks first
+      {1000, 1000, 950, 50},  // landmarks have priority
       {1000, 1000, 1000, 0},
-      {1000, 1000, 2000, 0},  // too few rows for the landmarks: none held out
+      {1000, 1000, 2000, 0},  // too few rows for the landmarks, so none are held out
       {19999, 19999, 500, 1999},
       {20000, 20000, 500, 2000},
       {int64_t{1} << 62, 22000, 1000, 2000},
@@ -59,7 +59,7 @@ TEST(SplitTest, PartsAreDisjointAndHaveTheirSizes) {
       {0, 0, 10, 100, 0, 0},
       {5, 5, 10, 100, 5, 0},
       {100, 100, 10, 100, 90, 10},
-      {100, 100, 10, 50, 50, 10},  // the rest of 90 is cut
+      {100, 100, 10, 50, 50, 10},  // the 90 remaining rows are cut to a pool of 50
       {1000000, 2100, 10, 100, 100, 2000},
       {3000, 2100, 10, 100, 100, 300},
       {100, 100, 95, 100, 95, 5},
@@ -100,8 +100,8 @@ TEST(SplitTest, DependsOnTheSeed) {
   EXPECT_NE(SplitSample(500, 500, 10, 100, 3).pool, SplitSample(500, 500, 10, 100, 4).pool);
 }
 
-// Each slot is held out with probability 1/10: over T seeds its count has variance T·0.09. Fixed
-// seeds, six sigma.
+// Each slot is held out with probability 1/10. Over T seeds, its count has mean T/10 and variance
+// T·0.09. It may deviate by six standard deviations. Seeds are fixed.
 TEST(SplitTest, EverySlotIsEquallyLikelyToBeHeldOut) {
   constexpr int kTrials = 10000;
   std::vector<int> counts(50);

@@ -52,8 +52,8 @@ TEST(UniformLandmarksTest, TooSmallAPoolNamesBothNumbers) {
                                                               ::testing::HasSubstr("8 rows")));
 }
 
-// Each member is chosen with probability 3/8: over T seeds its count has variance T·15/64. Fixed
-// seeds, six sigma.
+// Each member is chosen with probability 3/8. Over T seeds, its count has mean T·3/8 and variance
+// T·15/64. It may deviate by six standard deviations. Seeds are fixed.
 TEST(UniformLandmarksTest, EveryMemberIsEquallyLikely) {
   constexpr int kTrials = 20000;
   std::vector<int> counts(91);

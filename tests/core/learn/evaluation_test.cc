@@ -1,4 +1,5 @@
-// An evaluation against the same done by hand: split, train, predict and measure row by row.
+// Compares an evaluation with the same evaluation done by hand: split, train, predict and measure
+// row by row.
 #include "core/learn/evaluation.h"
 
 #include <algorithm>
@@ -25,8 +26,9 @@ using ::testing::SizeIs;
 
 absl::Status Watch(int, double) { return absl::OkStatus(); }
 
-// The weights of a class are the mean of its rows, and nothing of a class without any; the
-// intercept is minus half of their squared length where there is a bias.
+// Returns separators that are simple to compute. The weights of a class are the mean of its rows,
+// or 0 for a class without rows. If `bias` is not 0, the intercept of a class is minus half of the
+// squared length of its weights.
 LinearWeights MeansOf(ConstMatrixView<double> rows, absl::Span<const int32_t> labels,
                       int32_t classes, double bias) {
   LinearWeights linear{Matrix<double>(classes, rows.cols()),
@@ -89,7 +91,8 @@ class MeansLearner final : public Learner {
   const bool tells_;
 };
 
-// Rows about a point of their own for each class, with a K(x, x) that is more than their length.
+// Returns rows scattered around one point for each class. Each row's K(x, x) is larger than its
+// squared length.
 LabeledRows Clouds(int64_t n, int32_t classes, uint64_t seed) {
   LabeledRows labeled;
   labeled.rows = NormalRows({.rows = n, .cols = 5, .seed = seed});
@@ -112,8 +115,9 @@ LabeledRows Copy(const LabeledRows& from) {
   return {from.rows.Clone(), from.labels, from.class_count, from.self_kernel, from.rounding};
 }
 
-// The cosine of (w, b/B) and (x, B), with the squared length `squared` of x where that is not its
-// own; B = 0: of w and x.
+// Returns a cosine. B is `bias`. If B is not 0, it is the cosine of the vectors (w, b/B) and (x,
+// B). If B is 0, it is the cosine of w and x. `squared` is used in place of the squared length of
+// x.
 double Cosine(const double* w, double b, double bias, const double* x, int64_t columns,
               double squared) {
   double dot = b;
@@ -125,7 +129,8 @@ double Cosine(const double* w, double b, double bias, const double* x, int64_t c
   return dot / std::sqrt(w_squared * (squared + bias * bias));
 }
 
-// A row's margin by the definitions. Two classes: of (w_1 − w_0)/2.
+// Returns a row's margin, computed by the definitions. With two classes of weights w_0 and w_1, it
+// is the margin of the vector (w_1 − w_0)/2.
 double NaiveMargin(const LinearWeights& linear, const double* x, int32_t label, double squared) {
   const int64_t columns = linear.weights.cols();
   const auto classes = static_cast<int32_t>(linear.weights.rows());
@@ -194,7 +199,8 @@ ByHand EvaluateByHand(const LabeledRows& data, const RowSplit& split, double bia
   return result;
 }
 
-// By hand a sum goes in another order: 1e-12 is hundreds of roundings of numbers of size 1.
+// Sums that are computed by hand add the terms in another order. The tolerance of 1e-12 allows
+// hundreds of roundings of numbers of size 1.
 void ExpectNear(const std::vector<double>& actual, std::vector<double> unsorted) {
   std::sort(unsorted.begin(), unsorted.end());
   const std::vector<double> expected = Percentiles(unsorted);
@@ -281,9 +287,10 @@ TEST(EvaluationTest, FoldsAreAsManySplitsThatTestEachRowOnce) {
   EXPECT_NEAR(evaluation->error_standard_error, std::sqrt(squares / (kFolds - 1) / kFolds), 1e-12);
 }
 
-// By counting: at most ⌊αn⌋ of all rows miss what is certified of them, and what is certified of
-// the distribution is MarginOfDistribution of the tested rows of the best fold at a share of the
-// doubt.
+// Tests both margins that are certified for each α. The margin of the rows is computed by counting:
+// at most ⌊αn⌋ of all n rows may have a smaller margin. The margin of the distribution is the
+// largest MarginOfDistribution of the tested rows over the folds. For this, each fold gets an equal
+// share of the failure probability.
 TEST(EvaluationTest, WhatIsCertifiedIsTrueOfTheRowsAndSharesTheDoubt) {
   for (const int folds : {0, 3}) {
     const LabeledRows data = Clouds(900, 2, 9);
@@ -346,11 +353,11 @@ TEST(EvaluationTest, AModelWithoutWeightsHasErrorsAndNoMargins) {
   EXPECT_THAT(other->certified, IsEmpty());
 }
 
-// The fold that tests the only row of class 2 has none to learn the class from.
+// One fold tests the only row of class 2. This fold has no row from which to learn the class.
 TEST(EvaluationTest, AClassThatCannotBeLearntFromIsCountedAndItsRowsAreErrors) {
   LabeledRows labeled = Clouds(40, 2, 3);
   labeled.class_count = 3;
-  labeled.labels[17] = 2;  // alone
+  labeled.labels[17] = 2;  // the only row of class 2
   const absl::StatusOr<Evaluation> evaluation =
       Evaluate(MeansLearner(), labeled, {.folds = 4}, Watch);
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();

@@ -1,5 +1,5 @@
-// Results of the papers, on their data: F2 of a kernel and a linear SVM do what the kernel SVM
-// does.
+// Repeats results of the papers on the papers' data: a linear SVM on F2 of a kernel is as accurate
+// as an SVM with this kernel.
 #include <cmath>
 #include <iostream>
 #include <numeric>
@@ -51,7 +51,7 @@ LabeledRows Mapped(const BuiltVersion& version, const LabeledRows& rows) {
           .classes = rows.classes};
 }
 
-// 70 % of the rows to learn from, landmarks among them, the others to test on.
+// Trains on 70 % of the rows, some of which are also the landmarks, and tests on the other rows.
 Comparison Compare(const Case& c, int splits) {
   const LabeledRows all = testing::RealData(c.data);
   const int64_t n = all.rows.rows();
@@ -79,8 +79,9 @@ Comparison Compare(const Case& c, int splits) {
   return comparison;
 }
 
-// C is the paper's; one kernel for both, γ near 1/p of the wider; 50 landmarks are a fifth and a
-// tenth of the rows to learn from. docs/maths.md has the numbers, and what other choices give.
+// C is the paper's value. Both data sets have the same kernel, whose γ is near 1/p for the data set
+// with more columns p. 50 landmarks are a fifth of the training rows of one data set and a tenth of
+// those of the other. docs/maths.md has these results and those of other choices.
 TEST(F2AndKernelSvmTest, StandWithinOneStandardErrorOnIonosphereAndCancer) {
   for (const char* data : {"ionosphere.csv", "cancer.csv"}) {
     const Comparison both =

@@ -1,4 +1,5 @@
-// Kernel SGD: its recurrence in φ-space, and that the ways to compute it end in the same model.
+// Tests kernel SGD: it follows its recurrence in φ-space, and all strategies of computing it give
+// the same model.
 #include "core/learn/kernel_sgd.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ using testing::MustTrain;
 using testing::NoisyRows;
 using testing::RealData;
 
-// φ of (xᵀy + 1)²: all products of two of (x, 1).
+// φ of the kernel (xᵀy + 1)²: all products of two entries of (x, 1).
 class DegreeTwo final : public RowMap {
  public:
   explicit DegreeTwo(int64_t columns) : columns_(columns) {}
@@ -49,7 +50,7 @@ class DegreeTwo final : public RowMap {
   int64_t columns_;
 };
 
-// The features of a version, by the engine.
+// Maps rows to the features of a version by the engine.
 class VersionMap final : public RowMap {
  public:
   VersionMap(BuiltVersion version, int64_t columns)
@@ -77,7 +78,7 @@ KernelInput Input(const std::string& kernel, std::shared_ptr<const RowMap> map) 
   return {.kernel = *KernelExpression::Parse(kernel), .map = std::move(map)};
 }
 
-// The lecture's update on w, word for word, for class `positive`.
+// Updates w exactly as the lecture writes it, for class `positive` against the rest.
 std::vector<double> NaiveSgd(const LabeledRows& rows, const RowMap& map, int32_t positive,
                              double rate, int64_t epochs, uint64_t seed) {
   const int64_t n = rows.rows.rows();
@@ -102,8 +103,9 @@ std::vector<double> NaiveSgd(const LabeledRows& rows, const RowMap& map, int32_t
   return scores;
 }
 
-// The share of rows whose class has not the largest of the scores; of two classes, of scores of
-// class 1 alone, those on the wrong side.
+// Returns the share of rows that the scores classify wrongly. With two classes there are only
+// scores of class 1, and a row is wrong if its score has the wrong sign. With more classes, a row
+// is wrong if another class has a larger score than its own.
 double ErrorOfScores(const std::vector<std::vector<double>>& scores, const LabeledRows& rows) {
   int64_t wrong = 0;
   for (int64_t i = 0; i < rows.rows.rows(); ++i) {
@@ -116,7 +118,8 @@ double ErrorOfScores(const std::vector<std::vector<double>>& scores, const Label
   return static_cast<double>(wrong) / static_cast<double>(rows.rows.rows());
 }
 
-// Steps of rate·‖φ‖² under 2·4 contract, so that round-off of 1e-16·‖φ‖²·T ~ 1e-10 does not grow.
+// The second derivative of the logistic loss is at most 1/4, and rate·‖φ‖² is under 8, so no step
+// amplifies earlier errors. After T steps the round-off is about 1e-16·‖φ‖²·T, or 1e-10.
 TEST(KernelSgdTest, TheFourStrategiesAreTheRecurrenceAndEndInTheSameModel) {
   const LabeledRows real = RealData("cancer.csv");
   const LabeledRows made = NoisyRows(120, 3, 3, 2);
@@ -146,7 +149,8 @@ TEST(KernelSgdTest, TheFourStrategiesAreTheRecurrenceAndEndInTheSameModel) {
   }
 }
 
-// The lecture's update on u, word for word, for class `positive` of a kernel exp(−γ‖x − y‖²).
+// Updates u exactly as the lecture writes it, for class `positive` against the rest and the kernel
+// exp(−γ‖x − y‖²).
 std::vector<double> NaiveKernelSgd(const LabeledRows& rows, double gamma, int32_t positive,
                                    double rate, int64_t epochs, uint64_t seed) {
   const int64_t n = rows.rows.rows();
@@ -177,8 +181,9 @@ std::vector<double> NaiveKernelSgd(const LabeledRows& rows, double gamma, int32_
   return scores;
 }
 
-// A kernel without finite features, as the lecture runs it. Labels that say nothing of the rows are
-// learnt by no more than the rows' number allows.
+// An rbf kernel has no finite feature vectors, and the lecture uses it without any. The second part
+// of the test shows that the model learns from the labels. If the labels are moved to other rows,
+// the training error is larger.
 TEST(KernelSgdTest, WithoutFiniteFeaturesTheTwoKernelStrategiesAgree) {
   const LabeledRows rows = Every(RealData("letter.csv"), 0, 40);
   const KernelInput input = Input("rbf(gamma=0.0625)", nullptr);
@@ -194,14 +199,15 @@ TEST(KernelSgdTest, WithoutFiniteFeaturesTheTwoKernelStrategiesAgree) {
   }
   LabeledRows shuffled = Every(RealData("letter.csv"), 0, 40);
   std::rotate(shuffled.labels.begin(), shuffled.labels.begin() + 7, shuffled.labels.end());
-  const auto learns = [&](const LabeledRows& examples) {  // 0.38 of 26 classes; shuffled 0.76
+  // With 26 classes, the error is 0.38, and 0.76 with shifted labels.
+  const auto learns = [&](const LabeledRows& examples) {
     return ErrorOn(*MustTrain("kernel_sgd(epochs=5)", examples, 3, input), examples) < 0.45;
   };
   EXPECT_TRUE(learns(rows));
   EXPECT_FALSE(learns(shuffled));
 }
 
-// φ of so many rows has been asked for.
+// A map that counts the rows whose φ it computes.
 class CountingMap final : public RowMap {
  public:
   explicit CountingMap(int64_t columns) : map_(columns) {}
@@ -218,8 +224,9 @@ class CountingMap final : public RowMap {
   mutable int64_t count_ = 0;
 };
 
-// The lecture's table of costs: T features on the fly, n of them if they are kept, none with the
-// kernel. T = epochs·n, also where several classes are learnt from each.
+// Checks the lecture's table of costs. T is the number of steps, epochs·n for n rows, even if each
+// row trains several classes. The strategy `features` computes φ T times. The strategy
+// `stored_features` computes φ n times. The strategies `kernel` and `gram` never compute it.
 TEST(KernelSgdTest, FeaturesAreComputedAsOftenAsTheTableOfCostsSays) {
   for (const int32_t classes : {2, 3}) {
     const LabeledRows rows = NoisyRows(80, 3, classes, 4);
@@ -236,9 +243,10 @@ TEST(KernelSgdTest, FeaturesAreComputedAsOftenAsTheTableOfCostsSays) {
   }
 }
 
-// The lecture's two further ways: features that approximate the kernel, mapped when they are wanted
-// or kept. The engine gives a row the same bits alone and among others, so both are one model to
-// the bit; and the more features there are, the nearer it is to the kernel's own.
+// The lecture's two further strategies use features that approximate the kernel. One computes them
+// when they are needed, the other stores them. The engine computes the same bits for a row alone
+// and for a row in a batch, so both strategies give exactly the same model. With more features, the
+// model comes nearer to the model of the exact kernel.
 TEST(KernelSgdTest, ApproximateFeaturesGiveOneModelWhichNearsTheKernels) {
   const LabeledRows rows = Every(RealData("ionosphere.csv"), 0, 3);
   const std::unique_ptr<const Model> exact =
@@ -275,7 +283,7 @@ TEST(KernelSgdTest, WhatDoesNotFitIsRefusedAndSaysWhatDoes) {
                                 .status();
   EXPECT_EQ(DetailOf(gram)->reason, "ROWS_TOO_MANY");
   EXPECT_THAT(std::string(gram.message()), ::testing::HasSubstr("strategy=kernel"));
-  // 16,385 rows of 129² features are over 2^28 numbers.
+  // The limit is 2^28 numbers. 16,385 rows with 129² features each exceed it.
   const LabeledRows wide{.rows = Matrix<double>(kMaxGramRows + 1, 128),
                          .labels = std::vector<int32_t>(kMaxGramRows + 1),
                          .classes = 2};

@@ -1,4 +1,4 @@
-// The kernel SVM against libsvm's own programs, which compute the kernel themselves.
+// Compares the kernel SVM with libsvm's own programs, which compute the kernel themselves.
 #include "core/learn/kernel_svm.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ KernelInput Kernel(const std::string& text) {
   return {.kernel = *KernelExpression::Parse(text), .map = nullptr};
 }
 
-// The model that svm-train wrote: f(x) = Σ coefficient·exp(−γ‖row − x‖²) + offset, positive for
+// A model as svm-train writes it: f(x) = Σ coefficient·exp(−γ‖row − x‖²) + offset, positive for
 // label +1.
 struct ToolModel {
   double offset = 0;
@@ -81,8 +81,9 @@ ToolModel ReadToolModel(const std::string& path, int64_t columns) {
   return model;
 }
 
-// Whole numbers, which the program's model file keeps exactly. Both stop when no condition is
-// violated by more than 1e-6, on the way to which values differ by some of that.
+// The data are whole numbers, which the model file of libsvm's program stores exactly. Both solvers
+// stop when no condition of optimality is violated by more than 1e-6. So their values may differ by
+// a small multiple of 1e-6.
 TEST(KernelSvmTest, TwoClassesOnRealDataAreTheModelOfLibsvmsProgram) {
   const LabeledRows rows = RawData("cancer.csv");
   const testing::ScratchFolder folder;
@@ -99,12 +100,14 @@ TEST(KernelSvmTest, TwoClassesOnRealDataAreTheModelOfLibsvmsProgram) {
   }
 }
 
-// 26 classes, 325 pairs, votes. Values of pairs agree to some 1e-5, and 2,000 rows have 50,000 of
-// them that could change a vote: one row that ends elsewhere is no surprise, three are.
+// 26 classes vote in 325 pairs. For each pair of classes, the values of the two programs agree to
+// about 1e-5. With 2,000 rows there are about 50,000 values that could change a vote. So one row
+// may get another class, but not three.
 TEST(KernelSvmTest, ManyClassesOnRealDataVoteAsLibsvmsProgram) {
   const LabeledRows all = RawData("letter.csv");
   LabeledRows rows = Every(all, 0, 13);
-  // libsvm breaks ties by which class comes first: ours by their order.
+  // libsvm breaks ties by the class that comes first in the data, our learner by the order of the
+  // classes. Sorting the rows by class makes the two rules equal.
   std::vector<int64_t> order(rows.labels.size());
   std::iota(order.begin(), order.end(), int64_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -129,8 +132,9 @@ TEST(KernelSvmTest, ManyClassesOnRealDataVoteAsLibsvmsProgram) {
   EXPECT_LT(ErrorOn(*model, test), 0.2);
 }
 
-// A kernel that libsvm does not have, against the conditions of optimality (α_i = |coefficient|):
-// y·f >= 1 where α = 0, = 1 where 0 < α < C, <= 1 where α = C.
+// libsvm does not have this kernel, so the test checks the conditions of optimality. y is the label
+// of a row, f its score, and α = |coefficient|. The conditions are y·f >= 1 if α = 0, y·f = 1 if 0
+// < α < C, and y·f <= 1 if α = C.
 TEST(KernelSvmTest, ComposedKernelsMeetTheConditionsOfOptimality) {
   const LabeledRows rows = NoisyRows(200, 4, 2, 3);
   const KernelInput input = Kernel("rbf(gamma=0.3) + 0.1*poly(degree=2, coef0=1)");
@@ -185,7 +189,7 @@ TEST(KernelSvmTest, ThreadsTrainBesideEachOtherToTheSameBits) {
   for (const std::vector<double>& result : results) EXPECT_EQ(result, alone);
 }
 
-// A problem of a million steps and more is ended in the middle.
+// Stops training in the middle of a problem that takes at least a million steps.
 TEST(KernelSvmTest, TrainingStopsWithinAProblem) {
   const LabeledRows rows = NoisyRows(600, 5, 2, 4);
   const KernelSvm learner({.C = 1e6, .tolerance = 1e-9},

@@ -1,4 +1,4 @@
-// Labeled rows to test learners with: real ones of lab/data, and made ones.
+// Labeled rows for testing learners: real data from lab/data, and generated data.
 #ifndef PHIMAP_TESTS_CORE_LEARN_LABELED_DATA_H_
 #define PHIMAP_TESTS_CORE_LEARN_LABELED_DATA_H_
 
@@ -23,24 +23,26 @@ struct LabeledRows {
   }
 };
 
-// lab/data/NAME, as it is or standardised; classes are numbered in the order of their names.
+// Returns the rows of lab/data/NAME: RawData as they are, RealData standardised. Classes are
+// numbered in the order of their names.
 LabeledRows RawData(const std::string& name);
 LabeledRows RealData(const std::string& name);
 
-// The given rows.
+// Returns the rows of `from` with the row numbers `rows`.
 LabeledRows Subset(const LabeledRows& from, const std::vector<int64_t>& rows);
-// Every `step`-th row from `first`, at most `most`.
+// Returns every `step`-th row from row `first` on, at most `most` rows.
 LabeledRows Every(const LabeledRows& from, int64_t first, int64_t step, int64_t most = 1 << 30);
 
-// N(0, 1) rows whose class is the largest of random linear scores, a tenth of them relabeled.
+// Returns N(0, 1) rows. The class of a row is the one with the largest of random linear scores,
+// except that a tenth of the rows are relabeled.
 LabeledRows NoisyRows(int64_t n, int64_t columns, int32_t classes, uint64_t seed);
 
-// The model of a learner in its text form. A failure fails the test and gives nullptr.
+// Trains the learner that the text `learner` describes. An error fails the test and gives nullptr.
 std::unique_ptr<const Model> MustTrain(const std::string& learner, const LabeledRows& examples,
                                        uint64_t seed, const KernelInput& input = {});
 
 Matrix<double> MustScore(const Model& model, const Matrix<double>& rows);
-// Share of the rows that get another class than theirs.
+// The share of rows for which the model predicts a class other than their label.
 double ErrorOn(const Model& model, const LabeledRows& rows);
 
 }  // namespace phimap::testing

@@ -1,9 +1,11 @@
-// Writes what learners made of real data, for another implementation to be compared with:
+// Writes the models that learners trained on real data, so that they can be compared with another
+// implementation:
 //
 //   learned_models FOLDER
 //
-// For each case NAME: NAME.rows and NAME.labels, NAME.order (the row that each step looked at) and
-// NAME.weights, one class a line: its weights, then its intercept. Numbers have all their digits.
+// For each case NAME, the program writes four files to the folder. NAME.rows and NAME.labels are
+// the data. NAME.order contains the row that each step used. NAME.weights has a line for each
+// class: its weights, followed by its intercept. Numbers have all their digits.
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -62,7 +64,8 @@ void WritePerceptron(const std::string& stem, const LabeledRows& rows, bool aver
   WriteMatrix(stem + ".weights", out);
 }
 
-// Kernel SGD with the linear kernel, whose w is in reach: the scores of unit vectors.
+// Trains kernel SGD with the linear kernel. Its weights w can be read off as the scores of unit
+// vectors.
 void WriteSgd(const std::string& stem, const LabeledRows& rows, const char* strategy) {
   WriteRows(stem, rows);
   const RandomStream stream(kSeed, StreamId::kSgdRows);

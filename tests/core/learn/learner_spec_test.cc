@@ -1,4 +1,4 @@
-// The text form of learners.
+// Tests the text form of learners.
 #include "core/learn/learner_spec.h"
 
 #include <string>

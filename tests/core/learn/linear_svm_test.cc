@@ -1,4 +1,4 @@
-// The linear SVM against liblinear's own program, and its optimality conditions.
+// Compares the linear SVM with liblinear's own program, and tests its optimality conditions.
 #include "core/learn/linear_svm.h"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ using testing::RealData;
 
 struct LinearToolModel {
   std::vector<int> labels;
-  // One line a feature, the bias last; one number a class, or one for two classes.
+  // One row for each feature and a last row for the bias. A row has one number for each class, but
+  // only one number if there are two classes.
   std::vector<std::vector<double>> w;
 };
 
@@ -59,7 +60,7 @@ LinearToolModel TrainWithTool(const LabeledRows& rows, const std::string& option
   return ReadLinearToolModel(folder.File("model"));
 }
 
-// Two classes: the program solves the problem that we give the library, digit for digit.
+// With two classes, liblinear's program solves exactly the problem that we pass to its library.
 TEST(LinearSvmTest, TwoClassesAreTheModelOfLiblinearsProgram) {
   for (const char* name : {"ionosphere.csv", "cancer.csv", "spam.csv"}) {
     const LabeledRows rows = RealData(name);
@@ -79,8 +80,9 @@ TEST(LinearSvmTest, TwoClassesAreTheModelOfLiblinearsProgram) {
   }
 }
 
-// Many classes: the program adds up the rows in another order. Newton steps amplify the last bits
-// by the condition of the Hessian, some 1e3 here; 1e-8 leaves room.
+// With many classes, liblinear's program adds up the rows in another order. Newton steps amplify
+// differences in the last bits by the condition number of the Hessian, about 1e3 here. So 1e-8 is a
+// generous tolerance.
 TEST(LinearSvmTest, ManyClassesAreTheModelOfLiblinearsProgram) {
   const LabeledRows rows = Every(RealData("letter.csv"), 0, 5);
   const LinearToolModel tool = TrainWithTool(rows, "-c 1 -e 0.001");
@@ -96,7 +98,8 @@ TEST(LinearSvmTest, ManyClassesAreTheModelOfLiblinearsProgram) {
   }
 }
 
-// At the minimum w = 2C Σ max(0, 1 − y w·x) y x, with B·v for the intercept.
+// At the minimum, w = 2C Σ max(0, 1 − y·(w·x))·y·x, summed over the rows x with labels y of 1 or
+// −1. Each row x has an extra entry B for the intercept.
 TEST(LinearSvmTest, TheGradientVanishes) {
   const LabeledRows rows = NoisyRows(400, 6, 3, 1);
   constexpr double kC = 0.7;
@@ -116,13 +119,14 @@ TEST(LinearSvmTest, TheGradientVanishes) {
       for (int k = 0; k < 6; ++k) gradient[k] -= 2 * kC * loss * label * rows.rows(i, k);
       gradient[6] -= 2 * kC * loss * label * kB;
     }
-    // At the latest it stops where a step gains under 1e-12 of the objective, which is no more than
-    // C·n = 280: ‖g‖² / 2λ <= 2.8e-10, with λ <= 1 + 2C Σ‖x‖² < 6,000 of the Hessian.
+    // The solver stops at the latest when a step reduces the objective by less than 1e-12 of its
+    // value, which is at most C·n = 280. Let g be the gradient and λ the largest eigenvalue of the
+    // Hessian, with λ <= 1 + 2C Σ‖x‖² < 6,000. Then ‖g‖²/(2λ) <= 2.8e-10.
     for (const double g : gradient) EXPECT_NEAR(g, 0, 2e-3);
   }
 }
 
-// A class that has no row, and one that has them all.
+// Tests a class without any row, and a class that has all rows.
 TEST(LinearSvmTest, OneSidedProblemsAreSolvedToo) {
   LabeledRows rows = NoisyRows(50, 3, 2, 2);
   rows.classes = 3;
@@ -136,8 +140,8 @@ TEST(LinearSvmTest, OneSidedProblemsAreSolvedToo) {
   EXPECT_EQ(ErrorOn(*MustTrain("linear_svm()", rows, 1), rows), 0);
 }
 
-// The line a step that liblinear prints reaches one function of the process: each thread has to see
-// its own training in it.
+// liblinear prints a line for each step through a function that all threads of the process share.
+// Each thread must still find its own training in this function.
 TEST(LinearSvmTest, ThreadsTrainBesideEachOtherToTheSameBits) {
   const LabeledRows rows = NoisyRows(300, 20, 5, 3);
   const auto train = [&] {
@@ -157,8 +161,9 @@ TEST(LinearSvmTest, ThreadsTrainBesideEachOtherToTheSameBits) {
   for (const std::vector<double>& result : results) EXPECT_EQ(result, alone);
 }
 
-// Stopped at any of its checkpoints, also within a problem, it returns the reason and looks no
-// more; and the fractions of those before rose.
+// Stops training at each of its checkpoints in turn, including those within a problem. Training
+// must return the error of that checkpoint and call no further one. The fractions of the earlier
+// checkpoints must rise.
 TEST(LinearSvmTest, TrainingStopsWithinAProblem) {
   const LabeledRows rows = NoisyRows(2000, 50, 2, 4);
   const LinearSvm learner({.C = 1000, .tolerance = 1e-10, .bias = 1});

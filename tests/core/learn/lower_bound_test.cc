@@ -1,14 +1,15 @@
-// Balcan, Blum, Vempala 2006, Theorem 4: for a kernel that is a black box, landmarks have to come
-// from the distribution that is learned. The paper's construction, run.
+// Balcan, Blum, Vempala 2006, Theorem 4: if the kernel is a black box, the landmarks must come from
+// the distribution that is to be learned. This test runs the paper's construction.
 //
-// X is the words of 30 bits, X' a random subset of 2^15, and D uniform on X'. A word of X' has a
-// label by a coin, hidden in the kernel:
+// X is the set of all words of 30 bits. X' is a random subset of 2^15 words, and D is the uniform
+// distribution on X'. Each word x of X' has a random label c(x) of 1 or −1. The label is hidden in
+// the kernel, whose φ has two dimensions:
 //
-//   φ(x) = (1, 0) outside of X', (−1/2, √3/2) on X' where c(x) = 1, (−1/2, −√3/2) where it is −1,
+//   φ(x) = (1, 0) outside of X', (−1/2, √3/2) if c(x) = 1, (−1/2, −√3/2) if c(x) = −1.
 //
-// so that K is 1 between words outside of X' and within a class, and −1/2 otherwise; c has margin
-// √3/2 in φ-space. With α > 0 every word also has a dimension of its own, of length √α, and K is
-// positive definite.
+// So K is 1 for two words outside of X', and for two words of X' with the same label. For all other
+// pairs K is −1/2. In φ-space, c has margin √3/2. With α > 0, φ has a further dimension for each
+// single word, in which this word has length √α. Then K is positive definite.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -49,11 +50,11 @@ class HiddenTarget {
       classes_.emplace(static_cast<uint32_t>(bits >> (64 - kBits)), static_cast<int32_t>(bits & 1));
     }
     for (const auto& [word, label] : classes_) words_.push_back(word);
-    // The order of a hash table is nobody's promise.
+    // Sort, because the order of a hash table is unspecified.
     std::sort(words_.begin(), words_.end());
   }
 
-  // The black box.
+  // The black-box kernel K(x, y).
   double Kernel(uint32_t x, uint32_t y) const {
     if (x == y) return 1;
     const auto a = classes_.find(x);
@@ -64,7 +65,7 @@ class HiddenTarget {
     return (1 - alpha_) * (same ? 1 : -0.5);
   }
 
-  // D.
+  // Draws words from D.
   Words Draw(int64_t count, uint64_t seed) const {
     const RandomStream stream(seed, StreamId::kLandmarks);
     Words drawn;
@@ -81,7 +82,7 @@ class HiddenTarget {
   Words words_;
 };
 
-// Any other distribution than D; this one is uniform on X.
+// Returns words from a distribution other than D: uniform on X.
 Words UniformWords(int64_t count, uint64_t seed) {
   const RandomStream stream(seed, StreamId::kSplit);
   Words drawn;
@@ -99,8 +100,8 @@ Matrix<double> Block(const HiddenTarget& target, const Words& x, const Words& z)
   return block;
 }
 
-// A version that a build made from a stream of words, of which it has seen the kernel's values
-// alone.
+// A version that was built from a stream of words. The build gets only the kernel's values, not the
+// words themselves.
 class BuiltFromWords {
  public:
   BuiltFromWords(const HiddenTarget& target, const std::string& mapping, Words stream)
@@ -131,8 +132,9 @@ std::string MappingOf(const char* name, int64_t landmarks) {
 constexpr const char* kLearners[] = {"linear_svm()", "perceptron(average=true)", "winnow()",
                                      "weak_learner(rounds=5, draws=50, bias=1)"};
 
-// Landmarks that know nothing of D are outside of X' (but with probability 240·2⁻¹⁵), and to them
-// all of X' looks alike: no learner does better than a coin. 2,000 rows: six sigma are 0.067.
+// Landmarks that are independent of D are outside of X', except with probability 240·2⁻¹⁵. Each
+// such landmark has the same kernel value with every word of X'. So no learner does better than
+// tossing a coin. The error on 2,000 rows may differ from 1/2 by six standard deviations, 0.067.
 TEST(LowerBoundTest, FeaturesFromPointsIndependentOfTheDistributionTellNothing) {
   for (const double alpha : {0.0, 0.1}) {
     const HiddenTarget target(7, alpha);
@@ -140,7 +142,8 @@ TEST(LowerBoundTest, FeaturesFromPointsIndependentOfTheDistributionTellNothing) 
       const BuiltFromWords built(target, MappingOf(mapping, 200), UniformWords(240, 1));
       const LabeledRows train = built.Features(target.Draw(2000, 2));
       const LabeledRows test = built.Features(target.Draw(2000, 3));
-      // Every row is the same row; of F2 up to how BLAS rounds where a row stands in a block.
+      // All rows have equal features. With F2 they differ by rounding, because BLAS rounds a row
+      // differently depending on its position in a block.
       for (int64_t i = 1; i < train.rows.rows(); ++i) {
         for (int64_t k = 0; k < train.rows.cols(); ++k) {
           ASSERT_NEAR(train.rows(i, k), train.rows(0, k), 1e-12);
@@ -153,9 +156,9 @@ TEST(LowerBoundTest, FeaturesFromPointsIndependentOfTheDistributionTellNothing) 
   }
 }
 
-// A build on as many landmarks from D as Theorem 1 asks for has features that separate D, F2
-// at half the margin: also with a dimension of its own for each word, which leaves √(1 − α) of c's
-// margin.
+// Builds versions on landmarks from D, as many as Theorem 1 requires. Their features separate D,
+// and those of F2 have at least half of the margin of c. This is also true for α > 0, where each
+// word has a dimension of its own. The margin of c is then smaller by the factor √(1 − α).
 TEST(LowerBoundTest, FeaturesFromTheDistributionSeparateIt) {
   for (const double alpha : {0.0, 0.1}) {
     const double margin = kMargin * std::sqrt(1 - alpha);
@@ -173,7 +176,9 @@ TEST(LowerBoundTest, FeaturesFromTheDistributionSeparateIt) {
       if (alpha == 0) {
         EXPECT_EQ(train.rows.cols(), 2);  // φ has two dimensions, and so has F2
       }
-      // The part in the span of Σ y·φ(x), which is c's separator but for the words' own dimensions.
+      // w is the part of Σ y·φ(x) in the landmarks' span, summed over the training words x with
+      // their labels y. Apart from the words' own dimensions, Σ y·φ(x) is the vector that separates
+      // the labels c.
       std::vector<double> w(static_cast<size_t>(train.rows.cols()));
       for (int64_t i = 0; i < train.rows.rows(); ++i) {
         for (int64_t k = 0; k < train.rows.cols(); ++k) {
@@ -192,7 +197,7 @@ TEST(LowerBoundTest, FeaturesFromTheDistributionSeparateIt) {
         least = std::min(
             least, (test.labels[i] == 1 ? 1 : -1) * product / std::sqrt(lengths[0] * lengths[1]));
       }
-      EXPECT_GT(least, 0.98 * margin);  // the theorem: half of it
+      EXPECT_GT(least, 0.98 * margin);  // the theorem only promises half of the margin
     }
   }
 }

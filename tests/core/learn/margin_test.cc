@@ -34,7 +34,8 @@ Vector Appended(Vector v, double value) {
   return v;
 }
 
-// The definitions as they are printed, of the vectors themselves. One vector is of two classes.
+// Returns the margin by the printed definitions, computed from the vectors themselves. With two
+// classes there is a single vector.
 double NaiveMargin(const std::vector<Vector>& w, const Vector& x, int label) {
   if (w.size() == 1) return (label == 1 ? 1 : -1) * Cosine(w[0], x);
   double rival = -2;
@@ -44,7 +45,8 @@ double NaiveMargin(const std::vector<Vector>& w, const Vector& x, int label) {
   return Cosine(w[static_cast<size_t>(label)], x) - rival;
 }
 
-// The values that a learner with these vectors knows: norms without and scores with the intercepts.
+// What a learner with these vectors stores: the lengths of the vectors without their intercepts,
+// and the scores with the intercepts.
 struct Known {
   Separators separators;
   Vector scores;
@@ -61,7 +63,7 @@ Known KnownOf(const std::vector<Vector>& w, const Vector& intercepts, double sca
   return known;
 }
 
-// Products of some ten numbers of size 1: 1e-13 is hundreds of roundings.
+// Allows hundreds of roundings in products of some ten numbers of size 1.
 constexpr double kRounding = 1e-13;
 
 TEST(MarginTest, IsTheDefinitionForTwoClassesAndForMore) {
@@ -77,14 +79,16 @@ TEST(MarginTest, IsTheDefinitionForTwoClassesAndForMore) {
       const double expected = NaiveMargin(w, x, label);
       EXPECT_NEAR(NormalisedMargin(known.separators, known.scores, Dot(x, x), label), expected,
                   kRounding);
-      // Definition 1: over unit vectors, so times the row's length.
+      // The unnormalised margin is divided only by the lengths of the separators. So it is the
+      // normalised margin times the row's length.
       EXPECT_NEAR(UnnormalisedMargin(known.separators, known.scores, label),
                   expected * std::sqrt(Dot(x, x)), kRounding * 10);
     }
   }
 }
 
-// K + B² is the kernel of (φ, B).
+// An intercept for the bias B is the weight of a constant feature B: the kernel of (φ, B) is K +
+// B².
 TEST(MarginTest, AnInterceptIsAConstantFeature) {
   RandomCursor random(RandomStream(2, StreamId::kProjection));
   for (const double scale : {0.5, 1.0, 30.0}) {
@@ -106,9 +110,10 @@ TEST(MarginTest, AnInterceptIsAConstantFeature) {
   }
 }
 
-// φ of (x·y)² in two dimensions, three landmarks of which two are kept, an orthonormal basis q of
-// their span by Gram and Schmidt, F2(x) = q·φ(x): the margin of w in F2-space over √K(x, x) is that
-// of Σ w_i q_i in φ-space, though ‖F2(x)‖ is less than ‖φ(x)‖.
+// φ is the feature map of the kernel (x·y)² in two dimensions. q is an orthonormal basis (by Gram
+// and Schmidt) of the span of the φ of two landmarks, and F2(x) = q·φ(x). The test takes a vector w
+// in F2-space. Its margin, divided by √K(x, x), must equal the margin of the vector Σ_i w_i q_i in
+// φ-space, although ‖F2(x)‖ is less than ‖φ(x)‖.
 TEST(MarginTest, OverTheKernelsOwnLengthItIsTheMarginInItsOwnSpace) {
   const auto phi = [](const Vector& x) {
     return Vector{x[0] * x[0], std::sqrt(2.0) * x[0] * x[1], x[1] * x[1]};
@@ -139,12 +144,13 @@ TEST(MarginTest, NothingIsClaimedOfRowsAndVectorsWithoutLength) {
   EXPECT_EQ(NormalisedMargin({.norms = {1}}, {0.0}, 0, 1), 0);
   EXPECT_EQ(NormalisedMargin({.norms = {0}}, {0.0}, 4, 1), 0);
   EXPECT_EQ(NormalisedMargin({.norms = {1, 1, 1}}, {0.0, 0.0, 0.0}, 0, 1), 0);
-  // Class 0 has no vector. A row of it has a cosine of −1, and one of another class the rival 1.
+  // Class 0 has no vector. For a row of class 0, the cosine with its own class counts as −1. For a
+  // row of another class, the cosine with the rival class 0 counts as 1.
   const Separators separators = {.norms = {0, 1, 2}};
   const Vector scores = {0, 0.5, -1};
   EXPECT_DOUBLE_EQ(NormalisedMargin(separators, scores, 1, 0), -1 - 0.5);
   EXPECT_DOUBLE_EQ(NormalisedMargin(separators, scores, 1, 1), 0.5 - 1);
-  // Whatever vector it gets, the margins are no less.
+  // If class 0 had any vector, margins would not be smaller.
   RandomCursor random(RandomStream(4, StreamId::kProjection));
   for (int trial = 0; trial < 100; ++trial) {
     const double cosine = std::cos(random.Normal());
@@ -159,7 +165,7 @@ TEST(MarginTest, ScoresThatAreOffMoveMarginsByTheAllowanceAtMost) {
   RandomCursor random(RandomStream(5, StreamId::kProjection));
   constexpr double kOff = 0.01;
   for (const int vectors : {1, 3}) {
-    double largest = 0;  // of what is allowed
+    double largest = 0;  // the largest change as a share of the allowance
     for (int trial = 0; trial < 100; ++trial) {
       std::vector<Vector> w;
       for (int k = 0; k < vectors; ++k) w.push_back(NormalVector(random, 4));
@@ -180,7 +186,7 @@ TEST(MarginTest, ScoresThatAreOffMoveMarginsByTheAllowanceAtMost) {
   }
 }
 
-// Rising numbers with ties.
+// Returns rising numbers with ties.
 Vector Rising(int n, uint64_t seed) {
   RandomCursor random(RandomStream(seed, StreamId::kProjection));
   Vector values(static_cast<size_t>(n));
@@ -193,7 +199,8 @@ int64_t CountBelow(const Vector& values, double limit) {
   return std::count_if(values.begin(), values.end(), [limit](double v) { return v < limit; });
 }
 
-// The smallest of the numbers that at least a share q of them does not exceed.
+// A q-quantile of some numbers is one of them: the smallest for which at least a share q of all
+// numbers is at most as large.
 TEST(MarginTest, PercentilesAreQuantiles) {
   for (const int n : {1, 2, 7, 99, 100, 101, 1000}) {
     const Vector values = Rising(n, static_cast<uint64_t>(n));
@@ -227,7 +234,7 @@ TEST(MarginTest, OfRowsItIsTheLargestThatAShareOfThemMissesAtMost) {
   }
 }
 
-// P[Bin(n, p) < k] term by term.
+// Returns P[Bin(n, p) < k], summed term by term.
 double NaiveBelow(int64_t k, int64_t n, double p) {
   long double below = 0;
   long double term = std::pow(1.0L - p, n);
@@ -254,7 +261,8 @@ TEST(MarginTest, TheConfidentRankIsTheLargestOfItsProbability) {
       }
     }
   }
-  // The least n of which the smallest says anything at α = 0.05: 0.95⁵⁸ > 0.05 > 0.95⁵⁹.
+  // 59 is the least number of rows for which the smallest margin is a bound at α = 0.05, because
+  // 0.95⁵⁸ > 0.05 > 0.95⁵⁹.
   EXPECT_EQ(ConfidentRank(58, 0.05, 0.05), 0);
   EXPECT_EQ(ConfidentRank(59, 0.05, 0.05), 1);
   EXPECT_EQ(ConfidentRank(1000, 0.05, 0.05), 39);
@@ -268,8 +276,11 @@ TEST(MarginTest, OfTheDistributionNothingIsSaidAtErrorZeroOrOfTooFewRows) {
   EXPECT_EQ(MarginOfDistribution(Rising(59, 1), 0.05, 0.05), Rising(59, 1).front());
 }
 
-// Uniform margins on [0, 1), and the same in tenths: P[margin < γ] is known. Of 4,000 draws at most
-// 5 % may claim too much, and six standard deviations of that, 4000·(0.05 + 6·√(0.05·0.95/4000)).
+// Tests how often MarginOfDistribution returns too large a margin. The margins are uniform on [0,
+// 1), either exact or rounded down to tenths, so the true probability of a margin below the
+// returned one is known. This probability must be at most α. It may
+// exceed α in 5 % of the 4,000 trials, plus six standard deviations: in
+// 4000·(0.05 + 6·√(0.05·0.95/4000)) trials.
 TEST(MarginTest, OfTheDistributionItIsWrongNoMoreOftenThanItSays) {
   constexpr int kTrials = 4000;
   const double allowed = kTrials * (0.05 + 6 * std::sqrt(0.05 * 0.95 / kTrials));
@@ -285,12 +296,12 @@ TEST(MarginTest, OfTheDistributionItIsWrongNoMoreOftenThanItSays) {
         }
         std::sort(margins.begin(), margins.end());
         const double claimed = MarginOfDistribution(margins, alpha, 0.05).value();
-        // P[margin < claimed] is claimed itself, in tenths too.
+        // P[margin < claimed] equals `claimed`, for margins in tenths too.
         if (claimed > alpha + 1e-12) ++wrong;
       }
       EXPECT_LE(wrong, allowed) << alpha;
-      // Without ties the claim is not much more careful than it has to be: one rank further
-      // P[Bin(150, α) < k] is over 5 %.
+      // Without ties, the returned margin is not much smaller than necessary. With the rank k
+      // increased by one, P[Bin(150, α) < k] would exceed 5 %.
       if (!in_tenths) {
         EXPECT_GT(wrong, 0.01 * kTrials) << alpha;
       }

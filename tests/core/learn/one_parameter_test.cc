@@ -1,4 +1,5 @@
-// The one-parameter learner against liblinear's program on the differences that it learns from.
+// Compares the one-parameter learner with liblinear's program. liblinear is run on differences of
+// blocks, because these are the rows that the learner learns from.
 #include "core/learn/one_parameter.h"
 
 #include <cmath>
@@ -25,7 +26,8 @@ using testing::MustScore;
 using testing::MustTrain;
 using testing::RealData;
 
-// (R_1 x, …, R_L x) with the entries of each R_y independent N(0, 1/length).
+// Maps each row x to L blocks, one for each class: the row (R_1 x, …, R_L x). R_y is the random
+// matrix of class y. It has `length` rows, and its entries are independent N(0, 1/length).
 LabeledRows InBlocks(const LabeledRows& rows, int64_t length) {
   LabeledRows blocks{.rows = Matrix<double>(rows.rows.rows(), rows.classes * length),
                      .labels = rows.labels,
@@ -43,8 +45,9 @@ LabeledRows InBlocks(const LabeledRows& rows, int64_t length) {
   return blocks;
 }
 
-// The differences as rows of two classes, every other one turned round: a difference d of class 1
-// and −d of class 0 have the same loss.
+// Returns the differences of blocks as rows of two classes. liblinear needs two classes, so every
+// other difference has its sign changed. This does not change the problem: d in class 1 and −d in
+// class 0 have the same loss.
 LabeledRows Differences(const LabeledRows& blocks, int64_t length) {
   LabeledRows out{.rows = Matrix<double>(blocks.rows.rows() * (blocks.classes - 1), length),
                   .labels = {},
@@ -86,15 +89,16 @@ TEST(OneParameterTest, IsLiblinearsSupportVectorMachineOfTheDifferences) {
   const std::vector<std::string> lines = testing::LinesOf(folder.File("model"));
   ASSERT_GE(lines.size(), static_cast<size_t>(kLength));
   const double sign = lines[2] == "label 1 -1" ? 1 : -1;
-  // liblinear stops where a step gains under 1e-12 of the objective, under 0.1·2,400 here: ½‖v −
-  // v*‖² is no more than what is left to gain.
+  // liblinear stops when a step reduces the objective by less than 1e-12 of its value, which is
+  // under 0.1·2,400 here. Let v be its solution and v* the exact one. Then ½‖v − v*‖² is at most
+  // the possible further reduction.
   for (int64_t k = 0; k < kLength; ++k) {
     double expected = 0;
     ASSERT_TRUE(absl::SimpleAtod(lines[lines.size() - kLength + k], &expected));
     EXPECT_NEAR(model->shared_weights()[k], sign * expected, 5e-5) << k;
   }
   EXPECT_LT(ErrorOn(*model, blocks), 0.3);
-  // Theorem 9: the score of a class is v against its block.
+  // Theorem 9: the score of a class is the inner product of v and the block of the class.
   const Matrix<double> scores = MustScore(*model, blocks.rows);
   for (int32_t y = 0; y < 4; ++y) {
     double expected = 0;
@@ -105,14 +109,14 @@ TEST(OneParameterTest, IsLiblinearsSupportVectorMachineOfTheDifferences) {
   }
 }
 
-// On the features that the mapping makes: what one vector of n numbers loses to 26 separators
-// shrinks as n grows.
+// The learner uses a single vector of n numbers for all classes. On the features of the mapping,
+// its error falls as n grows, until it is below the error of 26 separators.
 TEST(OneParameterTest, OnTheFeaturesOfTheMappingMoreDimensionsLoseLess) {
   const LabeledRows all = RealData("letter.csv");
   const LabeledRows train = Every(all, 0, 20);
   const LabeledRows test = Every(all, 1, 20);
   const double separators = ErrorOn(*MustTrain("linear_svm(bias=0)", train, 1), test);
-  double before = 25.0 / 26;  // a guess
+  double before = 25.0 / 26;  // the error of guessing
   for (const int dimensions : {50, 200, 800}) {
     const BuiltVersion version = testing::MustBuild(
         testing::SpecOf(absl::StrCat("multiclass(classes=26, dimensions=", dimensions, ")"),

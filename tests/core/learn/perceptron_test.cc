@@ -1,4 +1,4 @@
-// The perceptron against its defining recurrence.
+// Compares the perceptron with its defining recurrence.
 #include "core/learn/perceptron.h"
 
 #include <cmath>
@@ -21,7 +21,7 @@ using testing::MustTrain;
 using testing::NoisyRows;
 using testing::NormalRows;
 
-// Rosenblatt's rule for labels ±1 on (x, 1), word for word.
+// Runs Rosenblatt's rule for labels ±1 on (x, 1), exactly as it is defined.
 TEST(PerceptronTest, TwoClassesAreRosenblattsRule) {
   const LabeledRows examples = NoisyRows(300, 7, 2, 3);
   const std::unique_ptr<const Model> model = MustTrain("perceptron(epochs=4)", examples, 9);
@@ -39,15 +39,16 @@ TEST(PerceptronTest, TwoClassesAreRosenblattsRule) {
   }
   const LinearWeights& weights = *model->linear();
   EXPECT_EQ(weights.bias, 1);
-  // Sums of some 500 rows, in the same order; half a difference of two classes is exact.
+  // The sums have about 500 terms, added in the same order as in the model. Halving the difference
+  // of two classes is exact.
   for (int k = 0; k < 7; ++k) {
     EXPECT_NEAR((weights.weights(1, k) - weights.weights(0, k)) / 2, w[k], 1e-9);
   }
   EXPECT_EQ((weights.intercepts[1] - weights.intercepts[0]) / 2, w[7]);
 }
 
-// Kesler's construction, and the mean as the definition has it: the sum of the weights after every
-// row.
+// Compares many classes with Kesler's construction. Compares averaged weights with their
+// definition, the sum of the weights after every row.
 TEST(PerceptronTest, ManyClassesAndTheMeanAreTheirDefinitions) {
   constexpr int kClasses = 4;
   const LabeledRows examples = NoisyRows(200, 5, kClasses, 4);
@@ -91,8 +92,9 @@ TEST(PerceptronTest, ManyClassesAndTheMeanAreTheirDefinitions) {
   }
 }
 
-// Novikoff: at most (R/γ)² changes; so rows of length 1 with margin 0.2 need no more than 25, and a
-// pass without one ends it.
+// Novikoff's bound allows at most (R/γ)² changes for rows of length at most R with margin γ. Rows
+// of length 1 with margin 0.2 cause at most 25 changes, and training ends with a pass without any
+// change.
 TEST(PerceptronTest, SeparableRowsEndWithinTheBoundOfNovikoff) {
   Matrix<double> rows = NormalRows({.rows = 500, .cols = 10, .seed = 6});
   LabeledRows examples{.rows = Matrix<double>(500, 10), .labels = {}, .classes = 2};
@@ -110,8 +112,8 @@ TEST(PerceptronTest, SeparableRowsEndWithinTheBoundOfNovikoff) {
   int passes = 0;
   ASSERT_EQ(std::sscanf(model->Summary().c_str(), "0 changes in the last of %d passes", &passes),
             1);
-  // The model does not say how often it changed: the rule does, word for word, and ends with the
-  // model's weights after as many passes.
+  // The model does not report how often it changed. So the test runs the rule itself, which has the
+  // same weights as the model after the same number of passes.
   std::vector<double> w(10);
   RowOrder order(500, 2);
   int mistakes = 0;
@@ -126,15 +128,16 @@ TEST(PerceptronTest, SeparableRowsEndWithinTheBoundOfNovikoff) {
     }
   }
   EXPECT_LE(mistakes, 25);
-  EXPECT_GE(mistakes, passes - 1);  // every pass but the last has one
+  EXPECT_GE(mistakes, passes - 1);  // every pass except the last has at least one
   const Matrix<double>& weights = model->linear()->weights;
   for (int k = 0; k < 10; ++k) EXPECT_NEAR((weights(1, k) - weights(0, k)) / 2, w[k], 1e-9);
   EXPECT_EQ(*model->Predict(examples.rows.view(), NeverStop), examples.labels);
 }
 
-// 25 axes with labels y have the margin 1/5 by Σ y_i e_i/5, and each is a mistake when it first
-// comes: Novikoff's 25 changes are made, and half of them would not do. A weight is as large as its
-// axis has changes.
+// Shows that Novikoff's bound can be reached. The rows are the 25 axes e_i with labels y_i of 1 or
+// −1. They have the margin 1/5 for the separator Σ_i y_i e_i/5, so the bound allows 25 changes.
+// Each axis causes a change when it is first seen, so there are 25 changes. The magnitude of weight
+// i is the number of changes caused by axis i.
 TEST(PerceptronTest, TheBoundOfNovikoffIsReached) {
   LabeledRows examples{.rows = Matrix<double>(25, 25), .labels = {}, .classes = 2};
   for (int i = 0; i < 25; ++i) {
@@ -211,7 +214,7 @@ TEST(ModelTest, RowsOfAnotherLengthAreRefused) {
   EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "5");
 }
 
-// Class 2 has no row: nothing is predicted to be one.
+// Class 2 has no rows, so no row is predicted to be of class 2.
 TEST(ModelTest, AClassWithoutRowsIsNeverPredictedOnTheRowsItLearned) {
   LabeledRows examples = NoisyRows(300, 5, 2, 8);
   examples.classes = 3;

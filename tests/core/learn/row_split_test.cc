@@ -58,8 +58,8 @@ TEST(RowSplitTest, TheSeedDecidesAndNothingElse) {
   EXPECT_NE(FoldSplit(50, 5, 2, 7).order, FoldSplit(50, 5, 2, 8).order);
 }
 
-// Each of 10 rows is held out in 3 of 10 seeds: 4,000 seeds give 1,200 with a deviation of 29, and
-// six of those are 174.
+// Each of 10 rows is held out with probability 3/10. Over 4,000 seeds, its count has mean 1,200 and
+// standard deviation 29. It may deviate by six standard deviations, 174.
 TEST(RowSplitTest, EveryRowIsAsLikelyToBeTested) {
   std::vector<int> count(10);
   for (uint64_t seed = 0; seed < 4000; ++seed) {

@@ -1,9 +1,10 @@
-"""Learners of phimap against scikit-learn's Perceptron and SGDClassifier, on real data.
+"""Compares learners of phimap with scikit-learn's Perceptron and SGDClassifier, on real data.
 
     sklearn_test.py LEARNED_MODELS
 
-LEARNED_MODELS trains and writes down in what order it looked at the rows; scikit-learn is given the rows in that order,
-without shuffling, and has to end in the same weights: both are sums of the same rows in the same order.
+The program LEARNED_MODELS trains phimap's learners and writes the order in which they visited the rows. scikit-learn
+gets the rows in that order, without shuffling. It must end with the same weights, because both compute their weights as
+sums of the same rows in the same order.
 """
 
 import subprocess
@@ -32,7 +33,7 @@ class SklearnTest(unittest.TestCase):
         return load("rows", np.float64)[order], load("labels", np.int64)[order], load("weights", np.float64)
 
     def assert_close(self, ours, theirs):
-        # A sum of some 10,000 rows of magnitude under 10, each step off by a rounding.
+        # Weights are sums of some 10,000 rows of magnitude under 10, with a rounding in each step.
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-8)
 
     def test_two_classes_are_the_perceptron(self):

@@ -1,4 +1,4 @@
-// The programs that come with liblinear and libsvm, on rows of ours.
+// Runs the programs of liblinear and libsvm on the rows of a test.
 #ifndef PHIMAP_TESTS_CORE_LEARN_SVM_TOOL_H_
 #define PHIMAP_TESTS_CORE_LEARN_SVM_TOOL_H_
 
@@ -10,7 +10,7 @@
 
 namespace phimap::testing {
 
-// A folder of the test's own, which goes with it.
+// A temporary folder, which is removed together with this object.
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -23,11 +23,12 @@ class ScratchFolder {
   std::string path_;
 };
 
-// "LABEL index:value …" a row, with every digit; two classes are labeled −1 and 1, more 0 … L−1.
+// Writes a line "LABEL index:value …" for each row, with every digit of its values. Two classes are
+// labeled −1 and 1, more classes 0 … L−1.
 void WriteSvmFile(const LabeledRows& rows, const std::string& path);
-// Runs a command line without output; fails the test when it fails.
+// Runs a command line and hides its output. The test fails if the command fails.
 void MustRun(const std::string& command);
-// The lines of a file.
+// Returns the lines of a file.
 std::vector<std::string> LinesOf(const std::string& path);
 
 }  // namespace phimap::testing

@@ -1,4 +1,4 @@
-// Balanced Winnow against its defining recurrence.
+// Compares balanced Winnow with its defining recurrence.
 #include "core/learn/winnow.h"
 
 #include <algorithm>
@@ -22,12 +22,14 @@ using testing::NoisyRows;
 using testing::RealData;
 
 struct Expected {
-  // Weights of (x/scale, 1), before the threshold.
+  // Weights of (x/scale, 1). The last weight does not include the threshold, which is subtracted
+  // from it.
   std::vector<double> w;
   std::vector<double> scales;
 };
 
-// Two positive weights a feature, multiplied on mistakes: the definition, for one class.
+// Runs the definition of Winnow for one class. Each feature has two positive weights, which are
+// multiplied by a factor when a row is classified wrongly.
 Expected NaiveWinnow(const LabeledRows& rows, int32_t positive, double rate, double threshold,
                      int epochs, uint64_t seed) {
   const int64_t n = rows.rows.rows();
@@ -66,8 +68,8 @@ TEST(WinnowTest, TwoClassesOnRealDataAreTheRecurrence) {
         MustTrain("winnow(rate=0.2, threshold=0.5, epochs=3)", rows, 7);
     const Expected expected = NaiveWinnow(rows, 1, 0.2, 0.5, 3, 7);
     const LinearWeights& weights = *model->linear();
-    // Products of at most 3·683 factors, each off by two roundings; a mistake that round-off would
-    // turn is far rarer than that.
+    // Weights are products of at most 3·683 factors, each with two roundings. Round-off could also
+    // change whether a row is classified wrongly, but this is too rare to matter.
     for (int64_t k = 0; k < rows.rows.cols(); ++k) {
       const double w = expected.w[k] / expected.scales[k];
       EXPECT_NEAR(weights.weights(1, k), w, 1e-9 * (1 + std::abs(w))) << name << " " << k;
@@ -90,7 +92,7 @@ TEST(WinnowTest, ManyClassesAreEachAgainstTheRestInOneOrder) {
   }
 }
 
-// Columns are scaled: multiplied by a power of two they give the same predictions.
+// Winnow scales its columns, so multiplying one by a power of two leaves the predictions the same.
 TEST(WinnowTest, TheScaleOfAColumnMeansNothing) {
   LabeledRows rows = NoisyRows(200, 5, 2, 6);
   const std::vector<int32_t> before =
@@ -99,7 +101,7 @@ TEST(WinnowTest, TheScaleOfAColumnMeansNothing) {
   EXPECT_EQ(*MustTrain("winnow()", rows, 1)->Predict(rows.rows.view(), NeverStop), before);
 }
 
-// Winnow's strength: few relevant features among many.
+// Winnow is strong where few of many features are relevant.
 TEST(WinnowTest, FindsAFewRelevantFeaturesAmongMany) {
   LabeledRows rows = NoisyRows(600, 300, 2, 8);
   for (int64_t i = 0; i < 600; ++i) {
@@ -111,12 +113,13 @@ TEST(WinnowTest, FindsAFewRelevantFeaturesAmongMany) {
   const std::unique_ptr<const Model> model = MustTrain("winnow(epochs=100, bias=0)", train, 1);
   EXPECT_THAT(model->Summary(), ::testing::StartsWith("0 mistakes in the last of "));
   EXPECT_EQ(ErrorOn(*model, train), 0);
-  // An additive rule needs as many rows as there are columns; this one has as many.
+  // An additive rule such as the perceptron's needs about as many rows as there are columns. Here
+  // it gets 300 rows with 300 columns.
   EXPECT_LT(ErrorOn(*model, test),
             0.5 * ErrorOn(*MustTrain("perceptron(epochs=100, bias=0)", train, 1), test));
 }
 
-// Labels that contradict each other for ever: weights stay finite.
+// Labels contradict each other, so mistakes never end, but weights stay finite.
 TEST(WinnowTest, WeightsStayFiniteWhateverTheLabels) {
   LabeledRows rows{.rows = Matrix<double>(3, 1), .labels = {0, 1, 1}, .classes = 2};
   for (int i = 0; i < 3; ++i) rows.rows(i, 0) = 1;

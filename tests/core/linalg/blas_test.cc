@@ -1,5 +1,6 @@
-// The wrappers against textbook loops: what is tested is which operand is transposed, which
-// triangle is read and that strides are honoured, not OpenBLAS.
+// Compares the wrappers with textbook loops. The test is not about OpenBLAS but about the arguments
+// of the wrappers: which operand is transposed, which triangle is read, and that strides are
+// honoured.
 #include "core/linalg/blas.h"
 
 #include <cmath>
@@ -16,7 +17,7 @@ namespace {
 using testing::NormalRows;
 
 constexpr double kUntouched = std::numeric_limits<double>::quiet_NaN();
-// Sums of at most 40 terms of size about 3: 40 · 2^-53 · 40 · 9 < 2e-12.
+// Sums of at most 40 terms of size about 3 have an error under 40 · 2^-53 · 40 · 9 < 2e-12.
 constexpr double kTolerance = 2e-12;
 
 // A rows×cols block inside of a larger matrix that is NaN elsewhere.
@@ -43,7 +44,7 @@ struct Embedded {
   MatrixView<double> view;
 };
 
-// L of the lower triangle; above it NaN, which must never be read.
+// Returns a lower triangle L. The numbers above it are NaN and must never be read.
 Embedded EmbeddedTriangle(int64_t n, uint64_t seed) {
   Embedded l(n, n, seed);
   for (int64_t i = 0; i < n; ++i) {

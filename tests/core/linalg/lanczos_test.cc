@@ -38,8 +38,9 @@ std::vector<double> Start(int64_t m) {
   return {row.data(), row.data() + m};
 }
 
-// Ritz values lie inside the spectrum, and an eigenvalue within the residual of each; with a gap
-// beside it the value itself is off by the square of that over the gap.
+// Ritz values lie inside of the spectrum. Each Ritz value has an eigenvalue within its residual. If
+// a gap separates this eigenvalue from the others, the Ritz value has an error of at most the
+// squared residual divided by the gap.
 TEST(LanczosTest, FindsBothEndsOfLapack) {
   for (const int64_t m : {1, 2, 30, 400}) {
     Matrix<double> a = RandomSymmetric(m, 1);
@@ -92,7 +93,8 @@ std::vector<double> NormalStart(int64_t m, uint64_t seed) {
   return {row.data(), row.data() + m};
 }
 
-// Bounds the norm of a diagonal matrix: its basis does not matter to a normal start.
+// Bounds the norm of a diagonal matrix. This covers any matrix with these eigenvalues, because a
+// normal start vector has the same distribution in every basis.
 NormBounds BoundDiagonal(const std::vector<double>& values, uint64_t seed, double error,
                          double doubt) {
   UseOneBlasThread();
@@ -104,15 +106,16 @@ NormBounds BoundDiagonal(const std::vector<double>& values, uint64_t seed, doubl
   return BoundNorm(multiply, NormalStart(m, seed), error, doubt, NeverStop).value();
 }
 
-// Spectra on which Lanczos is slow: dense at the ends, as those of noise and of Chebyshev's nodes,
-// or with one eigenvalue little over a dense rest; of either sign, and semidefinite.
+// Returns spectra on which Lanczos converges slowly. Some have many eigenvalues near their ends,
+// like Chebyshev nodes. In one, a single eigenvalue is slightly outside of many others. Spectra
+// with both signs, positive ones and a negative one are included.
 std::vector<std::vector<double>> SlowSpectra(int64_t m) {
   std::vector<std::vector<double>> spectra(5, std::vector<double>(static_cast<size_t>(m)));
   for (int64_t i = 0; i < m; ++i) {
     const double at = (static_cast<double>(i) + 0.5) / static_cast<double>(m);
     spectra[0][i] = std::cos(M_PI * at);
     spectra[1][i] = at;                                         // semidefinite
-    spectra[2][i] = i == 0 ? -1 : 0.995 * std::cos(M_PI * at);  // one below
+    spectra[2][i] = i == 0 ? -1 : 0.995 * std::cos(M_PI * at);  // one below the rest
     spectra[3][i] = i < m / 2 ? 1 - 1e-3 * at : 0.01 * at;      // half of them clustered
     spectra[4][i] = -std::pow(at, 4);
   }
@@ -135,7 +138,7 @@ TEST(LanczosTest, TheNormIsBelowItsBoundAndNotFarBelow) {
       }
     }
   }
-  EXPECT_GT(under, 30);  // without its error it is no bound
+  EXPECT_GT(under, 30);  // the estimate is often below the norm, so it needs the error term
 }
 
 TEST(LanczosTest, TheNormOfDenseMatricesIsBelowItsBound) {
@@ -157,8 +160,11 @@ TEST(LanczosTest, TheNormOfDenseMatricesIsBelowItsBound) {
   }
 }
 
-// One eigenvalue over Chebyshev's nodes, which a polynomial of the steps' degree is small on: that
-// is where a start with little of its eigenvector misses it. An eighth of the steps mostly does.
+// Shows that BoundNorm needs the number of steps that it takes. The spectrum consists of Chebyshev
+// nodes and one eigenvalue above them. A polynomial can be small on the nodes if its degree is the
+// number of steps. So a start vector with little of the top eigenvector does not show the top
+// eigenvalue. With an eighth of the steps, the bound is below the norm for more than half of the
+// draws.
 TEST(LanczosTest, TheNormsBoundNeedsItsSteps) {
   constexpr int kDraws = 50;
   constexpr double kError = 0.01;
@@ -182,7 +188,7 @@ TEST(LanczosTest, TheNormsBoundNeedsItsSteps) {
 }
 
 TEST(LanczosTest, NormStepsAreThoseOfTheBound) {
-  // (ln(2·1.648·20·1000)/0.1 + 1)/2 = (110.96… + 1)/2
+  // The first number is (ln(2·1.648·20·1000)/0.1 + 1)/2 = (110.96… + 1)/2, rounded up.
   EXPECT_EQ(NormSteps(400, 0.01, 1e-3), 56);
   EXPECT_EQ(NormSteps(65'536, 0.01, 1e-3), 69);
   EXPECT_EQ(NormSteps(30, 0.01, 1e-3), 30);

@@ -10,7 +10,8 @@
 namespace phimap {
 namespace {
 
-// The flags that the kernel holds of the mapping that `address` lies in; empty if it names none.
+// Returns the kernel's flags for the memory mapping that contains `address`, from /proc/self/smaps.
+// Empty if there are none.
 std::string MappingFlags(const void* address) {
   const uint64_t wanted = reinterpret_cast<uint64_t>(address);
   std::ifstream file("/proc/self/smaps");
@@ -36,7 +37,7 @@ constexpr int64_t kNumbers = static_cast<int64_t>(kLargePageBytes / sizeof(float
 
 TEST(LargePageArrayTest, ArrayOfALargePageBeginsWithOneAndAsksForIt) {
   if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) {
-    GTEST_SKIP() << "this kernel has no large pages to ask for";
+    GTEST_SKIP() << "this kernel offers no large pages";
   }
   for (const int64_t count : {kNumbers, kNumbers + 1, 5 * kNumbers - 1}) {
     const AlignedArray<float> array = LargePageArray<float>(count);
@@ -49,7 +50,7 @@ TEST(LargePageArrayTest, ArrayOfALargePageBeginsWithOneAndAsksForIt) {
   }
 }
 
-// Two at a time cannot both begin with a large page by chance and be so small.
+// One small array may begin at a large page by chance, but not two at the same time.
 TEST(LargePageArrayTest, SmallerArraysAreLeftAlone) {
   const AlignedArray<float> a = LargePageArray<float>(kNumbers - 1);
   const AlignedArray<float> b = LargePageArray<float>(kNumbers - 1);

@@ -21,7 +21,7 @@ double Dot(const double* a, const double* b, int64_t count) {
   return sum;
 }
 
-// Orthonormal rows: the eigenvectors of a random symmetric matrix.
+// Returns a matrix with orthonormal rows: the eigenvectors of a random symmetric matrix.
 Matrix<double> RandomBasis(int64_t m, uint64_t seed) {
   UseOneBlasThread();
   Matrix<double> basis = NormalRows({.rows = m, .cols = m, .seed = seed});
@@ -29,7 +29,7 @@ Matrix<double> RandomBasis(int64_t m, uint64_t seed) {
   return basis;
 }
 
-// Σ λ_i u_i u_iᵀ with the rows u_i of `basis`.
+// Returns the matrix Σ λ_i u_i u_iᵀ, where u_i are the rows of `basis`.
 Matrix<double> WithEigenvalues(const std::vector<double>& values, const Matrix<double>& basis) {
   const int64_t m = basis.cols();
   Matrix<double> a(m, m);
@@ -65,8 +65,9 @@ TEST(OrthogonalIterationTest, EigenvectorsOfLapackAreRowsThatSolveTheEquation) {
   }
 }
 
-// With a residual of at most 1e-10·λ_1 and gaps of λ_1/10 and more, a vector is off by 1e-9 of its
-// length at most and a value by (1e-10 λ_1)²/gap beside rounding.
+// The residual is at most 1e-10·λ_1, and gaps between eigenvalues are at least λ_1/10, where λ_1 is
+// the largest eigenvalue. So a vector has an error of at most 1e-9 of its length. A value has an
+// error of at most (1e-10·λ_1)²/gap plus rounding.
 TEST(OrthogonalIterationTest, FindsTheLeadingPairsOfLapack) {
   const Matrix<double> basis = RandomBasis(120, 2);
   std::vector<double> values = {10, 8, 6.5, 5, 3.5};
@@ -88,7 +89,8 @@ TEST(OrthogonalIterationTest, FindsTheLeadingPairsOfLapack) {
   }
 }
 
-// The length of what of the i-th vector is outside of the i-th of `basis`.
+// Returns the sine of the angle between the i-th vector after `products` products and the i-th row
+// of `basis`.
 double SineAfter(int64_t products, int64_t i, const Matrix<double>& a,
                  const Matrix<double>& basis) {
   const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 3, 2, products);
@@ -103,9 +105,10 @@ double SineAfter(int64_t products, int64_t i, const Matrix<double>& a,
   return std::sqrt(square);
 }
 
-// AMS section 2: the error decreases exponentially with the number of iterations. Of b vectors that
-// of pair i falls by λ_{b+1}/λ_i a product, and by a little more with the polynomials: here by that
-// ratio to a power of 0.96 to 1.27 times the products.
+// AMS section 2: the error decreases exponentially with the number of iterations. With b vectors,
+// each product multiplies the error of pair i by λ_{b+1}/λ_i, a ratio of eigenvalues in falling
+// order. The polynomials reduce the error slightly further. In this test, the error falls like this
+// ratio to the power of 0.96 to 1.27 times the number of products.
 TEST(OrthogonalIterationTest, TheErrorFallsExponentiallyWithTheRatioOfTheEigenvalues) {
   constexpr double kNext = 2;  // λ_6, as there are five vectors
   std::vector<double> values = {10, 8, 6, 3, 2.5};
@@ -144,8 +147,8 @@ TEST(OrthogonalIterationTest, NegativeEigenvaluesCountByTheirModulus) {
   EXPECT_NEAR(pairs->values[2], 1, 1e-12);
 }
 
-// Fewer eigenvalues than are asked for, down to none: the rest are 0 to rounding, and the vectors
-// orthonormal still.
+// The matrix has fewer nonzero eigenvalues than the number of pairs that are computed, or none at
+// all. The other eigenvalues must be 0 up to rounding, and all vectors must be orthonormal.
 TEST(OrthogonalIterationTest, AMatrixOfLowRankHasZerosAndOrthonormalVectors) {
   for (const int rank : {0, 1, 3}) {
     const std::vector<double> all = {4, 3, 2};
@@ -170,7 +173,8 @@ TEST(OrthogonalIterationTest, AllPairsOfASmallMatrixAreFoundAtOnce) {
   EXPECT_NEAR(pairs->values[2], 1, 1e-14);
 }
 
-// A power shrinks the error of the last pair by 0.997^9 in a product: 850 of them for 1e-10.
+// Each product of plain power iteration would multiply the error of the last pair by 0.997^9. So it
+// would need 850 products to reach 1e-10.
 TEST(OrthogonalIterationTest, CloseEigenvaluesTakeHalfOfThePowersProducts) {
   std::vector<double> values;
   for (int i = 0; i < 200; ++i) values.push_back((i % 3 == 2 ? -1 : 1) * std::pow(0.997, i));
@@ -203,7 +207,7 @@ TEST(OrthogonalIterationTest, MoreRowsThanAreWantedMakeItFaster) {
   std::vector<double> values;
   for (int i = 0; i < 80; ++i) values.push_back(std::pow(0.8, i));
   const Matrix<double> a = WithEigenvalues(values, basis);
-  // A sweep shrinks the error by 0.8^9 or by 0.8.
+  // A product multiplies the error by 0.8^9 with 8 extra vectors, and by 0.8 with none.
   EXPECT_LT(3 * Iterate(a, 5, 8)->products, Iterate(a, 5, 0)->products);
 }
 

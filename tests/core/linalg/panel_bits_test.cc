@@ -1,5 +1,5 @@
-// The promise of the same bits: arithmetic 1, element for element, on every target with fused
-// multiply-add.
+// Tests that products have the bits that arithmetic 1 defines, element by element, on every target
+// with fused multiply-add.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -35,7 +35,7 @@ Matrix<T> Product(const PanelMatrix<T>& w, const T* z, int64_t rows) {
   return y;
 }
 
-// Numbers of very different size, so that another order of a sum shows.
+// Returns numbers of very different sizes, so that another order of summation gives other bits.
 template <typename T>
 Matrix<T> Spread(int64_t rows, int64_t cols, uint64_t seed) {
   Matrix<T> m = UniformRowsOf<T>({.rows = rows, .cols = cols, .seed = seed});
@@ -65,7 +65,8 @@ TYPED_TEST(PanelBitsTest, EachElementIsTheChainThatArithmeticOneDefines) {
   }
 }
 
-// Sizes around groups of panels, blocks of rows and what is held back for the one who finishes.
+// The numbers of rows and columns are around the sizes of three kinds of groups: groups of panels,
+// blocks of rows, and the blocks that are held back for `finish`.
 TYPED_TEST(PanelBitsTest, FinishGetsEachResultOnceWithTheBitsThatMultiplyStores) {
   using T = TypeParam;
   for (const int64_t depth : {5, 600}) {
@@ -100,7 +101,8 @@ TYPED_TEST(PanelBitsTest, FinishGetsEachResultOnceWithTheBitsThatMultiplyStores)
   }
 }
 
-// Each step rounds the difference and the sum; blocks and their order are those of the product.
+// Computes the L1 distance by its definition. In each step, the difference and the sum are rounded.
+// The blocks and their order are those of the product.
 template <typename T>
 T ChainL1Distance(const T* z, const Matrix<T>& w, int64_t j) {
   T total = 0;
@@ -161,7 +163,8 @@ TYPED_TEST(PanelBitsTest, TriangleIsTheChainOverItsNonZeroPart) {
   }
 }
 
-// On targets without fused multiply-add too: their class promises it within one target.
+// Vector targets without fused multiply-add are tested too. For such a target, bits are only
+// promised to be equal among its own results.
 TYPED_TEST(PanelBitsTest, RowAloneHasTheBitsThatItHasInAnyBatch) {
   using T = TypeParam;
   const Matrix<T> w = Spread<T>(517, 45, 5);
@@ -195,8 +198,8 @@ TYPED_TEST(PanelBitsTest, ZeroResultsArePositive) {
     const Matrix<T> product =
         Product(PanelMatrix<T>::Pack(std::as_const(w).view()), zero.data(), 1);
     EXPECT_TRUE(SameBits(product, zero)) << target.name << ": 0 · −1";
-    // The last product of each chain is −tiny²: it underflows to −0, and so does a chain that has
-    // nothing else.
+    // The last product of each chain is −tiny², which underflows to −0. If a chain has no other
+    // terms, its sum underflows to −0 too.
     Matrix<T> z(1, 20);
     z(0, 19) = -kTiny;
     std::fill_n(w.data(), w.size(), kTiny);
@@ -223,7 +226,7 @@ TYPED_TEST(PanelBitsTest, SquaredNormsAreTheChainsOfTheProduct) {
           EXPECT_TRUE(SameBits(norms.data(), expected.data(), rows)) << target.name << cols;
         }
       }
-      // Why the chains must agree: a row is at distance exactly 0 from itself.
+      // This is the reason why the chains must agree: a row is at distance exactly 0 from itself.
       Matrix<T> norms(1, 11);
       ChainSquaredNorms(x.data(), cols, 11, cols, norms.data());
       const Matrix<T> products = Product(PanelMatrix<T>::PackTransposed(x.view()), x.data(), 11);

@@ -1,4 +1,5 @@
-// The panel product against a textbook product in long double, on every vector unit of the machine.
+// Compares the panel product with a textbook product in long double, on every vector unit of the
+// machine.
 #include "core/linalg/panel_product.h"
 
 #include <algorithm>
@@ -35,9 +36,11 @@ Matrix<T> Product(const PanelMatrix<T>& w, const Matrix<T>& z) {
   return y;
 }
 
-// A sum of n products, each addition and each product rounded at most once, differs from the exact
-// one by at most (n + 1)·u·Σ|z||w| to first order (Higham, section 3.1); block sums add at most one
-// rounding more for each block, which the blocks save.
+// Returns a bound on the error of a sum of n = `depth` products z·w. If each addition and each
+// product is rounded at most once, the sum differs from the exact one by at most (n + 1)·u·Σ|z||w|
+// to first order (Higham, section 3.1). u is the unit round-off. The product adds the sums of
+// blocks, which costs one more rounding for each block. But the chain of each block is shorter by
+// more than that.
 template <typename T>
 long double Bound(const NaiveSum& exact, int64_t depth) {
   const long double u = std::numeric_limits<T>::epsilon() / 2;
@@ -65,7 +68,8 @@ TYPED_TEST(PanelProductTest, AgreesWithTheExactProductForAllSizesAroundTheVector
             PanelMatrix<T>::Pack(ConstMatrixView<T>(w.data(), depth, columns, kColumns));
         ASSERT_EQ(packed.depth(), depth);
         ASSERT_EQ(packed.columns(), columns);
-        // Every number of rows with one width, every width with one number of rows.
+        // Tests all numbers of rows with one number of columns, and all numbers of columns with one
+        // number of rows.
         for (int64_t rows = columns == 37 ? 1 : kRows; rows <= kRows; ++rows) {
           Matrix<T> some = Matrix<T>::Uninit(rows, depth);
           std::copy_n(z.data(), some.size(), some.data());
@@ -112,7 +116,8 @@ TYPED_TEST(PanelProductTest, TriangleEqualsTheDenseMatrixWithZerosBelow) {
     EXPECT_TRUE(testing::SameBits(Product(triangle, z), Product(full, z))) << n;
     EXPECT_LE(triangle.memory_bytes(), full.memory_bytes()) << n;
     if (n >= 4 * triangle.panel_columns()) {
-      // The point of the packing: n²/2 numbers, and at most 3/2 panels beside them for each row.
+      // The purpose of the packing is to save multiplications: n²/2 of them are left, plus at most
+      // 3/2 panels for each row.
       const int64_t width = triangle.panel_columns();
       EXPECT_LE(triangle.multiplications(), n * (n + width) / 2 + n * width) << n;
     }
@@ -152,7 +157,7 @@ TYPED_TEST(PanelProductTest, RowsMayBeStridedAndResultsScattered) {
   Matrix<T> z = Matrix<T>::Uninit(15, 21);
   for (int64_t i = 0; i < 15; ++i) {
     std::copy_n(wide.row(i), 21, z.row(i));
-    // Padding between the rows is never read into a result.
+    // Padding between the rows must not affect a result.
     std::fill_n(wide.row(i) + 21, 12, std::numeric_limits<T>::quiet_NaN());
   }
   const auto packed = PanelMatrix<T>::Pack(w.view());
@@ -190,8 +195,8 @@ TYPED_TEST(PanelProductTest, NaNAndInfinityStayInTheirRow) {
   }
 }
 
-// Row 1 has an infinite result in the last column alone, row 2 NaN, row 3 an infinity that no
-// column escapes; row 4 has finite results whose sum is not, and the others are ordinary.
+// Row 1 has an infinite result in the last column only, and row 3 in every column. Row 2 has NaN.
+// Row 4 has finite results whose sum overflows. The other rows are ordinary.
 TYPED_TEST(PanelProductTest, CheckFindsTheRowsWithAResultThatIsNotFinite) {
   using T = TypeParam;
   constexpr T kMost = std::numeric_limits<T>::max();

@@ -1,4 +1,5 @@
-// Products of sparse rows have the bits of their dense form, on every vector unit.
+// Tests that products of sparse rows have the same bits as those of their dense form, on every
+// vector unit.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -27,14 +28,15 @@ struct Rows {
   std::vector<int64_t> offsets = {0};
   std::vector<int32_t> columns;
   std::vector<T> values;
-  // The first `rows` of them.
+  // A view of the first `rows` rows.
   SparseRowsRef<T> ref(int64_t rows) const {
     return {rows, offsets.data(), columns.data(), values.data()};
   }
   SparseRowsRef<T> ref() const { return ref(static_cast<int64_t>(offsets.size()) - 1); }
 };
 
-// The entries that are not 0, and some zeros of either sign: they may be named or not.
+// Returns sparse rows that store all nonzero entries and some zeros of either sign. (Zeros may be
+// stored or left out.)
 template <typename T>
 Rows<T> Named(const Matrix<T>& dense) {
   Rows<T> rows;
@@ -49,8 +51,8 @@ Rows<T> Named(const Matrix<T>& dense) {
   return rows;
 }
 
-// Numbers of very different size, some of them so small that products underflow, and zeros of
-// either sign: whole rows of them, whole chains, and single ones.
+// Returns numbers of very different sizes, some of them so small that products underflow. Also
+// contains zeros of either sign: as single numbers, as whole chains and as whole rows.
 template <typename T>
 Matrix<T> MostlyZeros(int64_t rows, int64_t depth, uint64_t seed) {
   Matrix<T> z = UniformRowsOf<T>({.rows = rows, .cols = depth, .seed = seed});
@@ -69,7 +71,7 @@ Matrix<T> MostlyZeros(int64_t rows, int64_t depth, uint64_t seed) {
   return z;
 }
 
-// On every target, for the first 1, 2, 15 and all of the rows.
+// Compares the first 1, 2, 15 and all of the rows with their dense form, on every target.
 template <typename T>
 void ExpectBitsOfTheDenseForm(const Matrix<T>& z, int64_t columns) {
   const Matrix<T> w = UniformRowsOf<T>({.rows = z.cols(), .cols = columns, .seed = 2});
@@ -93,7 +95,8 @@ void ExpectBitsOfTheDenseForm(const Matrix<T>& z, int64_t columns) {
 
 TYPED_TEST(PanelSparseTest, ProductsHaveTheBitsOfTheDenseForm) {
   using T = TypeParam;
-  // Around a chain's block; and every number of panels that a row may keep sums of.
+  // The depths are around the size of a chain's block. The numbers of columns cover every number of
+  // panels for which the sums of a row may be kept.
   for (const int64_t depth : {1, 2, 511, 512, 513, 1030, 2100}) {
     for (const int64_t columns : {1, 15, 33, 70, 131, 200, 260}) {
       ExpectBitsOfTheDenseForm(MostlyZeros<T>(17, depth, 1), columns);
@@ -111,7 +114,7 @@ TYPED_TEST(PanelSparseTest, RowsThatNameEveryNumberHaveTheBitsOfTheDenseForm) {
   ExpectBitsOfTheDenseForm(UniformRowsOf<T>({.rows = kMaxSparseRows, .cols = 1100, .seed = 5}), 70);
 }
 
-// A chain whose sum is −0 after a product that underflowed, before and after zeros.
+// Tests chains whose sum is −0 after a product that underflowed, before and after zeros.
 TYPED_TEST(PanelSparseTest, SignOfAZeroThatUnderflowLeavesIsTheDenseOne) {
   using T = TypeParam;
   const T tiny = std::numeric_limits<T>::min();

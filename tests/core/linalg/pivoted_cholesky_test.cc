@@ -37,7 +37,8 @@ double ResidualTrace(const PivotedCholesky& factored) {
   return trace;
 }
 
-// Factors a copy whose upper triangle is NaN: reading it anywhere would show.
+// Factors a copy of a matrix whose upper triangle is NaN, so that any use of this triangle shows in
+// the result.
 struct Factored {
   Factored(const Matrix<double>& m, double tolerance, bool is_proven = false) : l(m.Clone()) {
     UseOneBlasThread();
@@ -50,9 +51,10 @@ struct Factored {
   absl::StatusOr<PivotedCholesky> result;
 };
 
-// Plays the elimination without blocking in long double along the pivots that were chosen, and asks
-// at each step whether the choice was the largest Schur diagonal, up to rounding: pivots themselves
-// may differ between BLAS cores where two candidates are equal but for round-off.
+// Checks a factorization with a second elimination in long double, without blocking, which uses the
+// pivots that were chosen. At each step, the pivot must have the largest Schur diagonal up to
+// rounding. The choice of pivots is not compared with another choice. It may differ between BLAS
+// cores if two candidates differ only by round-off.
 void ExpectGreedyFactor(const Matrix<double>& m, const Factored& factored, double tolerance) {
   ASSERT_TRUE(factored.result.ok()) << factored.result.status();
   const PivotedCholesky& chosen = *factored.result;
@@ -92,12 +94,12 @@ void ExpectGreedyFactor(const Matrix<double>& m, const Factored& factored, doubl
   EXPECT_LE(largest, tolerance + slack);
   EXPECT_NEAR(chosen.largest_residual(), std::max(largest, 0.0), slack);
   EXPECT_NEAR(ResidualTrace(chosen), std::max(trace, 0.0), static_cast<double>(n) * slack);
-  // Chosen and dropped rows together are all rows.
+  // Every row is either chosen or dropped.
   for (const int64_t row : chosen.dropped) taken[row] = true;
   EXPECT_EQ(std::count(taken.begin(), taken.end(), true), n);
 }
 
-// L_r L_rᵀ is the chosen block of M, within the documented backward error.
+// Checks that L_r L_rᵀ is the chosen block of M, within the documented backward error.
 void ExpectReproducesPivotBlock(const Matrix<double>& m, const Factored& factored) {
   const PivotedCholesky& chosen = *factored.result;
   const int64_t n = m.rows();
@@ -143,7 +145,8 @@ TEST(PivotedCholeskyTest, IsTheGreedyFactorOfSmoothKernelsAtEveryTolerance) {
   }
 }
 
-// The documented promise at the default float64 tolerance n·u·max K_ii, where round-off decides.
+// Tests the documented promise at the default float64 tolerance n·u·max K_ii, where round-off
+// decides.
 TEST(PivotedCholeskyTest, SmoothKernelIsAcceptedAtFloat64Tolerance) {
   for (const int64_t n : {100, 300, 500}) {
     const Matrix<double> x = UniformRows({.rows = n, .cols = 2, .seed = 6});
@@ -171,7 +174,8 @@ TEST(PivotedCholeskyTest, TiesGoToTheLowestIndexOnTheIdentity) {
   }
 }
 
-// Which one of them is up to round-off: a row's place in a BLAS tile decides its last bits.
+// Several rows are equal. Round-off decides which of them becomes the pivot, because a row's last
+// bits depend on its position in a BLAS tile.
 TEST(PivotedCholeskyTest, OfEqualRowsOnlyOneIsAPivot) {
   for (const int64_t distinct : {3, 40, 70}) {
     const int64_t n = 3 * distinct;
@@ -188,8 +192,9 @@ TEST(PivotedCholeskyTest, OfEqualRowsOnlyOneIsAPivot) {
   }
 }
 
-// Pairs [[4, 2], [2, 4]] on the diagonal: every Schur diagonal is exact, first all 4, then all 3.
-// Swaps move rows about, so the position of a row is not its index; ties must still go by index.
+// The matrix has the blocks [[4, 2], [2, 4]] on its diagonal, so all Schur diagonals are exact. At
+// first all of them are 4, then all are 3. Swaps move rows, so the position of a row is no longer
+// its index. Ties must still be broken by index.
 TEST(PivotedCholeskyTest, TiesGoByOriginalIndexAfterSwaps) {
   constexpr int64_t kPairs = 50;
   Matrix<double> m(2 * kPairs, 2 * kPairs);
@@ -206,7 +211,7 @@ TEST(PivotedCholeskyTest, TiesGoByOriginalIndexAfterSwaps) {
   }
 }
 
-// (x·y + 1)² on two inputs has the six monomials of degree ≤ 2.
+// The feature space of (x·y + 1)² on two inputs has six dimensions, the monomials of degree ≤ 2.
 TEST(PivotedCholeskyTest, DataOfRankSixHasSixPivots) {
   const Matrix<double> x = UniformRows({.rows = 200, .cols = 2, .seed = 8});
   const Matrix<double> m =
@@ -238,7 +243,7 @@ TEST(PivotedCholeskyTest, IndefiniteMatricesAreNotFactored) {
     double a, b, c;
     const char* what;
   };
-  const Case kCases[] = {{0, 1, 0, "zero diagonal, entries beside it"},
+  const Case kCases[] = {{0, 1, 0, "zero on the diagonal, nonzero entry beside it"},
                          {1, 2, 1, "determinant < 0"},
                          {1, 0, -1, "negative diagonal"},
                          {-1, 0, -1, "only negative diagonals"},
@@ -262,7 +267,7 @@ TEST(PivotedCholeskyTest, SigmoidGramIsIndefinite) {
   }
 }
 
-// One negative eigenvalue among a hundred, found wherever it hides: −10⁻⁶ in a random direction.
+// A single negative eigenvalue, −10⁻⁶ in a random direction, is found among a hundred.
 TEST(PivotedCholeskyTest, SmallNegativeEigenvalueIsFoundBelowTheTolerance) {
   constexpr int64_t kN = 100;
   const Matrix<double> basis = NormalRows({.rows = kN, .cols = 5, .seed = 11});
@@ -275,16 +280,19 @@ TEST(PivotedCholeskyTest, SmallNegativeEigenvalueIsFoundBelowTheTolerance) {
 }
 
 TEST(PivotedCholeskyTest, PerturbationsWithinWhatValuesErrByAreAccepted) {
-  // zᵀMz of (1, −1) is −2e-16, of entries that may err by 4.4e-16 in all.
+  // For z = (1, −1), the value zᵀMz is −2e-16. Errors of the entries of M can change this value by
+  // 4.4e-16.
   EXPECT_TRUE(ErrorOf(Symmetric2(1, 1 + 1e-16, 1), 0).ok());
   EXPECT_FALSE(ErrorOf(Symmetric2(1, 1 + 1e-14, 1), 0).ok());
-  // A diagonal under the tolerance says nothing of an entry beside it that is larger.
+  // A diagonal under the tolerance does not excuse a larger entry beside it.
   EXPECT_TRUE(ErrorOf(Symmetric2(1e-8, 1e-8, 1e-8), 1e-7).ok());
   EXPECT_FALSE(ErrorOf(Symmetric2(1e-8, 1e-6, 1e-8), 1e-7).ok());
 }
 
-// A positive semidefinite matrix of ones and errors of at most β: by the rows' own error a proof is
-// within reach, by β it is not; and what is known to be semidefinite is cut where it ends.
+// The matrix of ones is positive semidefinite. Here its entries have errors of at most β. If the
+// stated error is only β/100, the matrix must be refused. If the stated error is β, nothing is
+// proven, and the rank must be 1. If the matrix is known to be semidefinite, the factorization must
+// end where the rank ends.
 TEST(PivotedCholeskyTest, WhatErrorsOfValuesCanMakeIsNoProof) {
   constexpr double kBeta = 1e-9;
   constexpr int64_t kN = 90;
@@ -308,15 +316,18 @@ TEST(PivotedCholeskyTest, WhatErrorsOfValuesCanMakeIsNoProof) {
   EXPECT_GE(proven->rank(), 1);
 }
 
-// A Schur diagonal may fall far under −β: elimination multiplies what values err by.
+// A Schur diagonal far below −β proves nothing, because elimination multiplies the errors of kernel
+// values.
 TEST(PivotedCholeskyTest, EliminationThatMultipliesErrorsIsNoProof) {
   constexpr double kBeta = 1e-10;
-  // [1 c; c 1] with c = 1 − ε, and a third row between the two that is off by β.
+  // The matrix [1 c; c 1] with c = 1 − ε, and a third row that is a combination of the two, with an
+  // error of β.
   constexpr double kEpsilon = 1e-6;
   Matrix<double> m(3, 3);
   for (int64_t i = 0; i < 3; ++i) m(i, i) = 1;
   m(0, 1) = m(1, 0) = 1 - kEpsilon;
-  // The third is beyond the second: (1 + t)·x_1 − t·x_0 normalised, t = 30.
+  // The third row is (1 + t)·x_1 − t·x_0, divided by its length. x_0 and x_1 stand for the first
+  // two rows. With t = 30, the third row lies beyond x_1, as seen from x_0.
   const double t = 30;
   const double length = std::sqrt((1 + t) * (1 + t) + t * t - 2 * t * (1 + t) * (1 - kEpsilon));
   m(2, 0) = ((1 + t) * (1 - kEpsilon) - t) / length;
@@ -329,7 +340,8 @@ TEST(PivotedCholeskyTest, EliminationThatMultipliesErrorsIsNoProof) {
     return FactorPivoted(copy.view(), {.tolerance = 1e-13, .value_error = value_error}, NeverStop)
         .status();
   };
-  // The Schur diagonal that is left is about −2·β·30: thirty times under −2β, and no proof.
+  // The last Schur diagonal is about −2·β·30. Its magnitude is 30 times 2β, but it still proves
+  // nothing.
   EXPECT_TRUE(factor(kBeta).ok()) << factor(kBeta);
   EXPECT_EQ(factor(kBeta / 100).code(), absl::StatusCode::kFailedPrecondition);
 }
@@ -355,7 +367,7 @@ TEST(PivotedCholeskyTest, StopsAtTheCheckpointThatSaysSo) {
   };
   Matrix<double> copy = m.Clone();
   ASSERT_TRUE(FactorPivoted(copy.view(), {}, watch).ok());
-  ASSERT_EQ(fractions.size(), 4u);  // blocks of 64
+  ASSERT_EQ(fractions.size(), 4u);  // one for each block of 64
   EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
   EXPECT_EQ(fractions.front(), 0);
   EXPECT_LT(fractions.back(), 1);

@@ -13,7 +13,9 @@ namespace {
 
 using testing::UniformRows;
 
-// One entry in `s` below the diagonal, by a hash of its place, and the same as a dense matrix.
+// The same symmetric matrix in sparse and in dense form. About one in `s` of the entries below the
+// diagonal is nonzero. A hash of the entry's row and column decides which entries are. All diagonal
+// entries are stored.
 struct Sample {
   Sample(int64_t m, int64_t s) : sparse(m), dense(m, m) {
     const Matrix<double> numbers =
@@ -37,7 +39,8 @@ struct Sample {
   Matrix<double> dense;
 };
 
-// A sum of n products of rounded numbers errs by at most (n + 2)·2⁻²⁴ of the sum of their sizes.
+// The matrix has float32 entries. A sum of n products has a rounding error of at most (n + 2)·2⁻²⁴
+// times the sum of the products' magnitudes.
 TEST(SparseSymmetricTest, ProductsAreThoseOfTheDenseMatrix) {
   for (const int64_t m : {1, 2, 17, 64, 65, 300}) {
     for (const int64_t s : {1, 3, 50}) {
@@ -75,7 +78,7 @@ TEST(SparseSymmetricTest, StoredEntriesAreTheLowerTriangleRowByRow) {
   EXPECT_GT(count, 40 + 40 * 39 / 2 / 4);
 }
 
-// 61,000 entries below the diagonal are several tiles of a product.
+// The matrix has 61,000 entries below the diagonal, so a product has several tiles.
 TEST(SparseSymmetricTest, ProductsHaveTheSameBitsForAnyNumberOfThreads) {
   const Sample sample(700, 4);
   EXPECT_GT(sample.sparse.stored(), 700 * 80);

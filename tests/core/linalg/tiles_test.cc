@@ -41,7 +41,8 @@ TEST(TilesTest, RangesCoverEveryNumberOnce) {
 }
 
 TEST(TilesTest, ThreadsWorkAtTheSameTime) {
-  // Each of the three tiles waits for the two others: on fewer threads this would never end.
+  // Each of the three tiles waits for the other two. With fewer than three threads this would never
+  // end.
   std::mutex mutex;
   std::condition_variable changed;
   int arrived = 0;
@@ -80,7 +81,8 @@ TEST(TilesTest, NoTileBeginsAfterTheCheckpointRefused) {
       refused = true;
       return absl::CancelledError("stop");
     };
-    // The helpers' tiles wait until the caller has refused, else they could take all of them.
+    // Helper threads wait inside of their tiles until the caller's checkpoint has returned its
+    // error. Without this wait, they could process all tiles before the checkpoint is called.
     const std::thread::id caller = std::this_thread::get_id();
     std::atomic<int> begun = 0;
     const absl::Status status = ForEachTile(threads, 100, checkpoint, [&](int64_t) {
@@ -90,7 +92,7 @@ TEST(TilesTest, NoTileBeginsAfterTheCheckpointRefused) {
     });
     EXPECT_EQ(status, absl::CancelledError("stop"));
     EXPECT_EQ(calls, 3);
-    // A helper may have taken its tile just before.
+    // Each helper may have taken a tile just before the refusal.
     EXPECT_LE(late, threads - 1);
     EXPECT_LE(begun, 2 + threads - 1);
   }

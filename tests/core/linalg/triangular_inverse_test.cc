@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// A well-conditioned triangle; what is above its diagonal must not be read.
+// Returns a well-conditioned lower triangle. The numbers above its diagonal must not be read.
 Matrix<double> LowerTriangle(int64_t n, uint64_t seed) {
   Matrix<double> l = testing::UniformRows({.rows = n, .cols = n, .seed = seed});
   for (int64_t i = 0; i < n; ++i) {
@@ -24,7 +24,7 @@ Matrix<double> LowerTriangle(int64_t n, uint64_t seed) {
 }
 
 TEST(TriangularInverseTest, TimesTheTransposedTriangleIsTheIdentityAndZeroBelow) {
-  // Around the blocks of 128 rows.
+  // The sizes are around the block size of 128 rows.
   for (const int64_t n : {0, 1, 2, 40, 127, 128, 129, 300}) {
     SCOPED_TRACE(n);
     const Matrix<double> l = LowerTriangle(n, 3);
@@ -37,7 +37,8 @@ TEST(TriangularInverseTest, TimesTheTransposedTriangleIsTheIdentityAndZeroBelow)
           EXPECT_EQ((*w)(i, j), 0.0);
           continue;
         }
-        // (W·Lᵀ)_ij; the error bound is n·2⁻⁵³·Σ|w||l| < n·1e-15 here.
+        // This is element (i, j) of the product W·Lᵀ. Its error is at most n·2⁻⁵³·Σ|w||l| < n·1e-15
+        // here, for the n×n matrices W with elements w and L with elements l.
         double sum = 0;
         for (int64_t k = i; k <= j; ++k) sum += (*w)(i, k) * l(j, k);
         EXPECT_NEAR(sum, i == j ? 1 : 0, 1e-15 * static_cast<double>(n + 4));
@@ -63,7 +64,7 @@ TEST(TriangularInverseTest, AZeroOnTheDiagonalIsAnErrorThatNamesThePlace) {
   l(2, 2) = 0;
   const absl::Status status = TransposedInverseOfLowerTriangle(l.view(), NeverStop).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_NE(status.message().find("at 2"), std::string::npos) << status;
+  EXPECT_NE(status.message().find("in row 2"), std::string::npos) << status;
 }
 
 TEST(TriangularInverseTest, ReportsRisingSharesAndStopsWhereItIsTold) {

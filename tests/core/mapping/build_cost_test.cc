@@ -40,7 +40,8 @@ struct Case {
   }
 };
 
-// Independent normal numbers: every Gram matrix has the full rank that its kernel allows.
+// The rows are independent normal numbers, so every Gram matrix has the full rank that its kernel
+// allows.
 const Case kCases[] = {
     {"f1(landmarks=300)", "rbf(gamma=scale)", 3000, 16},
     {"f1(landmarks=300)", "linear()", 3000, 16, true},
@@ -53,14 +54,14 @@ const Case kCases[] = {
     {"f2(landmarks=300)", "2*poly(degree=2, coef0=1)", 3000, 16},
     {"f2(landmarks=300)", "rbf(gamma=scale) + 0.1*poly(degree=2)*linear()", 3000, 100},
     {"f2(landmarks=100)", "rbf(gamma=scale)", 2000, 1000},
-    {"f2(landmarks=300)", "rbf(gamma=scale)", 310, 16},  // held out: 10, not measured
+    {"f2(landmarks=300)", "rbf(gamma=scale)", 310, 16},  // only 10 rows held out: not measured
     {"f2(landmarks=300, pool_rows=300)", "rbf(gamma=scale)", 30'000, 16},
     {"f2(landmarks=300, policy=given)", "rbf(gamma=scale)", 3000, 16},
     {"f3(landmarks=300, dimensions=100)", "rbf(gamma=scale)", 3000, 16},
     {"f3(landmarks=300, dimensions=100, projection=sign)", "rbf(gamma=scale)", 3000, 16},
     {"f3(landmarks=300, dimensions=30)", "linear()", 3000, 40},
     {"random_projection(dimensions=300)", "linear()", 3000, 40, true},
-    {"random_projection(dimensions=300)", "linear()", 100, 40},  // held out: 10, not measured
+    {"random_projection(dimensions=300)", "linear()", 100, 40},  // only 10 held out: not measured
     {"random_projection(dimensions=200, projection=sparse)", "2*linear()", 30'000, 100},
     {"random_projection(dimensions=200, projection=orthonormal)", "linear()", 3000, 300},
     {"kpca(landmarks=300, dimensions=20)", "rbf(gamma=scale)", 3000, 16},
@@ -71,8 +72,8 @@ const Case kCases[] = {
     {"fourier(dimensions=500, orthogonal=true)", "rbf(gamma=scale)", 3000, 200},
 };
 
-// With a case of each rule that finds the number of landmarks. The goals are so low that the limit
-// comes first.
+// Returns the cases above, and cases for each rule that finds the number of landmarks. Their goals
+// are so low that the limit `most` is reached first.
 std::vector<Case> Cases() {
   std::vector<Case> cases(std::begin(kCases), std::end(kCases));
   for (const CountRule* rule : CountRules()) {
@@ -108,7 +109,8 @@ class BuildCostTest : public ::testing::TestWithParam<Case> {
     ASSERT_TRUE(version.ok()) << version.status();
     const int64_t taken = PeakBytes() - before;
     const int64_t forecast = Cost().memory_bytes();
-    // Lists of slots, scratch, the last block of the reservoir.
+    // The forecast does not count lists of slots, scratch memory and the last block of the
+    // reservoir.
     constexpr int64_t kSlack = 1 << 20;
     EXPECT_LE(taken, forecast + kSlack);
     EXPECT_LE(forecast, 2 * taken + kSlack);
@@ -123,7 +125,8 @@ TEST_P(BuildCostTest, ArtifactBytesAreForecastToOneInFifty) {
   EXPECT_NEAR(static_cast<double>(Cost().artifact_bytes), bytes, 0.02 * bytes + 500);
 }
 
-// Numbers in the matrices of a plan: the engine multiplies with each of them once for each row.
+// Returns how many numbers the matrices of a plan have. The engine multiplies with each of them
+// once for each row.
 int64_t NumbersOf(const Plan& plan) {
   return std::visit(
       [](const auto& stages) {
@@ -139,13 +142,15 @@ int64_t NumbersOf(const Plan& plan) {
       plan.stages);
 }
 
-// LAPACK's, of both matrices of the spectrum.
+// Returns the LAPACK operations for the eigenvalues of both matrices of the spectrum, which
+// BlasFlops() does not count.
 double EigenvalueFlops(const BuiltVersion& version) {
   if (!version.certificate.spectrum.has_value()) return 0;
   return 2 * (4.0 / 3) * std::pow(static_cast<double>(version.certificate.spectrum->rows), 3);
 }
 
-// Counted call by call; the engine's own products by the numbers of the plan that came out.
+// BLAS operations are counted in each call. The operations of the engine's own products follow from
+// the numbers in the plan that was built.
 TEST_P(BuildCostTest, FlopsAreForecastToOneInAHundred) {
   const Matrix<double> rows = Rows();
   const double before = BlasFlops();
@@ -154,7 +159,7 @@ TEST_P(BuildCostTest, FlopsAreForecastToOneInAHundred) {
   if (version.certificate.serving_error.has_value()) {
     const absl::StatusOr<Artifact> artifact = DecodeArtifact(version.bytes);
     ASSERT_TRUE(artifact.ok());
-    // Both plans, a multiplication and an addition each.
+    // Both plans do a multiplication and an addition for each number.
     flops += 4.0 * static_cast<double>(version.certificate.held_out_rows) *
              static_cast<double>(NumbersOf(artifact->plan));
   }
@@ -175,7 +180,8 @@ TEST_P(BuildCostTest, MemoryIsForecastFromAbove) { ExpectMemoryFromAbove(); }
 
 INSTANTIATE_TEST_SUITE_P(Builds, BuildCostTest, ::testing::ValuesIn(Cases()));
 
-// How many proposals are rejected depends on the rows, and so does the work, a little.
+// The number of rejected proposals depends on the rows, and the total work depends slightly on this
+// number.
 class ChoosingCostTest : public BuildCostTest {};
 
 TEST_P(ChoosingCostTest, FlopsAreForecastToOneInFive) {
@@ -209,7 +215,8 @@ TEST(BuildCostGrowthTest, AnEndlessStreamHasTheSampleOfALongOne) {
   EXPECT_GT(endless.work.elements, longer.work.elements);
 }
 
-// Strings are of no columns, and their values of no products; what is held of them is bounded.
+// Strings have no columns, so their kernel values need no products over columns. The memory of
+// sampled strings is bounded.
 TEST(BuildCostGrowthTest, KernelsOfStringsAskForNoProductsOverColumns) {
   const BuildSpec spec = SpecOf("f2(landmarks=100)", "spectrum(n=3) + jaccard(n=2)");
   const BuildCost endless = CostOfBuild(spec, Reservoir::kMaxStreamRows, 1);
@@ -239,7 +246,8 @@ TEST(BuildCostGrowthTest, TheLargestBuildHasACost) {
   }
 }
 
-// F2 of a kernel whose φ-space is small has no more features than that, however many landmarks.
+// If φ-space is small, F2 has at most as many features as φ-space has dimensions, however many
+// landmarks there are.
 TEST(BuildCostGrowthTest, ASmallFeatureSpaceBoundsTheCost) {
   const auto bytes = [](const char* mapping) {
     return CostOfBuild(SpecOf(mapping, "linear()"), 100'000, 16).artifact_bytes;

@@ -224,7 +224,8 @@ TEST(BuildSpecTest, TextTellsSpecsApart) {
   EXPECT_NE(a.ToText(), b.ToText());
 }
 
-// Both parsers on mutations of valid texts: an error with a column, or a text that reads back.
+// Runs both parsers on mutations of valid texts. A mutation must either be refused with an error
+// that has a column, or give a result whose own text parses to the same text again.
 TEST(ExpressionFuzzTest, MutatedTextsParseOrNameAColumnWithinTheText) {
   const std::string kSeeds[] = {
       "f3(landmarks=2000, dimensions=256, projection=gaussian, policy=uniform, pool_rows=40000)",

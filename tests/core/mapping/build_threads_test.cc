@@ -1,4 +1,4 @@
-// Builds on several threads.
+// Tests builds on several threads.
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +17,7 @@ using testing::SpecOf;
 using testing::ThreadedMonitor;
 using testing::WireRows;
 
-// Enough landmarks, dimensions and held-out rows for several tiles of each step.
+// There are enough landmarks, dimensions and held-out rows for several tiles in each step.
 TEST(BuildThreadsTest, BytesDoNotDependOnTheNumberOfThreads) {
   UseOneBlasThread();
   const Matrix<double> rows = NormalRows({.rows = 9000, .cols = 5, .seed = 1});

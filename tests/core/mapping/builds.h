@@ -1,4 +1,4 @@
-// Building versions in tests, from spec text and rows.
+// Helpers for tests that build versions from rows and from the text of a spec.
 #ifndef PHIMAP_TESTS_CORE_MAPPING_BUILDS_H_
 #define PHIMAP_TESTS_CORE_MAPPING_BUILDS_H_
 
@@ -13,11 +13,12 @@
 
 namespace phimap::testing {
 
-// Ends the program when a text is malformed. Not validated.
+// Parses the texts to a spec, which is not validated. Ends the program if a text is malformed.
 BuildSpec SpecOf(const std::string& mapping, const std::string& kernel, bool standardize = false,
                  uint64_t seed = 1);
 
-// Records what it is told; refuses at call number `stop_at` (from 0), if that is not negative.
+// Records the phases and fractions of the checkpoints. If `stop_at` is not negative, checkpoint
+// number `stop_at` (counted from 0) returns an error.
 class RecordingMonitor final : public BuildMonitor {
  public:
   explicit RecordingMonitor(int64_t stop_at = -1) : stop_at_(stop_at) {}
@@ -34,7 +35,7 @@ class RecordingMonitor final : public BuildMonitor {
   int64_t stop_at_;
 };
 
-// Says how many threads there are, and keeps the phases in order.
+// Allows a build to use `threads` threads, and records its phases in order.
 class ThreadedMonitor final : public BuildMonitor {
  public:
   explicit ThreadedMonitor(int threads) : threads_(threads) {}
@@ -47,13 +48,14 @@ class ThreadedMonitor final : public BuildMonitor {
   double last_ = 0;
 };
 
-// The stream is the rows, in blocks of `block_rows` (0: one block).
+// Builds from the rows as a stream in blocks of `block_rows` rows (0: one block).
 absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const ExamplesView& rows,
                                    int64_t block_rows = 0, KernelSource* source = nullptr);
 absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const Matrix<double>& rows);
 BuiltVersion MustBuild(const BuildSpec& spec, const Matrix<double>& rows);
 
-// Features of rows by the engine, from the plan of the artifact's bytes, widened to float64.
+// Decodes the artifact, maps the rows with the engine, and returns their features, widened to
+// float64.
 Matrix<double> FeaturesFrom(const BuiltVersion& version, const Matrix<double>& rows);
 
 }  // namespace phimap::testing

@@ -7,7 +7,8 @@ namespace {
 
 double flops = 0;
 
-// The routine that would have been called.
+// Returns the BLAS library's own routine, which is hidden by the routine of the same name in this
+// file.
 template <typename Function>
 Function* Next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

@@ -39,7 +39,8 @@ void* operator new(size_t size) { return Counted(std::malloc(size > 0 ? size : 1
 void* operator new[](size_t size) { return operator new(size); }
 void* operator new(size_t size, std::align_val_t alignment) { return Aligned(size, alignment); }
 void* operator new[](size_t size, std::align_val_t alignment) { return Aligned(size, alignment); }
-// The library's own would pair with a sanitizer's allocator.
+// This overload is replaced too, because the standard library's own one would pair with a
+// sanitizer's allocator.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   try {
     return operator new(size);

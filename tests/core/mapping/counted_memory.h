@@ -1,5 +1,5 @@
-// Bytes of the heap that this process holds: operator new, counted. Linked into a test it replaces
-// the global one.
+// Counts the bytes of heap memory that this process holds. A test that links this file uses its
+// operator new instead of the standard one.
 #ifndef PHIMAP_TESTS_CORE_MAPPING_COUNTED_MEMORY_H_
 #define PHIMAP_TESTS_CORE_MAPPING_COUNTED_MEMORY_H_
 
@@ -7,7 +7,8 @@
 
 namespace phimap::testing {
 
-// Held now, and at most since the last ResetPeakBytes.
+// The bytes that are held now, and the most that were held at any time since the last
+// ResetPeakBytes.
 int64_t HeldBytes();
 int64_t PeakBytes();
 void ResetPeakBytes();

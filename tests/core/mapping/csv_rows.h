@@ -1,4 +1,4 @@
-// The numbers of a CSV file of lab/data.
+// Reads the numbers of a CSV file of lab/data.
 #ifndef PHIMAP_TESTS_CORE_MAPPING_CSV_ROWS_H_
 #define PHIMAP_TESTS_CORE_MAPPING_CSV_ROWS_H_
 
@@ -14,7 +14,7 @@
 
 namespace phimap::testing {
 
-// Without the label, which is last.
+// Returns the numbers of the file without the label, which is the last column.
 inline Matrix<double> CsvRows(const std::string& name) {
   std::ifstream file(SourcePath("lab/data/" + std::string(name)));
   std::string line;

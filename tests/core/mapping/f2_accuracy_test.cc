@@ -1,6 +1,6 @@
-// F2 promises for its landmarks: F(x_i)·F(x_j) is K_ij up to the tolerance of the truncation
-// and the rounding of the serving type. A stream of exactly `landmarks` rows makes each row a
-// landmark.
+// Tests what F2 promises for its landmarks: F(x_i)·F(x_j) equals K_ij up to the tolerance of the
+// truncation and the rounding of the serving type. Each stream has exactly `landmarks` rows, so
+// each row is a landmark.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -26,10 +26,10 @@ struct AccuracyCase {
   int64_t landmarks;
   int64_t columns;
   bool standardize = false;
-  // Rows are this · N(0, 1) + offset.
+  // Rows are spread · N(0, 1) + offset.
   double spread = 1;
   double offset = 0;
-  int64_t rank = 0;  // 0: not known
+  int64_t rank = 0;  // the expected rank; 0: unknown
 };
 
 const AccuracyCase kAccuracyCases[] = {
@@ -56,8 +56,9 @@ Matrix<double> RowsOf(const AccuracyCase& c) {
   return x;
 }
 
-// K from the rows as they came, standardised by the textbook's formula, and the kernel that was
-// resolved: no code of the build but the two numbers in its kernel's text.
+// Returns the kernel matrix of the original rows under the resolved kernel. Rows are standardised
+// by the textbook's formula. The function uses nothing else of the build than the two numbers in
+// the kernel's text.
 Matrix<double> GramOf(const AccuracyCase& c, const BuiltVersion& version, Matrix<double> x) {
   for (int64_t k = 0; c.standardize && k < x.cols(); ++k) {
     long double mean = 0;
@@ -76,7 +77,7 @@ Matrix<double> GramOf(const AccuracyCase& c, const BuiltVersion& version, Matrix
 
 struct Errors {
   double largest = 0;       // max |F·F − K| / max K
-  double tolerance = 0;     // of the truncation, a share of a landmark's own K
+  double tolerance = 0;     // tolerance of the truncation, as a share of each landmark's K(x, x)
   double residual_low = 0;  // min (K(x,x) − ‖F‖²) / max K
 };
 
@@ -116,7 +117,8 @@ TEST(F2AccuracyTest, Float32ServingReproducesTheKernelOfTheLandmarks) {
     const double tolerance = static_cast<double>(c.landmarks) * 0x1p-24;
     EXPECT_EQ(errors.tolerance, tolerance) << c.name;
     EXPECT_LE(errors.largest, tolerance + 1e-5) << c.name;
-    // ρ(x) ≥ 0 but for rounding, of the same size.
+    // The residual ρ(x) is at least 0 up to rounding, which is within the same bound as the errors
+    // above.
     EXPECT_GE(errors.residual_low, -1e-5) << c.name;
   }
 }
@@ -125,7 +127,7 @@ TEST(F2AccuracyTest, Float64ServingReproducesTheKernelOfTheLandmarks) {
   for (const AccuracyCase& c : kAccuracyCases) {
     const Errors errors = Measure(c, "float64");
     const double tolerance = static_cast<double>(c.landmarks) * 0x1p-53;
-    // Or what values err by, where that is more.
+    // The tolerance is larger than this where kernel values have larger errors.
     EXPECT_GE(errors.tolerance, tolerance) << c.name;
     EXPECT_LE(errors.tolerance, 1e-12) << c.name;
     EXPECT_LE(errors.largest, errors.tolerance + 1e-12) << c.name;

@@ -58,7 +58,8 @@ double InnerProduct(const double* a, const double* b, int64_t count) {
   return sum;
 }
 
-// ψ(x)·ψ(y) of one draw for all pairs of rows.
+// Maps the rows of `x` with the features ψ of one draw. Returns the inner products ψ(x)·ψ(y) for
+// all pairs of rows.
 Matrix<double> GramOf(const FourierTask& task, const Matrix<double>& x) {
   const Matrix<double> f = MustTransformWide(MustMakePlan(task, x.cols()), WireRows(x));
   return NaiveGram(f, f);
@@ -101,8 +102,9 @@ TEST(FourierMappingTest, FrequenciesOfALaplacianAreRatiosOfNormalNumbers) {
   }
 }
 
-// |ω| < γ has probability 1/2 and |ω| < γ·tan(3π/8) has 3/4: N draws err by √(pq/N) each. Six
-// sigma.
+// The frequencies ω of a Laplacian kernel are Cauchy numbers of scale γ. So |ω| < γ has probability
+// 1/2, and |ω| < γ·tan(3π/8) has probability 3/4. A share of N draws may deviate from its
+// probability p by six standard deviations, √(p(1 − p)/N) each.
 TEST(FourierMappingTest, FrequenciesOfALaplacianAreCauchyOfScaleGamma) {
   constexpr int64_t kDimensions = 10000;
   const Plan plan =
@@ -127,8 +129,10 @@ TEST(FourierMappingTest, FrequenciesOfALaplacianAreCauchyOfScaleGamma) {
   EXPECT_NEAR(positive, 0.5, 6 * 0.5 / std::sqrt(count));
 }
 
-// The defining equations, √(2c/D)·cos(ωᵀx + b) and √(2c/D)·(cos ωᵀx, sin ωᵀx), in long double from
-// the rows of the plan. Angles of 12 terms under 3 err by under 200·2⁻⁵³ turns, 2e-13 in radians.
+// Computes the defining equations in long double from the rows of the plan. D is the number of
+// features and c the factor of the kernel. A feature of the phase form is √(2c/D)·cos(ωᵀx + b). The
+// other form has pairs of features √(2c/D)·cos ωᵀx and √(2c/D)·sin ωᵀx. An angle is a sum of 12
+// terms under 3, so it has an error under 200·2⁻⁵³ turns, which is 2e-13 in radians.
 TEST(FourierMappingTest, FeaturesAreTheDefiningEquation) {
   constexpr int64_t kDimensions = 30;
   const Matrix<double> x = NormalRows({.rows = 40, .cols = 12, .seed = 3});
@@ -162,7 +166,8 @@ TEST(FourierMappingTest, FeaturesAreTheDefiningEquation) {
   }
 }
 
-// Rows j and l of one block of p are orthogonal to rounding; across blocks they are not.
+// Orthogonal frequencies come in blocks of as many as there are columns. Two frequencies of the
+// same block are orthogonal up to rounding. Two frequencies of different blocks are not.
 TEST(FourierMappingTest, OrthogonalFrequenciesAreSoWithinBlocksAndHaveTheirLengths) {
   constexpr int64_t kColumns = 6;
   constexpr int64_t kRows = 15;
@@ -194,8 +199,10 @@ TEST(FourierMappingTest, OrthogonalFrequenciesAreSoWithinBlocksAndHaveTheirLengt
   }
 }
 
-// A normal frequency ω, and so each orthogonal one, has E ω_k² = 2γ and E ω_k⁴ = 3(2γ)², whose
-// estimates over N draws have sigma 2γ√(2/N) and (2γ)²√(96/N). Fixed seeds, six sigma.
+// Tests that each orthogonal frequency ω alone has the moments of a normal one. For each of its
+// entries ω_k, the mean of ω_k² is 2γ and the mean of ω_k⁴ is 3(2γ)². Over N draws, the standard
+// deviations of these means are 2γ√(2/N) and (2γ)²√(96/N). Seeds are fixed. Six standard deviations
+// are allowed.
 TEST(FourierMappingTest, EachOrthogonalFrequencyAloneIsNormal) {
   constexpr int64_t kColumns = 4;
   constexpr int kDraws = 5000;
@@ -219,11 +226,18 @@ TEST(FourierMappingTest, EachOrthogonalFrequencyAloneIsNormal) {
   }
 }
 
-// With K = K(x, y) for rows δ apart and K₂ = K(2x, 2y): cos ωᵀδ has mean K and variance (1 + K₂)/2
-// − K². The mean of D/2 of them has that over D/2; a term of the phase form, 2cos(a + b)cos(a' +
-// b), adds cos(a + a' + 2b) of variance 1/2. Both times c². Over S draws the mean has sigma
-// √(variance/S). Fixed seeds, six sigma; the orthogonal variance is smaller (Yu and others, theorem
-// 3, for √p‖δ‖ as here), so its mean keeps the same bound.
+// Compares the mean of ψ(x)·ψ(y) over S seeds with the kernel. D is the number of features, c = 3
+// the factor of the kernel, and δ = x − y. K is the kernel without its factor at (x, y), and K₂ the
+// same at (2x, 2y).
+//
+// With sines and cosines, ψ(x)·ψ(y)/c is the mean of D/2 terms cos ωᵀδ. Each term has mean K and
+// variance (1 + K₂)/2 − K². With phases, it is the mean of D terms 2cos(a + b)cos(a' + b) with a =
+// ωᵀx and a' = ωᵀy. This is cos ωᵀδ plus cos(a + a' + 2b), which adds a variance of 1/2. The
+// variance of ψ(x)·ψ(y) is c² times the variance of these means.
+//
+// The mean over S seeds may deviate by six standard deviations, √(variance/S) each. Seeds are
+// fixed. With orthogonal frequencies the variance is smaller (Yu and others, theorem 3, for √p‖δ‖
+// as here), so the same tolerance is enough.
 TEST(FourierMappingTest, InnerProductsAreUnbiasedWithTheVarianceOfTheLaw) {
   constexpr int kSeeds = 2500;
   constexpr int64_t kDimensions = 12;
@@ -269,8 +283,8 @@ TEST(FourierMappingTest, InnerProductsAreUnbiasedWithTheVarianceOfTheLaw) {
   }
 }
 
-// The squared error over all pairs: sines and cosines have a lower one than phases, and orthogonal
-// frequencies a lower one than independent ones.
+// The squared error over all pairs is lower for sines and cosines than for phases, and lower for
+// orthogonal frequencies than for independent ones.
 TEST(FourierMappingTest, TheDefaultFormAndOrthogonalFrequenciesHaveTheLowerVariance) {
   const Matrix<double> x = NormalRows({.rows = 60, .cols = 16, .seed = 22});
   const char* const kKernel = "rbf(gamma=0.01)";
@@ -298,8 +312,8 @@ TEST(FourierMappingTest, TheDefaultFormAndOrthogonalFrequenciesHaveTheLowerVaria
   EXPECT_LT(error(FourierForm::kSinCos, true), 0.8 * pairs);
 }
 
-// The worst of all pairs of 1,000 rows stays within the certificate's bound for them, and the mean
-// error falls as the root of the features.
+// Tests all pairs of 1,000 rows. The largest error stays within the certificate's bound for these
+// pairs. The mean error falls with the square root of the number of features.
 TEST(FourierMappingTest, GramErrorKeepsTheBoundForAllPairsAndShrinksAsTheRoot) {
   const Matrix<double> x = NormalRows({.rows = 1000, .cols = 8, .seed = 23});
   const Matrix<double> exact = NaiveKernelMatrix(MustParseKernel("rbf(gamma=0.1)"), x, x);
@@ -323,13 +337,14 @@ TEST(FourierMappingTest, GramErrorKeepsTheBoundForAllPairsAndShrinksAsTheRoot) {
       const double bound = FourierError(form, dimensions, 0.05 / (1000 * 999 / 2.0));
       EXPECT_LE(worst, bound) << dimensions;
       EXPECT_GT(worst, bound / 3) << dimensions;
-      EXPECT_LT(squares, previous / 2) << dimensions;  // a quarter, but for chance
+      EXPECT_LT(squares, previous / 2) << dimensions;  // on average a quarter
       previous = squares;
     }
   }
 }
 
-// The features of the artifact, against the kernel itself: six sigma of the phase form, 6/√D.
+// The features of the artifact agree with the kernel to within 6/√D for D features. This is six
+// standard deviations of the phase form.
 TEST(FourierMappingTest, ABuildApproximatesItsKernelInEitherTypeAndForm) {
   Matrix<double> x = NormalRows({.rows = 500, .cols = 20, .seed = 4});
   for (int64_t i = 0; i < x.rows(); ++i) {
@@ -358,8 +373,9 @@ TEST(FourierMappingTest, ABuildApproximatesItsKernelInEitherTypeAndForm) {
   }
 }
 
-// A frequency is as long as its Cauchy numbers are, so that only few of them, of small γ, leave an
-// angle its digits in float32; the rest is served in float64.
+// The frequencies of a Laplacian are Cauchy numbers, which can be very large. Angles are therefore
+// accurate in float32 only with few frequencies and a small γ. Other versions are served in
+// float64.
 TEST(FourierMappingTest, ABuildApproximatesALaplacianAndChoosesTheTypeThatHoldsItsAngles) {
   const Matrix<double> x = NormalRows({.rows = 500, .cols = 6, .seed = 5});
   const Matrix<double> exact = NaiveKernelMatrix(MustParseKernel("2*laplacian(gamma=0.25)"), x, x);
@@ -404,7 +420,8 @@ TEST(FourierMappingTest, CertificateNamesTheBoundWithItsNumbersAndMeasuresTheKer
   EXPECT_EQ(certificate.held_out_rows, 200);
   EXPECT_FALSE(certificate.rank.has_value());
   EXPECT_THAT(certificate.theorem, HasSubstr("Rahimi, Recht 2007"));
-  // √(4·ln(2/0.05)/4000) = 0.0607 and √(4·ln(2·499,500/0.05)/4000) = 0.1296.
+  // The two bounds a are √(4·ln(2/0.05)/4000) = 0.0607 for one pair and
+  // √(4·ln(2·499,500/0.05)/4000) = 0.1296 for all 499,500 pairs of 1,000 rows.
   EXPECT_THAT(certificate.theorem, HasSubstr("a = 0.061 for one pair"));
   EXPECT_THAT(certificate.theorem, HasSubstr("a = 0.13 for all pairs of 1,000 rows"));
   EXPECT_THAT(certificate.theorem, HasSubstr("for all rows within"));

@@ -43,7 +43,7 @@ TEST(GammaTest, ScaleIsOneOverColumnsTimesTheVarianceOfAllEntries) {
   const absl::StatusOr<double> gamma = ScaleGamma(moments, false);
   ASSERT_TRUE(gamma.ok());
   EXPECT_NEAR(*gamma, static_cast<double>(1 / (6 * variance)), 1e-12 * *gamma);
-  // Standardised columns have variance 1 each: 1/p.
+  // Standardised columns have variance 1 each, so gamma is 1/p.
   EXPECT_NEAR(*ScaleGamma(moments, true), 1.0 / 6, 1e-15);
 }
 
@@ -69,15 +69,17 @@ TEST(GammaTest, MedianIsThatOfAllPairsWhileTheyAreFew) {
     const absl::StatusOr<double> gamma = MedianGamma(x.view(), 1);
     ASSERT_TRUE(gamma.ok());
     const double median = 1 / *gamma;
-    // With an even number of pairs, any value between the two in the middle is a median.
+    // With an even number of pairs, any value between the two middle ones is a median.
     const size_t count = distances.size();
     EXPECT_GE(median, distances[(count - 1) / 2] * (1 - 1e-14)) << n;
     EXPECT_LE(median, distances[count / 2] * (1 + 1e-14)) << n;
   }
 }
 
-// 1,000,000 sampled pairs: the rank of the sample median deviates by at most 1/(2·√10⁶) = 5e-4 (one
-// sigma; the pairs share rows, which adds about 1/√n of the spread). Six sigma of both: 1 %.
+// Compares the median of 1,000,000 sampled pairs with the median of all pairs. The rank of the
+// sampled median among all pairs has a standard deviation of at most 1/(2·√10⁶) = 5e-4. The pairs
+// share rows, which adds about 1/√n of the spread. The tolerance of 1 % is six standard deviations
+// of both.
 TEST(GammaTest, MedianOfManyPairsIsASampleAtAFixedSeed) {
   const Matrix<double> x = NormalRows({.rows = 2000, .cols = 4, .seed = 3});
   const std::vector<double> distances = AllDistances(x);

@@ -1,6 +1,7 @@
-// Theorems 2 to 5 of Achlioptas, McSherry, Schölkopf 2001, and Hoeffding's bound of equation 1, on
-// Gram matrices that make them as tight as we know how to: kernel PCA randomizes and rounds, and
-// each bound is also seen to fail with a constant three times too small, or less.
+// Tests Theorems 2 to 5 of Achlioptas, McSherry, Schölkopf 2001 (AMS), and Hoeffding's bound of
+// their equation 1. The Gram matrices make these bounds as tight as we know how to. Randomizing and
+// rounding are done by the builder of kernel PCA. Each test also shows that the bound would be
+// violated if its constant were smaller by a factor of 3 (in some tests 2).
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,10 +31,14 @@ LandmarkTask TaskOfLinearRows(const Matrix<double>& landmarks) {
           .serving_type = FloatType::kFloat64};
 }
 
-// Rows of linear() in pairs, each pair in a plane of its own: K is made of blocks (A, k; k, A − δ),
-// A = 200, 100, 50, 25. Sparsified by s = 2 an entry k becomes 0 or 2k, so that ‖K̂ − K‖ is k
-// whatever is drawn, and all of it acts between two neighbouring components. A random K̂ − K of a
-// dense K acts between any two with 1/√m of its norm, and shows nothing of these theorems.
+// Rows for the kernel linear(). They come in pairs, and each pair has a plane of its own. So the
+// Gram matrix K consists of 2×2 blocks (A, k; k, A − δ) with A = 200, 100, 50, 25, k = kOff and δ =
+// `difference`.
+//
+// Sparsification with s = 2 changes an entry k to 0 or to 2k. So K̂ differs from K by ‖K̂ − K‖ = k
+// in every draw, and this difference mixes only two neighbouring components. With a dense m×m
+// matrix K, the effect of a random K̂ − K on two given components would be only 1/√m of its norm.
+// Such a K would show nothing about these theorems.
 class PairedRows {
  public:
   static constexpr int kPairs = 4;
@@ -51,7 +56,7 @@ class PairedRows {
   }
 
   const Matrix<double>& rows() const { return rows_; }
-  // The n-th largest eigenvalue of K, n from 0, and its unit vector.
+  // Returns the n-th largest eigenvalue of K, counted from 0, and its unit eigenvector.
   double value(int n) const { return values_[values_.size() - 1 - n]; }
   const double* vector(int n) const { return vectors_.row(vectors_.rows() - 1 - n); }
 
@@ -64,7 +69,7 @@ class PairedRows {
 // The two leading components of K̂.
 struct SparsifiedPca {
   std::vector<double> values;
-  Matrix<double> vectors;  // unit rows
+  Matrix<double> vectors;  // rows of length 1
 
   SparsifiedPca(const PairedRows& pairs, uint64_t seed) {
     const absl::StatusOr<KernelPca> pca = BuildKernelPca(
@@ -90,8 +95,10 @@ double ProductOf(const double* a, const double* b, int64_t count) {
 constexpr int kRowsOfPairs = 2 * PairedRows::kPairs;
 constexpr uint64_t kPairSeeds = 8;
 
-// ‖F̂ᵀ(t)·F_⊥(t − b)‖ at t = λ̂_1 and the largest b, which is just under t − λ_2; the vectors of
-// F_⊥ are K's from the second on.
+// Tests the first inequality of Theorem 2. Computes ‖F̂ᵀ(t)·F_⊥(t − b)‖, the part of K̂'s first
+// eigenvector that lies in the span of K's other eigenvectors. t is the first eigenvalue λ̂_1 of
+// K̂. b has the largest value for which the second eigenvalue λ_2 of K is still below t − b, that
+// is, just under t − λ_2.
 TEST(GramTheoremsTest, WhatIsFoundIsNotOfLowerComponentsByTheoremTwo) {
   for (const double difference : {1.0, 2.0, 8.0}) {
     const PairedRows pairs(difference);
@@ -112,8 +119,9 @@ TEST(GramTheoremsTest, WhatIsFoundIsNotOfLowerComponentsByTheoremTwo) {
   }
 }
 
-// ‖Fᵀ(t + b)·F̂_⊥(t)‖, the second inequality, at t just over λ̂_2 and b = λ_1 − t: what of K's first
-// vector is outside of K̂'s.
+// Tests the second inequality of Theorem 2. Computes ‖Fᵀ(t + b)·F̂_⊥(t)‖, the part of K's first
+// eigenvector that is outside of K̂'s first one. t is just over the second eigenvalue λ̂_2 of K̂,
+// and b = λ_1 − t for the first eigenvalue λ_1 of K.
 TEST(GramTheoremsTest, WhatIsLargeIsFoundByTheoremTwo) {
   for (const double difference : {1.0, 2.0, 8.0}) {
     const PairedRows pairs(difference);
@@ -135,7 +143,7 @@ TEST(GramTheoremsTest, WhatIsLargeIsFoundByTheoremTwo) {
   }
 }
 
-// With equal diagonal entries, the eigenvalues A ± k move by k to one side or the other.
+// With equal diagonal entries, the eigenvalues A ± k move by exactly k, up or down.
 TEST(GramTheoremsTest, EigenvaluesMoveByTheNormAndNoMoreByWeylsInequality) {
   const PairedRows pairs(0);
   for (uint64_t seed = 0; seed < kPairSeeds; ++seed) {
@@ -146,10 +154,13 @@ TEST(GramTheoremsTest, EigenvaluesMoveByTheNormAndNoMoreByWeylsInequality) {
   }
 }
 
-// Theorem 4, and Theorem 3 with ℓ = 1, where the rotation is a sign: |f_1(x) − f̂_1(x)| <= ‖v‖/c
-// without λ^{-1/2}, for gaps of 2c‖K̂ − K‖, at any c. v along α − α̂ is the worst there is. Where the
-// entry is dropped half of the bound is broken at every c; where it is doubled, up to 0.02 of it is
-// left.
+// Tests Theorem 4, and Theorem 3 with ℓ = 1, where the rotation is only a sign. If the gap between
+// the first two eigenvalues is 2c‖K̂ − K‖, the first feature changes by |f_1(x) − f̂_1(x)| <=
+// ‖v‖/c. This is for features without the factor λ^{-1/2}. v is the vector of the kernel values of
+// x. The worst v has the direction of α − α̂, the difference of the first eigenvectors of K and K̂.
+//
+// For every c, half of the bound is violated in draws in which the entry k is dropped. In draws in
+// which k is doubled, the change is only 0.02 to 0.5 of the bound.
 TEST(GramTheoremsTest, FeaturesAreKsOwnByTheoremFourAtEveryC) {
   double largest_c = 0;
   for (const double difference : {0.1, 1.0, 2.0, 4.0, 8.0, 16.0}) {
@@ -162,7 +173,8 @@ TEST(GramTheoremsTest, FeaturesAreKsOwnByTheoremFourAtEveryC) {
       const SparsifiedPca found(pairs, seed);
       const double sign =
           ProductOf(found.vectors.row(0), pairs.vector(0), kRowsOfPairs) > 0 ? 1 : -1;
-      // v = (α − α̂)/‖α − α̂‖, so that the features differ by ‖α − α̂‖.
+      // Features are f(x) = α·v and f̂(x) = α̂·v. For the worst unit vector v = (α − α̂)/‖α − α̂‖,
+      // they differ by ‖α − α̂‖.
       double square = 0;
       for (int i = 0; i < kRowsOfPairs; ++i) {
         const double off = sign * found.vectors(0, i) - pairs.vector(0)[i];
@@ -176,7 +188,8 @@ TEST(GramTheoremsTest, FeaturesAreKsOwnByTheoremFourAtEveryC) {
   EXPECT_GT(largest_c, 8);
 }
 
-// m equal rows: K is 1 everywhere, its first unit expansion α = 1/√m, and f(x) = √m of each row.
+// m equal rows. All entries of K are 1, the first unit eigenvector is α = (1/√m, …, 1/√m), and the
+// feature is f(x) = √m for each row.
 class EqualRows {
  public:
   explicit EqualRows(int64_t m) : rows_(m, 1) { std::fill_n(rows_.data(), m, 1.0); }
@@ -200,9 +213,11 @@ class EqualRows {
   Matrix<double> rows_;
 };
 
-// Equation 1. At s = √m/2 each weight is a fair coin and each value the whole range of {0} ∪ k: the
-// largest variance that the inequality allows for, so that it is above the truth by what it is
-// above a normal tail. With a third of mc² it is broken.
+// Tests equation 1, Hoeffding's bound on the change of a feature by rounding. With the scale s =
+// √m/2, each of the m weights is rounded by a fair coin, and each kernel value is as large as the
+// range allows. This gives the largest variance that the inequality covers. So the bound exceeds
+// the true probability only by as much as it exceeds the tail of a normal distribution. If mc²,
+// with c the range of the values, is replaced by a third of it, the bound is violated.
 TEST(GramTheoremsTest, RoundedExpansionsMissAsRarelyAsStated) {
   constexpr int kRows = 100;
   constexpr int kTrials = 1000;
@@ -222,10 +237,15 @@ TEST(GramTheoremsTest, RoundedExpansionsMissAsRarelyAsStated) {
   EXPECT_FALSE(holds(2.1, std::sqrt(1.0 / 3)));
 }
 
-// Theorem 5 at ε = 0.5, T = 8, c = 1, m = 170: s = 2c√m/(εT) = √m/2. Fewer than 4cm/(εT) weights
-// are left, which is twice their mean; and f̂ is within 1 ± ε of f = √m, or both are under T√ln m =
-// 18.1. f = 13.0 is, and so much under it that only f̂ > 1.5·f breaks that: as near as can be, with
-// probability 1/m³ at the theorem's scale, 6.5 sigma here; 2.9 sigma at a third of it.
+// Tests Theorem 5 with ε = 0.5, T = 8, range c = 1 and m = 170 rows. Its scale is s = 2c√m/(εT) =
+// √m/2. The theorem makes two promises. First, fewer than 4cm/(εT) weights remain, which is twice
+// their mean. Second, the rounded feature f̂ is within 1 ± ε times f = √m, or both are under T√ln m
+// = 18.1.
+//
+// Here f = 13.0 is under 18.1, but 1.5·f is over it. So only f̂ > 1.5·f violates the second
+// promise, which makes the test as tight as possible. With the theorem's scale, the promised
+// probability is 1/m³, and f̂ = 1.5·f is 6.5 standard deviations from f. With a third of this scale
+// it is 2.9 standard deviations from f, so some draws violate the promise.
 TEST(GramTheoremsTest, RoundingAtTheScaleOfTheoremFiveKeepsItsTwoPromises) {
   constexpr int kRows = 170;
   constexpr double kEpsilon = 0.5;
@@ -236,8 +256,8 @@ TEST(GramTheoremsTest, RoundingAtTheScaleOfTheoremFiveKeepsItsTwoPromises) {
   const double trivial = kThreshold * std::sqrt(std::log(1.0 * kRows));
   ASSERT_LT(exact, trivial);
   struct Broken {
-    int four = 0, two = 0;  // as many weights as 4cm/(εT), or half of that
-    int value = 0;          // f̂ neither near f nor trivial
+    int four = 0, two = 0;  // draws with at least 4cm/(εT) weights, and with at least half of that
+    int value = 0;          // draws whose f̂ is neither near f nor under T√ln m
   };
   const auto broken = [&](double scale, int trials) {
     Broken count;

@@ -31,8 +31,9 @@ using testing::NormalRows;
 using ::testing::Not;
 using testing::SpecOf;
 
-// The coins of seed 5, from a Python program with a Philox4x32-10 of its own (stream 19; + for an
-// upper bit of 0), checked by the known answers of Random123.
+// Compares the coins of seed 5 with those of a Python program. This program has its own
+// Philox4x32-10, which was checked with the known answers of Random123. The coins are from stream
+// 19. A + stands for an upper bit of 0.
 TEST(InputProjectionTest, EntriesAreCoinsOfTheFrozenStreamAndTheScaleTakesTheRoot) {
   const std::string kCoins[] = {"+------++", "--++-+++-", "+++++----",
                                 "--++-+++-", "+++++++-+", "-+-+--+++"};
@@ -47,8 +48,9 @@ TEST(InputProjectionTest, EntriesAreCoinsOfTheFrozenStreamAndTheScaleTakesTheRoo
   for (int k = 0; k < 6; ++k) EXPECT_DOUBLE_EQ(input.scale[k], (k + 1) / 3.0);
 }
 
-// Whether s sums of coins keep all squared distances of 60 rows of 300 columns within 1 ± e, and
-// all inner products within (3/2)e of the mean squared length, by the product's projection.
+// Projects 60 rows with 300 columns to s sums of coins. `distances` says whether all squared
+// distances stay within 1 ± e times their values before. `inner_products` says whether each inner
+// product changes by at most (3/2)e times the sum of the two squared lengths.
 struct KeptByCoins {
   bool distances = true;
   bool inner_products = true;
@@ -73,11 +75,15 @@ struct KeptByCoins {
   }
 };
 
-// AMS Theorem 6: all squared distances of n rows within 1 ± e with probability 1 − n^{−β} at
-// s = (4 + 2β)/(e²/2 − e³/3)·ln n, here 683 for n = 60, e = 0.3, β = 1. A third of that always
-// loses one of the 1,770 distances. Equation 3 is worse by far: the deviation of an inner product
-// of rows that are nearly orthogonal is 1/(2√s) of what e is multiplied by, which makes 23 sigma of
-// its 1.5·0.3; it takes 12 sums to break it.
+// AMS Theorem 6: after a projection to s sums of coins, all squared distances of n rows are within
+// 1 ± e times their values before, with probability 1 − n^{−β}. The theorem requires s = (4 +
+// 2β)/(e²/2 − e³/3)·ln n, which is 683 for n = 60, e = 0.3 and β = 1. With a third of 683, at least
+// one of the 1,770 distances is outside for every seed tested.
+//
+// Equation 3 of AMS, for inner products, is much looser. For nearly orthogonal rows, an inner
+// product changes by about 1/(2√s) times the sum of the squared lengths (one standard deviation).
+// The equation allows 1.5·0.3 times this sum, which is 23 standard deviations. So it is violated
+// only with very few sums; the test uses 12.
 TEST(InputProjectionTest, DistancesAndInnerProductsKeepTheoremSix) {
   constexpr double kE = 0.3;
   const int64_t s = ProjectedKernelDimensions(kE, 60, 1.0 / 60).value();
@@ -91,9 +97,10 @@ TEST(InputProjectionTest, DistancesAndInnerProductsKeepTheoremSix) {
   }
 }
 
-// AMS section 5: s of the d coordinates, times d/s, do badly on rows that differ in one of them:
-// the squared distance becomes d/s times what it was, or 0. Sums of coins keep it, exactly so here:
-// each row of P/√s has length 1.
+// AMS section 5: a projection that keeps s of the d coordinates, scaled to the same squared length
+// on average, is bad for rows that differ in a single coordinate. The squared distance of such rows
+// becomes 0 or d/s times its true value. Sums of coins keep this distance. Here they keep it
+// exactly, because for the projection P to s sums, each row of P/√s has length 1.
 TEST(InputProjectionTest, CoordinateSamplingLosesRowsThatDifferInOneCoordinate) {
   constexpr int64_t kColumns = 300;
   constexpr int64_t kSums = 100;
@@ -115,7 +122,8 @@ TEST(InputProjectionTest, CoordinateSamplingLosesRowsThatDifferInOneCoordinate) 
   int64_t tripled = 0;
   for (int64_t k = 0; k < kColumns; ++k) {
     EXPECT_NEAR(projected(k, k), 1, 1e-12) << k;
-    // x − y = e_k: what the coordinates that were sampled make of its squared length.
+    // The rows x and y differ in coordinate k, with x − y = e_k. This is the squared length of e_k,
+    // computed from the sampled coordinates.
     double by_coordinates = 0;
     for (int64_t c = 0; c < kColumns; ++c) {
       by_coordinates += sampled[c] ? axes(k, c) * axes(k, c) * kColumns / kSums : 0;
@@ -127,7 +135,8 @@ TEST(InputProjectionTest, CoordinateSamplingLosesRowsThatDifferInOneCoordinate) 
   EXPECT_EQ(tripled, kSums);
 }
 
-// E ‖Px‖² = ‖x‖², with a variance of at most 2‖x‖⁴/s. Six sigma.
+// Projects x to s = 7 sums. The squared length ‖Px‖² has the mean ‖x‖² and a variance of at most
+// 2‖x‖⁴/s. The mean over kDraws seeds may deviate by six standard deviations.
 TEST(InputProjectionTest, SquaredLengthsAreKeptOnAverage) {
   UseOneBlasThread();
   constexpr int kDraws = 2000;
@@ -143,8 +152,10 @@ TEST(InputProjectionTest, SquaredLengthsAreKeptOnAverage) {
   EXPECT_NEAR(mean, square, 6 * square * std::sqrt(2.0 / 7 / kDraws));
 }
 
-// For distances within 1 ± e the values of an rbf kernel move by at most e/exp(1), whatever gamma
-// is: γd·exp(−γd) is at most 1/exp(1), and so is its slope in 1 ± e but for e².
+// Builds every landmark mapping on projected rows. If squared distances d are kept within 1 ± e,
+// each value of an rbf kernel changes by at most e/exp(1), up to terms in e², for every gamma. The
+// reason: the derivative of exp(−γd(1 ± e)) with respect to e has the magnitude γd·exp(−γd), which
+// is at most 1/exp(1).
 TEST(InputProjectionTest, EveryLandmarkMappingIsBuiltOnTheProjectionAndMeasuredAgainstItsKernel) {
   const Matrix<double> x = NormalRows({.rows = 700, .cols = 200, .seed = 3});
   for (const char* mapping :
@@ -169,7 +180,8 @@ TEST(InputProjectionTest, FeaturesAreOfTheKernelOfProjectedRowsAndTheErrorOfTheK
       MustBuild(SpecOf("f2(landmarks=380, input_dimensions=60, serving_type=float64)",
                        "poly(degree=2, gamma=0.01, coef0=1)"),
                 x);
-  // poly of degree 2 in 60 columns has 1,891 dimensions, and 380 landmarks interpolate themselves.
+  // The φ-space of poly of degree 2 in 60 columns has 1,891 dimensions. Features are exact for the
+  // 380 rows that are landmarks.
   InputStage input{.columns = 100};
   ProjectInput(60, 1, input);
   const Matrix<double> y = AfterInputStage(input, x.view());
@@ -182,8 +194,8 @@ TEST(InputProjectionTest, FeaturesAreOfTheKernelOfProjectedRowsAndTheErrorOfTheK
     exact += std::abs(gram(i, i) - projected(i, i)) < 1e-9 * projected(i, i) ? 1 : 0;
   }
   EXPECT_EQ(exact, 380);
-  // The error is of K: it has the projection's in it, which is far larger than what 380 of 400 rows
-  // leave.
+  // The measured error is against K itself, so it includes the error of the projection. This is far
+  // larger than the residual that is left with 380 of 400 rows as landmarks.
   ASSERT_TRUE(built.certificate.kernel_error.has_value());
   EXPECT_GT(built.certificate.kernel_error->mean, 0.05);
 }

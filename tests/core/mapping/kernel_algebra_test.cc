@@ -1,5 +1,5 @@
-// Every kernel of the algebra through a whole build: F1 is the kernel, F2 its projection, and the
-// certificate says what is known of its definiteness.
+// Tests every kernel of the algebra through a whole build: F1 has the values of the kernel, F2 is
+// the projection of φ, and the certificate states what is known about the kernel's definiteness.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kColumns = 3;
 
-// Positive semidefinite, with values under 30 on normal rows.
+// Positive semidefinite kernels with values under 30 on normal rows.
 constexpr const char* kKernels[] = {
     "laplacian(gamma=0.3)",
     "rbf(gamma=0.3, columns=0:2)*laplacian(gamma=0.2, columns=2)",
@@ -44,14 +44,15 @@ Matrix<double> Rows(int64_t rows, uint64_t seed) {
   return NormalRows({.rows = rows, .cols = kColumns, .seed = seed});
 }
 
-// The kernel that was built, with its numbers; its provenance is canonical text.
+// Returns the kernel of a version with its resolved numbers, parsed from the canonical text in the
+// provenance.
 KernelExpression KernelOf(const BuiltVersion& version) {
   return MustParseKernel(version.provenance.kernel_text.c_str());
 }
 
-// The landmarks are the rows themselves, in another order: each feature is a column of the kernel
-// matrix. Numbers are rounded to float64 after centring alone (under 10·2⁻⁵³ each), which kernels
-// whose slope is under 100 turn into under 1e-12.
+// The landmarks are the rows themselves in another order, so each feature is a column of the kernel
+// matrix. Only centring rounds the numbers to float64, with errors under 10·2⁻⁵³ each. Kernels with
+// a slope under 100 turn these errors into errors under 1e-12.
 TEST(KernelAlgebraTest, F1IsTheKernelAgainstEachLandmark) {
   const Matrix<double> rows = Rows(40, 1);
   for (const char* kernel : kKernels) {
@@ -73,9 +74,9 @@ TEST(KernelAlgebraTest, F1IsTheKernelAgainstEachLandmark) {
   }
 }
 
-// On the landmarks themselves F2(x)·F2(y) is K(x, y), up to what the rank tolerance drops:
-// |error| ≤ √(ρ(x)ρ(y)) ≤ d·u·max K with u = 2⁻⁵³, and the rounding of features whose weights are
-// up to 1/√tolerance.
+// On the landmarks themselves, F2(x)·F2(y) is K(x, y) up to two errors. The first is what the rank
+// tolerance drops. It is at most √(ρ(x)ρ(y)) ≤ d·u·max K, with u = 2⁻⁵³ and d landmarks. The second
+// is the rounding of features, whose weights are up to 1/√tolerance.
 TEST(KernelAlgebraTest, F2OnAllRowsIsTheKernel) {
   const Matrix<double> rows = Rows(40, 2);
   for (const char* kernel : kKernels) {
@@ -93,8 +94,8 @@ TEST(KernelAlgebraTest, F2OnAllRowsIsTheKernel) {
   }
 }
 
-// The error of F2 on rows it has not seen is the mass outside of its span, no more: with 200
-// landmarks of a kernel of few dimensions nothing is left.
+// The error of F2 on unseen rows is exactly the part of φ that is outside of the landmarks' span.
+// For a kernel with few dimensions, 50 landmarks leave no such part.
 TEST(KernelAlgebraTest, CertificatesMeasureTheKernel) {
   const Matrix<double> rows = Rows(600, 3);
   for (const char* kernel : {"cosine()", "bilinear(diagonal=[1, 0, 2])",
@@ -120,13 +121,14 @@ TEST(KernelAlgebraTest, GammaIsFrozenAtTheBuild) {
 }
 
 TEST(KernelAlgebraTest, NumbersBelowZeroAreRefusedWhereTheKernelTakesNone) {
-  const Matrix<double> rows = Rows(60, 6);  // normal: some are negative in every column
+  const Matrix<double> rows = Rows(60, 6);  // normal rows: every column has negative numbers
   const absl::Status refused =
       Build(SpecOf("f2(landmarks=10)", "rbf(gamma=1) + additive_chi2(columns=1:3)"), rows).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_NOT_APPLICABLE");
-  EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("additive_chi2 takes numbers >= 0, and column 1 has -"));
+  EXPECT_THAT(
+      std::string(refused.message()),
+      HasSubstr("additive_chi2 accepts only numbers >= 0, but the smallest in column 1 is -"));
   BuildSpec standardised = SpecOf("f2(landmarks=10)", "histogram_intersection()");
   standardised.standardize = true;
   EXPECT_EQ(DetailOf(standardised.Validate())->field, "standardize");
@@ -159,7 +161,7 @@ TEST(KernelAlgebraTest, SimilaritiesWarnUnderF1AndAreRefusedUnderF2) {
     EXPECT_THAT(f1.certificate.theorem, HasSubstr("none: the theorems are of positive"));
     for (const char* mapping : {"f2(landmarks=100)", "f3(landmarks=100, dimensions=10)"}) {
       const BuildSpec spec = SpecOf(mapping, kernel);
-      EXPECT_TRUE(spec.Validate().ok());  // nothing in the text forbids it
+      EXPECT_TRUE(spec.Validate().ok());  // the text does not show that the kernel is indefinite
       const absl::Status status = Build(spec, rows).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
       EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
@@ -170,7 +172,8 @@ TEST(KernelAlgebraTest, SimilaritiesWarnUnderF1AndAreRefusedUnderF2) {
   }
 }
 
-// On equal rows any kernel with K(x, x) ≥ 0 is a multiple of the matrix of ones.
+// On equal rows, the Gram matrix of any kernel with K(x, x) ≥ 0 is a multiple of the matrix of
+// ones, so it has no negative eigenvalue.
 TEST(KernelAlgebraTest, WhatIsNotProvenIsBuiltWithAWarning) {
   Matrix<double> rows(60, 1);
   for (int64_t i = 0; i < 60; ++i) rows(i, 0) = 1;
@@ -183,7 +186,7 @@ TEST(KernelAlgebraTest, WhatIsNotProvenIsBuiltWithAWarning) {
   }
 }
 
-// Each is positive semidefinite, though nothing in its text says so.
+// Each kernel is positive semidefinite, although its text does not show it.
 TEST(KernelAlgebraTest, WhatIsNotProvenIsNotCalledIndefinite) {
   const Matrix<double> rows = Rows(300, 3);
   for (const char* kernel : {"2*linear() + -1*linear()", "-1*linear()*(-1*linear())"}) {

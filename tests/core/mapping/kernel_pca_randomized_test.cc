@@ -1,4 +1,4 @@
-// Kernel PCA of a randomized Gram matrix, and with rounded weights.
+// Tests kernel PCA of a randomized Gram matrix, and kernel PCA with rounded weights.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -35,13 +35,14 @@ constexpr char kRandomizedKernel[] = "rbf(gamma=0.2)";
 constexpr GramRandomization kRandomizations[] = {
     {.sparsify = 4}, {.quantise = true}, {.sparsify = 4, .quantise = true}};
 
-// Points about `clusters` centres far from each other, fewer about each than about the one before:
-// as many leading eigenvalues, apart from each other and from the rest.
+// Returns points around `clusters` centres that are far from each other. Each cluster has fewer
+// points than the one before. So the kernel matrix K has `clusters` large eigenvalues, which are
+// far from each other and from the other eigenvalues.
 Matrix<double> Clusters(int64_t rows, int64_t clusters, int64_t cols) {
   Matrix<double> x = NormalRows({.rows = rows, .cols = cols, .seed = 31});
   const Matrix<double> centres = NormalRows({.rows = clusters, .cols = cols, .seed = 32});
   for (int64_t i = 0; i < rows; ++i) {
-    // The squares of uniform numbers: small clusters are rarer.
+    // Squares of uniform numbers make the later clusters smaller.
     const double u = static_cast<double>(i) / static_cast<double>(rows);
     const auto cluster = static_cast<int64_t>(static_cast<double>(clusters) * u * u);
     for (int64_t k = 0; k < cols; ++k) x(i, k) = 10 * centres(cluster, k) + 0.2 * x(i, k);
@@ -57,7 +58,7 @@ LandmarkTask TaskOf(const Matrix<double>& landmarks) {
           .serving_type = FloatType::kFloat64};
 }
 
-// K(S, S), or centred.
+// Returns K(S, S) for the landmarks S, centred if `centred` is true.
 Matrix<double> GramOf(const Matrix<double>& landmarks, bool centred) {
   Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kRandomizedKernel), landmarks, landmarks);
   if (!centred) return k;
@@ -74,7 +75,7 @@ Matrix<double> GramOf(const Matrix<double>& landmarks, bool centred) {
   return k;
 }
 
-// The unit expansions α_n of a plan in float64 that has a weight of every landmark.
+// Returns the unit expansions α_n of a float64 plan that has a weight for every landmark.
 Matrix<double> ExpansionsOf(const KernelPca& pca) {
   const Matrix<double>& w =
       std::get<DenseProjection<double>>(std::get<1>(pca.served.stages).projection).matrix;
@@ -87,8 +88,9 @@ Matrix<double> ExpansionsOf(const KernelPca& pca) {
   return alpha;
 }
 
-// ‖F̂ᵀF_⊥‖ for the span F̂ of orthonormal rows and the eigenvectors F_⊥ of K with values below
-// `bound`; K's eigenvectors are rows by rising value.
+// Returns ‖F̂ᵀF_⊥‖, the sine of an angle between two spaces. F̂ is spanned by the orthonormal rows
+// of `alpha`. F_⊥ is spanned by those eigenvectors of K whose eigenvalues are below `bound`. The
+// rows of `vectors` are K's eigenvectors, and `rising` contains their eigenvalues in rising order.
 double SineOf(const Matrix<double>& alpha, const Matrix<double>& vectors,
               const std::vector<double>& rising, double bound) {
   const auto below =
@@ -101,8 +103,9 @@ double SineOf(const Matrix<double>& alpha, const Matrix<double>& vectors,
   return std::sqrt(std::max(0.0, SymmetricEigenvalues(gram.view())->back()));
 }
 
-// AMS Theorem 2 at every b, with the measured norm; and Weyl's inequality for the eigenvalues. The
-// iteration and float32 leave 1e-4 of λ₁ over b beside it.
+// Tests AMS Theorem 2 with the measured norm ‖K̂ − K‖ at several values of b, and Weyl's inequality
+// for the eigenvalues. The tolerance for the iteration and for float32 is 1e-4 of the largest
+// eigenvalue, divided by b.
 TEST(KernelPcaRandomizedTest, ComponentsKeepTheoremTwoAndEigenvaluesWeylsInequality) {
   const Matrix<double> landmarks = Clusters(600, 6, 5);
   double closest = 0;
@@ -130,12 +133,14 @@ TEST(KernelPcaRandomizedTest, ComponentsKeepTheoremTwoAndEigenvaluesWeylsInequal
       }
     }
   }
-  // A random K̂ − K does less than its norm could: gram_theorems_test has one that does all of it.
+  // For a random K̂ − K, the sine is smaller than its norm allows. gram_theorems_test has a K̂ − K
+  // for which the sine is as large as the bound.
   EXPECT_GT(closest, 0.5);
 }
 
-// Noise without a spectrum: of −λ_min and λ_max neither is much larger, so that the leading pairs
-// by modulus are of either sign, and those by value come with a shift.
+// For a matrix of noise, the lowest eigenvalue has about the same magnitude as the highest. So the
+// eigenvalues of largest magnitude have either sign. The iteration must shift the matrix to find
+// the highest eigenvalues.
 TEST(KernelPcaRandomizedTest, ComponentsAreTheHighestEigenvaluesAlsoWhereOthersAreOfLargerModulus) {
   const Matrix<double> landmarks = NormalRows({.rows = 300, .cols = 8, .seed = 9});
   for (const GramRandomization& randomization : kRandomizations) {
@@ -161,8 +166,9 @@ TEST(KernelPcaRandomizedTest, ComponentsAreTheHighestEigenvaluesAlsoWhereOthersA
   }
 }
 
-// Theorem 4 with c = 2 and unit α: components that are said to be apart agree with K's within
-// |α − α̂| <= 1/2, and the first of these clusters is.
+// Tests Theorem 4 with c = 2. α and α̂ are the unit eigenvectors of K and K̂ for a component. If a
+// component is reported as apart from the others, |α − α̂| must be at most 1/2. The first component
+// of these clusters is reported as apart.
 TEST(KernelPcaRandomizedTest, ComponentsThatAreApartAreKsOwn) {
   const Matrix<double> landmarks = Clusters(800, 4, 5);
   Matrix<double> vectors = GramOf(landmarks, false);
@@ -183,7 +189,8 @@ TEST(KernelPcaRandomizedTest, ComponentsThatAreApartAreKsOwn) {
   }
 }
 
-// The orthogonal matrix next to a square one whose singular values are at most 1 (Newton, Schulz).
+// Returns the orthogonal matrix nearest to a square matrix whose singular values are at most 1 (by
+// the iteration of Newton and Schulz).
 Matrix<double> NearestRotation(Matrix<double> x) {
   const int64_t n = x.rows();
   for (int step = 0; step < 60; ++step) {
@@ -201,8 +208,10 @@ Matrix<double> NearestRotation(Matrix<double> x) {
   return x;
 }
 
-// Theorem 3: where λ_ℓ − λ_{ℓ+1} is 2c‖E‖, c >= 1, one rotation of all ℓ features without λ^{-1/2}
-// takes those of K̂ to within ‖v‖/c of K's for every x, v = (k(x_1, x) … k(x_m, x)).
+// Tests Theorem 3. λ_ℓ and λ_{ℓ+1} are eigenvalues of K in falling order, and E = K̂ − K. The
+// theorem assumes a gap λ_ℓ − λ_{ℓ+1} of 2c‖E‖ with c >= 1. Then a single rotation of the first ℓ
+// features of K̂ brings them to within ‖v‖/c of those of K, for every x. These features have no
+// factor λ^{-1/2}, and v is the vector (k(x_1, x) … k(x_m, x)) of kernel values.
 TEST(KernelPcaRandomizedTest, OneRotationBringsTheFeaturesOfKWithinTheoremThree) {
   constexpr int64_t kComponents = 3;
   constexpr int64_t kRows = 900;
@@ -247,7 +256,7 @@ TEST(KernelPcaRandomizedTest, OneRotationBringsTheFeaturesOfKWithinTheoremThree)
   }
 }
 
-// float32 products leave 1e-5 of λ₁ where float64 leaves 1e-10.
+// With float32 products, the residual is 1e-5 of λ₁ instead of 1e-10 with float64.
 TEST(KernelPcaRandomizedTest, AGramMatrixInFloat32HasTheSameLeadingPairs) {
   const Matrix<double> landmarks = Clusters(500, 5, 4);
   for (const bool centred : {false, true}) {
@@ -264,8 +273,11 @@ TEST(KernelPcaRandomizedTest, AGramMatrixInFloat32HasTheSameLeadingPairs) {
   }
 }
 
-// E f̂(x) = f(x), with the variance Σ_i |α_i|(1/s − |α_i|)·(k(x_i, x) − μ_i)²/λ of the weights under
-// 1/s. Over T draws the mean keeps six sigma. (Hoeffding's bound is gram_theorems_test's.)
+// Compares the mean of a rounded feature f̂(x) over kDraws draws with the exact feature f(x). α_i
+// are the weights of the feature, μ_i the means that centring subtracts, λ the eigenvalue and s the
+// scale of the rounding. f̂(x) has mean f(x). Its variance is Σ_i |α_i|(1/s − |α_i|)·(k(x_i, x) −
+// μ_i)²/λ, summed over the weights under 1/s. The mean must be within six standard deviations of
+// f(x). (Hoeffding's bound is tested in gram_theorems_test.)
 TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiased) {
   constexpr int kDraws = 400;
   constexpr double kScale = 12;
@@ -282,7 +294,8 @@ TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiased) {
     Matrix<double> mean(5, 3);
     task.rounding = kScale;
     for (int draw = 0; draw < kDraws; ++draw) {
-      // Another seed iterates from other vectors to the same pairs, and rounds otherwise.
+      // With another seed, the iteration starts from other vectors but finds the same pairs.
+      // Weights are rounded differently.
       task.seed = 100 + draw;
       const absl::StatusOr<KernelPca> rounded = BuildKernelPca(TaskOf(landmarks), task, NeverStop);
       ASSERT_TRUE(rounded.ok()) << rounded.status();
@@ -304,8 +317,10 @@ TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiased) {
   }
 }
 
-// A row far from all landmarks: k(x_i, x) = 0, and what is rounded is multiplied with −μ_i. The
-// range of 0 and k alone, 0, would promise that nothing changes.
+// Tests centred features of a row x that is far from all landmarks x_i. All k(x_i, x) are 0 there,
+// so centring turns them into −μ_i, and the rounded weights are multiplied by these numbers. The
+// bound must use the range of 0 and all −μ_i. The range of 0 and all k(x_i, x) is 0, so a bound
+// with this range would wrongly state that the features do not change.
 TEST(KernelPcaRandomizedTest, RoundedCentredExpansionsMoveByTheRangeOfTheCentredValues) {
   constexpr int kDraws = 300;
   constexpr int64_t kRows = 150;
@@ -339,8 +354,9 @@ TEST(KernelPcaRandomizedTest, RoundedCentredExpansionsMoveByTheRangeOfTheCentred
     }
   }
   EXPECT_GT(*std::max_element(changes.begin(), changes.end()), 0.04);
-  // Each t is exceeded no more often than its probability, with six deviations; with a range too
-  // small by 2.5, let alone 0, more.
+  // For each t, a change of t or more may occur no more often than the stated probability, plus six
+  // standard deviations. With a range that is 2.5 times too small, changes of t or more occur too
+  // often.
   int broken = 0;
   const double all = static_cast<double>(changes.size());
   for (double t = 0.01; t < 1; t *= 1.1) {
@@ -356,7 +372,7 @@ TEST(KernelPcaRandomizedTest, RoundedCentredExpansionsMoveByTheRangeOfTheCentred
   EXPECT_GT(broken, 0);
 }
 
-// The certificate's statement about rounding.
+// Tests the certificate's statement about rounding.
 TEST(KernelPcaRandomizedTest, TheRoundingStatementNamesTheRangeOfWhatIsRounded) {
   const Matrix<double> x = Clusters(900, 5, 4);
   const std::string centred =
@@ -381,7 +397,8 @@ TEST(KernelPcaRandomizedTest, RoundingDropsLandmarksAndKeepsLargeWeights) {
   const absl::StatusOr<KernelPca> b = BuildKernelPca(TaskOf(landmarks), rounded, NeverStop);
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_EQ(a->landmarks, 400);
-  // About s·Σ|α_i| <= s√m = 120 of 400 weights for each component.
+  // Each component keeps about s·Σ|α_i| of its 400 weights α_i, where s is the scale of the
+  // rounding. This is at most s√m = 120.
   EXPECT_LT(b->landmarks, 260);
   EXPECT_EQ(b->rounding->all_weights, 800);
   EXPECT_LE(b->rounding->weights, 2 * b->landmarks);
@@ -399,7 +416,7 @@ TEST(KernelPcaRandomizedTest, RoundingDropsLandmarksAndKeepsLargeWeights) {
   const Matrix<double> f = MustTransformWide(a->served, WireRows(landmarks));
   const Matrix<double> g = MustTransformWide(same->served, WireRows(landmarks));
   for (int64_t i = 0; i < f.size(); ++i) EXPECT_NEAR(f.data()[i], g.data()[i], 1e-7);
-  // At one so small that nothing is left, it is an error.
+  // A scale so small that no weight is left is an error.
   rounded.rounding = 1e-6;
   const absl::Status status = BuildKernelPca(TaskOf(landmarks), rounded, NeverStop).status();
   EXPECT_EQ(DetailOf(status)->reason, "COMPONENT_ROUNDED_AWAY");

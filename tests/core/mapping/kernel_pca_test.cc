@@ -41,8 +41,8 @@ absl::StatusOr<KernelPca> BuildFrom(const Matrix<double>& landmarks, const char*
   return BuildKernelPca(task, pca, NeverStop);
 }
 
-// Eigenpairs of K, or of K centred: LAPACK's eigenvectors, by falling eigenvalue, and what is taken
-// off.
+// The eigenpairs of K, or of the centred K, computed by LAPACK, in the order of falling
+// eigenvalues; and the means that centring subtracts.
 struct Oracle {
   std::vector<double> values;
   Matrix<double> vectors;
@@ -70,8 +70,10 @@ Oracle OracleOf(const Matrix<double>& landmarks, bool centred) {
   return oracle;
 }
 
-// f_n(x) = λ_n^{-1/2} Σ_i α_iⁿ (k(x_i, x) − μ_i) with LAPACK's pairs, up to the sign. A vector of
-// the iteration is off by at most 1e-10·λ_1 over the distance to the next eigenvalue.
+// Compares the features with their definition. The n-th feature is f_n(x) = λ_n^{-1/2} Σ_i α_iⁿ
+// (k(x_i, x) − μ_i), up to its sign. LAPACK computes the eigenvalue λ_n and its eigenvector αⁿ. An
+// eigenvector of the iteration has an error of at most 1e-10·λ_1, divided by the distance to the
+// next eigenvalue.
 TEST(KernelPcaTest, FeaturesAreTheDefiningEquationWithLapacksEigenvectors) {
   const Matrix<double> landmarks = NormalRows({.rows = 150, .cols = 4, .seed = 1});
   const Matrix<double> x = NormalRows({.rows = 40, .cols = 4, .seed = 2});
@@ -89,7 +91,9 @@ TEST(KernelPcaTest, FeaturesAreTheDefiningEquationWithLapacksEigenvectors) {
       const double gap =
           std::min(n == 0 ? oracle.values[0] : oracle.values[n - 1] - oracle.values[n],
                    oracle.values[n] - oracle.values[n + 1]);
-      // The angle, times ‖k(S, x)‖ <= √150 over the root of the eigenvalue; rounding beside it.
+      // The tolerance is a product of three numbers plus rounding: the error of the eigenvector,
+      // the length ‖k(S, x)‖ <= √150 of the vector of kernel values, and the inverse root of the
+      // eigenvalue.
       const double tolerance =
           2 * std::sqrt(150 / oracle.values[n]) * (1e-10 * oracle.values[0] / gap + 1e-12);
       ASSERT_LE(tolerance, 1e-5);
@@ -109,8 +113,9 @@ TEST(KernelPcaTest, FeaturesAreTheDefiningEquationWithLapacksEigenvectors) {
   }
 }
 
-// On the landmarks f_n has the squared length λ_n, the features are orthogonal to each other, and
-// of mean 0 if centred.
+// The values of the n-th feature f_n on all landmarks form a vector of squared length λ_n, the n-th
+// eigenvalue. These vectors are orthogonal to each other. If features are centred, each vector has
+// mean 0.
 TEST(KernelPcaTest, FeaturesOfTheLandmarksAreOrthogonalWithTheEigenvaluesAsSquares) {
   const Matrix<double> landmarks = NormalRows({.rows = 120, .cols = 3, .seed = 4});
   for (const bool centred : {false, true}) {
@@ -146,14 +151,15 @@ TEST(KernelPcaTest, ComponentsWithoutVarianceAreDropped) {
   ASSERT_TRUE(pca.ok());
   EXPECT_EQ(pca->eigenvalues.size(), 3u);
   EXPECT_EQ(pca->served.output_columns(), 3);
-  // All of the kernel is there: F(x)·F(y) = x·y.
+  // The features represent the kernel completely: F(x)·F(y) = x·y.
   const Matrix<double> f = MustTransformWide(pca->served, WireRows(landmarks));
   const Matrix<double> gram = NaiveGram(f, f);
   const Matrix<double> exact = NaiveGram(landmarks, landmarks);
   for (int64_t i = 0; i < gram.size(); ++i) EXPECT_NEAR(gram.data()[i], exact.data()[i], 1e-9);
 }
 
-// Probing 256 landmarks would not see it: they are close to each other, and the rest is not.
+// A probe of the first 256 landmarks would not find the negative eigenvalues, because these
+// landmarks are close to each other. The other landmarks are not.
 TEST(KernelPcaTest, AKernelWhoseLeadingPairsAreNegativeIsRefused) {
   Matrix<double> landmarks = NormalRows({.rows = 456, .cols = 4, .seed = 6});
   for (int64_t i = 0; i < 256; ++i) {
@@ -165,7 +171,7 @@ TEST(KernelPcaTest, AKernelWhoseLeadingPairsAreNegativeIsRefused) {
                           .input = std::move(input),
                           .landmarks = landmarks.view(),
                           .serving_type = FloatType::kFloat64};
-  for (const int64_t components : {5, 100}) {  // iterated, and by LAPACK
+  for (const int64_t components : {5, 100}) {  // by the iteration, and by LAPACK
     const absl::Status status =
         BuildKernelPca(task, {.components = components, .centred = false, .seed = 1}, NeverStop)
             .status();
@@ -190,14 +196,15 @@ TEST(KernelPcaTest, ABuildApproximatesItsKernelInEitherType) {
     const BuiltVersion built = MustBuild(SpecOf(mapping, "rbf(gamma=0.05)"), x);
     EXPECT_EQ(built.certificate.landmarks, 300);
     EXPECT_THAT(built.certificate.theorem, HasSubstr("Schölkopf, Smola, Müller 1998"));
-    // The 40 leading components of a smooth kernel of 3 inputs leave under 1e-3 of the trace.
+    // The 40 leading components of a smooth kernel on 3 inputs leave under 1e-3 of the trace.
     ASSERT_TRUE(built.certificate.kernel_error.has_value());
     EXPECT_LE(built.certificate.kernel_error->max, 0.05);
     EXPECT_LE(built.certificate.serving_error->max / built.certificate.serving_error->scale, 1e-3);
   }
 }
 
-// Not against K itself, of which K(x, x) = 1: what is left about the landmarks' mean is less.
+// The error is not measured against K itself, which has K(x, x) = 1. It is measured against the
+// kernel centred on the landmarks' mean, which has smaller values.
 TEST(KernelPcaTest, CentredFeaturesAreMeasuredAgainstTheCentredKernel) {
   const Matrix<double> x = NormalRows({.rows = 600, .cols = 3, .seed = 9});
   const BuiltVersion built = MustBuild(SpecOf("kpca(landmarks=200, dimensions=5)", kPcaKernel), x);

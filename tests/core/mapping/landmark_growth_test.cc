@@ -1,4 +1,5 @@
-// landmarks=auto(residual=…): the number of landmarks by the residual that they leave.
+// Tests landmarks=auto(residual=…), which finds the number of landmarks by the residual that they
+// leave.
 #include "core/landmark/landmark_growth.h"
 
 #include <algorithm>
@@ -44,7 +45,8 @@ Matrix<double> FirstRows(const Matrix<double>& from, int64_t count) {
   return Converted<double, double>(from.view().Rows(0, count));
 }
 
-// The 95 % quantile of ρ(x)/K(x, x) over `rows`, by one pivoted factorization.
+// Returns the 95 % quantile of ρ(x)/K(x, x) over `rows`, computed with a single pivoted
+// factorization.
 double QuantileByOneFactor(const KernelProgram& kernel, const Matrix<double>& landmarks,
                            const Matrix<double>& rows) {
   Matrix<double> gram(landmarks.rows(), landmarks.rows());
@@ -141,7 +143,7 @@ TEST(LandmarkGrowthTest, StopsAtTheFirstBlockWhoseQuantileIsUnderTheResidual) {
       EXPECT_EQ(growth->deciding_rows, 700);
       const int64_t n = growth->landmarks;
       const double quantile = QuantileByOneFactor(program, FirstRows(candidates, n), deciding);
-      // The two factors differ by what their tolerances leave out, 1e-11 of a landmark each.
+      // The two factorizations differ by what their tolerances leave out, 1e-11 for each landmark.
       EXPECT_NEAR(growth->quantile_95, quantile, 1e-7);
       if (growth->end == End::kReached) {
         EXPECT_EQ(n % kGrowthBlock, 0);
@@ -184,11 +186,12 @@ TEST(LandmarkGrowthTest, EndsWhereNothingIsLeftToAdd) {
       SpecOf("f2(landmarks=auto(residual=1e-12), serving_type=float32)", "rbf(gamma=0.001)"), rows);
   EXPECT_LT(version.certificate.landmarks, 1000);
   EXPECT_THAT(version.certificate.warnings,
-              ::testing::Contains(HasSubstr("nothing is left to add")));
+              ::testing::Contains(HasSubstr("no candidate adds to the span")));
 }
 
-// The deciding rows' quantile is under the residual. A share of 5 % of 1,000 rows, and of 3,000
-// fresh ones, has a standard error of √(0.0475·(1/1000 + 1/3000)); five of them: red means a bug.
+// The build decides on 1,000 rows, of which at most 5 % may exceed the residual. The test measures
+// the share on 3,000 fresh rows. The difference of the two shares has a standard error of
+// √(0.0475·(1/1000 + 1/3000)). Five standard errors are allowed.
 TEST(LandmarkGrowthTest, FreshRowsLeaveMoreThanTheResidualAsRarelyAsWasAskedFor) {
   const double residual = 0.02;
   const double slack = 5 * std::sqrt(0.0475 * (1.0 / 1000 + 1.0 / 3000));
@@ -221,14 +224,17 @@ TEST(LandmarkGrowthTest, FreshRowsLeaveMoreThanTheResidualAsRarelyAsWasAskedFor)
       return static_cast<double>(count) / static_cast<double>(f.rows());
     };
     EXPECT_LE(over(version), 0.05 + slack);
-    // Far fewer landmarks leave more; and one block less is not enough of the rows that decide.
+    // With half as many landmarks, more fresh rows exceed the residual. With one block of landmarks
+    // less, the deciding rows do not reach the goal.
     EXPECT_GE(
         over(MustBuild(SpecOf(text(certificate.landmarks / 2), "rbf(gamma=0.1)", true), rows)),
         0.05 + slack);
-    if (std::string(policy) == "d2") continue;  // its candidates depend on the number
+    // The candidates of d2 depend on the number of landmarks.
+    if (std::string(policy) == "d2") continue;
     const BuiltVersion less =
         MustBuild(SpecOf(text(certificate.landmarks - kGrowthBlock), "rbf(gamma=0.1)", true), rows);
-    EXPECT_THAT(less.certificate.warnings, ::testing::Contains(HasSubstr("`most` came first")));
+    EXPECT_THAT(less.certificate.warnings,
+                ::testing::Contains(HasSubstr("`most` was reached first")));
     EXPECT_EQ(less.certificate.landmarks, certificate.landmarks - kGrowthBlock);
   }
 }
@@ -239,7 +245,7 @@ TEST(LandmarkGrowthTest, PoolMayComeFirst) {
       MustBuild(SpecOf("f2(landmarks=auto(residual=1e-3), pool_rows=300)", "rbf(gamma=0.5)"), rows);
   EXPECT_EQ(version.certificate.landmarks, 270);
   EXPECT_THAT(version.certificate.warnings,
-              ::testing::Contains(HasSubstr("the pool has no more rows, so stream more rows")));
+              ::testing::Contains(HasSubstr("the pool has no more rows; stream more rows")));
   EXPECT_EQ(version.provenance.mapping_text,
             "f2(landmarks=auto(residual=0.001, most=2048), policy=uniform, pool_rows=300, "
             "serving_type=float32)");
@@ -258,7 +264,8 @@ TEST(LandmarkGrowthTest, TheoremIsOfNumbersThatWereChosenBeforeTheBuild) {
                 rows)
           .certificate;
   EXPECT_THAT(certificate.theorem, HasSubstr("on average over all builds"));
-  // The residual of the pool that choosing found is that of more landmarks.
+  // The pool's residual was computed for more landmarks than the version has, so the certificate
+  // has none.
   EXPECT_FALSE(certificate.pool_trace_residual.has_value());
 }
 
@@ -322,8 +329,9 @@ TEST(LandmarkGrowthTest, WhatCannotGrowIsRefusedByName) {
            Case{"f2(landmarks=9, policy=kmeans)", "rbf()", "spec.policy", "expected uniform"},
            Case{"f2(landmarks=9, pool_rows=199)", "rbf()", "spec.pool_rows", "expected 200 to"},
            Case{"kpca(landmarks=9, dimensions=5)", "rbf()", "spec.landmarks", "expected f1, f2"},
-           Case{"f2(landmarks=9)", "precomputed()", "spec.landmarks", "give a number"},
+           Case{"f2(landmarks=9)", "precomputed()", "spec.landmarks", "give the number"},
            Case{"f1(landmarks=9)", "poly(degree=2, coef0=-1)", "kernel", "positive semidefinite"},
+           Case{"f1(landmarks=9)", "sigmoid(gamma=1)", "spec.landmarks", "known to be positive"},
        }) {
     BuildSpec spec = SpecOf(c.mapping, c.kernel);
     EXPECT_TRUE(spec.Validate().ok()) << c.mapping << spec.Validate();
@@ -347,7 +355,7 @@ TEST(LandmarkGrowthTest, ShortestStreamHasTwentyRowsThatDecide) {
   EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_FEW");
   EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "222");
   const BuiltVersion version = MustBuild(spec, NormalRows({.rows = 222, .cols = 2, .seed = 1}));
-  EXPECT_THAT(version.certificate.theorem, HasSubstr("over the 20 rows that decide"));
+  EXPECT_THAT(version.certificate.theorem, HasSubstr("over the 20 deciding rows"));
   EXPECT_EQ(version.certificate.landmarks, 32);
 }
 

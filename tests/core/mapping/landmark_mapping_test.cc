@@ -25,7 +25,8 @@ using testing::NaiveKernelMatrix;
 using testing::UniformFloatRows;
 using testing::WireRows;
 
-// Rows that float32 holds exactly, so that landmarks are the same in either serving type.
+// Returns rows that float32 represents exactly, so that landmarks are the same in either serving
+// type.
 Matrix<double> Rows(int64_t rows, int64_t cols, uint64_t seed) {
   const Matrix<float> x = UniformFloatRows({.rows = rows, .cols = cols, .seed = seed});
   return Converted<double, float>(x.view());
@@ -41,11 +42,12 @@ LandmarkTask TaskOf(const char* kernel, const Matrix<double>& landmarks, FloatTy
   return task;
 }
 
-// Features that are computed in float32 have an error of about 1e-6 here, see f2_accuracy_test.
+// Features that are computed in float32 have an error of about 1e-6 here (see f2_accuracy_test).
 double Tolerance(FloatType type) { return type == FloatType::kFloat32 ? 1e-5 : 1e-12; }
 
-// k_r(x)ᵀ K_rr⁻¹ k_r(y) by Gaussian elimination in long double: the definition of a projection onto
-// the span of the pivots, without any factor.
+// Computes k_r(x)ᵀ K_rr⁻¹ k_r(y) by Gaussian elimination in long double. K_rr is the kernel matrix
+// of the r pivots, and k_r(x) is the vector of kernel values of x with the pivots. This is the
+// definition of a projection onto the span of the pivots. It needs no factorization.
 Matrix<double> NaiveProjectionGram(const KernelExpression& kernel, const Matrix<double>& pivots,
                                    const Matrix<double>& x) {
   const int64_t r = pivots.rows();
@@ -120,14 +122,15 @@ TEST(LandmarkMappingTest, F2IsTheOrthogonalProjectionOnTheSpanOfItsPivots) {
         for (int64_t j = 0; j < 35; ++j) {
           ASSERT_NEAR(gram(i, j), expected(i, j), 10 * Tolerance(type)) << kernel;
         }
-        // A projection makes nothing longer.
+        // A projection never makes a vector longer.
         EXPECT_GE(k(i, i) - gram(i, i), -10 * Tolerance(type)) << kernel;
       }
     }
   }
 }
 
-// The features of the pivots are the rows of L_r: the projection leaves its span as it is.
+// Projecting a vector that is already in the span does not change it. So the features of the pivots
+// are the rows of L_r, the triangular factor of the pivots' kernel matrix.
 TEST(LandmarkMappingTest, F2IsIdempotentOnItsSpan) {
   const Matrix<double> landmarks = Rows(60, 4, 5);
   for (const FloatType type : kTypes) {
@@ -173,7 +176,7 @@ TEST(LandmarkMappingTest, ReportsItsFactorizationAndWhatItLeftOut) {
   EXPECT_NEAR(mapping->trace, trace, 1e-12 * trace);
   EXPECT_EQ(mapping->tolerance, 50 * 0x1p-24);
   EXPECT_EQ(mapping->zero_landmarks, 0);
-  // At full rank nothing of K itself is left; L·Lᵀ is K on the pivots, not its normalised form.
+  // At full rank, K has no residual, and L·Lᵀ on the pivots is K itself, not the normalised K.
   EXPECT_LE(mapping->residual_trace, 50 * 0x1p-24 * trace);
   for (int64_t i = 0; i < 6; ++i) {
     const int64_t a = mapping->cholesky.pivots[i];
@@ -193,10 +196,10 @@ TEST(LandmarkMappingTest, ReportsItsFactorizationAndWhatItLeftOut) {
   }
 }
 
-// xᵀy folds into one matrix; poly(degree=1) is the same kernel, which does not.
+// The kernel xᵀy folds into one matrix. poly(degree=1) is the same kernel, but does not fold.
 TEST(LandmarkMappingTest, FoldedLinearKernelEqualsTheUnfoldedDefinition) {
   const Matrix<double> x = Rows(20, 9, 9);
-  for (const int64_t d : {4, 9, 30}) {  // fewer landmarks than columns, as many, more
+  for (const int64_t d : {4, 9, 30}) {  // fewer landmarks than columns, equally many, and more
     const Matrix<double> landmarks = Rows(d, 9, 10);
     for (const FloatType type : kTypes) {
       const auto folded = BuildF2(TaskOf("2*linear()", landmarks, type), NeverStop);
@@ -255,9 +258,11 @@ TEST(LandmarkMappingTest, F3IsF2TimesTheFrozenMatrix) {
   }
 }
 
-// For R of N(0, 1): uᵀRRᵀv/d has mean u·v and variance (‖u‖²‖v‖² + (u·v)²)/d, each column of R
-// giving (R_jᵀu)(R_jᵀv) of variance ‖u‖²‖v‖² + (u·v)²; with coins 2Σu_k²v_k² less, which is little
-// where a row has many features. Fixed seed, six sigma: red means a bug.
+// Compares inner products of F3 features with those of F2 features u and v. R is a random matrix
+// with d columns of N(0, 1) entries. uᵀRRᵀv/d has mean u·v and variance (‖u‖²‖v‖² + (u·v)²)/d,
+// because each column R_j contributes a term (R_jᵀu)(R_jᵀv) of variance ‖u‖²‖v‖² + (u·v)². If the
+// entries are coins, the variance of a term is smaller by 2Σ_k u_k²v_k². This difference is small
+// if the features are many. The seed is fixed. Six standard deviations are allowed.
 TEST(LandmarkMappingTest, GramMatrixOfF3FollowsTheJohnsonLindenstraussLaw) {
   const Matrix<double> landmarks = Rows(300, 8, 13);
   const Matrix<double> x = Rows(40, 8, 14);
@@ -280,8 +285,8 @@ TEST(LandmarkMappingTest, GramMatrixOfF3FollowsTheJohnsonLindenstraussLaw) {
           mean_square += deviation * deviation / (40 * 41 / 2);
         }
       }
-      // Not smaller than the law either: the 820 deviations depend on 40 vectors, so their mean
-      // square is 1 within a factor of 3 on either side.
+      // The deviations must not be too small either. The 820 deviations depend on only 40 vectors,
+      // so their mean square can differ from 1 by a factor of up to 3.
       EXPECT_GT(mean_square, 1.0 / 3) << d;
       EXPECT_LT(mean_square, 3) << d;
     }
@@ -296,7 +301,7 @@ TEST(LandmarkMappingTest, ServedNumbersAreTheReferenceRounded) {
   const auto& reference =
       std::get<ProductFeatures<double>>(std::get<1>(mapping->reference.stages).features);
   for (int64_t i = 0; i < served.rows.size(); ++i) {
-    // A' is rounded before it is factored, so both plans hold the rounded rows.
+    // A' is rounded before it is factored, so both plans contain the rounded rows.
     EXPECT_EQ(served.rows.data()[i], reference.rows.data()[i]);
   }
 }

@@ -1,4 +1,4 @@
-// The landmark policies on real data and through whole builds.
+// Tests the landmark policies on real data and through whole builds.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -47,12 +47,13 @@ Matrix<double> Standardized(const Matrix<double>& rows) {
   return out;
 }
 
-// rbf with γ = 1/p.
+// Returns an rbf kernel with γ = 1/p for p columns.
 std::string Rbf(int64_t columns) {
   return absl::StrCat("rbf(gamma=", 1.0 / static_cast<double>(columns), ")");
 }
 
-// tr(K − K̂)/tr K over the pool, K̂ of the rows `landmarks`.
+// Returns tr(K − K̂)/tr K over the pool, where K̂ is the approximation of K by the rows `landmarks`
+// as landmarks.
 double PoolResidual(const std::string& kernel, const Matrix<double>& pool,
                     const std::vector<int64_t>& landmarks) {
   const KernelProgram program = KernelProgram::Compile(testing::MustParseKernel(kernel.c_str()));
@@ -81,16 +82,17 @@ double PoolResidual(const std::string& kernel, const Matrix<double>& pool,
   return 1 - left / trace;
 }
 
-// Means over the seeds.
+// Residuals of two policies, as means over the seeds.
 struct Residuals {
   double uniform = 0;
   double rpcholesky = 0;
 };
 
-// Rows that no build sees: the error of K is measured on them.
+// Returns the number of rows that no build sees. The error of K is measured on them.
 int64_t UnseenCount(const Matrix<double>& data) { return std::min<int64_t>(1000, data.rows() / 5); }
 
-// The first rows are unseen, the others are the stream.
+// Returns all rows in random order. The first ones are never seen by builds, the others are the
+// stream.
 Matrix<double> Shuffled(const Matrix<double>& data, uint64_t seed) {
   const std::vector<int64_t> order =
       FirstOfPermutation(data.rows(), data.rows(), RandomStream(seed + 100, StreamId::kSplit));
@@ -107,7 +109,7 @@ Matrix<double> RowsOf(const Matrix<double>& from, int64_t first, int64_t count) 
   return out;
 }
 
-// The stream is the pool.
+// Returns the residuals where the whole stream is the pool.
 Residuals PoolResiduals(const Matrix<double>& data, int64_t landmarks) {
   const std::string kernel = Rbf(data.cols());
   const int64_t unseen = UnseenCount(data);
@@ -127,7 +129,7 @@ Residuals PoolResiduals(const Matrix<double>& data, int64_t landmarks) {
          .threads = [] { return 2; }},
         NeverStop);
     EXPECT_TRUE(pivots.ok()) << pivots.status();
-    // The residual that the choice reports equals that of a separate factorization.
+    // The residual that the policy reports equals that of a separate factorization.
     const double residual = PoolResidual(kernel, pool, pivots->rows);
     EXPECT_NEAR(pivots->residual_trace / pivots->trace, residual, 1e-9);
     mean.rpcholesky += residual / kSeeds;
@@ -135,7 +137,8 @@ Residuals PoolResiduals(const Matrix<double>& data, int64_t landmarks) {
   return mean;
 }
 
-// √ of the mean of (K(x, y) − F(x)·F(y))² over pairs of rows that no build saw.
+// Returns the square root of the mean of (K(x, y) − F(x)·F(y))² over pairs of rows that no build
+// saw.
 double KernelRmse(const Matrix<double>& data, int64_t landmarks, const std::string& policy) {
   const int64_t held_out = UnseenCount(data);
   double mean = 0;
@@ -231,7 +234,8 @@ TEST(LandmarkPolicyTest, BytesDoNotDependOnThreadsAndTheChoiceIsAPhase) {
 
 TEST(LandmarkPolicyTest, GivenLandmarksAreTheFirstRowsAndNothingElse) {
   const Matrix<double> sample = NormalRows({.rows = 900, .cols = 4, .seed = 2});
-  // Far away from the others: any share in means and deviations would show.
+  // The given rows are far from the stream. So any influence of them on the means and deviations
+  // would show in the features.
   Matrix<double> given = NormalRows({.rows = 30, .cols = 4, .seed = 3});
   for (int64_t i = 0; i < given.size(); ++i) given.data()[i] += 1000;
   Matrix<double> stream(930, 4);
@@ -245,7 +249,8 @@ TEST(LandmarkPolicyTest, GivenLandmarksAreTheFirstRowsAndNothingElse) {
   EXPECT_EQ(version.certificate.stream_rows, 930);
   EXPECT_EQ(version.certificate.held_out_rows, 90);
   EXPECT_EQ(version.certificate.pool_rows, 810);
-  // Feature j is the similarity to the j-th row that was given, under the sample's deviations.
+  // Feature j is the similarity to the j-th given row, standardised with the deviations of the
+  // sample.
   ColumnMoments moments(4);
   moments.Add(sample.view());
   EXPECT_EQ(version.provenance.kernel_text, "rbf(gamma=0.25)");
@@ -257,11 +262,12 @@ TEST(LandmarkPolicyTest, GivenLandmarksAreTheFirstRowsAndNothingElse) {
         const double difference = (given(i, k) - given(j, k)) * moments.StandardScale(k);
         distance += difference * difference;
       }
-      // Rounding of products of numbers near 1: distances are about the landmarks' mean.
+      // Products of numbers near 1 are rounded, because distances are computed relative to the mean
+      // of the landmarks.
       EXPECT_NEAR(f(i, j), std::exp(-0.25 * distance), 1e-12) << i << " " << j;
     }
   }
-  // However the stream is cut.
+  // The bytes are the same however the stream is cut into blocks.
   for (const int64_t block : {1, 7, 29, 31}) {
     EXPECT_EQ(Build(f1, WireRows(stream), block)->bytes, version.bytes) << block;
   }

@@ -1,4 +1,4 @@
-// Requirements on every descriptor of a mapping.
+// Tests requirements that every descriptor of a mapping must meet.
 #include "core/mapping/spec/mapping_table.h"
 
 #include <set>
@@ -26,7 +26,7 @@ TEST(MappingTableTest, EveryMappingIsDescribed) {
     EXPECT_FALSE(mapping->theorem_line.empty());
     EXPECT_NE(mapping->cost, nullptr);
     EXPECT_NE(mapping->build, nullptr);
-    // A scope that no policy states is the mapping's to state.
+    // If no policy states the scope of the theorem, the mapping states it.
     EXPECT_EQ(mapping->theorem_scope.empty(), mapping->theorem_is_of_uniform);
     EXPECT_EQ(
         mapping->default_kernel.empty() || KernelExpression::Parse(mapping->default_kernel).ok(),
@@ -53,6 +53,26 @@ TEST(MappingTableTest, EveryParameterIsDescribedAndUsed) {
       EXPECT_EQ(parameter.ValueText(defaults), parameter.described.default_text);
     }
   }
+}
+
+// The descriptions of a mapping offer auto(…) if and only if the mapping accepts it, and describe
+// the mapping's own meaning of `dimensions`.
+TEST(MappingTableTest, ParametersAreDescribedAsTheMappingAcceptsThem) {
+  for (const Mapping* mapping : Mappings()) {
+    if (!mapping->Has("landmarks")) continue;
+    SCOPED_TRACE(mapping->name);
+    const std::string dimensions = mapping->Has("dimensions") ? ", dimensions=2" : "";
+    const bool accepted =
+        MappingSpec::Parse(
+            absl::StrCat(mapping->name, "(landmarks=auto(residual=0.1)", dimensions, ")"))
+            .ok();
+    const Parameter described = DescribeParameter(*mapping, "landmarks");
+    EXPECT_EQ(absl::StrContains(described.Expected(), "auto("), accepted);
+    EXPECT_EQ(absl::StrContains(described.line, "auto("), accepted);
+  }
+  EXPECT_EQ(DescribeParameter(*FindMapping("fourier"), "dimensions").line, "number of features");
+  EXPECT_EQ(DescribeParameter(*FindMapping("multiclass"), "dimensions").line,
+            "number of features of each class");
 }
 
 TEST(MappingTableTest, ValuesThatTypedFieldsBringAreThoseOfTheText) {
@@ -82,7 +102,7 @@ TEST(LandmarkPoliciesTest, EveryPolicyIsDescribed) {
   }
 }
 
-// A spec is refused exactly where the descriptor rules out strings or remote kernels.
+// A spec is refused if and only if the descriptor of its policy excludes strings or remote kernels.
 TEST(LandmarkPoliciesTest, RefusalsAreThoseOfTheDescriptor) {
   for (const LandmarkPolicy* policy : LandmarkPolicies()) {
     SCOPED_TRACE(policy->name);

@@ -1,8 +1,9 @@
-// The theorems on margins of Balcan, Blum, Vempala 2006 and Blum 2005, on distributions that make
-// them as tight as we know how to, by maps that the builders made. A theorem that holds with
-// probability 1 − δ fails in T trials more than δT + 6√(δT) times only for a bug; fewer landmarks
-// or dimensions must fail more often than that, or the test would show nothing. Kernel linear():
-// a row is its own φ.
+// Tests the theorems on margins of Balcan, Blum, Vempala 2006 (BBV) and of Blum 2005 (BS) with maps
+// from the real builders. The distributions make the theorems as tight as we know how to.
+//
+// A theorem that holds with probability 1 − δ may fail in at most δT + 6√(δT) of T trials. With
+// fewer landmarks or dimensions it must fail in more trials, because otherwise the test could not
+// detect a wrong bound. The kernel is linear(), so φ(x) = x.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -31,7 +32,7 @@ using testing::NormalRows;
 using testing::SpecOf;
 using testing::WireRows;
 
-// Whether so many failures of so many trials are what probability δ can explain.
+// Whether this number of failures is consistent with a failure probability of δ, within six sigma.
 bool AreAsRareAs(double delta, int failures, int trials) {
   return failures <= delta * trials + 6 * std::sqrt(delta * trials);
 }
@@ -43,7 +44,7 @@ struct LabeledPoints {
   std::vector<double> labels;  // 1 or −1
 };
 
-// `count` independent draws.
+// Returns the indices of `count` independent draws.
 std::vector<int64_t> DrawnPoints(const LabeledPoints& distribution, int64_t count, uint64_t seed) {
   const RandomStream stream(seed, StreamId::kLandmarks);
   std::vector<int64_t> drawn;
@@ -80,7 +81,8 @@ double InnerProduct(const double* a, const double* b, int64_t count) {
   return sum;
 }
 
-// The probability of a point that `w` has on the wrong side, or under the margin, ‖φ(x)‖ being 1.
+// Returns the probability of the points that `w` puts on the wrong side, or on the right side with
+// less than the margin. All points have ‖φ(x)‖ = 1.
 double ErrorAtMargin(const LabeledPoints& distribution, const Matrix<double>& features,
                      const double* w, double margin) {
   const double length = std::sqrt(InnerProduct(w, w, features.cols()));
@@ -92,8 +94,9 @@ double ErrorAtMargin(const LabeledPoints& distribution, const Matrix<double>& fe
   return error;
 }
 
-// A common direction and a rare one at this angle in degrees, of a mass just over `error`; `missed`
-// of the mass are examples of the common direction under the wrong label.
+// Returns a distribution on two directions with an angle of `degrees` between them. The rare
+// direction has a probability just over `error`. A probability of `missed` has the common direction
+// with the wrong label. The rest has the common direction with the right label.
 LabeledPoints OneRareDirection(double degrees, double error, double missed) {
   const double angle = degrees * std::acos(-1.0) / 180;
   const double rare = error + 1e-9;
@@ -106,11 +109,14 @@ LabeledPoints OneRareDirection(double degrees, double error, double missed) {
   return distribution;
 }
 
-// Corollary 1: α over the landmarks separates (K(x, x_1) … K(x, x_d)) but for ε; BBV 4.1: where a
-// share of the labels is not w's, but for that share more. Two orthogonal directions have the
-// margin 1/√2; while the rare one is not among the landmarks its F1 is 0, and no α puts it on any
-// side, with the probability (1 − ε)^d. The theorem counts 7 helpful draws where one would do: it
-// asks for 54 landmarks, where 20 suffice for δ = 0.001 (0.7^20 = 8.0e-4, 0.7^19 = 1.1e-3).
+// Corollary 1: some vector α over the d landmarks separates the F1 features (K(x, x_1) … K(x, x_d))
+// with an error of at most ε. BBV 4.1: if the labels differ from those of the separator w on a
+// share of the examples, the error is larger by this share.
+//
+// The test uses two orthogonal directions, which have the margin 1/√2. If the rare one is not among
+// the landmarks, its F1 features are 0, and no α puts it on the right side. This has probability (1
+// − ε)^d. The theorem requires 54 landmarks, because it counts 7 helpful draws although one is
+// enough here. 20 landmarks are enough for δ = 0.001 (0.7^20 = 8.0e-4, 0.7^19 = 1.1e-3).
 TEST(MarginTheoremsTest, F1IsSeparableButForTheError) {
   constexpr double kError = 0.3;
   constexpr double kDelta = 0.001;
@@ -141,10 +147,11 @@ TEST(MarginTheoremsTest, F1IsSeparableButForTheError) {
   }
 }
 
-// Theorem 1 of BBV, 4 of BS: F2 keeps half the margin. Directions 65.5° apart have the margin 0.841
-// by the vector between them. While the rare one is not among the landmarks, F2 has one dimension,
-// the common direction, with which the rare one has the cosine 0.4147 < γ/2: as the proof does,
-// this divides by ‖φ(x)‖, not by the smaller ‖F2(x)‖. A third of the theorem's d is too few.
+// Theorem 1 of BBV (4 of BS): F2 keeps half of the margin γ. The test uses two directions 65.5°
+// apart. The vector w halfway between them has the margin 0.841. If the rare direction is not among
+// the landmarks, F2 has only one dimension, the common direction. The cosine of the rare direction
+// with it is 0.4147, which is below γ/2. (Like the proof, this cosine divides by ‖φ(x)‖ and not by
+// the smaller ‖F2(x)‖.) With a third of the theorem's number d of landmarks, the test must fail.
 TEST(MarginTheoremsTest, F2IsSeparableAtHalfTheMarginButForTheError) {
   constexpr double kError = 0.3;
   constexpr double kDelta = 0.001;
@@ -152,7 +159,7 @@ TEST(MarginTheoremsTest, F2IsSeparableAtHalfTheMarginButForTheError) {
   constexpr int kTrials = 5000;
   const auto holds = [&](int64_t d, double missed) {
     const LabeledPoints distribution = OneRareDirection(65.5, kError, missed);
-    // w halves the angle; its part in the span has the coordinates F2(w).
+    // w is halfway between the two directions. The coordinates of its part in the span are F2(w).
     Matrix<double> points(4, 2);
     std::copy_n(distribution.points.data(), 6, points.data());
     for (int k = 0; k < 2; ++k) points(3, k) = points(0, k) + points(1, k);
@@ -178,18 +185,22 @@ TEST(MarginTheoremsTest, F2IsSeparableAtHalfTheMarginButForTheError) {
   }
 }
 
-// Many rare directions: w = α·c + β·(e_1 + … + e_N), and next to the common c the N points
-// a·c + b·e_i, with a·α = b·β = γ/2. The span of c and some e_i leaves b·β, just over γ/2, of each
-// point that was not drawn, so that each new point is a draw that helps, and no draw helps by more
-// than it has to: N = 100 of them where the proof allows 121. What the largest d needs is that the
-// mass ρ of all rare points is e·ε.
+// A distribution with one common point c and N = 100 rare points. c and e_1 … e_N are orthonormal.
+// Rare point number i is a·c + b·e_i. The separator is w = α·c + β·(e_1 + … + e_N), with a·α = b·β
+// just over γ/2.
+//
+// As long as point i is not drawn, the part of w along e_i is outside of the span of the drawn
+// points, and the product of point i with this part is b·β > γ/2. So each new rare point is a draw
+// that helps in the sense of the proof. No draw helps by more than the proof requires: at most N =
+// 100 draws help, and the proof allows 121. The rare points have the total probability ρ = e·ε,
+// where e is Euler's number. This choice requires the largest number of landmarks.
 struct RareDirections {
   static constexpr int kCount = 100;
   static constexpr double kError = 0.3;
   static constexpr double kDelta = 0.05;
   static constexpr double kMass = 2.718281828459045 * kError;
 
-  // Row 0 is c, row N + 1 is w.
+  // Row 0 is the common point c, row N + 1 is the separator w.
   Matrix<double> points{kCount + 2, kCount + 1};
   double margin = 0;
 
@@ -206,7 +217,7 @@ struct RareDirections {
       points(kCount + 1, i) = beta;
     }
   }
-  // Independent examples.
+  // Returns independent examples.
   Matrix<double> Stream(int64_t count, uint64_t seed) const {
     const RandomStream random(seed, StreamId::kSelfCheck);
     Matrix<double> rows(count, kCount + 1);
@@ -219,13 +230,20 @@ struct RareDirections {
   }
 };
 
-// Lemma 1 on landmarks that builds chose from their streams: but for a mass ε of examples, w and
-// its part in the landmarks' span differ by γ/2 at most. At the binomial d it holds; a quarter of
-// that is too few, and as often as the occupancy law of the rare points says: the probability that
-// more than N/e of 100 boxes are empty after Bin(113, ρ) throws is 0.8175 (computed in Python by
-// its Markov chain). That law needs 145 landmarks, so that d is 3.1 times what this distribution
-// needs: 1.2 times since N is not 121, the rest since the mass that was not drawn yet falls with
-// each draw. Orthogonal rare directions do not come nearer than e to a bound in which it stays ε.
+// Tests Lemma 1 on landmarks that builds chose from their streams. w' is the part of the separator
+// w in the span of the landmarks. The lemma states that the products of an example with w and with
+// w' differ by at most γ/2, except for a mass ε of the examples.
+//
+// The binomial law requires d = 455 landmarks, and with these the lemma holds. With a quarter, 113
+// landmarks, it must fail, and as often as the occupancy law of the rare points predicts: if 113
+// balls are each thrown into one of 100 boxes with probability ρ, more than N/e = 36.8 boxes stay
+// empty with probability 0.8175. (e is Euler's number.) (A Python program computed this with the
+// law's Markov chain.)
+//
+// By the same law, this distribution needs 145 landmarks, so d is 3.1 times too large. A factor of
+// 1.2 of this is due to N = 100 instead of 121. The rest is due to the mass that is not drawn yet:
+// it falls with each draw, but the bound assumes that it stays at ε. For orthogonal rare
+// directions, this makes d too large by a factor of about e.
 TEST(MarginTheoremsTest, LemmaOneHoldsOnTheLandmarksOfABuildWithManyRareDirections) {
   constexpr int kTrials = 50;
   const RareDirections rare;
@@ -256,8 +274,9 @@ TEST(MarginTheoremsTest, LemmaOneHoldsOnTheLandmarksOfABuildWithManyRareDirectio
   EXPECT_NEAR(of_few, 0.8175 * kTrials, 6 * std::sqrt(0.8175 * 0.1825 * kTrials));
 }
 
-// Unit rows with the cosine γ to w = e_0, each in a plane of its own, and behind them w' = w/2 +
-// (√3/2)·e_1, to which they have γ/2.
+// Returns unit rows, followed by a separator in the last row. Each row has the cosine γ = `margin`
+// to w = e_0 and is in a plane of its own. The last row is w' = w/2 + (√3/2)·e_1, with which the
+// other rows have the cosine γ/2.
 Matrix<double> ExamplesAndSeparator(int64_t examples, double margin) {
   Matrix<double> points(examples + 1, examples + 2);
   for (int64_t i = 0; i < examples; ++i) {
@@ -269,13 +288,19 @@ Matrix<double> ExamplesAndSeparator(int64_t examples, double margin) {
   return points;
 }
 
-// Theorem 3 of BBV, 5 of BS: F3 keeps a quarter of the margin. On data of rank 600, of 1,231
-// landmarks as the literal tier asks for at (0.5, 0.1, 0.05), with the exact law's 544 dimensions;
-// the other tiers ask for more dimensions than there are landmarks, which no map can have. The
-// examples have margin γ by w and γ/2 by w' = w/2 + (√3/2)u, the least that the first step leaves.
-// For each example, the second step may lose margin γ/4 with probability εδ/4 = 0.00125, which is
-// what 544 dimensions do; a third of them lose 0.040. That a share of ε is lost is another matter:
-// Markov's inequality lies between, and for single examples some 98 dimensions would do (scipy).
+// Theorem 3 of BBV (5 of BS): F3 keeps a quarter of the margin γ. F3 has two steps: F2 on landmarks
+// may halve the margin, and a random projection may halve it again. The test has γ = 0.5, ε = 0.1
+// and δ = 0.05. The data have rank 600. The examples have margin γ with w, but only γ/2 with w',
+// which is the smallest margin that the first step may leave.
+//
+// The 1,231 landmarks are those of the literal tier. The 544 dimensions are those of the exact law,
+// because the literal and derived tiers require more dimensions than there are landmarks, and no
+// such map exists. With 544 dimensions, the margin of an example falls below γ/4 with probability
+// at most εδ/4 = 0.00125. With a third of 544 this probability is 0.040, and the test must fail.
+//
+// The theorem itself states less, because it uses Markov's inequality: the share of such examples
+// is at most ε. About 98 dimensions make the probability for a single example as small as ε
+// (scipy).
 TEST(MarginTheoremsTest, F3IsSeparableAtAQuarterOfTheMarginButForTheError) {
   constexpr double kMargin = 0.5;
   constexpr double kError = 0.1;
@@ -315,9 +340,10 @@ TEST(MarginTheoremsTest, F3IsSeparableAtAQuarterOfTheMarginButForTheError) {
   EXPECT_FALSE(holds(d3 / 3));
 }
 
-// Theorem 3 of BS: a projection of φ-space itself keeps half the margin. With one example of cosine
-// γ the error is 0 or 1, so that δ is the probability that it is lost; the theorem makes it εδ. By
-// the law of the correlation coefficient (scipy) that takes 171 dimensions, δ takes 86.
+// Theorem 3 of BS: a random projection of φ-space itself keeps half of the margin γ. The test has a
+// single example, whose cosine with the separator is γ. Its error is 0 or 1, so the test allows to
+// lose the example with probability δ. The theorem states the smaller probability εδ. By the law of
+// the correlation coefficient (scipy), 171 dimensions are needed for εδ and 86 for δ.
 TEST(MarginTheoremsTest, ADirectProjectionIsSeparableAtHalfTheMarginButForTheError) {
   constexpr double kMargin = 1.0 / 3;
   constexpr double kError = 0.2;

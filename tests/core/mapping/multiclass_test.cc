@@ -1,4 +1,4 @@
-// The one-parameter multiclass map x ↦ (R_1 x, …, R_L x) of Shi and others 2012, Theorem 9.
+// Tests the one-parameter multiclass map x ↦ (R_1 x, …, R_L x) of Shi and others 2012, Theorem 9.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -32,13 +32,14 @@ double Dot(const double* a, const double* b, int64_t count) {
   return sum;
 }
 
-// Block y of row i.
+// Returns block y of the features of row i.
 const double* Block(const Matrix<double>& features, int64_t i, int64_t y, int64_t dimensions) {
   return features.row(i) + y * dimensions;
 }
 
-// Each block is a random projection of its own: its rows are those of one matrix of all blocks'
-// rows that is scaled to one block's.
+// The features of the classes are independent random projections, one block for each class. All
+// blocks together are the product with one random matrix, which is scaled by the number of rows in
+// one block.
 TEST(MulticlassTest, BlocksAreTheRowsOfOneMatrixScaledToABlock) {
   const Matrix<double> x = NormalRows({.rows = 40, .cols = 6, .seed = 1});
   for (const char* projection : {"gaussian", "sign", "sparse"}) {
@@ -56,8 +57,9 @@ TEST(MulticlassTest, BlocksAreTheRowsOfOneMatrixScaledToABlock) {
   }
 }
 
-// E⟨R_y x, R_y x'⟩ = x·x', and 0 of different blocks; the variances are at most 2‖x‖²‖x'‖²/n. Six
-// sigma over the seeds.
+// R_y is the projection of class y to n dimensions. ⟨R_y x, R_y x'⟩ has mean x·x'. For the blocks
+// of different classes, the mean is 0. The variances are at most 2‖x‖²‖x'‖²/n. The mean over the
+// seeds may deviate by six standard deviations.
 TEST(MulticlassTest, InnerProductsAreKeptWithinABlockAndVanishAcross) {
   constexpr int kSeeds = 1500;
   constexpr int64_t kDimensions = 4;
@@ -91,8 +93,12 @@ TEST(MulticlassTest, InnerProductsAreKeptWithinABlockAndVanishAcross) {
   }
 }
 
-// The least lead of the own class's score over a rival's, of 60 rows with the cosine 0.8 to their
-// own class, an axis, and 0 to the rivals': v = Σ_y R_y w_y, over ‖v‖·√(‖R_y x‖² + ‖R_y' x‖²).
+// Returns the smallest margin of a row's own class over another class, when a single vector v
+// scores all classes. The vectors w_y of the classes are axes. There are 60 rows, with the cosine
+// 0.8 to the vector of their own class and 0 to those of the other classes. R_y is the projection
+// of class y to n dimensions, and v = Σ_y R_y w_y. The score of class y is ⟨v, R_y x⟩. The margin
+// of class y over class y' is the difference of their scores, divided by ‖v‖·√(‖R_y x‖² + ‖R_y'
+// x‖²).
 double LeastLeadOfOneVector(int64_t n, uint64_t seed) {
   constexpr int64_t kClasses = 3;
   constexpr int64_t kColumns = 30;
@@ -126,9 +132,11 @@ double LeastLeadOfOneVector(int64_t n, uint64_t seed) {
   return least;
 }
 
-// Theorem 9 at a distortion that leaves half of γ/√(2L), with δ = 0.05: no more than δT + 6√(δT) of
-// T seeds may break it, and none does at its 3,530 dimensions. The union over leads of the law of a
-// cosine of γ/√(2L) asks for 370 (scipy), a third of which breaks it.
+// Tests Theorem 9 at the distortion at which the bound on the margin is half of γ/√(2L). γ is the
+// margin, L = 3 the number of classes, and δ = 0.05. At most δT + 6√(δT) of T seeds may violate the
+// bound. The theorem requires 3,530 dimensions. The union bound over all margins, with the exact
+// law for a cosine of γ/√(2L), requires only 370 (scipy). With a third of 370, the bound is
+// violated more often.
 TEST(MulticlassTest, OneVectorSeparatesTheClassesWithTheMarginOfTheTheorem) {
   constexpr double kMargin = 0.8;
   constexpr int kTrials = 30;
@@ -163,7 +171,7 @@ TEST(MulticlassTest, OrthonormalBlocksAreSoEachAndDoNotDependOnTheOthers) {
   const Matrix<double> three = build(3);
   for (int64_t i = 0; i < 30; ++i) {
     for (int64_t k = 0; k < 14; ++k) EXPECT_EQ(two(i, k), three(i, k));
-    // A rotation keeps lengths.
+    // A rotation does not change lengths.
     for (int64_t y = 0; y < 3; ++y) {
       EXPECT_NEAR(Dot(Block(three, i, y, 7), Block(three, i, y, 7), 7), Dot(x.row(i), x.row(i), 7),
                   1e-10);

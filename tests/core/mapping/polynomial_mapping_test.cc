@@ -42,7 +42,7 @@ Plan MustMakePlan(const char* kernel, int64_t columns) {
   return std::move(plans->served);
 }
 
-// (x₁y₁ + x₂y₂ + 1)²: 1, √2 x₁, √2 x₂, x₁², √2 x₁x₂, x₂².
+// The features of the kernel (x₁y₁ + x₂y₂ + 1)² are 1, √2 x₁, √2 x₂, x₁², √2 x₁x₂, x₂².
 TEST(PolynomialMappingTest, MonomialsAreThoseOfTheMultinomialTheorem) {
   const Plan plan = MustMakePlan("poly(degree=2, gamma=1, coef0=1)", 2);
   const auto& f = std::get<ExpansionFeatures<double>>(std::get<1>(plan.stages).features);
@@ -54,7 +54,7 @@ TEST(PolynomialMappingTest, MonomialsAreThoseOfTheMultinomialTheorem) {
   for (int j = 0; j < 6; ++j) EXPECT_NEAR(f.coefficients[j], expected[j], 1e-15);
 }
 
-// A grid of side² points of [−bound, bound]², then 0, e₁, −e₁, e₂ and −e₂.
+// Returns a grid of side² points of [−bound, bound]², followed by 0, e₁, −e₁, e₂ and −e₂.
 Matrix<double> GridAndAxes(int64_t side, double bound) {
   Matrix<double> x(side * side + 5, 2);
   for (int64_t i = 0; i < side * side; ++i) {
@@ -65,10 +65,15 @@ Matrix<double> GridAndAxes(int64_t side, double bound) {
   return x;
 }
 
-// BBV 6.1: points with l(x)(x₁²/a² ± x₂²/b² − 1) >= c and |x_i| <= M have the margin γ_l =
-// c/((1 + 2M²)√(1 + 1/a⁴ + 1/b⁴)) in the φ-space of the kernel of degree 2, by the vector of the
-// boundary itself: Σ of φ of points of the axes, since (te·x + 1)² + (−te·x + 1)² = 2t²x² + 2. The
-// points on the grid that are nearest to it have less than twice γ_l, where both are of Table 1.
+// BBV 6.1: the data are points x with |x_i| <= M on either side of the curve x₁²/a² ± x₂²/b² = 1.
+// The label l(x) is the side. Points near the curve are left out: l(x)(x₁²/a² ± x₂²/b² − 1) >= c.
+// In the φ-space of the kernel of degree 2, these points have the margin γ_l = c/((1 + 2M²)√(1 +
+// 1/a⁴ + 1/b⁴)).
+//
+// The separator is the curve itself, written as a sum of φ of points on the axes. This is possible
+// because (te·x + 1)² + (−te·x + 1)² = 2t²(e·x)² + 2, with a number t and the unit vector e of an
+// axis. On the grid, the points nearest to the curve have a margin under 2γ_l. The values of γ_l
+// are those of Table 1.
 TEST(PolynomialMappingTest, SyntheticDataHaveTheMarginOfThePaper) {
   struct {
     double b, sign, c, bound, gamma;
@@ -108,7 +113,9 @@ TEST(PolynomialMappingTest, SyntheticDataHaveTheMarginOfThePaper) {
   }
 }
 
-// Sums of D positive and negative terms of q + 2 roundings each; Σ|terms| is K(|x|, |y|).
+// An inner product of features is a sum of D positive and negative terms, with q + 2 roundings
+// each. D is the number of monomials and q the degree. The sum of the terms' magnitudes is K(|x|,
+// |y|).
 TEST(PolynomialMappingTest, InnerProductsAreTheKernelToRounding) {
   struct Case {
     const char* kernel;

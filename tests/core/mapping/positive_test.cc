@@ -1,4 +1,4 @@
-// Positive random features: unbiased, and of the variance that the paper's law states.
+// Tests that positive random features are unbiased and have the variance that the paper states.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -16,14 +16,14 @@ namespace {
 constexpr int64_t kFeatures = 16;
 constexpr int kSeeds = 1500;
 
-// F(x)·F(y) of two fixed rows under many seeds.
+// The mean and variance of F(x)·F(y) for two fixed rows, over many seeds.
 struct Products {
   double mean = 0;
   double variance = 0;
 };
 
-// x and y, ‖x + y‖² about 0.6: the products are far from heavy tails, so that their variance can be
-// measured.
+// Returns two rows x and y with ‖x + y‖² of about 0.6. For such rows, the distribution of the
+// products has no heavy tails, so its variance can be measured.
 Matrix<double> TwoRows() {
   Matrix<double> rows(2, 3);
   const double numbers[] = {0.5, -0.2, 0.3, 0.1, 0.4, 0.2};
@@ -61,7 +61,8 @@ struct Law {
   double variance = 0;
 };
 
-// Lemma 2 of Choromanski and others 2021, for factor·exp(gamma·xᵀy).
+// Returns the kernel value and the variance of F(x)·F(y) for factor·exp(gamma·xᵀy), by Lemma 2 of
+// Choromanski and others 2021.
 Law LawOf(double factor, double gamma) {
   const Matrix<double> rows = TwoRows();
   const double product = Dot(rows.row(0), rows.row(1), 3);
@@ -71,8 +72,8 @@ Law LawOf(double factor, double gamma) {
   return {kernel, kernel * kernel * std::exp(sum) * (1 - std::exp(-sum)) / kFeatures};
 }
 
-// Six deviations of the mean. A variance measured with 1,500 products of this law errs by about
-// 5 % of itself: a quarter is five of these.
+// The mean may deviate by six standard deviations. The variance is measured with 1,500 products, so
+// it has a relative standard error of about 5 %. It may deviate by five standard errors, 25 %.
 TEST(PositiveMappingTest, ProductsAreUnbiasedWithTheVarianceOfTheLaw) {
   const struct {
     const char* kernel;
@@ -106,6 +107,16 @@ TEST(PositiveMappingTest, FeaturesArePositiveAndCertified) {
   ASSERT_TRUE(version.certificate.kernel_error.has_value());
   EXPECT_LT(version.certificate.kernel_error->mean, 0.1);
   EXPECT_THAT(version.certificate.theorem, ::testing::HasSubstr("Choromanski"));
+}
+
+TEST(PositiveMappingTest, KernelsThatOverflowOnTheStreamAreRefused) {
+  Matrix<double> rows = NormalRows({.rows = 600, .cols = 4, .seed = 2});
+  for (int64_t i = 0; i < rows.size(); ++i) rows.data()[i] *= 100;
+  const absl::Status status =
+      Build(SpecOf("positive(dimensions=64)", "exp(linear())"), rows).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_REPRESENTABLE");
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("standardize"));
 }
 
 TEST(PositiveMappingTest, OtherKernelsAreRefused) {

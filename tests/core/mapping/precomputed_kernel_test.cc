@@ -1,4 +1,4 @@
-// precomputed(): the kernel values come with the stream.
+// Tests precomputed(), where the kernel values come with the stream.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -35,10 +35,11 @@ using testing::StreamRows;
 using testing::ValuesFor;
 using testing::WireRows;
 
-// The built-in kernel on the version's landmarks in the version's order: pivots that were chosen
-// greedily are chosen again, components have one sign, and what is drawn depends on the seed alone.
-// A Gram matrix of 24 rows of an rbf in 5 columns has a condition number of about 1e4, by which
-// last bits of kernel values can grow.
+// Compares each version with a build of the built-in kernel whose given landmarks are the
+// version's, in the version's order. This second build gives the same features for three reasons:
+// it greedily chooses the same pivots again, its components have a fixed sign, and its random draws
+// depend on the seed alone. The Gram matrix of 24 rows under an rbf in 5 columns has a condition
+// number of about 1e4. Errors in the last bits of kernel values can grow by this factor.
 TEST(PrecomputedTest, FeaturesAreThoseOfTheKernelThatMadeTheGramMatrix) {
   const Matrix<double> stream = StreamRows();
   const Matrix<double> x = StreamRows(50, 9);
@@ -49,7 +50,7 @@ TEST(PrecomputedTest, FeaturesAreThoseOfTheKernelThatMadeTheGramMatrix) {
     EXPECT_EQ(version.input_columns, static_cast<int64_t>(landmarks.size()));
     EXPECT_EQ(version.provenance.kernel_text, "precomputed()");
 
-    // Landmarks first, as given, then rows to measure on.
+    // The stream starts with the given landmarks, followed by the rows on which the build measures.
     Matrix<double> given = Matrix<double>::Uninit(
         static_cast<int64_t>(landmarks.size()) + kStreamRows, kStreamColumns);
     std::copy_n(Picked(stream, landmarks).data(), landmarks.size() * kStreamColumns, given.data());
@@ -74,7 +75,8 @@ TEST(PrecomputedTest, CertificateIsThatOfTheKernel) {
   EXPECT_EQ(certificate.pool_rows, 540);
   EXPECT_EQ(certificate.rank, 60);
   EXPECT_EQ(certificate.landmark_rows.size(), 60u);
-  // No pair is off by more than √(ρ(x)ρ(y)) <= 1, and of a span of 60 the mean is far below.
+  // The error of a pair is at most √(ρ(x)ρ(y)) <= 1. With a span of 60 dimensions, the mean error
+  // is far below that.
   ASSERT_TRUE(certificate.kernel_error.has_value());
   EXPECT_GT(certificate.kernel_error->max, certificate.kernel_error->mean);
   EXPECT_LE(certificate.kernel_error->max, 1);
@@ -93,8 +95,8 @@ TEST(PrecomputedTest, CertificateIsThatOfTheKernel) {
   EXPECT_NE(review->reference_vectors, ReferenceVectors::kAbsent);
 }
 
-// Five components span φ of a linear kernel: about its landmarks' mean nothing but rounding is
-// left.
+// Five components span φ of a linear kernel on these rows, so after centring on the landmarks'
+// mean, only rounding is left.
 TEST(PrecomputedTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
   Matrix<double> stream = StreamRows(600);
   for (int64_t i = 0; i < stream.size(); ++i) stream.data()[i] += 2;
@@ -107,7 +109,7 @@ TEST(PrecomputedTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
   EXPECT_GT(certificate.kernel_error->scale, 5);
 }
 
-// rbf: K(x, x) = 1.
+// The kernel is rbf, so K(x, x) = 1.
 TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
   const Matrix<double> stream = StreamRows();
   const Matrix<double> x = StreamRows(20, 5);
@@ -127,7 +129,8 @@ TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
   const Matrix<float> served = Converted<float, double>(features.view());
   std::vector<double> rho(static_cast<size_t>(x.rows()));
   residual->Compute(WireRows(rows), served.data(), rho.data());
-  // η at K(x, x) = 1, and what is added to ρ for it.
+  // η is the bound on the error of the features for K(x, x) = 1. The residual ρ includes an
+  // allowance for η.
   const double eta = residual->FeatureError(nullptr, 0, 1);
   const double allowance = 4 * eta + 2 * eta * eta;
   EXPECT_GT(eta, 0);
@@ -141,7 +144,7 @@ TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
     for (int64_t j = 0; j < features.cols(); ++j) kept += features(i, j) * features(i, j);
     EXPECT_NEAR(rho[i], std::max(0.0, 1 - kept) + allowance, 1e-12);
   }
-  // Nothing is promised for a K(x, x) that the other values show to be wrong.
+  // The residual is infinite where the other values show that K(x, x) is wrong.
   for (const double self : {-1.0, 0.0, 1e-3}) {
     for (int64_t i = 0; i < x.rows(); ++i) rows(i, values.cols()) = self;
     residual->Compute(WireRows(rows), served.data(), rho.data());
@@ -170,8 +173,8 @@ TEST(PrecomputedTest, GivenLandmarksAreTheFirstRows) {
   EXPECT_EQ(version.certificate.landmark_rows, first);
 }
 
-// Values of a smooth kernel in float32 are a Gram matrix whose lowest eigenvalues are noise of
-// either sign.
+// For a smooth kernel with values in float32, the lowest eigenvalues of the Gram matrix are noise
+// of either sign.
 TEST(PrecomputedTest, ValuesInFloat32AreNotTakenForMoreThanTheyAre) {
   const Matrix<double> gram = Gram(StreamRows(400), "rbf(gamma=0.001)");
   const Matrix<float> rounded = Converted<float, double>(gram.view());

@@ -1,5 +1,5 @@
-// Random projections keep lengths (Balcan, Blum, Vempala 2006, Theorem 2) and the margins of
-// data sets (Shi and others 2012), by maps that the builder made.
+// Tests two results with maps from the real builder. Random projections keep lengths (Balcan, Blum,
+// Vempala 2006, Theorem 2), and they keep the margins of data sets (Shi and others 2012).
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -36,9 +36,11 @@ double Cosine(const Matrix<double>& x, int64_t i, int64_t j) {
   return Dot(x, i, j) / std::sqrt(Dot(x, i, i) * Dot(x, j, j));
 }
 
-// Theorem 2: ‖u' − v'‖² is within 1 ± e of ‖u − v‖² but with probability δ, for either kind of
-// entries. Six sigma over δT of T seeds is a bug; a third of the derived number of dimensions, 0.29
-// of the literal one, loses 0.016 (χ², by scipy; a little less of coins) where 0.002 may be lost.
+// Theorem 2: ‖u' − v'‖², the squared distance after the projection, is within 1 ± e times ‖u − v‖²,
+// except with probability δ. This is tested for either kind of entries. At most δ·kTrials seeds
+// plus six standard deviations may violate it. With a third of the derived number of dimensions,
+// the test must fail. This third is 0.29 of the literal number. The probability of a violation is
+// then 0.016 (χ², by scipy; a little less for coins), but the test allows only 0.002.
 TEST(ProjectedMarginTest, DistancesAreKeptAsOftenAsTheoremTwoSaysByEitherKindOfEntries) {
   constexpr int kTrials = 1500;
   constexpr double kE = 0.3;
@@ -63,9 +65,10 @@ TEST(ProjectedMarginTest, DistancesAreKeptAsOftenAsTheoremTwoSaysByEitherKindOfE
   }
 }
 
-// Shi and others 2012, section 5.1: cosine and inner product stay within 1 ± 0.3 of what they were
-// as often as their laws say, at acute and obtuse angles. Six sigma; the laws of 15 or of 60
-// dimensions are rejected.
+// Shi and others 2012, section 5.1: counts how often the cosine and the inner product of two
+// vectors stay within 1 ± 0.3 times their values before the projection. Both counts must agree with
+// the laws for 30 dimensions to within six standard deviations, at acute and at obtuse angles. They
+// must not agree with the laws for 15 or for 60 dimensions.
 TEST(ProjectedMarginTest, CosinesAndInnerProductsFollowTheirLaws) {
   constexpr int kTrials = 2000;
   constexpr int64_t kDimensions = 30;
@@ -97,9 +100,10 @@ TEST(ProjectedMarginTest, CosinesAndInnerProductsFollowTheirLaws) {
   }
 }
 
-// Footnote 3 of BBV's section 5, 6 of BS's 4.6: a random projection works for any distribution, and
-// for a given one there is a bad distribution. Rows ±0.9·z + v with a z that the given matrix takes
-// to 0: w = z has the margin 0.9, and the two classes fall on each other.
+// Footnote 3 of BBV's section 5 (6 of BS's 4.6): a random projection works for any distribution,
+// but for each given projection there is a bad distribution. The rows of the bad distribution are
+// ±0.9·z + v. Here z is a unit vector that the given matrix maps to 0, and v is orthogonal to z.
+// The separator w = z has the margin 0.9, but after the projection the two classes coincide.
 TEST(ProjectedMarginTest, AGivenProjectionHasABadDistributionThatOthersDoWellOn) {
   constexpr int64_t kColumns = 40;
   constexpr int64_t kDimensions = 30;
@@ -109,7 +113,9 @@ TEST(ProjectedMarginTest, AGivenProjectionHasABadDistributionThatOthersDoWellOn)
   Matrix<double> axes(kColumns, kColumns);
   for (int64_t k = 0; k < kColumns; ++k) axes(k, k) = 1;
   const Matrix<double> given = map(axes, 1);  // Rᵀ
-  // Rows: R's made orthonormal, then z and v, which are orthogonal to them.
+  // The basis consists of the orthonormalised rows of R, followed by two vectors that are
+  // orthogonal to them. The first of these two is z; the second is not used. The vector v is a
+  // multiple of the first row.
   Matrix<double> basis = NormalRows({.rows = kDimensions + 2, .cols = kColumns, .seed = 9});
   for (int64_t i = 0; i < basis.rows(); ++i) {
     for (int64_t k = 0; k < kColumns && i < kDimensions; ++k) basis(i, k) = given(k, i);
@@ -138,9 +144,11 @@ TEST(ProjectedMarginTest, AGivenProjectionHasABadDistributionThatOthersDoWellOn)
   }
 }
 
-// Theorem 6 on rows with the cosine γ each, of any length. Of T seeds no more than δT + 6√(δT) may
-// break it at its 1,164 dimensions, and none does: the union over rows of the law of the cosine
-// (scipy) asks for 142. At 47, a third of those, each row is lost with probability 0.022.
+// Tests Theorem 6, which bounds the margin of a data set after a projection. Rows have different
+// lengths, but each has the cosine γ = 0.5 to the separator. At most δT + 6√(δT) of T seeds may
+// violate the bound. The theorem requires 1,164 dimensions. The union bound over the rows, with the
+// exact law of the cosine (scipy), requires only 142. With 47 dimensions, a third of 142, each row
+// violates the bound with probability 0.022, so the test must fail.
 TEST(ProjectedMarginTest, ADataSetKeepsTheMarginOfTheoremSix) {
   constexpr int64_t kRows = 200;
   constexpr int64_t kColumns = 60;
@@ -180,8 +188,10 @@ TEST(ProjectedMarginTest, ADataSetKeepsTheMarginOfTheoremSix) {
   EXPECT_FALSE(holds(47, Tier::kDerived));
 }
 
-// Three classes, whose vectors are the axes, rows 0 … 2; the 60 others have the cosine 1/2 with
-// their own and 0 with the rivals', each in a direction of its own, and lengths from 1 to 7.
+// The test data for several classes. Rows 0 … 2 are the vectors of the three classes, which are
+// axes. The other 60 rows have the cosine 1/2 to the vector of their own class and the cosine 0 to
+// those of the other classes. The remaining part of each such row has a random direction. Their
+// lengths are from 1 to 7.
 constexpr int64_t kLedClasses = 3;
 constexpr int64_t kLedRows = 60;
 constexpr double kClassE = 0.1;
@@ -201,8 +211,10 @@ Matrix<double> ClassesAndRows() {
   return x;
 }
 
-// In how many of 40 projections of them some lead of the own class, as `lead` of the features and
-// two rows has it, is under `promised`; and how many may be for δ.
+// Draws 40 projections of these rows. Returns whether the smallest lead is below `promised` in at
+// most a share δ of the projections, plus six standard deviations. A lead is the margin of a row's
+// own class over another class, the rival. `lead` computes it from four arguments: the features,
+// and the indices of the row, of its own class and of the rival.
 template <typename Lead>
 bool LeadsHold(int64_t dimensions, double promised, const Lead& lead) {
   constexpr int kTrials = 40;
@@ -222,9 +234,10 @@ bool LeadsHold(int64_t dimensions, double promised, const Lead& lead) {
   return broken <= kClassDelta * kTrials + 6 * std::sqrt(kClassDelta * kTrials);
 }
 
-// Theorem 8, where its last step holds: no cosine is negative. It asks for 4,278 dimensions, of
-// which these data need some 200: each cosine is bounded by the worst that three lengths can do,
-// and from both sides. A third of what they need breaks it.
+// Tests Theorem 8. Its last step is valid only if no cosine is negative, as in these data. The
+// theorem requires 4,278 dimensions, but about 200 are enough for these data. The theorem is loose
+// because it bounds each cosine from both sides, and by the worst case of three lengths. With a
+// third of 200 dimensions, the bound is violated.
 TEST(ProjectedMarginTest, ManyClassesKeepTheMarginOfTheoremEight) {
   const double promised = ClassesMargin(0.5, kClassE);
   ASSERT_GT(promised, 0);
@@ -242,8 +255,9 @@ TEST(ProjectedMarginTest, ManyClassesKeepTheMarginOfTheoremEight) {
   EXPECT_FALSE(holds(n / 60));
 }
 
-// The remark after it: by Theorem 5's bounds on inner products the lead ⟨u_y, x⟩ − ⟨u_y', x⟩ of
-// unit vectors is kept likewise, here over ‖x‖.
+// Tests the remark after Theorem 8. For unit vectors u_y and u_y' of two classes, the lead of class
+// y on a row x is ⟨u_y, x⟩ − ⟨u_y', x⟩. By Theorem 5's bounds on inner products, a projection keeps
+// this lead too. The test divides it by ‖x‖.
 TEST(ProjectedMarginTest, TheUnnormalisedLeadOfSeveralClassesIsKeptWhereAnglesAre) {
   const Matrix<double> x = ClassesAndRows();
   const double promised =
@@ -262,9 +276,11 @@ TEST(ProjectedMarginTest, TheUnnormalisedLeadOfSeveralClassesIsKeptWhereAnglesAr
   EXPECT_FALSE(holds(n / 60));
 }
 
-// Its end: a larger unnormalised margin need not be kept better, as what a projection keeps is the
-// angle. Rows l·(e_y + s·e_4) lead by l, and after a projection to 50 dimensions they lead at all
-// with the probability that it leaves the cosine 1/√(2 + 2s²) with u_y − u_y' positive (scipy).
+// Tests the end of the remark after Theorem 8: a larger unnormalised margin is not necessarily kept
+// better, because a projection keeps angles. u_y and u_y' are the unit vectors of two classes. The
+// row l·(u_y + s·e_4), with e_4 orthogonal to both, leads by l. After a projection to 50 dimensions
+// it still leads if its cosine with u_y − u_y' is positive. Before the projection, this cosine is
+// 1/√(2 + 2s²). The probabilities are computed by scipy.
 TEST(ProjectedMarginTest, AnUnnormalisedLeadOfSeveralClassesIsNotKeptForItsSize) {
   constexpr int kTrials = 2000;
   struct {
@@ -288,9 +304,10 @@ TEST(ProjectedMarginTest, AnUnnormalisedLeadOfSeveralClassesIsNotKeptForItsSize)
   }
 }
 
-// The counter-example of figure 1: (±s, 1) against (±s, −1) have the unnormalised margin 1 for
-// every s, but a projection onto a line keeps them apart with the probability 2·atan(1/s)/π, which
-// goes to 0 as the cosines 1/√(1 + s²) do. Six sigma.
+// The counter-example of figure 1. The rows (±s, 1) of one class and (±s, −1) of the other have the
+// unnormalised margin 1 for every s. A projection onto a line keeps the two classes apart with
+// probability 2·atan(1/s)/π. For large s this probability goes to 0, and so does the cosine 1/√(1 +
+// s²) of the rows with the separator. The count may deviate by six standard deviations.
 TEST(ProjectedMarginTest, AnUnnormalisedMarginIsNotKept) {
   constexpr int kLines = 20'000;
   for (const double s : {1.0, 10.0, 100.0}) {
@@ -298,7 +315,7 @@ TEST(ProjectedMarginTest, AnUnnormalisedMarginIsNotKept) {
     x(0, 0) = -s;
     x(1, 0) = s;
     x(0, 1) = x(1, 1) = 1;
-    // The rows of one matrix are so many lines.
+    // Each row of one projection matrix is such a line.
     const Matrix<double> f = Projected(x, {.dimensions = kLines, .seed = 4});
     int apart = 0;
     for (int k = 0; k < kLines; ++k) apart += f(0, k) * f(1, k) > 0 ? 1 : 0;

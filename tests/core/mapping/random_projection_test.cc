@@ -30,7 +30,7 @@ using testing::WireRows;
 constexpr ProjectionKind kKinds[] = {ProjectionKind::kGaussian, ProjectionKind::kSign,
                                      ProjectionKind::kSparse, ProjectionKind::kOrthonormal};
 
-// R itself: the rows of the plan.
+// Returns the matrix R itself, which consists of the rows of the plan.
 Matrix<double> MatrixOf(ProjectionKind kind, int64_t dimensions, int64_t columns, uint64_t seed) {
   UseOneBlasThread();
   const InputStage input{.columns = columns};
@@ -61,7 +61,8 @@ TEST(RandomProjectionTest, EntriesAreThoseOfTheFrozenStreams) {
   }
 }
 
-// Counts of n independent entries deviate by at most 6·√(n·p·(1−p)): fixed seed, six sigma.
+// The test counts how many of n independent entries have a value of probability p. A count may
+// deviate by six standard deviations, 6·√(n·p·(1−p)). The seed is fixed.
 TEST(RandomProjectionTest, EntriesHaveTheirProbabilities) {
   constexpr int64_t kEntries = 200 * 300;
   const auto share = [](const Matrix<double>& r, double low, double high) {
@@ -91,15 +92,17 @@ TEST(RandomProjectionTest, OrthonormalRowsAreOrthonormalUpToTheScale) {
     const double square = static_cast<double>(columns) / static_cast<double>(rows);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < rows; ++j) {
-        // n·2⁻⁵³ in each entry, n <= 301, with room for the sums of the test itself.
+        // Each entry has an error of n·2⁻⁵³, where n <= 301 is the number of terms. The tolerance
+        // also covers the rounding of the test's own sums.
         ASSERT_NEAR(gram(i, j) / square, i == j ? 1 : 0, 1e-12) << rows << "×" << columns;
       }
     }
   }
 }
 
-// Every entry of a Haar matrix has mean 0 and variance 1/n and, as one coordinate of a
-// uniform point on the sphere, fourth moment 3/(n(n+2)). Means of N = 4,000 matrices: six sigma.
+// Tests entries of Haar matrices, that is, uniformly random orthogonal n×n matrices. Each entry is
+// one coordinate of a uniform point on the sphere. So it has mean 0, variance 1/n and fourth moment
+// 3/(n(n+2)). The means over 4,000 matrices may deviate by six standard deviations.
 TEST(RandomProjectionTest, OrthonormalRowsAreUniformOnTheSphere) {
   constexpr int kMatrices = 4000;
   constexpr int64_t kSize = 3;
@@ -122,10 +125,12 @@ TEST(RandomProjectionTest, OrthonormalRowsAreUniformOnTheSphere) {
   }
 }
 
-// ⟨Rx, Ry⟩ is the mean of k terms with mean x·y: independent ones of variance at most
-// ‖x‖²‖y‖² + (x·y)² + (E r⁴ − 3)Σx_j²y_j², r of unit variance and fourth moment 3 (Gaussian,
-// sparse) or 1 (sign); of orthonormal rows the terms are negatively correlated, so no larger. Over
-// S seeds the mean has sigma √(variance/(kS)). Fixed seeds, six sigma.
+// Compares the mean of ⟨Rx, Ry⟩ over S seeds with x·y. R has k rows, and r stands for an entry of R
+// that is scaled to variance 1. ⟨Rx, Ry⟩ is the mean of k terms, one for each row, with mean x·y
+// each. If the rows are independent, a term has the variance ‖x‖²‖y‖² + (x·y)² + (E r⁴ − 3)Σ_j
+// x_j²y_j². The fourth moment E r⁴ is 3 for Gaussian and sparse entries and 1 for signs.
+// Orthonormal rows give negatively correlated terms, so the variance is not larger. The mean may
+// deviate by six standard deviations, √(variance/(kS)) each. Seeds are fixed.
 TEST(RandomProjectionTest, InnerProductsAreUnbiasedWithTheVarianceOfTheLaw) {
   constexpr int64_t kColumns = 12;
   constexpr int64_t kDimensions = 6;
@@ -162,7 +167,8 @@ TEST(RandomProjectionTest, ABuildMapsRowsByItsMatrixInEitherType) {
       const Matrix<double> f = FeaturesFrom(built, x);
       const ProjectionKind projection =
           MappingSpec::Parse(built.provenance.mapping_text)->projection;
-      // The kernel's factor 4 doubles every feature. Sums of 20 products of size 1.
+      // The kernel's factor 4 doubles every feature. The tolerance is for sums of 20 products of
+      // size 1.
       const Matrix<double> expected = NaiveGram(x, MatrixOf(projection, 15, 20, 1));
       for (int64_t i = 0; i < f.size(); ++i) {
         ASSERT_NEAR(f.data()[i], 2 * expected.data()[i], 1e-5) << kind << " " << type;
@@ -181,10 +187,10 @@ TEST(RandomProjectionTest, CertificateNamesTheTheoremWithItsNumbersAndMeasuresTh
   EXPECT_EQ(certificate.policy, "");
   EXPECT_FALSE(certificate.rank.has_value());
   EXPECT_THAT(certificate.theorem, HasSubstr("Balcan, Blum, Vempala 2006, Theorem 2"));
-  // 2·exp(−200(e²/2 − e³/3)) = 0.05 at e = 0.2057.
+  // The bound e is the solution of 2·exp(−200(e²/2 − e³/3)) = 0.05, which is 0.2057.
   EXPECT_THAT(certificate.theorem, HasSubstr("e = 0.21 for one vector"));
   ASSERT_TRUE(certificate.kernel_error.has_value());
-  // E|error| is about √(2/π)·‖x‖‖y‖/√k, 30·0.8/20 = 1.2.
+  // The mean error of a pair is about √(2/π)·‖x‖‖y‖/√k with k dimensions, here 30·0.8/20 = 1.2.
   EXPECT_GT(certificate.kernel_error->mean, 0.6);
   EXPECT_LT(certificate.kernel_error->mean, 2.4);
   EXPECT_LE(certificate.serving_error->max / certificate.serving_error->scale, 1e-6);

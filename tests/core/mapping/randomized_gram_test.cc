@@ -64,9 +64,11 @@ TEST(RandomizedGramTest, IsSymmetricWithAnExactDiagonalAndTheValuesOfItsLaw) {
   }
 }
 
-// Which entries below the diagonal are kept, and the signs of all, for seed 11 and rows whose
-// numbers are quarters. From a Python program with a Philox4x32-10 of its own, checked by the known
-// answers of Random123: gaps 1 + floor(log(u)/log1p(-1/4)) by stream 16, signs by stream 17.
+// Compares with a Python program that has its own Philox4x32-10, which was checked with the known
+// answers of Random123. kKept marks the kept entries below the diagonal. kSigns has the signs of
+// all entries. Both are for seed 11 and for rows whose numbers are multiples of 1/4. Stream 16
+// gives the gaps between kept entries, 1 + floor(log(u)/log1p(-1/4)) for a uniform number u. Stream
+// 17 gives the signs.
 TEST(RandomizedGramTest, EntriesAreThoseOfTheFrozenStreams) {
   constexpr int64_t kRows = 12;
   constexpr uint64_t kSeed = 11;
@@ -93,8 +95,10 @@ TEST(RandomizedGramTest, EntriesAreThoseOfTheFrozenStreams) {
   }
 }
 
-// Over T draws the mean of an entry has the deviation σ/√T, at most EntryDeviation's; so has the
-// covariance of two entries σ²/√T. Fixed seeds, six sigma.
+// Tests the mean, the variance and one covariance of entries over T draws. σ is EntryDeviation, the
+// bound on the standard deviation of an entry. The mean of an entry has a standard deviation of at
+// most σ/√T. The covariance of two entries has a standard deviation of at most σ²/√T. Seeds are
+// fixed. Six standard deviations are allowed.
 TEST(RandomizedGramTest, EntriesAreUnbiasedWithTheVarianceOfTheLawAndUncorrelated) {
   constexpr int kDraws = 3000;
   constexpr int64_t kRows = 9;
@@ -123,7 +127,7 @@ TEST(RandomizedGramTest, EntriesAreUnbiasedWithTheVarianceOfTheLawAndUncorrelate
             randomization.quantise ? s * 4 - k(i, j) * k(i, j) : (s - 1) * k(i, j) * k(i, j);
         EXPECT_LE(variance, sigma * sigma * (1 + 1e-12));
         EXPECT_NEAR(mean(i, j), 0, 6 * std::sqrt(variance / kDraws));
-        // A fourth moment of at most s times the squared one's bound.
+        // The fourth moment is at most s times the square of the bound on the variance.
         EXPECT_NEAR(square(i, j), variance, 6 * sigma * sigma * std::sqrt(2 * s / kDraws));
       }
     }
@@ -144,7 +148,7 @@ TEST(RandomizedGramTest, ProductsAreThoseOfItsEntries) {
         for (int64_t i = 0; i < m; ++i) {
           double expected = 0;
           for (int64_t j = 0; j < m; ++j) expected += v(n, j) * dense(i, j);
-          // Up to 131 products under 8, in float32.
+          // A sum of up to 131 products under 8, computed in float32.
           ASSERT_NEAR(out(n, i), expected, 131 * 8 * std::ldexp(1.0, -24) * 20) << m;
         }
       }
@@ -152,8 +156,9 @@ TEST(RandomizedGramTest, ProductsAreThoseOfItsEntries) {
   }
 }
 
-// Above the norm, which Lanczos estimates from below, and by no more than 2.1 %; float32 leaves
-// 1e-5.
+// Lanczos gives a lower estimate of the norm. The measured error must be at least the norm and at
+// most 2.1 % over it. The lower estimate may exceed the norm by a share of 1e-5, because of
+// float32.
 TEST(RandomizedGramTest, TheErrorThatIsMeasuredIsTheSpectralNormFromAboveAndKeepsBothBounds) {
   constexpr int64_t kRows = 300;
   const Matrix<double> rows = NormalRows({.rows = kRows, .cols = 3, .seed = 6});
@@ -187,9 +192,10 @@ TEST(RandomizedGramTest, TheErrorThatIsMeasuredIsTheSpectralNormFromAboveAndKeep
   }
 }
 
-// Where every entry has the largest variance there is, the norm is about 2σ√m (Wigner), half of
-// AMS's bound and over a third of Bernstein's, so that a third of either is broken. Sparsified that
-// is a K of equal entries, quantised one of zeros off the diagonal.
+// Tests that the bounds on the norm are at most three times too large. If every entry has the
+// largest possible variance σ², the norm of an m×m matrix is about 2σ√m (Wigner). This is half of
+// AMS's bound and over a third of Bernstein's. For sparsification, the variance is largest if all
+// entries of K are equal. For quantisation, it is largest if all entries off the diagonal are 0.
 TEST(RandomizedGramTest, AThirdOfTheNormBoundsIsBrokenByEntriesOfTheLargestVariance) {
   constexpr int64_t kRows = 400;
   Matrix<double> rows(kRows, 1);
@@ -205,7 +211,7 @@ TEST(RandomizedGramTest, AThirdOfTheNormBoundsIsBrokenByEntriesOfTheLargestVaria
       EXPECT_LE(error->norm, bound);
       EXPECT_GT(error->norm, bound / 3);
     }
-    // In a row of equal entries, Σ_{j≠i} K_ij² is all that b allows for.
+    // In a row of equal entries, Σ_{j≠i} K_ij² is as large as b allows.
     EXPECT_NEAR(error->largest_row, randomization.quantise ? 0 : 4 * (kRows - 1), 1e-9);
   }
 }

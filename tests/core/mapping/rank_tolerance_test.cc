@@ -1,5 +1,6 @@
-// Which landmarks F2 keeps: by shares of each one's own K(x, x), whatever the scale of the others;
-// and what it makes of kernels whose values err by more than rounding.
+// Tests how F2 decides which landmarks to keep. It compares the residual of each landmark with the
+// landmark's own K(x, x), so the scale of the other landmarks does not matter. Also tests F2 of
+// kernels whose values have larger errors than rounding.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,7 +33,8 @@ using testing::SpecOf;
 using testing::UniformRows;
 using testing::WireRows;
 
-// Half of the rows are (1000, 0), the others (0, y) with y = ±1: cosines between them are 0 or ±1.
+// Half of the rows are (1000, 0), the others (0, y) with y = ±1, so cosines between rows are 0 or
+// ±1.
 Matrix<double> RowsOfTwoScales(int64_t count) {
   Matrix<double> rows(count, 2);
   for (int64_t i = 0; i < count; ++i) {
@@ -54,7 +56,7 @@ TEST(RankToleranceTest, RowsOfSmallLengthAreNotDroppedBesideLongOnes) {
     const BuiltVersion built = MustBuild(SpecOf(mapping, "linear()"), rows);
     EXPECT_EQ(built.certificate.rank, 2);
     ASSERT_TRUE(built.certificate.residual_share.has_value());
-    // Features are taken as they are served: float32 leaves 1e-7 of a length.
+    // Features are measured as they are served, and float32 has an error of 1e-7 of a row's length.
     EXPECT_LE(built.certificate.residual_share->quantile_95, 1e-6);
     if (std::string(mapping).starts_with("f3")) continue;
     const Matrix<double> f = FeaturesFrom(built, rows);
@@ -67,8 +69,9 @@ TEST(RankToleranceTest, RowsOfSmallLengthAreNotDroppedBesideLongOnes) {
   }
 }
 
-// Share of the rows whose own ρ(x)/K(x, x) is large: a ratio of traces does not show them. Without
-// landmarks among the short rows they are not spanned.
+// Tests that the certificate shows rows whose residual ρ(x) is large compared with their own K(x,
+// x). Quantiles of ρ(x)/K(x, x) show these rows, but a ratio of traces does not. The rows with a
+// large residual are the short ones, because no landmark is a short row.
 TEST(RankToleranceTest, QuantilesOfResidualsShowTheRowsThatARatioOfTracesHides) {
   Matrix<double> rows = RowsOfTwoScales(4000);
   // The landmarks are the first rows of the stream, all of them long.
@@ -99,7 +102,8 @@ TEST(RankToleranceTest, PolynomialOnSpamKeepsMostLandmarksAndItsAllowanceIsSmall
   ASSERT_TRUE(artifact.ok());
   const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
   ASSERT_TRUE(residual.has_value());
-  // Where the features are K itself, the residual is nothing but the allowance.
+  // The test passes K(x, x) itself as the squared length of the features. The residual then
+  // consists of the allowance alone.
   const int64_t n = rows.rows();
   std::vector<double> self(static_cast<size_t>(n));
   std::vector<double> rounding(static_cast<size_t>(n));
@@ -116,8 +120,8 @@ TEST(RankToleranceTest, PolynomialOnSpamKeepsMostLandmarksAndItsAllowanceIsSmall
   EXPECT_GE(largest, 1e-4);
 }
 
-// A = V·Vᵀ; half of the rows lie in its null space but for rounding, which makes up K(x, x) of
-// 1e-17 or so, and cosines of anything.
+// The kernel is a bilinear form with A = V·Vᵀ. Half of the rows lie in the null space of A up to
+// rounding, which gives them a K(x, x) of about 1e-17 and arbitrary cosines.
 TEST(RankToleranceTest, RowsInTheNullSpaceOfAFormCountAsZero) {
   constexpr int64_t kColumns = 6;
   for (const int64_t rank : {1, 2}) {
@@ -135,7 +139,8 @@ TEST(RankToleranceTest, RowsInTheNullSpaceOfAFormCountAsZero) {
       matrix += i + 1 < kColumns ? "; " : "";
     }
     Matrix<double> rows = NormalRows({.rows = 2000, .cols = kColumns, .seed = 4});
-    // Every other row less its part along each v, made orthogonal to those before.
+    // From every other row, its part along each v is subtracted. First, each v is made orthogonal
+    // to those before it.
     Matrix<double> basis = v.Clone();
     for (int64_t k = 0; k < rank; ++k) {
       for (int64_t l = 0; l < k; ++l) {
@@ -169,7 +174,7 @@ TEST(RankToleranceTest, RowsInTheNullSpaceOfAFormCountAsZero) {
   }
 }
 
-// Ten clusters of deviation .05 somewhere in [−1000, 1000]².
+// Returns ten clusters of deviation .05 with centres in [−1000, 1000]².
 Matrix<double> FarClusters(int64_t count) {
   const Matrix<double> centres = UniformRows({.rows = 10, .cols = 2, .seed = 21});
   Matrix<double> rows = NormalRows({.rows = count, .cols = 2, .seed = 22});
@@ -179,7 +184,8 @@ Matrix<double> FarClusters(int64_t count) {
   return rows;
 }
 
-// Values err by 4e-10 there, and elimination makes −1e-8 of it: no proof of anything.
+// For far clusters, kernel values have errors of 4e-10. Elimination turns these into −1e-8, which
+// does not prove that the kernel is indefinite.
 TEST(RankToleranceTest, KernelOfFarClustersIsBuiltInFloat64) {
   const Matrix<double> rows = FarClusters(4000);
   for (const char* mapping : {"f2(landmarks=500)", "f2(landmarks=500, serving_type=float64)",
@@ -192,7 +198,7 @@ TEST(RankToleranceTest, KernelOfFarClustersIsBuiltInFloat64) {
     ASSERT_TRUE(built->certificate.kernel_error.has_value());
     ASSERT_TRUE(built->certificate.kernel_error.has_value());
     EXPECT_LE(built->certificate.kernel_error->max, 1e-4);
-    // By an oracle of its own too.
+    // Features agree with kernel values that the test computes itself.
     const Matrix<double> some = NormalRows({.rows = 40, .cols = 2, .seed = 23});
     Matrix<double> x(40, 2);
     for (int64_t i = 0; i < 40; ++i) {
@@ -223,8 +229,9 @@ TEST(RankToleranceTest, Float32IsRefusedForThemWithTheErrorThatItWouldHave) {
   EXPECT_GT(error, 1e-3);
 }
 
-// Half of the rows have a length of 1e-8, and K of 1e-48, which float32 does not have: features
-// that vanish there are not served beside the theorem.
+// Half of the rows have a length of 1e-8 and a K(x, x) of 1e-48, which float32 cannot represent. A
+// version whose features would vanish in float32 is served in float64, because otherwise the
+// theorem would not hold for these rows.
 TEST(RankToleranceTest, RowsThatFloat32WouldLoseAreServedInFloat64) {
   Matrix<double> rows(2000, 2);
   for (int64_t i = 0; i < 2000; ++i) {
@@ -249,13 +256,14 @@ TEST(RankToleranceTest, RowsThatFloat32WouldLoseAreServedInFloat64) {
       Build(SpecOf("f2(landmarks=300, serving_type=float32)", kKernel), WireRows(rows)).status();
   ASSERT_TRUE(DetailOf(status).has_value()) << status;
   EXPECT_EQ(DetailOf(status)->reason, "SERVING_PRECISION_TOO_LOW");
-  // And those that it rounds to 0.
+  // Versions of rows that float32 rounds to 0 are served in float64 too.
   for (int64_t i = 0; i < rows.size(); ++i) rows.data()[i] *= 1e-60;
   EXPECT_EQ(MustBuild(SpecOf("f2(landmarks=300)", "linear()"), rows).serving_type,
             FloatType::kFloat64);
 }
 
-// Numbers under 2⁻¹⁰²² have few digits, whose loss no relative rounding counts.
+// Numbers under 2⁻¹⁰²² have fewer digits than other numbers. The lost digits exceed every relative
+// bound on rounding.
 TEST(RankToleranceTest, DigitsThatUnderflowTakesAreNoDirections) {
   const Matrix<double> normal = NormalRows({.rows = 2000, .cols = 3, .seed = 26});
   for (const double scale : {1e-100, 1e-155, 1e-160}) {
@@ -267,13 +275,13 @@ TEST(RankToleranceTest, DigitsThatUnderflowTakesAreNoDirections) {
     ASSERT_TRUE(built.ok()) << built.status();
     EXPECT_LE(*built->certificate.rank, 3);
     if (scale == 1e-100) {
-      EXPECT_EQ(*built->certificate.rank, 3);  // nothing is too small there
+      EXPECT_EQ(*built->certificate.rank, 3);  // at this scale, nothing is too small
     }
     EXPECT_THAT(built->certificate.warnings, ::testing::IsEmpty());
   }
 }
 
-// One row far from all others takes no digit from the others' kernel values.
+// One row that is far from all others must not make the kernel values of the others less accurate.
 TEST(RankToleranceTest, OneFarRowDoesNotSpoilTheOthers) {
   Matrix<double> rows = NormalRows({.rows = 2000, .cols = 2, .seed = 27});
   const auto build = [&] {
@@ -289,19 +297,20 @@ TEST(RankToleranceTest, OneFarRowDoesNotSpoilTheOthers) {
     rows(17, 1) = 0;
     const absl::StatusOr<BuiltVersion> built = build();
     ASSERT_TRUE(built.ok()) << built.status();
-    // The mean, about which distances are computed, goes a 360th of the way with it.
+    // Distances are computed relative to the mean. The far row moves the mean by a 360th of its
+    // distance.
     const double off = far / 360;
     EXPECT_LE(*built->certificate.tolerance, 1e-13 + 64 * off * off * 0x1p-53);
     EXPECT_LE(built->certificate.kernel_error->max,
               10 * near->certificate.kernel_error->max + 1e-4);
   }
-  // Values are 0 or 1 and right, however sharp the kernel is.
+  // Kernel values are exactly 0 or 1 and have no error, however sharp the kernel is.
   EXPECT_TRUE(Build(SpecOf("f2(landmarks=360, policy=given)", "rbf(gamma=1e14)"),
                     WireRows(NormalRows({.rows = 400, .cols = 2, .seed = 28})))
                   .ok());
 }
 
-// Which rows the theorem speaks of depends on where kernel and scaling came from.
+// Which distribution the theorem is about depends on where kernel and scaling came from.
 TEST(RankToleranceTest, TheTheoremSaysOfWhichDistributionItSpeaks) {
   const Matrix<double> rows = NormalRows({.rows = 900, .cols = 3, .seed = 25});
   struct ScopeCase {
@@ -342,7 +351,7 @@ TEST(RankToleranceTest, TheTheoremSaysOfWhichDistributionItSpeaks) {
 }
 
 TEST(RankToleranceTest, KernelOfWhichFloat64LeavesNothingIsRefusedInWords) {
-  // Two clusters 2e9 apart, of deviation 1.
+  // Two clusters of deviation 1, which are 2e9 apart.
   Matrix<double> rows = NormalRows({.rows = 600, .cols = 2, .seed = 24});
   for (int64_t i = 0; i < rows.rows(); ++i) rows(i, 0) += i % 2 == 0 ? 1e9 : -1e9;
   const absl::Status status =

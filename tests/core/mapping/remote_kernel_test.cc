@@ -1,4 +1,4 @@
-// Remote kernels: their text, what they refuse, and their memory.
+// Tests remote kernels: their texts, the specs that cannot use them, and their memory.
 #include "core/kernel/remote_kernel.h"
 
 #include <string>
@@ -69,7 +69,7 @@ TEST(RemoteKernelTest, SpecsThatAskForMoreThanTheValuesAreRefused) {
   }
 }
 
-// Memory in use does not grow with the stream.
+// The memory of a Gram matrix does not grow with the length of the stream.
 TEST(RemoteKernelTest, MemoryOfAGramMatrixIsBounded) {
   const BuildSpec spec = SpecOf("f2(landmarks=100)", "precomputed()");
   const int64_t kept = 100 + kMaxRemoteHeldOutRows + kMaxRemoteSpectrumRows;
@@ -78,7 +78,8 @@ TEST(RemoteKernelTest, MemoryOfAGramMatrixIsBounded) {
             CostOfBuild(spec, kMaxColumns, kMaxColumns).sample_bytes);
 }
 
-// The sample, and as many bytes again for what the service is asked about.
+// The reservation covers the sample and also the copies of examples that are sent to the service,
+// which are as many bytes again.
 TEST(RemoteKernelTest, MemoryOfStringsIsReservedOnceTheyAreKnownToBeStrings) {
   const BuildSpec spec = SpecOf("f2(landmarks=24)", kService);
   for (const ExampleKind kind : {ExampleKind::kText, ExampleKind::kBytes}) {

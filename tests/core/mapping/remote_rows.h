@@ -45,7 +45,7 @@ inline Matrix<double> Picked(const Matrix<double>& rows, const std::vector<int64
   return picked;
 }
 
-// K(x, ·) of the version's landmarks, in its order.
+// Returns K(x, ·) for the version's landmarks, in the version's order.
 inline Matrix<double> ValuesFor(const BuiltVersion& version, const Matrix<double>& stream,
                                 const Matrix<double>& x) {
   return NaiveKernelMatrix(MustParseKernel(kRbf), x,
@@ -72,7 +72,7 @@ inline constexpr Named kMappings[] = {
     {"F3", "f3(landmarks=24, dimensions=12, serving_type=float64)"},
     {"KPCA", "kpca(landmarks=24, dimensions=6, serving_type=float64)"},
 };
-// Its landmarks without a weight are dropped.
+// Rounding drops the landmarks of this mapping that are left without a weight.
 inline constexpr Named kRounded = {
     "rounded KPCA",
     "kpca(landmarks=24, dimensions=4, centred=false, rounding=6, serving_type=float64)"};

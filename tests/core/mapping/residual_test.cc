@@ -35,14 +35,14 @@ struct Case {
   const char* kernel;
   int64_t columns;
   bool standardize;
-  // Distance of two clusters, in each column.
+  // The distance between two clusters, in each column.
   double apart = 0;
-  // Scale and shift of normal rows, in each column.
+  // In each column, rows are spread · N(0, 1) + centre.
   double centre = 0;
   double spread = 1;
-  // Share of its bound that some pair reaches, at least: where rows lie outside of the landmarks'
-  // span all of it; where nothing but rounding is left, the deviations and the worst case that the
-  // bound counts stand between.
+  // At least one pair must have an error of this share of its bound. If rows lie outside of the
+  // landmarks' span, errors reach almost all of the bound. If only rounding is left, errors stay
+  // far below the bound, which assumes the worst case of all roundings.
   double closest = 0.9;
 };
 
@@ -94,7 +94,7 @@ struct Served {
       : built(MustBuild(SpecOf(c.mapping, c.kernel, c.standardize),
                         RowsOf(c, {.rows = 3000, .cols = c.columns, .seed = 1}))),
         rows(RowsOf(c, {.rows = 400, .cols = c.columns, .seed = 2})) {
-    // A few that are unlike all that the build saw.
+    // A few rows differ from all rows that the build saw.
     for (int64_t i = 0; i < 10 && c.spread == 1; ++i) {
       for (int64_t j = 0; j < c.columns; ++j) rows(i, j) *= 5;
     }
@@ -116,7 +116,7 @@ struct Served {
     return out;
   }
 
-  // K on the rows after the input stage, in long double.
+  // Returns K on the rows after the input stage, computed in long double.
   Matrix<double> Kernel() const {
     Matrix<double> x(rows.rows(), rows.cols());
     const InputStage& input = artifact.plan.input;
@@ -168,13 +168,14 @@ TEST(ResidualTest, BoundsTheErrorOfEveryPairAndTheBareDifferenceDoesNot) {
     EXPECT_GE(closest, c.closest);
     std::printf("%-30s closest pair at %.5f of its bound\n", c.what, closest);
   }
-  // The allowance is not there for nothing.
+  // Without the allowance for rounding, the bound would fail for some pairs.
   EXPECT_GT(bare_failures, 0);
 }
 
-// F2 of each row in long double, from nothing but the landmarks' rows that the artifact has: the
-// forward substitution of L y = k(x), L·Lᵀ the kernel on those rows. Nothing for a folded kernel,
-// whose artifact has no landmarks.
+// Returns the landmarks of an artifact, or nullopt for a folded kernel, whose artifact has none.
+// FeatureErrors computes F2 of each row in long double from the landmarks alone. L is the
+// triangular factor of the kernel matrix of the landmarks, and k(x) is the vector of kernel values
+// of a row x. The features y solve L·y = k(x).
 template <typename T>
 std::optional<Matrix<double>> LandmarksOf(const ServingStages<T>& stages) {
   if (!std::holds_alternative<TriangularProjection<T>>(stages.projection)) return std::nullopt;
@@ -214,9 +215,9 @@ std::vector<double> FeatureErrors(const Served& served, const Matrix<double>& x)
   return errors;
 }
 
-// Landmarks are drawn where the kernel is smooth enough that K in double errs less than float32
-// does; for float64 features the oracle's own values, rounded to double, are as good as the
-// product's.
+// The kernels of the cases are smooth, so K computed in double is more accurate than the version's
+// values in float32. Versions in float64 are skipped: the reference values are rounded to double,
+// so they would be no more accurate than the version.
 TEST(ResidualTest, RoundingIsOverWhatFeaturesErrByAndIsNotFarFromIt) {
   double closest_of_all = 0;
   for (const Case& c : kCases) {
@@ -240,12 +241,12 @@ TEST(ResidualTest, RoundingIsOverWhatFeaturesErrByAndIsNotFarFromIt) {
     EXPECT_GE(closest, 0.001);
     closest_of_all = std::max(closest_of_all, closest);
   }
-  // A third of the bound would not do.
+  // A third of the bound would be too small.
   EXPECT_GT(closest_of_all, 1.0 / 3);
 }
 
-// K(x, x) of the rows as served is a polynomial, or an exponential, of numbers
-// that are off by 6e-8 each, to a power of 64 at most: less than 1e-5 of it.
+// K(x, x) of the served rows is a polynomial or an exponential of numbers with an error of 6e-8
+// each. Powers are at most 64. So K(x, x) has a relative error of less than 1e-5.
 TEST(ResidualTest, LengthsAreTheKernelsOwn) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.what);
@@ -259,7 +260,8 @@ TEST(ResidualTest, LengthsAreTheKernelsOwn) {
   }
 }
 
-// A row so short that ‖x‖² has no float32: its cosine is lost, and no bound is less than infinite.
+// If a row is so short that ‖x‖² underflows in float32, its cosine is lost, and only an infinite
+// bound is correct.
 TEST(ResidualTest, BoundsRowsThatUnderflowTakes) {
   const Matrix<double> rows = NormalRows({.rows = 2000, .cols = 4, .seed = 8});
   for (const char* kernel : {"cosine()", "normalize(linear())", "linear()", "poly(degree=2)"}) {
@@ -276,14 +278,14 @@ TEST(ResidualTest, BoundsRowsThatUnderflowTakes) {
         for (int64_t i = 0; i < 20; ++i) {
           for (int64_t j = 0; j < 4; ++j) x(i, j) = rows(i, j) * (i % 2 == 0 ? 1 : scale);
         }
-        // Rows as served: rounded to float32.
+        // The rows as served are rounded to float32.
         Matrix<double> seen = x.Clone();
         if (built.serving_type == FloatType::kFloat32) {
           for (int64_t i = 0; i < x.size(); ++i) seen.data()[i] = static_cast<float>(x.data()[i]);
         }
         const absl::StatusOr<Matrix<double>> f =
             FeaturesOf(artifact->plan, x.view(), {[] { return 1; }, NeverStop});
-        if (!f.ok()) continue;  // refused in words
+        if (!f.ok()) continue;  // refused with an error
         std::vector<double> rho(20);
         if (built.serving_type == FloatType::kFloat32) {
           const Matrix<float> narrow = Converted<float, double>(f->view());
@@ -308,7 +310,7 @@ TEST(ResidualTest, BoundsRowsThatUnderflowTakes) {
 
 TEST(ResidualTest, IsNearlyZeroOnLandmarksAndAllOfKFarAway) {
   const Matrix<double> rows = NormalRows({.rows = 60, .cols = 3, .seed = 4});
-  // Every row is a landmark: landmarks go before held-out rows.
+  // Every row is a landmark, because landmarks take precedence over held-out rows.
   const BuiltVersion built =
       MustBuild(SpecOf("f2(landmarks=60, serving_type=float64)", "rbf(gamma=1)"), rows);
   const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
@@ -344,7 +346,7 @@ TEST(ResidualTest, PairsOfHeldOutRowsThatBreakItsBoundAreToldOf) {
     return certificate.warnings;
   };
   EXPECT_THAT(warnings(good->plan), ::testing::IsEmpty());
-  // Twice as long, which no rounding makes them.
+  // Features that are twice as long as they should be, which rounding cannot explain.
   absl::StatusOr<Artifact> wrong = DecodeArtifact(built.bytes);
   ASSERT_TRUE(wrong.ok());
   auto& stages = std::get<ServingStages<float>>(wrong->plan.stages);
@@ -364,7 +366,7 @@ TEST(ResidualTest, OnlyF2HasOne) {
     const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
     ASSERT_TRUE(artifact.ok());
     EXPECT_FALSE(Residual::Of(artifact->plan, artifact->provenance).has_value()) << mapping;
-    // A plan that only claims to be F2 has none either.
+    // A plan whose provenance falsely claims that it is F2 has no residual either.
     Provenance spoof = artifact->provenance;
     spoof.mapping_text = "f2(landmarks=9)";
     spoof.kernel_text = "poly(degree=2)";

@@ -1,4 +1,4 @@
-// service(): the kernel values come from a source that stands for a service.
+// Tests service(), where the kernel values come from a local source in place of a remote service.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -41,7 +41,7 @@ using testing::StreamRows;
 using testing::UniformRows;
 using testing::WireRows;
 
-// Rows of five digits, and the words that they make.
+// Returns rows of five digits each.
 Matrix<double> Digits(int64_t rows, uint64_t seed) {
   Matrix<double> digits = UniformRows({.rows = rows, .cols = kStreamColumns, .seed = seed});
   for (int64_t k = 0; k < digits.size(); ++k) {
@@ -60,7 +60,8 @@ std::vector<std::string> WordsOf(const Matrix<double>& digits) {
   return words;
 }
 
-// The numbers that a service reads from examples of any kind; from a word its digits.
+// Returns the numbers that a service reads from examples of any kind. The numbers of a word are its
+// digits.
 Matrix<double> NumbersOf(const ExamplesView& examples) {
   Matrix<double> numbers = Matrix<double>::Uninit(examples.rows(), kStreamColumns);
   for (int64_t i = 0; i < numbers.rows(); ++i) {
@@ -75,7 +76,7 @@ Matrix<double> NumbersOf(const ExamplesView& examples) {
   return numbers;
 }
 
-// Computes the kernel where a service would, and keeps count.
+// Computes the kernel in place of a service, and counts calls and values.
 class LocalSource final : public KernelSource {
  public:
   absl::Status Block(const ExamplesView& left, const ExamplesView& right, MatrixView<double> out,
@@ -104,7 +105,7 @@ class LocalSource final : public KernelSource {
   int64_t values = 0;
   int64_t largest_call = 0;
   int64_t fails_at = -1;
-  // Factor of K(x, x) where it is asked for by itself.
+  // Factor by which the K(x, x) returned as the diagonal are multiplied.
   double self_factor = 1;
 
  private:
@@ -138,7 +139,8 @@ TEST(ServiceKernelTest, PlanHoldsTheLandmarksAndTheNameOfTheService) {
     const auto& block = std::get<RemoteFeatures>(std::get<1>(artifact->plan.stages).features);
     EXPECT_EQ(block.endpoint, "here");
     EXPECT_EQ(block.kernel, "rbf");
-    // Equal landmarks, drawn from equal streams, give equal features but for round-off.
+    // Both builds draw the same landmarks from equal streams, so their features are equal up to
+    // round-off.
     const Matrix<double> features =
         FeaturesFrom(*version, NaiveKernelMatrix(MustParseKernel(kRbf), x, LandmarksOf(block)));
     const BuiltVersion built_in = MustBuild(SpecOf(c.mapping, kRbf), stream);
@@ -148,8 +150,8 @@ TEST(ServiceKernelTest, PlanHoldsTheLandmarksAndTheNameOfTheService) {
   }
 }
 
-// One stream in each form: the service is asked about what came, and the features are those of the
-// built-in kernel on the numbers.
+// Streams the same rows in each form of examples. The service gets the examples in that form, and
+// the features are those of the built-in kernel on the numbers.
 TEST(ServiceKernelTest, ExamplesOfEveryKindGiveTheFeaturesOfTheBuiltInKernel) {
   const Matrix<double> stream = testing::Thinned(Digits(kStreamRows, 1), 2);
   const Matrix<double> x = Digits(40, 8);
@@ -191,7 +193,7 @@ TEST(ServiceKernelTest, ExamplesOfEveryKindGiveTheFeaturesOfTheBuiltInKernel) {
       const Matrix<double> features =
           FeaturesFrom(*version, NaiveKernelMatrix(MustParseKernel(kRbf), x, LandmarksOf(block)));
       EXPECT_LE(LargestDifference(features, FeaturesFrom(built_in, x)), 1e-9);
-      // Measurements do not depend on the form.
+      // Measurements do not depend on the form of the examples.
       EXPECT_EQ(version->certificate.held_out_rows, built_in.certificate.held_out_rows);
       EXPECT_LT(version->certificate.serving_error->max, 1e-12);
     }

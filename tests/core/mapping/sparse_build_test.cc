@@ -1,5 +1,5 @@
-// Builds from sparse rows: the version of the dense rows wherever nothing is shifted, and nothing
-// ever is.
+// Tests that a build from sparse rows never shifts them. Wherever a build from the dense rows does
+// not shift them either, both builds give the same version.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -72,7 +72,7 @@ TEST(SparseBuildTest, StandardizedColumnsAreScaledAndKeepTheirMeans) {
     ASSERT_TRUE(artifact.ok());
     EXPECT_TRUE(artifact->plan.input.shift.empty());
     ASSERT_EQ(artifact->plan.input.scale.size(), 8u);
-    double sum = 0, squares = 0;  // of the scaled entries
+    double sum = 0, squares = 0;  // sums over the scaled entries
     for (int64_t j = 0; j < 8; ++j) {
       double mean = 0, variance = 0;
       for (int64_t i = 0; i < 600; ++i) mean += dense(i, j) / 600;
@@ -90,7 +90,7 @@ TEST(SparseBuildTest, StandardizedColumnsAreScaledAndKeepTheirMeans) {
   }
 }
 
-// The version takes either form of rows, whichever it was built from.
+// A version maps dense and sparse rows, whichever form it was built from.
 TEST(SparseBuildTest, VersionsOfDenseRowsMapSparseOnesToTheSameBits) {
   const Matrix<double> dense = MostlyZeros(300, 40);
   const auto sparse = SparseOf(dense);

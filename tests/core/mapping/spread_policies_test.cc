@@ -1,4 +1,4 @@
-// The policies d2 and kmeans: landmarks that are far from each other.
+// Tests the policies d2 and kmeans, which choose landmarks that are far from each other.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -56,8 +56,8 @@ TEST_P(SpreadPolicyTest, NoTheoremAboutMarginsIsClaimed) {
   EXPECT_EQ(certificate.theorem_scope, "");
 }
 
-// Ten points, a hundred copies of each: as many landmarks find all of them, and more than there are
-// points do no harm.
+// There are ten points with a hundred copies of each. Ten landmarks find all of the points, and
+// more landmarks than points do no harm.
 TEST_P(SpreadPolicyTest, CopiesAreFoundOnce) {
   const Matrix<double> points = NormalRows({.rows = 10, .cols = 4, .seed = 3});
   Matrix<double> rows(1000, 4);
@@ -93,8 +93,18 @@ TEST_P(SpreadPolicyTest, StringsAndRemoteKernelsAreRefused) {
   EXPECT_EQ(DetailOf(remote.Validate())->field, "spec.policy");
 }
 
-// √ of the mean of (K(x, y) − F(x)·F(y))² over pairs of rows that no build saw, for rbf with
-// γ = 1/p on standardised columns; the mean of three seeds.
+// Centres equal no row, so delta() is 0 between every row and every centre.
+TEST(KMeansPolicyTest, KernelsThatCompareForEqualityAreRefused) {
+  const absl::Status refused =
+      SpecOf("f1(landmarks=5, policy=kmeans)", "rbf(gamma=1)*delta(columns=2)").Validate();
+  EXPECT_EQ(DetailOf(refused)->field, "spec.policy");
+  EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_NOT_APPLICABLE");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("equal no row"));
+  EXPECT_TRUE(SpecOf("f1(landmarks=5, policy=d2)", "delta()").Validate().ok());
+}
+
+// Returns the square root of the mean of (K(x, y) − F(x)·F(y))² over pairs of rows that no build
+// saw, for rbf with γ = 1/p on standardised columns, as a mean over three seeds.
 double UnseenRmse(const Matrix<double>& data, const std::string& policy) {
   const int64_t unseen_count = std::min<int64_t>(1000, data.rows() / 5);
   const int64_t p = data.cols();
@@ -135,7 +145,7 @@ double UnseenRmse(const Matrix<double>& data, const std::string& policy) {
   return mean;
 }
 
-// Shares of uniform's error that docs/maths.md states; a policy has the one that is its own.
+// Returns the largest share of the uniform policy's error that docs/maths.md claims for `policy`.
 double ClaimedShare(const std::string& policy) { return policy == "d2" ? 0.85 : 0.65; }
 
 TEST_P(SpreadPolicyTest, TheKernelIsOffByLessThanOnUniformLandmarks) {

@@ -1,4 +1,4 @@
-// Mappings of text and bytes, from stream to features.
+// Tests mappings of text and bytes, from stream to features.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -26,7 +26,7 @@ using testing::Build;
 using ::testing::HasSubstr;
 using testing::SpecOf;
 
-// Words of a few syllables, one to six of them.
+// Words of one to six syllables.
 struct Texts {
   explicit Texts(int64_t count, uint64_t seed = 3) {
     const char* const syllables[] = {"ka", "lo", "mi", "ter", "son", "a", "ü"};
@@ -79,7 +79,7 @@ Matrix<T> Features(const Engine& engine, const StringsView& strings) {
   return y;
 }
 
-// The counts of the n-grams that there are, about their mean: all of them are spanned.
+// The components span the counts of all n-grams that occur, relative to the mean of these counts.
 TEST(StringBuildTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
   const Texts texts(400);
   const absl::StatusOr<BuiltVersion> built = Build(
@@ -114,7 +114,7 @@ TEST(StringBuildTest, EveryMappingOfLandmarksTakesText) {
       EXPECT_EQ(*again, built->bytes);
       const auto engine = *Engine::Load(artifact->plan);
       const Matrix<float> all = Features<float>(*engine, texts.view());
-      // A row alone, and rows over the tile.
+      // Single rows, from the first tile and beyond, have the same bits alone as among all rows.
       for (const int64_t i : {0, 47, 399}) {
         const Matrix<float> one = Features<float>(*engine, texts.view().Slice(i, 1));
         EXPECT_TRUE(testing::SameBits(one.data(), all.row(i), one.size()));
@@ -123,8 +123,8 @@ TEST(StringBuildTest, EveryMappingOfLandmarksTakesText) {
   }
 }
 
-// F2 is the projection onto the landmarks' span: with all examples as landmarks it has their
-// kernel.
+// F2 is the projection onto the landmarks' span. If all examples are landmarks, its inner products
+// are their kernel values.
 TEST(StringBuildTest, FeaturesOfF2HaveTheKernelOfTheirLandmarks) {
   const Texts texts(41);
   const char* const kernel = "normalize(spectrum(n=1) + spectrum(n=2))";
@@ -142,7 +142,7 @@ TEST(StringBuildTest, FeaturesOfF2HaveTheKernelOfTheirLandmarks) {
       EXPECT_NEAR(product, k(i, j), 1e-6) << i << " " << j;
     }
   }
-  // And ρ bounds what is missing of every pair.
+  // ρ bounds the error of every pair.
   const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
   ASSERT_TRUE(residual.has_value());
   std::vector<double> rho(41);

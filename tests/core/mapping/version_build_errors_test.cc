@@ -1,4 +1,4 @@
-// Inputs that a build refuses, and stopping a build at any moment.
+// Tests inputs that a build refuses, and stops builds at every checkpoint.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -86,7 +86,8 @@ TEST(VersionBuildErrorsTest, ConstantDataHaveNoScaleButANumberWorks) {
 
 TEST(VersionBuildErrorsTest, KernelsThatAreNotDefiniteOnTheLandmarks) {
   const Matrix<double> x = NormalRows({.rows = 100, .cols = 3, .seed = 3});
-  // Not validated, as if the expression could not be known to be indefinite.
+  // Validation would refuse these specs, because the kernel's text shows that it is indefinite. The
+  // test skips validation, so the build itself must find this out from the landmarks.
   for (const char* mapping : {"f2(landmarks=30)", "f3(landmarks=30, dimensions=5)"}) {
     ExpectError(Build(SpecOf(mapping, "poly(degree=2, coef0=-1)"), x).status(),
                 absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE",
@@ -103,8 +104,9 @@ TEST(VersionBuildErrorsTest, ZeroKernel) {
               absl::StatusCode::kFailedPrecondition, "KERNEL_ZERO", "kernel");
 }
 
-// Inputs of 1e300: every combination ends in an error of the caller's or in a version whose numbers
-// are finite, never in a crash or a version that serves NaN.
+// Builds from inputs of up to 1e300. Each combination must either give a version whose numbers are
+// finite, or end in an error about the caller's input. No build may crash or give a version that
+// serves NaN.
 TEST(VersionBuildErrorsTest, HugeInputsNeverGiveAVersionOfNonsense) {
   Matrix<double> x = NormalRows({.rows = 300, .cols = 3, .seed = 5});
   for (const double factor : {1e18, 1e20, 1e60, 1e150, 1e300}) {
@@ -137,7 +139,8 @@ TEST(VersionBuildErrorsTest, HugeInputsNeverGiveAVersionOfNonsense) {
   for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = i % 2 == 0 ? 1e300 : -1e300;
   ExpectError(Build(SpecOf("f2(landmarks=30)", "rbf(gamma=1)"), x).status(),
               absl::StatusCode::kInvalidArgument, "VALUES_TOO_LARGE", "examples");
-  // Nothing scales the least of numbers to a deviation of 1; without that they are all one point.
+  // Such tiny numbers cannot be scaled to a deviation of 1. Without standardisation, all rows are
+  // the same point.
   for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = i % 2 == 0 ? 1e-310 : -1e-310;
   ExpectError(Build(SpecOf("f2(landmarks=30)", "rbf(gamma=1)", true), x).status(),
               absl::StatusCode::kInvalidArgument, "VALUES_TOO_SMALL", "examples");

@@ -71,9 +71,11 @@ TEST(VersionBuildTest, BytesDependOnSpecSeedAndRowsAlone) {
   EXPECT_EQ(different.size(), 3 * AllSpecs().size());
 }
 
-// Two rows err by 1 where they are of one category and no landmark is: of 5,000 categories that are
-// equally likely, (5000 − rank)/5000² of all pairs. A thousand pairs that share no row are likely
-// to hold none of them, and an interval by their deviation was "± 0".
+// Under the kernel delta(), a row stands for a category. The error of a pair is 1 if both rows have
+// the same category and no landmark has it. With 5,000 equally likely categories, this is a share
+// of (5000 − rank)/5000² of all pairs. The certificate measures a thousand pairs that share no row,
+// and probably none of them has an error. An interval from the standard deviation of these pairs
+// would be "± 0", so the certificate has no kernel_error_half_width.
 TEST(VersionBuildTest, ErrorsTooRareForDisjointPairsAreNotSaidToBeNothing) {
   const RandomStream random(4, StreamId::kProjection);
   Matrix<double> x(21'000, 1);
@@ -102,7 +104,7 @@ TEST(VersionBuildTest, ArtifactSaysWhatItWasMadeFrom) {
   EXPECT_EQ(artifact->provenance.mapping_text,
             "f3(landmarks=30, dimensions=8, projection=gaussian, policy=uniform, "
             "pool_rows=20000, serving_type=float32)");
-  // Standardised entries have variance 1: 1/p.
+  // Standardised entries have variance 1, so gamma is 1/p.
   EXPECT_EQ(artifact->provenance.kernel_text, "rbf(gamma=0.25)");
   EXPECT_TRUE(artifact->provenance.standardize);
   EXPECT_EQ(artifact->provenance.seed, 77u);
@@ -136,13 +138,13 @@ TEST(VersionBuildTest, ShiftIsTheLandmarksMeanOnlyForTranslationInvariantKernels
     const InputStage stage = input("rbf(gamma=1)", standardize);
     ASSERT_EQ(stage.shift.size(), 3u);
     EXPECT_EQ(stage.scale.size(), standardize ? 3u : 0u);
-    // Every row is a landmark here, so both means are that of the stream.
+    // Every row is a landmark here, so the mean of the landmarks is that of the stream.
     for (int64_t k = 0; k < 3; ++k) EXPECT_NEAR(stage.shift[k], mean[k], 1e-15);
   }
 }
 
-// Their variance is below the smallest normal number, or has no float64 at all; they were one point
-// to the kernel, rank 1 and without an error.
+// The variance of these numbers is below the smallest normal number, or underflows float64. An
+// earlier version took such rows for a single point and reported rank 1 without an error.
 TEST(VersionBuildTest, StandardisedRowsOfTinyNumbersHaveTheFeaturesOfTheirMultiples) {
   const Matrix<double> x = FloatRows(400, 3, 5);
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
@@ -159,7 +161,8 @@ TEST(VersionBuildTest, StandardisedRowsOfTinyNumbersHaveTheFeaturesOfTheirMultip
       EXPECT_EQ(built.certificate.rank, 40);
       EXPECT_NEAR(built.certificate.kernel_error->mean, ordinary.certificate.kernel_error->mean,
                   1e-3 * ordinary.certificate.kernel_error->mean);
-      // Scaled and standardised rows differ by some 2^-53, which may turn a rounding to float32.
+      // Scaled rows, once standardised, differ from the original ones by some 2^-53, which may
+      // change how float32 rounds.
       const Matrix<double> f = FeaturesFrom(built, scaled);
       for (int64_t i = 0; i < f.rows(); ++i) {
         for (int64_t j = 0; j < f.cols(); ++j) {
@@ -174,7 +177,7 @@ TEST(VersionBuildTest, StandardisedBuildEqualsTheBuildOfStandardisedRows) {
   Matrix<double> x = FloatRows(200, 4, 4);
   for (int64_t i = 0; i < 200; ++i) {
     x(i, 1) = 1000 + 30 * x(i, 1);
-    x(i, 2) = 5;  // constant: shifted to 0, not scaled
+    x(i, 2) = 5;  // constant, so it is shifted to 0 and not scaled
   }
   Matrix<double> z = x.Clone();
   for (const int64_t k : {0, 1, 2, 3}) {
@@ -198,8 +201,8 @@ TEST(VersionBuildTest, StandardisedBuildEqualsTheBuildOfStandardisedRows) {
   }
 }
 
-// 1,000 rows, 900 landmarks: all of the pool. The other 100 must be those that the certificate is
-// measured on, which its numbers tell.
+// 900 of the 1,000 rows are landmarks. The certificate must be measured on the other 100 rows, and
+// its numbers show whether it was.
 TEST(VersionBuildTest, CertificateIsMeasuredOnRowsThatAreNoLandmarks) {
   const Matrix<double> x = FloatRows(1000, 3, 5);
   const BuiltVersion built = MustBuild(SpecOf("f1(landmarks=900)", "linear()"), x);
@@ -218,7 +221,7 @@ TEST(VersionBuildTest, CertificateIsMeasuredOnRowsThatAreNoLandmarks) {
     if (landmarks.count({x.row(i), x.row(i) + 3}) == 0) others.push_back(i);
   }
   ASSERT_EQ(others.size(), 100u);
-  // ‖F(x)‖ of the longest: F1 in float64 is exact to 1e-15.
+  // `longest` becomes the largest ‖F(x)‖ of these rows. F1 in float64 is exact to 1e-15.
   double longest = 0;
   for (const int64_t i : others) {
     double square = 0;
@@ -236,13 +239,13 @@ TEST(VersionBuildTest, CertificateIsMeasuredOnRowsThatAreNoLandmarks) {
 
 TEST(VersionBuildTest, KernelErrorIsSmallOnTheSpanAndMeasuredBesideIt) {
   const Matrix<double> x = FloatRows(2000, 3, 6);
-  // Rank 4 kernel: 100 landmarks span everything.
+  // The kernel has rank 4, so 100 landmarks span all of φ-space.
   const BuiltVersion full = MustBuild(SpecOf("f2(landmarks=100)", "poly(degree=1, coef0=1)"), x);
   EXPECT_EQ(full.certificate.rank, 4);
   EXPECT_LE(full.certificate.kernel_error->max, 1e-5);
   EXPECT_LE(*full.certificate.held_out_trace_residual, 1e-5);
   EXPECT_EQ(full.certificate.kernel_error->count, 200 * 199 / 2);
-  // A rough kernel: 100 landmarks do not.
+  // For a rough kernel, the 100 landmarks do not span φ-space.
   const BuiltVersion rough = MustBuild(SpecOf("f2(landmarks=100)", "rbf(gamma=20)"), x);
   EXPECT_GT(rough.certificate.kernel_error->max, 0.1);
   EXPECT_GT(*rough.certificate.held_out_trace_residual, 0.05);
@@ -251,8 +254,9 @@ TEST(VersionBuildTest, KernelErrorIsSmallOnTheSpanAndMeasuredBesideIt) {
   EXPECT_TRUE(rough.certificate.warnings.empty());
 }
 
-// Where the components span φ, F(x)·F(y) is the kernel centred on the landmarks and nothing else:
-// what is measured is rounding, of K(x, x) up to some 50; another centre errs by 1 and more.
+// If the components span φ, F(x)·F(y) is exactly the kernel centred on the landmarks. So the
+// measured error is only the rounding of values of up to about 50. If the kernel were centred on
+// another point, the error would be at least 1.
 TEST(VersionBuildTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
   Matrix<double> x = FloatRows(3000, 4, 6);
   for (int64_t i = 0; i < x.rows(); ++i) {
@@ -265,7 +269,7 @@ TEST(VersionBuildTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
     const Certificate certificate = MustBuild(SpecOf(mapping, "linear()"), x).certificate;
     ASSERT_TRUE(certificate.kernel_error.has_value());
     EXPECT_LT(certificate.kernel_error->max, 1e-4);
-    // The scale of rows within ±2 about their mean is up to 16; K itself is up to 100.
+    // Rows within ±2 around their mean give a scale of up to 16; K itself is up to 100.
     EXPECT_GT(certificate.kernel_error->scale, 4);
     EXPECT_LT(certificate.kernel_error->scale, 20);
     EXPECT_TRUE(certificate.kernel_error_interval.has_value());
@@ -273,9 +277,9 @@ TEST(VersionBuildTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
   }
 }
 
-// Rows that the build did not see, and the kernel centred on its landmarks, which were given: the
-// mean over 200 of their own pairs and that of the certificate agree within its interval and
-// theirs.
+// Compares the certificate's error with the error on 300 rows that the build did not see, against
+// the kernel centred on the given landmarks. The mean over all pairs of the fresh rows agrees with
+// the certificate's mean to within a tenth.
 TEST(VersionBuildTest, TheErrorOfCentredKernelPcaIsThatOfFreshRows) {
   constexpr int64_t kLandmarks = 80;
   const Matrix<double> x = FloatRows(4000, 3, 7);
@@ -335,8 +339,8 @@ TEST(VersionBuildTest, CertificateWarnsOfWhatAUserShouldKnow) {
             std::string::npos);
 }
 
-// Two clouds 2·10⁴ apart, each of unit width: ‖x‖² is about 10⁸, so that float32 knows distances of
-// about 1 only to within 10⁸·2⁻²⁴ ≈ 6, and the rbf kernel inside of a cloud is noise.
+// Two clouds of unit width that are 2·10⁴ apart. ‖x‖² is about 10⁸, so float32 represents distances
+// of about 1 only to within 10⁸·2⁻²⁴ ≈ 6, and the rbf kernel inside of a cloud is noise.
 Matrix<double> DistantClouds() {
   const RandomStream random(5, StreamId::kStartVectors);
   Matrix<double> rows(600, 3);
@@ -354,8 +358,8 @@ TEST(VersionBuildTest, AnOpenServingTypeBecomesFloat64WhereFloat32ErrsTooMuch) {
   ASSERT_FALSE(open.certificate.warnings.empty());
   EXPECT_THAT(open.certificate.warnings.back(), HasSubstr("float32"));
   EXPECT_LT(open.certificate.serving_error->max, 1e-6);
-  // It is the version that an explicit float64 gives, but for the warning: same rank tolerance,
-  // same features.
+  // Except for the warning, the version equals one with an explicit float64, with the same rank
+  // tolerance and the same features.
   const BuiltVersion asked =
       MustBuild(SpecOf("f2(landmarks=40, serving_type=float64)", "rbf(gamma=0.3)"), rows);
   EXPECT_EQ(open.certificate.rank, asked.certificate.rank);
@@ -411,7 +415,8 @@ TEST(VersionBuildTest, ADeltaOfCategoriesIsServedInFloat32WithAndWithoutStandard
   }
 }
 
-// Whether every reference vector has a feature that is not 0, as a broken engine's would be too.
+// Expects that every reference vector has a nonzero feature, because a broken engine could also
+// answer 0.
 void ExpectGoldenFeatures(const BuiltVersion& built) {
   if (!VectorTargetFuses()) GTEST_SKIP() << "no reference vectors without fused multiply-add";
   ASSERT_TRUE(built.certificate.self_check.has_value());
@@ -434,7 +439,8 @@ TEST(VersionBuildTest, ReferenceVectorsHaveFeaturesUnderAKernelThatIsZeroFarFrom
   }
 }
 
-// |K| of rows of the stream is at most 8^42 = 8.5e37; that of normal rows is beyond float32.
+// For rows of the stream, |K| is at most 8^42 = 8.5e37, which float32 can represent. For normal
+// rows, |K| would be too large for float32.
 TEST(VersionBuildTest, ReferenceVectorsHaveFeaturesWhereMadeUpOnesWouldOverflow) {
   Matrix<double> signs = FloatRows(600, 8, 12);
   for (int64_t i = 0; i < signs.size(); ++i) signs.data()[i] = signs.data()[i] < 0 ? -1 : 1;

@@ -1,4 +1,5 @@
-// Artifacts are untrusted: cut, flipped, and hostile ones with true checksums.
+// Tests damaged artifacts. Artifacts are untrusted input. So the tests truncate them, flip bits,
+// and make hostile artifacts with valid checksums.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -16,7 +17,8 @@
 #include "tests/support/artifact_surgery.h"
 #include "tests/support/plans.h"
 
-// Counts what this program asks for, to show that sizes are bounded before memory is taken.
+// Records the largest allocation of this program, to show that sizes are checked before memory is
+// allocated.
 namespace {
 std::atomic<size_t> g_largest_request{0};
 
@@ -32,7 +34,7 @@ void* Allocate(size_t size, size_t alignment) {
 }
 }  // namespace
 
-// Not inlined: gcc would see free and not the malloc, and warn.
+// These functions are not inlined. Otherwise gcc would see the free but not the malloc, and warn.
 #define NOT_INLINED [[gnu::noinline]]
 NOT_INLINED void* operator new(size_t size) { return Allocate(size, 1); }
 NOT_INLINED void* operator new(size_t size, std::align_val_t alignment) {
@@ -67,7 +69,7 @@ std::string EncodedRemote() {
   plan.input = {};
   std::get<0>(plan.stages).features = RemoteFeatures{.kernel = "k",
                                                      .endpoint = "e:1",
-                                                     .kind = RemoteFeatures::ExampleKind::kText,
+                                                     .kind = RemoteFeatures::StoredKind::kText,
                                                      .examples = {"a", "bc"}};
   return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
 }
@@ -82,7 +84,7 @@ std::string EncodedStrings() {
   return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
 }
 
-// One small artifact of each kind of stage.
+// Returns one small artifact for each kind of stage.
 std::vector<std::string> SmallArtifacts() {
   return {Encoded({.columns = 3,
                    .shift = true,
@@ -141,7 +143,8 @@ absl::Status FactsOf(absl::string_view bytes, int64_t size) {
       .status();
 }
 
-// Head and both sections; what stands between them is not looked at.
+// Facts are read from the head of an artifact and from two of its sections. The bytes between these
+// are not read.
 TEST(ArtifactDamageTest, EveryByteThatFactsAreReadFromIsChecked) {
   for (const std::string& good : SmallArtifacts()) {
     const auto size = static_cast<int64_t>(good.size());
@@ -167,7 +170,7 @@ TEST(ArtifactDamageTest, FactsOfAnArtifactOfAnotherSizeAreNotRead) {
   for (int64_t length = 0; length < size; ++length) {
     EXPECT_TRUE(absl::IsDataLoss(FactsOf(good.substr(0, length), length))) << length;
   }
-  // The certificate, which is last, is cut off.
+  // The certificate, which is the last section, is cut off.
   EXPECT_TRUE(absl::IsDataLoss(FactsOf(good.substr(0, size - 1), size)));
   EXPECT_TRUE(absl::IsDataLoss(FactsOf(good, size + 1)));
 }
@@ -217,8 +220,8 @@ TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << c.what;
     EXPECT_NE(status.message().find(c.what), std::string::npos) << status;
   }
-  // The kinds of stages: first byte of the features section; after centre (count and padding to 64)
-  // of the projection section.
+  // The kind of a stage is the first byte of the features section. In the projection section, the
+  // kind comes after the centre, which consists of its count and padding to 64 bytes.
   for (const uint8_t kind : {3, 10, 99, 255}) {
     std::string bytes = SmallArtifacts()[0];
     testing::WriteAt<uint8_t>(bytes, testing::SectionOffset(bytes, 2), kind);
@@ -227,7 +230,7 @@ TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
   }
 }
 
-// Nothing in a decoder may ask for more than a few times the bytes that are there.
+// Checks that no single allocation of the decoder is larger than a few times its input.
 void ExpectBoundedMemory(const std::string& bytes, size_t limit, const char* what, int64_t at) {
   g_largest_request = 0;
   {
@@ -264,8 +267,8 @@ TEST(ArtifactDamageTest, HugeCountsWithTrueChecksumsAreRefusedBeforeMemoryIsTake
   }
 }
 
-// A sparse W of 65,536 × 65,536 without a single value is 0.5 MiB in the file; its dense form would
-// take 16 GiB.
+// A sparse W of 65,536 × 65,536 without any value takes 0.5 MiB in the file, but its dense form
+// would take 16 GiB.
 TEST(ArtifactDamageTest, SmallArtifactDoesNotUnfoldIntoGigabytesWhenLoaded) {
   constexpr int64_t kN = kMaxPlanDimension;
   Plan plan;
@@ -285,8 +288,8 @@ TEST(ArtifactDamageTest, SmallArtifactDoesNotUnfoldIntoGigabytesWhenLoaded) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
 }
 
-// Mutations of valid artifacts with true checksums: whatever decodes can be encoded again to the
-// same bytes, and loaded.
+// Mutates valid artifacts and restores their checksums. An artifact that still decodes must encode
+// to the same bytes again, and must load.
 TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
   const std::vector<std::string> seeds = SmallArtifacts();
   RandomCursor random(RandomStream(20240501, StreamId::kStartVectors));
@@ -326,8 +329,8 @@ TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
     ASSERT_TRUE(again.ok()) << iteration << ": " << again.status();
     ASSERT_EQ(*again, bytes) << iteration;
     const auto engine = Engine::Load(artifact->plan);
-    // An remote block cannot run here; a landmark's norm can overflow though the landmark does
-    // not.
+    // Loading may fail for two reasons: a remote block cannot run here, and the norm of a landmark
+    // can overflow although the landmark itself does not.
     if (!engine.ok()) {
       ASSERT_TRUE(engine.status().code() == absl::StatusCode::kUnimplemented ||
                   engine.status().code() == absl::StatusCode::kFailedPrecondition)
@@ -348,7 +351,7 @@ TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
     EngineScratch scratch;
     (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
   }
-  EXPECT_GT(accepted, 1000);  // the mutations are not all caught at the door
+  EXPECT_GT(accepted, 1000);  // many mutations pass the first checks
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST(ArtifactTest, TheHeadStatesTheSize) {
   }
 }
 
-// Reads from `bytes`, and adds up how many were read.
+// Returns a range function over `bytes` that adds the number of bytes it reads to `read`.
 ArtifactRange RangeOf(absl::string_view bytes, int64_t& read) {
   return [bytes, &read](int64_t offset, int64_t count) -> absl::StatusOr<std::string> {
     const std::string part(bytes.substr(std::min<size_t>(offset, bytes.size()), count));
@@ -145,8 +145,8 @@ TEST(ArtifactTest, EveryKindOfStageSurvivesWithEqualBytesAndEqualFeatures) {
   }
 }
 
-// In an F2 artifact, K(a, a) of its landmarks stands before the triangle; features do not depend on
-// it.
+// In an F2 artifact, the kernel values K(a, a) of the landmarks a are stored before the triangle.
+// Features do not depend on these values.
 TEST(ArtifactTest, TriangleOfLandmarksSurvivesWithTheirKernelValues) {
   const Matrix<double> x = testing::UniformRows({.rows = 9, .cols = 5, .seed = 1});
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
@@ -184,8 +184,7 @@ TEST(ArtifactTest, BytesMayStandAtAnyAlignment) {
 }
 
 TEST(ArtifactTest, RemoteBlockSurvives) {
-  for (const auto kind :
-       {RemoteFeatures::ExampleKind::kBytes, RemoteFeatures::ExampleKind::kText}) {
+  for (const auto kind : {RemoteFeatures::StoredKind::kBytes, RemoteFeatures::StoredKind::kText}) {
     Plan plan = MakePlan({.serving_type = FloatType::kFloat64,
                           .feature_count = 3,
                           .centre = true,
@@ -214,7 +213,7 @@ TEST(ArtifactTest, InvalidPlansAreNotWritten) {
   EXPECT_EQ(EncodeArtifact(artifact).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// The byte table of docs/formats.md.
+// Checks the header against the byte table of docs/formats.md.
 TEST(ArtifactTest, HeaderAndTableStandWhereTheFormatSays) {
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
     const std::string bytes = *EncodeArtifact(MakeArtifact(MakePlan({.serving_type = type})));
@@ -239,8 +238,8 @@ TEST(ArtifactTest, HeaderAndTableStandWhereTheFormatSays) {
   }
 }
 
-// Frozen: an artifact that was written once is read for ever. If this fails, the format changed and
-// its version number must.
+// The format is frozen, so an artifact can be read forever. If this test fails, the format has
+// changed, and its version number must change too.
 TEST(ArtifactTest, BytesOfAFixedPlanNeverChange) {
   Plan plan;
   plan.input = {.columns = 2, .shift = {0.5, -1}, .scale = {2, 4}, .projection = {}};
@@ -269,7 +268,7 @@ TEST(ArtifactTest, BytesOfAFixedPlanNeverChange) {
   EXPECT_EQ(Crc32c(bytes), 27207439u);
 }
 
-// With names for its columns.
+// Returns an artifact with names for its columns.
 Artifact MakeNamedArtifact(int64_t columns = 3) {
   Artifact artifact = MakeArtifact(MakePlan({.columns = columns}));
   for (int64_t j = 0; j < columns; ++j) {

@@ -7,7 +7,8 @@
 namespace phimap {
 namespace {
 
-// RFC 3720, appendix B.4; the check value of the polynomial.
+// The known answers are from RFC 3720, appendix B.4. That of "123456789" is the check value that is
+// published for the polynomial.
 TEST(Crc32cTest, KnownAnswers) {
   std::string rising;
   std::string falling;

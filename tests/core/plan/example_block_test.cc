@@ -53,7 +53,7 @@ TEST(ExampleBlockTest, StringsStayWhereTheyAreWhenTheBlockMoves) {
   }
 }
 
-// A sparse example of one or two entries, as bytes.
+// Returns the bytes of a sparse example with these entries.
 std::string Entries(const std::vector<int32_t>& columns, const std::vector<double>& values) {
   std::string bytes(reinterpret_cast<const char*>(columns.data()), columns.size() * 4);
   return bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * 8);
@@ -62,9 +62,12 @@ std::string Entries(const std::vector<int32_t>& columns, const std::vector<doubl
 TEST(ExampleBlockTest, BytesThatAreNoExampleAreRefused) {
   const double infinite = std::numeric_limits<double>::infinity();
   const std::pair<std::string, const char*> kSparse[] = {
-      {std::string(11, 'x'), "11 bytes"},        {Entries({4}, {1}), "out of order or range"},
-      {Entries({-1}, {1}), "out of order"},      {Entries({2, 2}, {1, 1}), "out of order"},
-      {Entries({3, 1}, {1, 1}), "out of order"}, {Entries({0}, {infinite}), "not finite"},
+      {std::string(11, 'x'), "11 bytes"},
+      {Entries({4}, {1}), "out of order or out of range"},
+      {Entries({-1}, {1}), "out of order"},
+      {Entries({2, 2}, {1, 1}), "out of order"},
+      {Entries({3, 1}, {1, 1}), "out of order"},
+      {Entries({0}, {infinite}), "not finite"},
   };
   for (const auto& [bytes, words] : kSparse) {
     const absl::Status status = ExampleBlock::CheckBytes(ExampleKind::kSparse, 4, bytes);

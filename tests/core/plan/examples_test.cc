@@ -51,7 +51,7 @@ TEST(ExamplesTest, EachFaultOfSparseRowsIsNamedWithItsEntryAndRow) {
       {"offsets fall", [](auto& r) { r.offsets[2] = 1; }, "OFFSETS_INVALID", "row_offsets[2]", "1"},
       {"an offset is negative", [](auto& r) { r.offsets[1] = -1; }, "OFFSETS_INVALID",
        "row_offsets[1]", "0"},
-      {"an offset leads out", [](auto& r) { r.offsets[1] = 6; }, "OFFSETS_INVALID",
+      {"an offset is beyond the entries", [](auto& r) { r.offsets[1] = 6; }, "OFFSETS_INVALID",
        "row_offsets[1]", "0"},
       {"an offset is huge", [](auto& r) { r.offsets[2] = std::numeric_limits<int64_t>::max(); },
        "OFFSETS_INVALID", "row_offsets[2]", "1"},
@@ -78,8 +78,8 @@ TEST(ExamplesTest, EachFaultOfSparseRowsIsNamedWithItsEntryAndRow) {
   }
 }
 
-// Numbers at random in place of offsets and columns: whatever is taken for good can be read
-// without leaving the memory, which the sanitizer watches, and reads as rows of the shape.
+// Uses random numbers as offsets and columns. Rows that pass the check must have the shape that
+// they claim, and reading them must stay within their memory, which the sanitizer checks.
 TEST(ExamplesTest, WhateverPassesCanBeReadSafely) {
   const RandomStream random(7, StreamId::kSelfCheck);
   uint64_t draw = 0;

@@ -23,8 +23,8 @@ ServingStages<float>& Stages(Plan& plan) { return std::get<0>(plan.stages); }
 ProductFeatures<float>& Product(Plan& plan) {
   return std::get<ProductFeatures<float>>(Stages(plan).features);
 }
-RemoteFeatures Remote(RemoteFeatures::ExampleKind kind, int64_t count) {
-  const bool service = kind != RemoteFeatures::ExampleKind::kRowNumbers;
+RemoteFeatures Remote(RemoteFeatures::StoredKind kind, int64_t count) {
+  const bool service = kind != RemoteFeatures::StoredKind::kRowNumbers;
   return {.kernel = service ? "k" : "",
           .endpoint = service ? "e" : "",
           .kind = kind,
@@ -76,7 +76,8 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
   const Breakage kCases[] = {
       {"no columns", plain, [](Plan& p) { p.input.columns = 0; }},
       {"too many columns", plain, [](Plan& p) { p.input.columns = kMaxPlanDimension + 1; }},
-      {"other columns than rows", plain, [](Plan& p) { p.input.columns = 6; }},
+      {"a number of columns that differs from the rows", plain,
+       [](Plan& p) { p.input.columns = 6; }},
       {"short shift", plain,
        [](Plan& p) {
          p.input.shift = {1, 2};
@@ -90,10 +91,11 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
        [](Plan& p) {
          p.input.scale = {1, 1, 1, 1, 1 / 0.0};
        }},
-      {"P of other height", projected, [](Plan& p) { p.input.projection = Matrix<double>(4, 3); }},
-      {"P of other width", projected, [](Plan& p) { p.input.projection = Matrix<double>(5, 2); }},
+      {"P of a wrong height", projected,
+       [](Plan& p) { p.input.projection = Matrix<double>(4, 3); }},
+      {"P of a wrong width", projected, [](Plan& p) { p.input.projection = Matrix<double>(5, 2); }},
       {"NaN in P", projected, [](Plan& p) { p.input.projection(4, 2) = kNaN; }},
-      {"other K(a, a) than rows", triangular,
+      {"fewer K(a, a) than rows", triangular,
        [](Plan& p) {
          std::get<TriangularProjection<float>>(Stages(p).projection).self_values = {1, 1};
        }},
@@ -109,66 +111,71 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
        }},
       {"no features", plain, [](Plan& p) { Product(p).rows = Matrix<float>(0, 5); }},
       {"NaN in A'", plain, [](Plan& p) { Product(p).rows(6, 4) = static_cast<float>(kNaN); }},
-      {"norms under L1", plain,
+      {"a program that reads norms, with L1 distances", plain,
        [](Plan& p) {
          Stages(p).features = L1Features<float>{Matrix<float>(7, 5), Product(p).program};
        }},
-      {"two results under L1", plain,
+      {"a program with two results, with L1 distances", plain,
        [](Plan& p) {
          Stages(p).features = L1Features<float>{Matrix<float>(7, 5), ProgramOf(kPairs)};
        }},
-      {"offsets under L1", plain,
+      {"a program that reads offsets, with L1 distances", plain,
        [](Plan& p) {
          Stages(p).features = L1Features<float>{Matrix<float>(7, 5), ProgramOf(kPhases)};
        }},
-      {"offsets that nobody reads", plain, [](Plan& p) { Product(p).offsets.assign(7, 0.5f); }},
+      {"offsets that the program does not read", plain,
+       [](Plan& p) { Product(p).offsets.assign(7, 0.5f); }},
       {"no offsets", kPhases, [](Plan& p) { Product(p).offsets.clear(); }},
       {"long offsets", kPhases, [](Plan& p) { Product(p).offsets.push_back(0.5f); }},
       {"NaN in offsets", kPhases,
        [](Plan& p) { Product(p).offsets[6] = static_cast<float>(kNaN); }},
-      {"W for one result of two", kPairs,
+      {"W only for one of two results", kPairs,
        [](Plan& p) { Stages(p).projection = DenseProjection<float>{Matrix<float>(4, 4)}; }},
       {"no monomials", kMonomials,
        [](Plan& p) {
          Monomials(p).coefficients.clear();
          Monomials(p).columns.clear();
        }},
-      {"columns of half a monomial", kMonomials, [](Plan& p) { Monomials(p).columns.pop_back(); }},
+      {"a monomial with a column missing", kMonomials,
+       [](Plan& p) { Monomials(p).columns.pop_back(); }},
       {"degree 0", kMonomials,
        [](Plan& p) {
          Monomials(p).degree = 0;
          Monomials(p).columns.clear();
        }},
-      {"a column that is not there", kMonomials, [](Plan& p) { Monomials(p).columns[2] = 5; }},
-      {"columns that fall", kMonomials,
+      {"a column beyond the last", kMonomials, [](Plan& p) { Monomials(p).columns[2] = 5; }},
+      {"decreasing columns", kMonomials,
        [](Plan& p) {
          Monomials(p).columns[1] = 4;
          Monomials(p).columns[2] = 3;
        }},
-      {"a column before the constant's", kMonomials, [](Plan& p) { Monomials(p).columns[0] = -2; }},
+      {"a column below that of the constant", kMonomials,
+       [](Plan& p) { Monomials(p).columns[0] = -2; }},
       {"NaN in a coefficient", kMonomials,
        [](Plan& p) { Monomials(p).coefficients[6] = static_cast<float>(kNaN); }},
       {"short centre", plain,
        [](Plan& p) {
          Stages(p).centre = {1, 2};
        }},
-      {"triangle of other order", triangular,
+      {"triangle of a wrong order", triangular,
        [](Plan& p) { std::get<TriangularProjection<float>>(Stages(p).projection).order = 6; }},
-      {"triangle with few elements", triangular,
+      {"triangle with too few elements", triangular,
        [](Plan& p) {
          std::get<TriangularProjection<float>>(Stages(p).projection).elements =
              AlignedArray<float>(27);
        }},
-      {"W of other height", dense,
+      {"W of a wrong height", dense,
        [](Plan& p) { Stages(p).projection = DenseProjection<float>{Matrix<float>(6, 4)}; }},
       {"W without columns", dense,
        [](Plan& p) { Stages(p).projection = DenseProjection<float>{Matrix<float>(7, 0)}; }},
       {"sparse offsets too few", sparse, [](Plan& p) { Sparse(p).row_offsets.pop_back(); }},
       {"sparse offsets start late", sparse, [](Plan& p) { Sparse(p).row_offsets[0] = 1; }},
-      {"sparse offsets fall", sparse, [](Plan& p) { Sparse(p).row_offsets[2] = 0; }},
-      {"sparse offsets beyond", sparse, [](Plan& p) { Sparse(p).row_offsets[3] = 1 << 20; }},
-      {"sparse offsets far below", sparse, [](Plan& p) { Sparse(p).row_offsets[3] = -(1 << 20); }},
-      {"sparse index beyond", sparse, [](Plan& p) { Sparse(p).column_indices.back() = 4; }},
+      {"sparse offsets decrease", sparse, [](Plan& p) { Sparse(p).row_offsets[2] = 0; }},
+      {"sparse offset beyond the entries", sparse,
+       [](Plan& p) { Sparse(p).row_offsets[3] = 1 << 20; }},
+      {"sparse offset far below 0", sparse, [](Plan& p) { Sparse(p).row_offsets[3] = -(1 << 20); }},
+      {"sparse index beyond the last column", sparse,
+       [](Plan& p) { Sparse(p).column_indices.back() = 4; }},
       {"sparse index negative", sparse, [](Plan& p) { Sparse(p).column_indices[0] = -1; }},
       {"sparse index twice", sparse,
        [](Plan& p) { Sparse(p).column_indices[1] = Sparse(p).column_indices[0]; }},
@@ -178,39 +185,39 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
        [](Plan& p) { Stages(p).features = RemoteFeatures{.endpoint = "e", .examples = {"x"}}; }},
       {"remote without examples", plain,
        [](Plan& p) { Stages(p).features = RemoteFeatures{.kernel = "k", .endpoint = "e"}; }},
-      {"remote example of other columns", plain,
+      {"remote example with another number of columns", plain,
        [](Plan& p) {
          Stages(p).features = RemoteFeatures{
              .kernel = "k",
              .endpoint = "e",
              .examples = {std::string(static_cast<size_t>(p.input.columns * 8 + 8), 'x')}};
        }},
-      {"remote rows that are shifted", plain,
+      {"remote rows with a shift", plain,
        [](Plan& p) {
          p.input.shift.assign(static_cast<size_t>(p.input.columns), 1.0);
-         Stages(p).features = Remote(RemoteFeatures::ExampleKind::kDense, 2);
+         Stages(p).features = Remote(RemoteFeatures::StoredKind::kDense, 2);
          for (std::string& row : std::get<RemoteFeatures>(Stages(p).features).examples) {
            row.assign(static_cast<size_t>(p.input.columns) * 8, 'x');
          }
        }},
-      {"remote strings that have columns", plain,
-       [](Plan& p) { Stages(p).features = Remote(RemoteFeatures::ExampleKind::kText, 2); }},
-      {"remote sparse rows that are none", plain,
-       [](Plan& p) { Stages(p).features = Remote(RemoteFeatures::ExampleKind::kSparse, 2); }},
-      {"no columns of rows", plain, [](Plan& p) { p.input.columns = 0; }},
+      {"remote strings in a plan with columns", plain,
+       [](Plan& p) { Stages(p).features = Remote(RemoteFeatures::StoredKind::kText, 2); }},
+      {"remote sparse rows with invalid bytes", plain,
+       [](Plan& p) { Stages(p).features = Remote(RemoteFeatures::StoredKind::kSparse, 2); }},
+      {"rows without columns", plain, [](Plan& p) { p.input.columns = 0; }},
       {"row numbers with an endpoint", plain,
        [](Plan& p) {
-         RemoteFeatures block = Remote(RemoteFeatures::ExampleKind::kRowNumbers, p.input.columns);
+         RemoteFeatures block = Remote(RemoteFeatures::StoredKind::kRowNumbers, p.input.columns);
          block.endpoint = "e";
          Stages(p).features = block;
        }},
-      {"a row number for each column but one", plain,
+      {"one row number less than columns", plain,
        [](Plan& p) {
-         Stages(p).features = Remote(RemoteFeatures::ExampleKind::kRowNumbers, p.input.columns - 1);
+         Stages(p).features = Remote(RemoteFeatures::StoredKind::kRowNumbers, p.input.columns - 1);
        }},
-      {"a row number that is none", plain,
+      {"an invalid row number", plain,
        [](Plan& p) {
-         RemoteFeatures block = Remote(RemoteFeatures::ExampleKind::kRowNumbers, p.input.columns);
+         RemoteFeatures block = Remote(RemoteFeatures::StoredKind::kRowNumbers, p.input.columns);
          block.examples.back() = "-1";
          Stages(p).features = block;
        }},

@@ -1,9 +1,11 @@
-// Artifacts of released builds, and what those served of them: their bits are kept.
+// Tests that artifacts of released builds still give the features that those builds served, bit for
+// bit.
 //
-// released/NAME.phimap was written by phimap 0.1.0; NAME.npy holds what that server answered for
-// rows.csv (a text on each line of rows.txt for f2-text, the kernel values of
-// f2-precomputed-rows.csv for f2-precomputed): the features and, of F2, the residual as the last
-// column. A release that changes artifacts adds a folder of its own, and changes no file here.
+// released/NAME.phimap was written by phimap 0.1.0. NAME.npy contains what that server answered:
+// the features and, for F2, the residual as the last column. The server got the rows of rows.csv.
+// For f2-text it got the lines of rows.txt, and for f2-precomputed the kernel values in
+// f2-precomputed-rows.csv. A release that changes artifacts adds a new folder and changes no file
+// here.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -33,7 +35,7 @@ std::string ReleasedFile(const std::string& name) {
   return bytes.str();
 }
 
-// The numbers of an npy file, widened; its header says the type.
+// Returns the numbers of an npy file, widened to float64 from the type that its header states.
 std::vector<double> ReleasedNumbers(const std::string& name) {
   const std::string bytes = ReleasedFile(name);
   const size_t begin =
@@ -52,7 +54,7 @@ std::vector<double> ReleasedNumbers(const std::string& name) {
   return numbers;
 }
 
-// Lines after the header of a CSV file, as numbers.
+// Returns the numbers in the lines of a CSV file after its header.
 Matrix<double> ReleasedRows(const std::string& name) {
   std::istringstream lines(ReleasedFile(name));
   std::string line;
@@ -68,8 +70,8 @@ Matrix<double> ReleasedRows(const std::string& name) {
   return rows;
 }
 
-// Features of the examples and, where there is a residual, that behind each row's; in float32 if
-// that is what is served.
+// Returns the features of each example, followed by its residual if the artifact has one. All are
+// rounded to float32 if the artifact serves float32.
 template <typename T>
 std::vector<double> Answered(const Artifact& artifact, const ExamplesView& examples) {
   const auto engine = Engine::Load(artifact.plan);
@@ -87,7 +89,7 @@ std::vector<double> Answered(const Artifact& artifact, const ExamplesView& examp
   for (int64_t i = 0; i < examples.rows(); ++i) {
     for (int64_t j = 0; j < columns; ++j) answer.push_back(features[i * columns + j]);
     if (!residual.has_value()) continue;
-    // Written in the features' type, rounded up, because it is a bound.
+    // The residual is a bound, so it is rounded up to the type of the features.
     auto bound = static_cast<T>(rho[i]);
     if (bound < rho[i]) bound = std::nextafter(bound, std::numeric_limits<T>::infinity());
     answer.push_back(bound);

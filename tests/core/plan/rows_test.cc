@@ -39,7 +39,7 @@ TYPED_TEST(RowsTest, FirstOffendingValueIsNamed) {
     for (int64_t at = 0; at < 21; ++at) {
       Matrix<T> x(3, 7);
       x.data()[at] = bad;
-      x.data()[20] = bad;  // a later one does not matter
+      x.data()[20] = bad;  // a second bad number, which is not reported
       const absl::Status status = CheckFinite(WireRows(x));
       ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
       const std::optional<ErrorDetail> detail = DetailOf(status);

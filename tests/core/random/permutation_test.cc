@@ -40,8 +40,9 @@ TEST(PermutationTest, NeverChangesForASeed) {
   EXPECT_THAT(First(1000, 6, 42), ::testing::ElementsAre(445, 598, 117, 250, 897, 621));
 }
 
-// The 4! = 24 orders are equally likely. Chi-square with 23 degrees of freedom has mean 23 and
-// variance 46: fixed seeds, six sigma, 23 + 6·√46 = 63.7.
+// The 4! = 24 orders are equally likely. Their counts give a chi-square statistic with 23 degrees
+// of freedom, which has mean 23 and variance 46. It may exceed its mean by six standard deviations:
+// 23 + 6·√46 = 63.7. Seeds are fixed.
 TEST(PermutationTest, AllOrdersAreEquallyLikely) {
   constexpr int kTrials = 48000;
   std::map<std::vector<int64_t>, int> counts;

@@ -5,7 +5,8 @@
 namespace phimap {
 namespace {
 
-// The known answers that the authors ship with Random123 (kat_vectors, philox4x32 10).
+// The known answers come with Random123, the authors' own implementation (kat_vectors, philox4x32
+// 10).
 TEST(PhiloxTest, GivesTheKnownAnswersOfItsAuthors) {
   struct {
     PhiloxKey key;

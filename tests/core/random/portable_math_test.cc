@@ -13,11 +13,11 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kArguments = 400000;
-// The oracle is long double libm: 64 bits of mantissa where it is the 80-bit type, so its own error
-// is 2^-10 ULP here.
+// Results are compared with libm in long double. If long double is the 80-bit type, it has 64 bits
+// of mantissa, so the error of libm is only 2^-10 ULP here.
 static_assert(LDBL_MANT_DIG >= 64);
 
-// |actual − exact| in units of the last place of the result.
+// Returns |actual − exact| in units of the last place of the result.
 double UlpError(double actual, long double exact) {
   const double rounded = std::abs(static_cast<double>(exact));
   const double ulp = std::nextafter(rounded, kInfinity) - rounded;
@@ -58,7 +58,7 @@ TEST(PortableMathTest, ExpOfSpecialValues) {
   EXPECT_EQ(Exp(-kInfinity), 0.0);
   EXPECT_TRUE(std::isnan(Exp(kNaN)));
   EXPECT_LT(Exp(0x1.62e42fefa39efp+9), kInfinity);  // the largest x whose exponential is finite
-  EXPECT_EQ(Exp(0x1.62e42fefa39fp+9), kInfinity);   // and its successor
+  EXPECT_EQ(Exp(0x1.62e42fefa39fp+9), kInfinity);   // the next larger number
   EXPECT_EQ(Exp(1e300), kInfinity);
   EXPECT_EQ(Exp(-745.13), 5e-324);
   EXPECT_EQ(Exp(-745.14), 0.0);
@@ -120,12 +120,14 @@ TEST(PortableMathTest, Log1pOfSpecialValues) {
   EXPECT_TRUE(std::isnan(Log1p(kNaN)));
 }
 
-// P(N < x) for x ≤ 0, through the complementary error function, which keeps its digits in the tail.
+// Returns P(N < x) for x ≤ 0, computed by the complementary error function, which is accurate in
+// the tail.
 long double LowerTail(double x) {
   return 0.5L * std::erfc(-static_cast<long double>(x) / std::sqrt(2.0L));
 }
 
-// The quantile's error is that of the probability over the density: dx = dp/φ(x).
+// φ is the normal density. An error dp of the probability corresponds to an error dx = dp/φ(x) of
+// the quantile x.
 TEST(PortableMathTest, NormalQuantileInvertsTheDistributionFunction) {
   RandomCursor draws = Draws();
   double worst = 0;
@@ -151,7 +153,7 @@ TEST(PortableMathTest, NormalQuantileIsOddAndStrictAtTheEnds) {
   EXPECT_EQ(NormalQuantile(0.0), -kInfinity);
   EXPECT_EQ(NormalQuantile(1.0), kInfinity);
   for (double p : {-0.1, 1.1, kNaN}) EXPECT_TRUE(std::isnan(NormalQuantile(p)));
-  // Published with the algorithm (AS 241): the quantiles of 0.25, 0.001 and 1e-20.
+  // The quantiles of 0.25, 0.001 and 1e-20 were published with the algorithm (AS 241).
   EXPECT_NEAR(NormalQuantile(0.25), -0.6744897501960817, 1e-15);
   EXPECT_NEAR(NormalQuantile(0.001), -3.090232306167814, 4e-15);
   EXPECT_NEAR(NormalQuantile(1e-20), -9.262340089798408, 1e-14);

@@ -12,13 +12,13 @@ namespace {
 
 constexpr int kDraws = 1 << 20;
 
-// Values that must never change (invariant I1): the first eight numbers of a stream.
+// The first eight numbers of a stream, which must never change (invariant I1).
 struct Golden {
   uint64_t seed;
   StreamId stream;
   uint64_t bits[8];
   double uniform[8];
-  uint64_t below[8];  // 3·2^62: a quarter of the draws is rejected
+  uint64_t below[8];  // below 3·2^62, for which a quarter of the draws is rejected
   double normal[8];
 };
 const Golden kGolden[] = {
@@ -108,9 +108,11 @@ TEST(RandomStreamTest, CursorReadsTheStreamInOrder) {
   EXPECT_EQ(cursor.position(), 14);
 }
 
-// Uniform: mean 1/2 ± 6·√(1/12/n), variance 1/12 ± 6·√(1/180/n). Kolmogorov–Smirnov: P(D > t) ≤
-// 2·exp(−2nt²) (Massart), which is the two-sided six-sigma probability 2e-9 at t = √(ln(1e9)/(2n)).
-// Fixed seed: red means a bug, not bad luck.
+// Tests n uniform numbers. Their mean is 1/2 ± 6·√(1/12/n) and their variance 1/12 ± 6·√(1/180/n),
+// with six standard deviations each. D is the Kolmogorov–Smirnov distance from the uniform
+// distribution. P(D > t) ≤ 2·exp(−2nt²) (Massart). For t = √(ln(1e9)/(2n)) this probability is
+// 2e-9, as for six standard deviations on two sides. The seed is fixed, so a failure is a bug and
+// not bad luck.
 TEST(RandomStreamTest, UniformHasItsMomentsAndDistribution) {
   const RandomStream stream(11, StreamId::kReservoir);
   std::vector<double> values(kDraws);
@@ -132,8 +134,8 @@ TEST(RandomStreamTest, UniformHasItsMomentsAndDistribution) {
   EXPECT_LE(distance, std::sqrt(std::log(1e9) / (2.0 * kDraws)));
 }
 
-// Normal: the sample mean has variance 1/n, the second moment 2/n, the third 15/n, the fourth (mean
-// 3) 96/n. Six sigma.
+// For n normal numbers, the variances of the first four sample moments are 1/n, 2/n, 15/n and 96/n.
+// The expected moments are 0, 1, 0 and 3. Each may deviate by six standard deviations.
 TEST(RandomStreamTest, NormalHasItsFirstFourMoments) {
   const RandomStream stream(12, StreamId::kProjection);
   double moment[5] = {};
@@ -148,8 +150,9 @@ TEST(RandomStreamTest, NormalHasItsFirstFourMoments) {
   EXPECT_LE(std::abs(moment[4] - 3), 6 * std::sqrt(96.0 / kDraws));
 }
 
-// Neighbours in the index, in the stream's name and in the seed: the correlation of n independent
-// pairs has deviation 1/√n.
+// Correlates the numbers of a stream with three others: the number at the next index, that of
+// another stream, and that of the next seed. The correlation of n independent pairs has the
+// standard deviation 1/√n.
 TEST(RandomStreamTest, NeighboursAreUncorrelated) {
   const RandomStream stream(1, StreamId::kReservoir);
   const RandomStream other_stream(1, StreamId::kSplit);
@@ -167,8 +170,9 @@ TEST(RandomStreamTest, NeighboursAreUncorrelated) {
   EXPECT_LE(std::abs(across_seeds), six_sigma);
 }
 
-// n = 3·2^62 rejects a quarter of the draws, and without rejection would favour every third number:
-// the thirds of the range show it. A count of n draws with probability p has variance n·p·(1−p).
+// For n = 3·2^62, a quarter of the draws is rejected. Without rejection, every third number would
+// be twice as likely as the others, and the counts of the remainders by 3 would show this. If each
+// of N draws has probability p, their count has variance N·p·(1−p).
 TEST(RandomStreamTest, UniformBelowIsUnbiasedWhereRejectionMatters) {
   const RandomStream stream(13, StreamId::kSplit);
   const uint64_t n = uint64_t{3} << 62;

@@ -47,7 +47,8 @@ TEST(ErrorTest, PrefixLeavesStatusesWithoutAFieldAlone) {
   EXPECT_EQ(WithFieldPrefix(status, "spec."), status);
 }
 
-// Values quote what callers sent: no byte of theirs may end the program or turn into another key.
+// Metadata values quote texts from callers. Whatever bytes these contain, they must not end the
+// program or be read as another key.
 TEST(ErrorTest, AnyByteMayStandInFieldAndMetadata) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::string text = "a" + std::string(2, static_cast<char>(byte)) + "3:b";
@@ -89,7 +90,7 @@ TEST(ExcerptTest, WhatACallerSentIsShownShortPrintableAndStillUtf8) {
   EXPECT_EQ(Quoted("a\"\n\x01"), "\"a\\\"\\n\\x01\"");
   EXPECT_EQ(Quoted(std::string(100, 'a')), "\"" + std::string(100, 'a') + "\"");
   EXPECT_EQ(Quoted(std::string(101, 'a')), "\"" + std::string(100, 'a') + "…\"");
-  // The hundredth byte is the first of the two of "é".
+  // The hundredth byte is the first of the two bytes of "é".
   EXPECT_EQ(Quoted(std::string(99, 'a') + "ééé"), "\"" + std::string(99, 'a') + "…\"");
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Each may include itself and those before it.
+// The order of dependence of core/: a folder may include itself and the folders before it.
 constexpr std::array<absl::string_view, 14> kCoreOrder = {
     "status", "thread", "digest",   "linalg",      "random",  "kernel", "theory",
     "plan",   "engine", "landmark", "certificate", "mapping", "learn",  "binding"};
@@ -32,7 +32,8 @@ constexpr std::array<absl::string_view, 24> kServerOrder = {
     "sqlite",   "postgres",   "admin",         "schedule", "transport",  "calls",
     "health",   "reflection", "kernel_client", "registry", "versions",   "build",
     "evaluate", "serving",    "transform",     "mapping",  "evaluation", "inference"};
-// From the bottom up; files of cli/ itself put the others together.
+// The same order for client/. "cli" stands for the files directly in client/cli, which put its
+// folders together.
 constexpr std::array<absl::string_view, 7> kClientOrder = {
     "cpp", "files", "cli/arguments", "cli/views", "cli/bench", "cli/commands", "cli"};
 constexpr std::array<absl::string_view, 11> kForeignToCore = {
@@ -50,8 +51,10 @@ constexpr std::array<absl::string_view, 5> kTransformPath = {"server/schedule/",
 
 constexpr std::array<absl::string_view, 7> kProjectFolders = {
     "core/", "server/", "client/", "proto/", "lab/", "bench/", "tests/"};
-// Folders that measure, explain and test the product.
+// Folders that are not part of the product: they measure, explain and test it.
 constexpr std::array<absl::string_view, 3> kWorkshop = {"lab/", "bench/", "tests/"};
+
+constexpr char kLaterFolder[] = "it includes a folder that is later in the order of dependence";
 
 template <typename Prefixes>
 bool StartsWithAny(absl::string_view text, const Prefixes& prefixes) {
@@ -59,7 +62,8 @@ bool StartsWithAny(absl::string_view text, const Prefixes& prefixes) {
                      [&](absl::string_view p) { return absl::StartsWith(text, p); });
 }
 
-// "linalg" of "core/linalg/blas.h" in "core"; empty outside of `root` and at its top.
+// Returns the folder of `root` that `path` is in: "linalg" for the path "core/linalg/blas.h" and
+// the root "core". Empty for paths outside of `root` and for files directly in `root`.
 std::string FolderIn(absl::string_view root, absl::string_view path) {
   const std::vector<std::string> parts = absl::StrSplit(path, '/');
   return parts.size() >= 3 && parts[0] == root ? parts[1] : "";
@@ -67,7 +71,7 @@ std::string FolderIn(absl::string_view root, absl::string_view path) {
 
 std::string CoreFolder(absl::string_view path) { return FolderIn("core", path); }
 
-// Position in `order`; its size for a folder that it does not name.
+// Returns the position of `folder` in `order`, or the size of `order` if the folder is not in it.
 template <typename Order>
 size_t RankIn(const Order& order, absl::string_view folder) {
   return std::find(order.begin(), order.end(), folder) - order.begin();
@@ -78,7 +82,7 @@ bool IsOneOf(const Folders& folders, absl::string_view folder) {
   return RankIn(folders, folder) < folders.size();
 }
 
-// Position of the folder of client/ that `path` is in.
+// Returns the position in kClientOrder of the folder of client/ that `path` is in.
 size_t ClientRank(absl::string_view path) {
   const std::vector<std::string> parts = absl::StrSplit(path, '/');
   if (parts.size() < 3) return kClientOrder.size();
@@ -88,7 +92,8 @@ size_t ClientRank(absl::string_view path) {
 
 size_t Rank(absl::string_view folder) { return RankIn(kCoreOrder, folder); }
 
-// grpc++, and what its plugin generates; the messages of gRPC's own services are protobuf alone.
+// Whether `name` is a header of grpc++ or a header that the protoc plugin of grpc++ generates. The
+// messages of gRPC's own services (grpc/….pb.h) are not: they are plain protobuf.
 bool IsGrpcLibrary(absl::string_view name) {
   return absl::StartsWith(name, "grpcpp/") || absl::StartsWith(name, "grpc++/") ||
          absl::EndsWith(name, ".grpc.pb.h") ||
@@ -99,108 +104,114 @@ bool IsBlas(absl::string_view name) {
   return absl::StrContains(name, "cblas") || absl::StrContains(name, "lapack");
 }
 
-// DirectViolation for a file of server/. Those at its top put the folders together.
+// Returns the rule that an include of `name` in `file`, a file of server/, breaks. Files directly
+// in server/ put its folders together and may include each of them.
 std::string ServerViolation(const std::string& file, const std::string& name) {
-  if (absl::StartsWith(name, "client/")) return "the server knows nothing of its clients";
+  if (absl::StartsWith(name, "client/")) return "server/ must not include client/";
   const std::string from = FolderIn("server", file);
   if (IsGrpcLibrary(name) && from != "kernel_client")
-    return "only server/kernel_client calls with grpc++";
+    return "only server/kernel_client may include grpc++";
   if (from.empty()) return "";
   if (RankIn(kServerOrder, from) == kServerOrder.size()) {
-    return absl::StrCat("server/", from, " has no place");
+    return absl::StrCat("server/", from, " is not in kServerOrder");
   }
   if (!absl::StartsWith(name, "server/")) return "";
   const std::string to = FolderIn("server", name);
-  if (to.empty()) return "it points up to what composes the server";
-  return RankIn(kServerOrder, to) > RankIn(kServerOrder, from) ? "it points up" : "";
+  if (to.empty()) return "folders of server/ must not include files at its top";
+  return RankIn(kServerOrder, to) > RankIn(kServerOrder, from) ? kLaterFolder : "";
 }
 
-// DirectViolation for a file that measures, explains or tests the product.
+// DirectViolation for the rules of lab/, bench/ and tests/.
 std::string WorkshopViolation(const std::string& file, const std::string& name) {
   const auto is = [&](absl::string_view from, absl::string_view to) {
     return absl::StartsWith(file, from) && absl::StartsWith(name, to);
   };
   if (StartsWithAny(name, kWorkshop) && !StartsWithAny(file, kWorkshop)) {
-    return "the product knows nothing of it";
+    return "the product must not include lab/, bench/ or tests/";
   }
   if (absl::StartsWith(name, "tests/") && !absl::StartsWith(file, "tests/")) {
-    return "only tests see tests";
+    return "only tests may include tests/";
   }
-  if (is("lab/", "server/") || is("lab/", "bench/")) return "the laboratory is a user";
-  if (is("lab/letter/", "lab/") && !is("lab/letter/", "lab/letter/")) return "it points up";
+  if (is("lab/", "server/") || is("lab/", "bench/"))
+    return "lab/ must not include server/ or bench/";
+  if (is("lab/letter/", "lab/") && !is("lab/letter/", "lab/letter/")) return kLaterFolder;
   if (is("lab/", "lab/experiments/") && !is("lab/experiments/", "lab/") &&
       file != "lab/phimap_lab.cc") {
-    return "it points up";
+    return kLaterFolder;
   }
-  if (is("bench/", "lab/") || is("bench/", "client/cli/")) return "a benchmark needs none of it";
+  if (is("bench/", "lab/") || is("bench/", "client/cli/"))
+    return "bench/ must not include lab/ or client/cli/";
   if (absl::StartsWith(file, "tests/support/") && !absl::StartsWith(name, "tests/support/") &&
       StartsWithAny(name, kProjectFolders) && !absl::StartsWith(name, "core/")) {
-    return "what all tests share rests on core/ alone";
+    return "tests/support may include only core/ and tests/support";
   }
   if (is("tests/core/", "server/") || is("tests/core/", "client/")) {
-    return "tests of core/ see core/ alone";
+    return "tests/core must not include server/ or client/";
   }
-  if (is("tests/client/", "server/")) return "a client knows nothing of the server's inside";
+  if (is("tests/client/", "server/")) return "tests/client must not include server/";
   return "";
 }
 
-// The rule that a file of core/mapping breaks by including another; empty if none.
+// Returns the rule that a file of core/mapping breaks by including `name`; empty if it breaks none.
 std::string MappingViolation(const std::string& file, const std::string& name) {
   if (!absl::StartsWith(file, "core/mapping/")) return "";
   const size_t from = RankIn(kMappingOrder, FolderIn("mapping", file.substr(5)));
   if (from == kMappingOrder.size())
-    return "core/mapping has files in folders alone that have a place";
+    return "core/mapping may have files only in folders that are in kMappingOrder";
   if (!absl::StartsWith(name, "core/mapping/")) return "";
-  return RankIn(kMappingOrder, FolderIn("mapping", name.substr(5))) > from ? "it points up" : "";
+  return RankIn(kMappingOrder, FolderIn("mapping", name.substr(5))) > from ? kLaterFolder : "";
 }
 
-// The rule that `file` breaks by including `name`; empty if none.
+// Returns the rule that `file` breaks by including `name`; empty if it breaks none.
 std::string DirectViolation(const std::string& file, const std::string& name) {
   if (IsBlas(name) && file != "core/linalg/blas.cc" && !StartsWithAny(file, kWorkshop)) {
-    return "only core/linalg/blas.cc may";
+    return "only core/linalg/blas.cc may include BLAS or LAPACK";
   }
   if (std::string what = WorkshopViolation(file, name); !what.empty()) return what;
   if (absl::StartsWith(file, "core/")) {
-    if (StartsWithAny(name, kForeignToCore)) return "core/ knows nothing of it";
+    if (StartsWithAny(name, kForeignToCore)) return "core/ must not include this header";
     const std::string from = CoreFolder(file);
-    if (Rank(from) == kCoreOrder.size()) return absl::StrCat("core/", from, " has no place");
+    if (Rank(from) == kCoreOrder.size())
+      return absl::StrCat("core/", from, " is not in kCoreOrder");
     const std::string to = CoreFolder(name);
-    if (!to.empty() && Rank(to) > Rank(from)) return "it points up";
+    if (!to.empty() && Rank(to) > Rank(from)) return kLaterFolder;
     if (from == "learn" && Rank(to) >= Rank("plan") && Rank(to) < Rank("learn")) {
-      return "a learner knows nothing of how its features came about";
+      return "core/learn must not include plan, engine, landmark, certificate or mapping";
     }
     const std::string inside = MappingViolation(file, name);
     if (!inside.empty()) return inside;
   }
   if (absl::StartsWith(file, "client/")) {
-    // The command looks after stores in which no server may be running.
+    // The admin command maintains stores without a server.
     const bool looks_after =
         file == "client/cli/commands/admin_command.cc" &&
         (absl::StartsWith(name, "server/admin/") || absl::StartsWith(name, "server/store/") ||
          absl::StartsWith(name, "server/files/"));
     if (absl::StartsWith(name, "server/") && !looks_after) {
-      return "a client knows nothing of the server's inside";
+      return "client/ must not include server/; only admin_command.cc may include its folders "
+             "admin, store and files";
     }
     if (absl::StartsWith(name, "core/") && !IsOneOf(kSeenByClient, CoreFolder(name))) {
-      return "of core/ a client sees status, thread and digest only";
+      return "client/ may include only status, thread and digest of core/";
     }
     if (absl::StartsWith(name, "client/") && ClientRank(name) > ClientRank(file)) {
-      return "it points up";
+      return kLaterFolder;
     }
   }
   if (absl::StartsWith(file, "proto/")) {
     if (absl::StartsWith(name, "server/") || absl::StartsWith(name, "client/")) {
-      return "both ends build on it";
+      return "proto/ must not include server/ or client/";
     }
     if (absl::StartsWith(name, "core/") && !IsOneOf(kSeenByProto, CoreFolder(name))) {
-      return "of core/ it sees status, digest, plan and certificate only";
+      return "proto/ may include only status, digest, plan and certificate of core/";
     }
   }
   if (absl::StartsWith(file, "server/")) return ServerViolation(file, name);
   return "";
 }
 
-// Depth first over project headers; `path` is the chain so far, for the message.
+// Searches for build-only headers among the project headers that `file` includes, depth first.
+// `path` is the chain of includes so far, for the message.
 void FindBuildOnly(const Includes& includes, const std::string& file, const std::string& path,
                    std::set<std::string>& seen, std::vector<std::string>& violations) {
   if (!seen.insert(file).second) return;
@@ -209,14 +220,15 @@ void FindBuildOnly(const Includes& includes, const std::string& file, const std:
   for (const std::string& name : found->second) {
     const std::string chain = absl::StrCat(path, " -> ", name);
     if (StartsWithAny(name, kBuildOnly)) {
-      violations.push_back(absl::StrCat(chain, ": the Transform path must not reach it"));
+      violations.push_back(
+          absl::StrCat(chain, ": the code that serves Transform must not reach this header"));
     } else {
       FindBuildOnly(includes, name, chain, seen, violations);
     }
   }
 }
 
-// Walks the graph depth first and keeps the chain from the first file to the one it looks at.
+// Walks the include graph depth first and keeps the chain from the first file to the current one.
 class CycleSearch {
  public:
   explicit CycleSearch(const Includes& includes) : includes_(includes) {}
@@ -227,7 +239,7 @@ class CycleSearch {
     const auto begin = std::find(chain_.begin(), chain_.end(), file);
     if (begin != chain_.end()) {
       cycles_.push_back(absl::StrCat(absl::StrJoin(begin, chain_.end(), " -> "), " -> ", file,
-                                     ": files include each other in a circle"));
+                                     ": files include each other in a cycle"));
       return;
     }
     chain_.push_back(file);

@@ -1,4 +1,5 @@
-// The layout that the documentation describes is the layout that the code has.
+// Tests that the includes of the real tree follow the order of dependence that the documentation
+// describes, and that a line that breaks a rule is found.
 #include "tests/core/structure/include_rules.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ TEST(IncludeRulesTest, TheTreeHasNoViolation) {
   EXPECT_THAT(Violations(Tree()), IsEmpty());
 }
 
-// Each rule finds a line that breaks it, put into the real tree.
+// Each case adds a line that breaks one rule to the includes of the real tree.
 TEST(IncludeRulesTest, EachRuleFailsOnALineThatBreaksIt) {
   struct Case {
     const char* file;
@@ -42,76 +43,76 @@ TEST(IncludeRulesTest, EachRuleFailsOnALineThatBreaksIt) {
     const char* says;
   };
   const Case kCases[] = {
-      {"core/plan/plan.h", "grpcpp/grpcpp.h", "core/ knows nothing of it"},
-      {"core/status/error.cc", "google/protobuf/message.h", "core/ knows nothing of it"},
-      {"core/mapping/sample/gamma.cc", "sqlite3.h", "core/ knows nothing of it"},
-      {"core/mapping/sample/gamma.cc", "libpq-fe.h", "core/ knows nothing of it"},
-      {"core/engine/engine.cc", "prometheus/counter.h", "core/ knows nothing of it"},
-      {"core/plan/rows.h", "phimap/v1/mapping.pb.h", "core/ knows nothing of it"},
-      {"core/plan/rows.h", "inference/inference_service.pb.h", "core/ knows nothing of it"},
-      {"core/plan/rows.h", "proto/phimap/v1/mapping.pb.h", "core/ knows nothing of it"},
-      {"core/plan/rows.h", "server/transform/limits.h", "core/ knows nothing of it"},
-      {"core/status/error.h", "core/linalg/matrix.h", "it points up"},
-      {"core/linalg/matrix.h", "core/random/philox.h", "it points up"},
-      {"core/engine/engine.h", "core/landmark/split.h", "it points up"},
-      {"core/landmark/split.cc", "core/certificate/certificate.h", "it points up"},
-      {"core/learn/learner.h", "core/engine/engine.h", "how its features came about"},
-      {"core/learn/x.cc", "core/mapping/spec/build_spec.h", "how its features came about"},
-      {"core/mapping/build/x.cc", "core/learn/learner.h", "it points up"},
-      {"core/mapping/spec/x.cc", "core/mapping/builder/plan_pair.h", "it points up"},
-      {"core/mapping/landmarks/x.cc", "core/mapping/kernel_pca/kernel_pca.h", "it points up"},
-      {"core/mapping/tools/x.cc", "string", "folders alone that have a place"},
-      {"core/mapping/x.cc", "string", "folders alone that have a place"},
-      {"core/learn/x.cc", "core/binding/engine_binding.h", "it points up"},
-      {"core/linalg/pivoted_cholesky.cc", "cblas.h", "only core/linalg/blas.cc may"},
-      {"server/build/x.cc", "lapacke.h", "only core/linalg/blas.cc may"},
-      {"core/kernel/kernel_block.cc", "openblas/cblas.h", "only core/linalg/blas.cc may"},
-      {"core/helpers/strings.h", "string", "core/helpers has no place"},
-      {"client/cli/x.cc", "server/transform/limits.h", "the server's inside"},
-      {"client/cli/x.cc", "core/plan/rows.h", "status, thread and digest only"},
-      {"client/cpp/x.cc", "client/files/csv_reader.h", "it points up"},
-      {"client/files/x.cc", "client/cli/arguments/input_rows.h", "it points up"},
-      {"client/cli/views/x.cc", "client/cli/commands/keep_command.h", "it points up"},
-      {"client/cli/bench/x.cc", "client/cli/commands/command.h", "it points up"},
-      {"client/cli/commands/x.cc", "client/cli/usage.h", "it points up"},
-      {"server/mapping/x.cc", "client/cpp/client.h", "its clients"},
-      {"server/main.cc", "client/cpp/client.h", "its clients"},
+      {"core/plan/plan.h", "grpcpp/grpcpp.h", "core/ must not include"},
+      {"core/status/error.cc", "google/protobuf/message.h", "core/ must not include"},
+      {"core/mapping/sample/gamma.cc", "sqlite3.h", "core/ must not include"},
+      {"core/mapping/sample/gamma.cc", "libpq-fe.h", "core/ must not include"},
+      {"core/engine/engine.cc", "prometheus/counter.h", "core/ must not include"},
+      {"core/plan/rows.h", "phimap/v1/mapping.pb.h", "core/ must not include"},
+      {"core/plan/rows.h", "inference/inference_service.pb.h", "core/ must not include"},
+      {"core/plan/rows.h", "proto/phimap/v1/mapping.pb.h", "core/ must not include"},
+      {"core/plan/rows.h", "server/transform/limits.h", "core/ must not include"},
+      {"core/status/error.h", "core/linalg/matrix.h", "later in the order"},
+      {"core/linalg/matrix.h", "core/random/philox.h", "later in the order"},
+      {"core/engine/engine.h", "core/landmark/split.h", "later in the order"},
+      {"core/landmark/split.cc", "core/certificate/certificate.h", "later in the order"},
+      {"core/learn/learner.h", "core/engine/engine.h", "core/learn must not include"},
+      {"core/learn/x.cc", "core/mapping/spec/build_spec.h", "core/learn must not include"},
+      {"core/mapping/build/x.cc", "core/learn/learner.h", "later in the order"},
+      {"core/mapping/spec/x.cc", "core/mapping/builder/plan_pair.h", "later in the order"},
+      {"core/mapping/landmarks/x.cc", "core/mapping/kernel_pca/kernel_pca.h", "later in the order"},
+      {"core/mapping/tools/x.cc", "string", "only in folders that are in kMappingOrder"},
+      {"core/mapping/x.cc", "string", "only in folders that are in kMappingOrder"},
+      {"core/learn/x.cc", "core/binding/engine_binding.h", "later in the order"},
+      {"core/linalg/pivoted_cholesky.cc", "cblas.h", "only core/linalg/blas.cc may include"},
+      {"server/build/x.cc", "lapacke.h", "only core/linalg/blas.cc may include"},
+      {"core/kernel/kernel_block.cc", "openblas/cblas.h", "only core/linalg/blas.cc may include"},
+      {"core/helpers/strings.h", "string", "core/helpers is not in kCoreOrder"},
+      {"client/cli/x.cc", "server/transform/limits.h", "client/ must not include server/"},
+      {"client/cli/x.cc", "core/plan/rows.h", "only status, thread and digest of core/"},
+      {"client/cpp/x.cc", "client/files/csv_reader.h", "later in the order"},
+      {"client/files/x.cc", "client/cli/arguments/input_rows.h", "later in the order"},
+      {"client/cli/views/x.cc", "client/cli/commands/keep_command.h", "later in the order"},
+      {"client/cli/bench/x.cc", "client/cli/commands/command.h", "later in the order"},
+      {"client/cli/commands/x.cc", "client/cli/usage.h", "later in the order"},
+      {"server/mapping/x.cc", "client/cpp/client.h", "server/ must not include client/"},
+      {"server/main.cc", "client/cpp/client.h", "server/ must not include client/"},
       {"server/calls/x.cc", "grpcpp/support/status.h", "only server/kernel"},
       {"server/calls/x.h", "phimap/v1/transform_service.grpc.pb.h", "only server/kernel"},
       {"server/health/x.cc", "grpc++/grpc++.h", "only server/kernel"},
       {"server/transport/x.cc", "grpc/grpc.h", "only server/kernel"},
       {"server/server.cc", "grpcpp/server_builder.h", "only server/kernel"},
-      {"server/sync/mutex.h", "server/observe/log.h", "it points up"},
-      {"server/schedule/x.cc", "server/transport/stream.h", "it points up"},
-      {"server/transport/x.h", "server/calls/call.h", "it points up"},
-      {"server/calls/x.cc", "server/serving/row_server.h", "it points up"},
-      {"server/registry/x.cc", "server/build/build_manager.h", "it points up"},
-      {"server/transform/x.cc", "server/mapping/page_token.h", "it points up"},
-      {"server/inference/x.cc", "server/options.h", "what composes the server"},
-      {"server/rpc/x.cc", "string", "server/rpc has no place"},
-      {"core/plan/artifact.cc", "proto/artifact/artifact_chunk.h", "core/ knows nothing of it"},
-      {"proto/artifact/x.cc", "server/store/store.h", "both ends build on it"},
-      {"proto/artifact/x.h", "client/cpp/client.h", "both ends build on it"},
+      {"server/sync/mutex.h", "server/observe/log.h", "later in the order"},
+      {"server/schedule/x.cc", "server/transport/stream.h", "later in the order"},
+      {"server/transport/x.h", "server/calls/call.h", "later in the order"},
+      {"server/calls/x.cc", "server/serving/row_server.h", "later in the order"},
+      {"server/registry/x.cc", "server/build/build_manager.h", "later in the order"},
+      {"server/transform/x.cc", "server/mapping/page_token.h", "later in the order"},
+      {"server/inference/x.cc", "server/options.h", "must not include files at its top"},
+      {"server/rpc/x.cc", "string", "server/rpc is not in kServerOrder"},
+      {"core/plan/artifact.cc", "proto/artifact/artifact_chunk.h", "core/ must not include"},
+      {"proto/artifact/x.cc", "server/store/store.h", "proto/ must not include"},
+      {"proto/artifact/x.h", "client/cpp/client.h", "proto/ must not include"},
       {"proto/artifact/x.cc", "core/mapping/spec/build_spec.h",
-       "it sees status, digest, plan and certificate only"},
-      {"core/plan/plan.cc", "tests/support/plans.h", "the product knows nothing of it"},
-      {"client/cli/main.cc", "bench/bars.h", "the product knows nothing of it"},
-      {"bench/bars.cc", "tests/support/plans.h", "only tests see tests"},
-      {"lab/learning.cc", "server/options.h", "the laboratory is a user"},
-      {"lab/letter/letter_data.cc", "lab/learning.h", "it points up"},
-      {"lab/learning.cc", "lab/experiments/face.h", "it points up"},
-      {"bench/bars.cc", "lab/learning.h", "a benchmark needs none of it"},
-      {"tests/support/plans.cc", "server/options.h", "rests on core/ alone"},
-      {"tests/support/plans.cc", "tests/core/mapping/builds.h", "rests on core/ alone"},
-      {"tests/core/plan/plan_test.cc", "client/cpp/client.h", "see core/ alone"},
-      {"tests/client/x_test.cc", "server/options.h", "the server's inside"},
-      {"core/status/error.h", "core/status/error.h", "in a circle"},
-      {"core/plan/rows.h", "core/plan/examples.h", "in a circle"},
-      {"server/schedule/x.cc", "core/mapping/build/version_build.h", "Transform path"},
-      {"server/registry/x.h", "core/certificate/certificate.h", "Transform path"},
-      {"server/serving/x.cc", "core/landmark/reservoir.h", "Transform path"},
-      {"server/transform/x.cc", "core/mapping/build/version_build.h", "Transform path"},
-      {"server/inference/x.cc", "core/certificate/certificate.h", "Transform path"},
+       "only status, digest, plan and certificate of core/"},
+      {"core/plan/plan.cc", "tests/support/plans.h", "the product must not include"},
+      {"client/cli/main.cc", "bench/bars.h", "the product must not include"},
+      {"bench/bars.cc", "tests/support/plans.h", "only tests may include tests/"},
+      {"lab/learning.cc", "server/options.h", "lab/ must not include server/ or bench/"},
+      {"lab/letter/letter_data.cc", "lab/learning.h", "later in the order"},
+      {"lab/learning.cc", "lab/experiments/face.h", "later in the order"},
+      {"bench/bars.cc", "lab/learning.h", "bench/ must not include"},
+      {"tests/support/plans.cc", "server/options.h", "tests/support may include only"},
+      {"tests/support/plans.cc", "tests/core/mapping/builds.h", "tests/support may include only"},
+      {"tests/core/plan/plan_test.cc", "client/cpp/client.h", "tests/core must not include"},
+      {"tests/client/x_test.cc", "server/options.h", "tests/client must not include server/"},
+      {"core/status/error.h", "core/status/error.h", "in a cycle"},
+      {"core/plan/rows.h", "core/plan/examples.h", "in a cycle"},
+      {"server/schedule/x.cc", "core/mapping/build/version_build.h", "serves Transform"},
+      {"server/registry/x.h", "core/certificate/certificate.h", "serves Transform"},
+      {"server/serving/x.cc", "core/landmark/reservoir.h", "serves Transform"},
+      {"server/transform/x.cc", "core/mapping/build/version_build.h", "serves Transform"},
+      {"server/inference/x.cc", "core/certificate/certificate.h", "serves Transform"},
   };
   for (const Case& c : kCases) {
     Includes tree = Tree();
@@ -122,7 +123,7 @@ TEST(IncludeRulesTest, EachRuleFailsOnALineThatBreaksIt) {
                               return v.find(c.says) != std::string::npos &&
                                      v.find(c.includes) != std::string::npos;
                             }))
-        << c.file << " with " << c.includes;
+        << c.file << " including " << c.includes << ": expected '" << c.says << "'";
   }
 }
 
@@ -131,7 +132,7 @@ TEST(IncludeRulesTest, ACircleIsNamedFromItsFirstFile) {
                          {"core/plan/b.h", {"core/plan/c.h", "vector"}},
                          {"core/plan/c.h", {"core/plan/b.h"}}};
   EXPECT_THAT(Violations(tree), ElementsAre("core/plan/b.h -> core/plan/c.h -> core/plan/b.h: "
-                                            "files include each other in a circle"));
+                                            "files include each other in a cycle"));
 }
 
 TEST(IncludeRulesTest, TransformPathIsFollowedThroughHeaders) {

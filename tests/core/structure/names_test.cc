@@ -1,5 +1,6 @@
-// Server, clients and protos know no mapping, kernel, policy or learner by name: the names are in
-// the core's tables, and reach the others as texts and by ListCapabilities.
+// Tests that the code of server, clients and protos contains no name of a mapping, kernel, policy
+// or learner. Only the tables of core/ contain these names. The other parts get them at run time,
+// from texts and from ListCapabilities.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -36,7 +37,7 @@ std::vector<std::string> AllNames() {
   return names;
 }
 
-// The string literals of a C++ text, comments left out.
+// Returns the string literals of a C++ text, except those in comments.
 std::vector<std::string> LiteralsOf(const std::string& text) {
   std::vector<std::string> literals;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -57,8 +58,9 @@ std::vector<std::string> LiteralsOf(const std::string& text) {
   return literals;
 }
 
-// Many names are words of English too: a literal names a thing where it is the name alone, or
-// where it has the name as a call, "f2(".
+// Whether `literal` contains `name`, the name of a mapping, kernel, policy or learner. Many of
+// these names are also English words, so the literal must be the name alone or contain a call of
+// it, such as "f2(".
 bool Names(const std::string& literal, const std::string& name) {
   if (literal == name) return true;
   const std::string call = name + "(";
@@ -87,12 +89,13 @@ std::vector<std::string> NamesUnder(const std::string& folder) {
   return found;
 }
 
-// The typed fields of the first release, which stay; whatever came later is named by text alone.
+// Names that have typed fields in the protos since the first release. Later mappings, kernels,
+// policies and learners have none; requests give them as text.
 constexpr absl::string_view kTypedNames[] = {
     "f1",         "f2",         "f3",      "fourier",    "kernel_pca", "random_projection",
     "multiclass", "polynomial", "uniform", "rpcholesky", "given"};
 
-// The identifiers of a proto, in small letters; comments and strings left out.
+// Returns the identifiers of a proto in lower case, without those in comments and strings.
 std::vector<std::string> IdentifiersOf(const std::string& text) {
   std::vector<std::string> identifiers;
   for (size_t i = 0; i < text.size();) {
@@ -116,7 +119,7 @@ TEST(NamesTest, NoProtoNamesAMappingKernelPolicyOrLearnerOfLaterReleases) {
   std::set<std::string> names;
   for (const std::string& name : AllNames()) names.insert(name);
   for (const absl::string_view typed : kTypedNames) names.erase(std::string(typed));
-  names.erase("spectrum");  // the eigenvalues in a certificate
+  names.erase("spectrum");  // in the protos, "spectrum" means the eigenvalues in a certificate
   ASSERT_EQ(names.count("rbf"), 1u);
   EXPECT_THAT(IdentifiersOf("enum A { F2 = 1;  // MATERN\n D2 = 2; }"),
               ::testing::ElementsAre("enum", "a", "f2", "d2"));

@@ -24,23 +24,24 @@ size_t IndentOf(absl::string_view line) {
   return line.size() - absl::StripLeadingAsciiWhitespace(line).size();
 }
 
-// Whether what stands before an opening brace begins a namespace or a type, whose members follow.
+// Whether `head`, the text before an opening brace, begins a namespace or a type. Then members
+// follow the brace, and not statements.
 bool OpensScope(absl::string_view head) {
   for (absl::string_view word : {"namespace", "class", "struct", "union", "extern \"C\""}) {
     if (absl::StartsWith(head, word)) return true;
   }
-  // A template of a type.
+  // A class template.
   return absl::StartsWith(head, "template") &&
          (absl::StrContains(head, "> class ") || absl::StrContains(head, "> struct "));
 }
 
-// Whether it is a function's, and not that of numbers, of an enum or of a lambda that is stored.
+// Whether `head` begins a function (and not a list of numbers, an enum or a stored lambda).
 bool OpensFunction(absl::string_view head) {
   return absl::StrContains(head, '(') && !absl::StrContains(head, " = ") &&
          !absl::StartsWith(head, "enum");
 }
 
-// Whether no statement goes on behind this line.
+// Whether the statement on this line, if any, ends here.
 bool EndsStatement(absl::string_view line) {
   return line.empty() || line[0] == '#' || absl::StartsWith(line, "//") ||
          absl::EndsWith(line, ";") || absl::EndsWith(line, "}") || absl::EndsWith(line, "{") ||
@@ -72,7 +73,7 @@ std::vector<FunctionSize> FunctionsOf(const std::string& text) {
       absl::StrAppend(&next.head, next.head.empty() ? "" : " ", words);
     if (!EndsStatement(words)) continue;
     if (opens && !OpensScope(next.head)) {
-      // Nothing inside is looked at.
+      // Skip the body.
       const size_t begin = i;
       const std::string closing = absl::StrCat(std::string(indent, ' '), "}");
       while (i + 1 < lines.size() && !absl::StartsWith(lines[i], closing)) ++i;

@@ -1,4 +1,4 @@
-// How long a file and a function may be, as a function from texts to violations.
+// Limits on the length of files and functions, and functions that find violations.
 #ifndef PHIMAP_TESTS_CORE_STRUCTURE_SIZE_RULES_H_
 #define PHIMAP_TESTS_CORE_STRUCTURE_SIZE_RULES_H_
 
@@ -10,21 +10,21 @@ namespace phimap::testing {
 inline constexpr int kMostFileLines = 500;
 inline constexpr int kMostFunctionLines = 40;
 
-// A function of a C++ text: its first line, counted from 1, and the lines from that of its opening
-// brace to that of its closing one.
+// A function of a C++ text: its first line, counted from 1, and the number of lines from its
+// opening brace to its closing one.
 struct FunctionSize {
   int line = 0;
   int lines = 0;
-  // Text before the brace.
+  // The text before the opening brace.
   std::string head;
 };
 
-// All functions with a body of several lines. REQUIRES: the formatter's layout, in which a closing
-// brace stands below the beginning of what it closes.
+// Returns all functions whose body has several lines. REQUIRES: `text` is formatted by
+// clang-format, so that a closing brace has the same indentation as the first line of its function.
 std::vector<FunctionSize> FunctionsOf(const std::string& text);
 
-// One line for each file under `root` (C++ and Python, tests included) that has over kMostFileLines
-// lines, and for each function of the product's C++ with over kMostFunctionLines.
+// Returns one line for each file under `root` (C++ and Python, tests included) that has over
+// kMostFileLines lines, and for each function of the product's C++ with over kMostFunctionLines.
 std::vector<std::string> SizeViolations(const std::string& root);
 
 }  // namespace phimap::testing

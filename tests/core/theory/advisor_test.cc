@@ -22,7 +22,8 @@ Advice MustAdvise(const AdviceQuery& query) {
   return advice.ok() ? *advice : Advice();
 }
 
-// The line of (what, tier); an empty one, and a failure, if there is none.
+// Returns the advice line for `what` and `tier`. If there is none, fails the test and returns an
+// empty line.
 AdviceLine LineOf(const Advice& advice, const std::string& what, Tier tier) {
   for (const AdviceLine& line : advice.lines) {
     if (line.what == what && line.tier == tier) return line;
@@ -79,7 +80,7 @@ TEST(AdvisorTest, MatchesTheGoldenValuesOfDataSetsAndClasses) {
   EXPECT_NEAR(LineOf(advice, "classes", Tier::kLiteral).margin.value_or(0), 0.3509391, 5e-8);
   EXPECT_THAT(LineOf(advice, "one parameter", Tier::kLiteral).note, HasSubstr("e < 0.0592117"));
   EXPECT_GT(LineOf(advice, "one parameter", Tier::kLiteral).margin.value_or(0), 0);
-  classes.distortion = 0.0593;  // just over the critical one
+  classes.distortion = 0.0593;  // just over the critical distortion
   const AdviceLine over = LineOf(MustAdvise(classes), "one parameter", Tier::kLiteral);
   EXPECT_EQ(over.dimensions, std::nullopt);
   EXPECT_THAT(over.note, HasSubstr("under 0.0592117"));
@@ -98,7 +99,7 @@ TEST(AdvisorTest, MatchesTheGoldenValuesOfLengthsKernelsAndFeatures) {
   EXPECT_EQ(LineOf(advice, "length", Tier::kDerived).dimensions, 2271);
   EXPECT_EQ(LineOf(advice, "random Fourier", Tier::kLiteral).dimensions, 4239);
   EXPECT_EQ(LineOf(advice, "random Fourier", Tier::kDerived).dimensions, 2120);
-  // β = 1 is confidence 1 − 1/n.
+  // β = 1 corresponds to confidence 1 − 1/n.
   const Advice kernels = MustAdvise(
       {.margin = 0.5, .error = 0.1, .confidence = 0.999, .points = 1000, .distortion = 0.2});
   EXPECT_EQ(LineOf(kernels, "projected kernel", Tier::kLiteral).dimensions, 2392);
@@ -112,7 +113,7 @@ TEST(AdvisorTest, MatchesTheGoldenValueOfTheWeakLearner) {
   EXPECT_THAT(line.note, HasSubstr("0.416667"));  // 1/2 − γ/6
 }
 
-// A bare O() or Ω() has no number, ever.
+// For a result that is stated only with O() or Ω(), the advice never contains a number.
 TEST(AdvisorTest, WhatThePapersSayWithOAloneHasNoNumber) {
   const Advice advice = MustAdvise({.margin = 0.5, .error = 0.1, .confidence = 0.95});
   for (const char* what : {"projection", "weak learner"}) {
@@ -143,7 +144,7 @@ TEST(AdvisorTest, EveryRowHasItsTiersAndALineWithoutANumberSaysWhy) {
   }
 }
 
-// The whole range: no overflow, no number that is not one.
+// Checks the numbers over the whole range of queries: no overflow and no NaN.
 TEST(AdvisorTest, EveryNumberIsSaneOnTheWholeRange) {
   for (double margin : {1e-4, 0.7, 1.0}) {
     for (double error : {1e-6, 1 - 1e-6}) {
@@ -176,8 +177,10 @@ TEST(AdvisorTest, SaysWhenF3CannotHelpAndFromWhichErrorOnItDoes) {
   EXPECT_FALSE(cannot.f3_helps);
   EXPECT_EQ(cannot.proposal, "f2(landmarks=4307)");
   EXPECT_THAT(cannot.verdict, HasSubstr("F3 cannot help"));
-  // At γ = 0.1: below .023 by the exact law against the binomial one, 3e-3 derived against literal,
-  // 6e-4 literal against literal.
+  // At γ = 0.1, F3 needs fewer dimensions than F2 only for an error below a limit. This limit is
+  // .023 if the exact law of F3 is compared with the binomial law of F2. It is 3e-3 if derived
+  // bounds are compared with literal ones, and 6e-4 if literal bounds are compared with literal
+  // ones.
   EXPECT_NEAR(cannot.f3_helps_below_error, 0.023, 0.0005);
   EXPECT_THAT(cannot.verdict, HasSubstr("below 0.023 (exact law against binomial)"));
   EXPECT_THAT(cannot.verdict, HasSubstr("below 0.0031 (derived against literal)"));
@@ -210,7 +213,7 @@ TEST(AdvisorTest, ProposesNothingThatCannotBeBuiltAndSaysWhatCan) {
   query.error = 0.053;
   EXPECT_EQ(MustAdvise(query).proposal.substr(0, 13), "f2(landmarks=");
   query.margin = 0.01;
-  EXPECT_THAT(MustAdvise(query).verdict, HasSubstr("does not cover so few"));
+  EXPECT_THAT(MustAdvise(query).verdict, HasSubstr("gives no guarantee for so few landmarks"));
 }
 
 TEST(AdvisorTest, ExamplesThatMissTheMarginAddToTheError) {
@@ -241,7 +244,7 @@ TEST(AdvisorTest, WhatIsOutOfRangeIsNamedWithItsRange) {
   cases[5].query.confidence = 95;
   cases[6].query.confidence = 1;
   cases[7].query.alpha = -0.1;
-  cases[8].query.alpha = 0.9;  // with an error of 0.1 nothing is promised
+  cases[8].query.alpha = 0.9;  // with an error of 0.1, alpha + error is 1, so nothing is promised
   cases[9].query.points = -1;
   cases[10].query.classes = 1;
   cases[11].query.distortion = 1;

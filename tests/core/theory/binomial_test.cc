@@ -7,7 +7,7 @@
 namespace phimap {
 namespace {
 
-// Computed with 60 digits (the sum of the terms themselves).
+// The expected values were computed with 60 digits as the sum of the terms themselves.
 TEST(BinomialTest, AgreesWithSixtyDigits) {
   struct {
     int64_t k, n;
@@ -30,7 +30,7 @@ TEST(BinomialTest, AgreesWithSixtyDigits) {
   }
 }
 
-// Pascal's triangle holds the coefficients exactly.
+// Pascal's triangle gives the binomial coefficients exactly.
 TEST(BinomialTest, AgreesWithPascalsTriangle) {
   double pascal[41][41] = {};
   for (int n = 0; n <= 40; ++n) {
@@ -64,7 +64,7 @@ TEST(BinomialTest, TrialsAreTheFewestThatDo) {
   }
 }
 
-// One success: n >= ln δ/ln(1 − p).
+// For a single success, n >= ln δ/ln(1 − p).
 TEST(BinomialTest, OneSuccessHasAClosedForm) {
   for (double p : {0.5, 0.01, 1e-6, 1e-12}) {
     const double n = std::log(0.05) / std::log1p(-p);

@@ -8,9 +8,9 @@
 namespace phimap {
 namespace {
 
-// Probabilities by another formula: the density of the correlation coefficient (Anderson, An
-// Introduction to Multivariate Statistical Analysis, 4.2) integrated from −1 to t in 40 digits
-// (mpmath); for n = 1, acos(c)/π.
+// Compares probabilities with another formula. It integrates the density of the correlation
+// coefficient (Anderson, An Introduction to Multivariate Statistical Analysis, 4.2) from −1 to t
+// with 40 digits (mpmath). In n = 1 dimension, the probability is acos(c)/π.
 TEST(CosineLawTest, AgreesWithTheCorrelationCoefficientsDensity) {
   struct {
     int64_t n;
@@ -47,8 +47,10 @@ TEST(CosineLawTest, AgreesWithTheCorrelationCoefficientsDensity) {
   }
 }
 
-// The vectors themselves: w = e_1, x = c·e_1 + s·e_2, n×2 Gaussian matrices. A share of T draws has
-// standard deviation √(p(1 − p)/T). Fixed seed, six sigma.
+// Draws pairs of vectors with the cosine c, multiplies them by Gaussian matrices with n rows, and
+// counts how often the cosine is below t. The share of such draws must be within six standard
+// deviations, √(p(1 − p)/T) each, of the probability p. T is the number of draws. The seed is
+// fixed.
 TEST(CosineLawTest, AgreesWithProjectionsThatAreDrawn) {
   struct {
     int n;
@@ -100,8 +102,9 @@ TEST(CosineLawTest, FallsWithDimensionsAndCosineAndRisesWithTheThreshold) {
   }
 }
 
-// The search for the fewest dimensions relies on this. It fails with t near c: one dimension can
-// beat two, where the cosine is never between −1 and 1.
+// Tests that the probability falls with the number of dimensions if the threshold t is at most c/2.
+// The search for the fewest dimensions needs this. For t near c it is false: one dimension can be
+// better than two, because in one dimension the cosine is always −1 or 1.
 TEST(CosineLawTest, FallsWithDimensionsWheneverTheThresholdIsHalfTheCosineOrLess) {
   for (double c : {1e-4, 0.1, 0.3, 0.6, 0.9, 0.999}) {
     for (double t : {c / 2, c / 3, c / 100}) {
@@ -133,7 +136,9 @@ TEST(CosineLawTest, DimensionsAreTheFewestThatDo) {
   EXPECT_EQ(ProjectionDimensions(1, 0.5, 1e-9), 1);
 }
 
-// (γ, ε, δ): F3's second step has c = γ/2, t = γ/4, p = εδ/4, a direct projection γ, γ/2, εδ.
+// The cosine c before the projection, the threshold t and the allowed probability p are computed
+// from γ, ε and δ. For F3's second step, c = γ/2, t = γ/4 and p = εδ/4. For a direct projection, c
+// = γ, t = γ/2 and p = εδ.
 TEST(CosineLawTest, HasItsGoldenValues) {
   struct {
     double margin, error, delta;

@@ -21,8 +21,9 @@ TEST(FourierBoundsTest, SinesAndCosinesComeInPairs) {
   }
 }
 
-// How often exp(−r²) from D features, one input dimension, is off by 0.5 or more. δT of T draws
-// may: six sigma over that is a bug.
+// Draws kTrials sets of random Fourier features for inputs with one column. For two inputs at the
+// distance r, each set gives an estimate of exp(−r²). Hold() counts the sets whose estimate has an
+// error of at least 0.5. This count may exceed kDelta·kTrials by at most six standard deviations.
 class FourierDraws {
  public:
   static constexpr double kOff = 0.5;
@@ -61,10 +62,13 @@ class FourierDraws {
   uint64_t index_ = 0;
 };
 
-// Hoeffding's inequality knows of a term only that it is in [−2, 2] or [−1, 1]. Far apart rows have
-// the largest variance there is, 1 and 1/2, where it allows for 4 and 1, so that it asks for 170
-// and 86 features where 27 and 26 are enough (the law of a sum of cosines of uniform angles, by its
-// characteristic function J₀ⁿ in scipy). Half of those miss in 0.071 and 0.084 of draws.
+// Hoeffding's inequality uses only the range of a term, which is [−2, 2] for the phase form and
+// [−1, 1] for sines and cosines. The inequality allows for a variance of up to 4 and 1. The true
+// variance is at most 1 and 1/2, which is reached for inputs that are far apart. Therefore
+// Hoeffding's inequality requires 170 (phase form) and 86 features (sines and cosines), but 27 and
+// 26 are enough. These two numbers are from the law of a sum of n cosines of uniform angles, whose
+// characteristic function is J₀ⁿ (scipy). With 13 and 12 features, a share of 0.071 and 0.084 of
+// the draws has too large an error.
 TEST(FourierBoundsTest, KernelValuesAreKeptAsOftenAsStated) {
   struct {
     FourierForm form;
@@ -89,9 +93,11 @@ TEST(FourierBoundsTest, TheErrorOfSoManyFeaturesIsTheInverse) {
   }
 }
 
-// K̂ − K over a grid of differences in a disc: more than δT of T draws may not miss the bound, six
-// sigma over it. It holds for all pairs at once by a net and Lipschitz constants, and is loose: the
-// largest error of a draw is 0.09 to 0.29 of it. A sixth of it is missed by too many.
+// Tests the bound that holds for all pairs of rows at once. Computes the error K̂ − K over a grid
+// of differences in a disc. The largest error may exceed the bound in at most δ·kTrials draws plus
+// six standard deviations. The bound is derived with a net and Lipschitz constants, so it is loose:
+// the largest error of a draw is 0.09 to 0.29 of the bound. A sixth of the bound is exceeded too
+// often.
 TEST(FourierBoundsTest, TheUniformBoundHoldsForAllPairsOfADisc) {
   constexpr int kTrials = 40;
   constexpr int kSide = 15;

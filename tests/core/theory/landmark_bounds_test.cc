@@ -22,8 +22,10 @@ TEST(LandmarkBoundsTest, HaveTheirGoldenValues) {
   }
 }
 
-// Chernoff's bound is one on the binomial law: the sharper number is never the larger one. Where
-// helpful draws are many it is a half: 4 in the place of the paper's 8 is the proof's own constant.
+// Compares the number of landmarks by Chernoff's bound with the number by the binomial law.
+// Chernoff's bound is an upper bound on this law, so the law never requires more landmarks. If many
+// draws must help, the law requires about half as many. This is because the paper states the
+// constant 8 where its proof gives 4.
 TEST(LandmarkBoundsTest, TheBinomialLawIsNeverWorse) {
   for (double margin : {1.0, 0.7, 0.3, 0.05, 0.001}) {
     for (double error : {0.9, 0.3, 0.01, 1e-5}) {
@@ -56,7 +58,8 @@ TEST(LandmarkBoundsTest, TheErrorOfLandmarksIsTheInverse) {
     }
   }
   EXPECT_EQ(ErrorOfLandmarks(0.1, 398, 0.05), std::nullopt);  // 399 draws must help
-  // All 399 must: ε^399 >= 1 − δ.
+  // With 399 landmarks, all 399 draws must help. The least error ε for which this has probability 1
+  // − δ = 0.95 satisfies ε^399 = 0.95.
   EXPECT_NEAR(ErrorOfLandmarks(0.1, 399, 0.05).value_or(1), std::pow(0.95, 1 / 399.0), 1e-9);
 }
 

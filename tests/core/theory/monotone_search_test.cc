@@ -33,7 +33,7 @@ TEST(MonotoneSearchTest, AGoodGuessIsCheapAndABadOneLogarithmic) {
   EXPECT_LE(calls, 2);
   calls = 0;
   EXPECT_EQ(FirstWhere(1, int64_t{1} << 60, 1, holds), first);
-  EXPECT_LE(calls, 2 * 38);  // 2^37 is over `first`
+  EXPECT_LE(calls, 2 * 38);  // 2^37 is the first power of two over `first`
 }
 
 }  // namespace

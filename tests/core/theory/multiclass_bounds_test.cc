@@ -35,7 +35,8 @@ TEST(MulticlassBoundsTest, TheDistortionForAMarginLeavesIt) {
   }
 }
 
-// Theorem 9 as printed, at e = 0.001, 0.05 and 0.3, with 40 digits in Python.
+// The expected values are Theorem 9 as printed, at e = 0.001, 0.05 and 0.3, computed with 40 digits
+// in Python.
 TEST(MulticlassBoundsTest, OneParameterIsTheoremNine) {
   constexpr double kDistortions[] = {0.001, 0.05, 0.3};
   struct {
@@ -63,7 +64,8 @@ TEST(MulticlassBoundsTest, OneParameterIsTheoremNine) {
   }
 }
 
-// Its n for half of the margin is about 16·2L/γ²·ln: in proportion to the classes.
+// L is the number of classes, γ the margin, and n the number of dimensions that keeps half of the
+// margin. n is about 16·2L/γ² times a logarithm, so it is proportional to L.
 TEST(MulticlassBoundsTest, OneParameterGrowsInProportionToTheClasses) {
   const auto rows = [](int64_t classes) {
     return static_cast<double>(

@@ -61,14 +61,15 @@ TEST(ProjectionBoundsTest, DataSetsHaveTheirGoldenValues) {
   EXPECT_NEAR(DataSetMargin(Tier::kLiteral, 0.5, literal), 0.25, 1e-15);
 }
 
-// Theorem 6's remark: its bound may be negative, and says nothing then. It is not cut off at 0.
+// Tests the remark after Theorem 6: the bound on the margin may be negative. A negative bound
+// states nothing, but the function returns it unchanged rather than 0.
 TEST(ProjectionBoundsTest, TheMarginOfADataSetMayBeNegative) {
   EXPECT_NEAR(DataSetMargin(Tier::kLiteral, 0.1, 0.5), -1.9, 1e-15);
   EXPECT_NEAR(DataSetMargin(Tier::kDerived, 0.1, 0.5), -1.7, 1e-15);
 }
 
 TEST(ProjectionBoundsTest, ProjectedKernelsHaveTheirGoldenValue) {
-  // β = 1: with probability 1 − 1/n.
+  // β = 1 means probability 1 − 1/n.
   EXPECT_EQ(ProjectedKernelDimensions(0.2, 1000, 1.0 / 1000), 2392);
 }
 
@@ -105,9 +106,12 @@ TEST(ProjectionBoundsTest, APerfectSampleIsAFixedPoint) {
   }
 }
 
-// Of T projections of a vector, more than a share δ is lost only for a bug if it is six sigma more.
-// The true share is a tail of χ²: by it (scipy) 254 dimensions are enough where the theorems ask
-// for 483 and 423, and a third of theirs loses 0.0077 and 0.0122 where 0.001 may be lost.
+// Projects a vector kTrials times and counts how often its squared length changes by more than the
+// factor 1 ± e. The theorems allow this with probability δ = 0.001. The count may exceed δ·kTrials
+// by six standard deviations. The true probability is a tail of the χ² distribution. By this tail
+// (scipy), 254 dimensions are enough. The theorems require 483 (literal) and 423 (derived). With a
+// third of 483 and of 423 dimensions, the true probability is 0.0077 and 0.0122, and the test must
+// fail.
 TEST(ProjectionBoundsTest, LengthsAreKeptAsOftenAsStated) {
   constexpr int kTrials = 6000;
   constexpr double kE = 0.3;
@@ -135,8 +139,9 @@ TEST(ProjectionBoundsTest, LengthsAreKeptAsOftenAsStated) {
   }
 }
 
-// Lengths that a matrix gives to unit vectors w and x of a cosine: squared lengths of w, of x and
-// of their difference, the last relative to what it was.
+// The effect of a matrix on unit vectors w and x with a given cosine. `w` and `x` are their squared
+// lengths after the multiplication. `difference` is the squared length of w − x after the
+// multiplication, divided by its value before.
 struct KeptLengths {
   double w, x, difference;
 
@@ -144,7 +149,7 @@ struct KeptLengths {
   double Cosine(double c) const { return InnerProduct(c) / std::sqrt(w * x); }
 };
 
-// All that keep the three within 1 ± e: the corners of that cube, and random points of it.
+// Returns squared lengths within 1 ± e: the corners of this cube, and random points in it.
 std::vector<KeptLengths> LengthsWithin(double e, double c) {
   std::vector<KeptLengths> all;
   for (int corner = 0; corner < 8; ++corner) {
@@ -154,16 +159,16 @@ std::vector<KeptLengths> LengthsWithin(double e, double c) {
   const RandomStream uniform(12, StreamId::kProjection);
   const auto draw = [&](uint64_t i) { return 1 - e + 2 * e * uniform.UniformOpen01(i); };
   for (uint64_t i = 0; i < 3000; i += 3) all.push_back({draw(i), draw(i + 1), draw(i + 2)});
-  // A cosine that is none belongs to no matrix.
+  // No matrix gives lengths whose cosine is outside of [−1, 1].
   std::erase_if(all, [c](const KeptLengths& k) { return std::abs(k.Cosine(c)) > 1; });
   return all;
 }
 
 constexpr double kCosines[] = {0.95, 0.527, 0.1, -0.062, -0.827};
 
-// Theorem 5: whenever the three lengths are kept the cosine is within its bounds, for acute and
-// obtuse angles alike. The lower one is attained, wherever it is a cosine; the upper one is broken
-// by a third of the e.
+// Theorem 5: if the squared lengths of w, x and w − x are kept within 1 ± e, the cosine is within
+// the theorem's bounds. This is tested for acute and for obtuse angles. The lower bound is attained
+// wherever it is above −1. Bounds that are computed with e/3 instead of e must be violated.
 TEST(ProjectionBoundsTest, AnglesAreKeptWheneverLengthsAre) {
   const double e = 0.4;
   for (const double c : kCosines) {
@@ -186,9 +191,10 @@ TEST(ProjectionBoundsTest, AnglesAreKeptWheneverLengthsAre) {
   }
 }
 
-// The remark after Theorem 5: multiplied by the lengths, its bounds are bounds on the inner
-// product. The lower one is attained; the upper one is 1 − √(1 − e²) above c + e(2 − c), which is
-// attained.
+// The remark after Theorem 5: bounds on the inner product are the theorem's lower bound on the
+// cosine times 1 − e and its upper bound times 1 + e. c is the cosine before the multiplication.
+// The lower bound is attained. The largest possible inner product is c + e(2 − c). The upper bound
+// exceeds this by 1 − √(1 − e²).
 TEST(ProjectionBoundsTest, InnerProductsAreKeptWheneverLengthsAre) {
   const double e = 0.4;
   const auto low = [](double c, double e) { return (1 - e) * LowestCosine(c, e); };
@@ -212,9 +218,11 @@ TEST(ProjectionBoundsTest, InnerProductsAreKeptWheneverLengthsAre) {
   }
 }
 
-// The first inequality of equation 9, ‖Rx − Rw‖² <= ‖√(1−e)·Rx/‖Rx‖ − √(1+e)·Rw/‖Rw‖‖² for unit x
-// and w, is false where R makes both squared lengths, and that of the difference, 1 + e. All three
-// are within 1 ± e and the cosine is what it was: the theorem holds.
+// Shows that a step in the proof of Theorem 5 is wrong, although the theorem holds. The first
+// inequality of equation 9 states ‖Rx − Rw‖² <= ‖√(1−e)·Rx/‖Rx‖ − √(1+e)·Rw/‖Rw‖‖² for unit vectors
+// x and w. Take a matrix R that multiplies the squared lengths of x, w and x − w by 1 + e. For this
+// R the inequality is false. But all three squared lengths are within 1 ± e, and the cosine is
+// unchanged.
 TEST(ProjectionBoundsTest, EquationNineIsBrokenWhereTheoremFiveHolds) {
   const double e = 0.3;
   const double c = 0.1;

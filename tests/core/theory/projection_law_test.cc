@@ -13,9 +13,9 @@ namespace {
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
-// Probabilities by another formula: the density of the correlation coefficient (Hotelling's
-// form) integrated over the angle by scipy's adaptive quadrature, in 80-bit arithmetic from n = 300
-// on where cosines are near 1 or n is larger.
+// Compares probabilities with another formula: the density of the correlation coefficient
+// (Hotelling's form), integrated over the angle by scipy's adaptive quadrature. For n = 300 with
+// cosines near 1, and for larger n, the integration uses 80-bit arithmetic.
 TEST(ProjectionLawTest, CosinesAgreeWithTheCorrelationCoefficientsDensity) {
   struct {
     int64_t n;
@@ -46,9 +46,14 @@ TEST(ProjectionLawTest, CosinesAgreeWithTheCorrelationCoefficientsDensity) {
   }
 }
 
-// By another formula: ⟨Rw, Rx⟩ is ((1 + c)A − (1 − c)B)/2 for independent chi-squared A and B with
-// n degrees of freedom, since zz' = ((z + z')² − (z − z')²)/4; scipy's quadrature over B, which
-// agrees with the inversion of the characteristic function (1 − 2ict + s²t²)^(−n/2) from n = 10 on.
+// Compares the probabilities with another formula for the inner product. w and x are unit vectors
+// with the cosine c, and R is a Gaussian matrix with n rows, here not divided by √n. z and z' are
+// the entries of Rw and Rx in one row. Since z·z' = ((z + z')² − (z − z')²)/4, the inner product
+// ⟨Rw, Rx⟩ is ((1 + c)A − (1 − c)B)/2. Here A and B are independent and chi-squared with n degrees
+// of freedom.
+//
+// The expected values are from scipy's quadrature over B. From n = 10 on, they agree with the
+// inversion of the characteristic function (1 − 2ict + s²t²)^(−n/2), where s² = 1 − c².
 TEST(ProjectionLawTest, InnerProductsAgreeWithADifferenceOfChiSquaredVariables) {
   struct {
     int64_t n;
@@ -76,7 +81,7 @@ TEST(ProjectionLawTest, InnerProductsAgreeWithADifferenceOfChiSquaredVariables) 
   }
 }
 
-// The tail that the other header has to a relative accuracy.
+// CosineBelow of cosine_law.h computes the same tail, with a bound on its relative error.
 TEST(ProjectionLawTest, CosinesAgreeWithTheTailOfTheCosineLaw) {
   for (const int64_t n : {1, 2, 3, 10, 78, 544, 20'000}) {
     for (const double c : {0.02, 0.25, 0.5, 0.9, 0.9999}) {
@@ -89,8 +94,8 @@ TEST(ProjectionLawTest, CosinesAgreeWithTheTailOfTheCosineLaw) {
   }
 }
 
-// In one dimension the cosine is the sign: the angle of the vectors over π is the probability that
-// a line separates them.
+// In one dimension the cosine is ±1. It is −1 with the probability that a random line separates the
+// two vectors, which is their angle divided by π.
 TEST(ProjectionLawTest, InOneDimensionTheCosineIsASign) {
   const double pi = std::acos(-1.0);
   for (const double c : {-0.99, -0.3, 0.0, 0.5, 0.999}) {
@@ -100,7 +105,7 @@ TEST(ProjectionLawTest, InOneDimensionTheCosineIsASign) {
   }
 }
 
-// −x in the place of x: bounds and cosine change sign.
+// Replacing x by −x changes the signs of the bounds and of the cosine.
 TEST(ProjectionLawTest, AnObtuseAngleIsAnAcuteOneMirrored) {
   for (const int64_t n : {1, 2, 3, 30, 1000}) {
     for (const double c : {0.0, 0.0165, 0.4, 0.827, 0.99}) {
@@ -134,8 +139,10 @@ TEST(ProjectionLawTest, PartsAddUpToTheWhole) {
   }
 }
 
-// For large n both are normal about the cosine: of deviation (1 − c²)/√n, the cosine, and
-// √((1 + c²)/n), the inner product; what is left is of the order of 1/√n, and so is the tolerance.
+// For a large number n of dimensions, the cosine and the inner product are nearly normal. Both have
+// the mean c, the cosine before the projection. The standard deviation is (1 − c²)/√n for the
+// cosine and √((1 + c²)/n) for the inner product. The difference from the normal law is of the
+// order of 1/√n, and so is the tolerance.
 TEST(ProjectionLawTest, ManyDimensionsComeNearTheNormalLaw) {
   constexpr int64_t kN = 1'000'000;
   const double within = std::erf(1 / std::sqrt(2.0));
@@ -147,19 +154,22 @@ TEST(ProjectionLawTest, ManyDimensionsComeNearTheNormalLaw) {
   }
 }
 
-// Vectors that nearly coincide. 1 − cos is s²Y²/(2X²) but for a share of s², whose law is Fisher's
-// F (scipy), and the inner product is c·X²/n but for one of s: neither may lose its digits in 1 −
-// c.
+// Tests that the results stay accurate for vectors that nearly coincide, although 1 − c cancels
+// there. c is the cosine of the vectors before the projection, s² = 1 − c², and n is the number of
+// dimensions. X² and Y² are chi-squared variables. After the projection, 1 minus the cosine is
+// s²Y²/(2X²), up to a relative error of s². The law of this quotient is Fisher's F (scipy). The
+// inner product is c·X²/n, up to a relative error of s.
 TEST(ProjectionLawTest, VectorsThatNearlyCoincideKeepTheirDigits) {
   const double c = 1 - 1e-6;
   EXPECT_NEAR(CosineWithin(30, c, 1 - 2e-6, 1), 0.9739733406922018, 1e-5);
-  // P[|X²/30 − 1| <= .1] by scipy's chi2.
+  // The expected value is P[|X²/30 − 1| <= .1], computed with scipy's chi2.
   EXPECT_NEAR(InnerProductWithin(30, 1 - 1e-9, 0.9, 1.1), 0.300729028474166, 1e-8);
 }
 
-// The vectors themselves. A share of T draws has the deviation √(p(1 − p)/T): fixed seed, six
-// sigma. Laws that are a little off are rejected by the same draws: a dimension too many or too
-// few, and the inner product's law in the cosine's place.
+// Draws pairs of projected vectors and counts how often the cosine and the inner product fall in an
+// interval. A count out of kTrials draws must be within six standard deviations of its expected
+// value. The seed is fixed. The same counts must reject three wrong laws: the law for one dimension
+// less, the law for one dimension more, and the law of the inner product used for the cosine.
 TEST(ProjectionLawTest, AgreesWithProjectionsThatAreDrawnAndOtherLawsDoNot) {
   constexpr int kTrials = 100'000;
   const RandomStream normals(1, StreamId::kProjection);

@@ -29,13 +29,14 @@ TEST(WeakLearnerTest, DrawsAreTheFewestThatDo) {
   }
 }
 
-// Errors of random separators on the four points ±(γ, ±s) of the plane, labeled by the first
-// coordinate, w = (1, 0): each is 0, 1/2 or 1.
+// Draws random separators h and computes their errors on four points of the plane. The points are
+// ±(γ, ±s), where γ is the margin and s = √(1 − γ²). Points are labeled by the sign of their first
+// coordinate, so w = (1, 0) separates them. Each error is 0, 1/2 or 1.
 struct RandomSeparators {
   static constexpr int kTrials = 40'000;
-  // Those of error at most 1/2 − γ/4.
+  // The number of separators with an error of at most 1/2 − γ/4.
   int good = 0;
-  // Separators with h·w >= 0: their number, and the sum of their errors.
+  // For separators with h·w >= 0: their number, and the sum of their errors.
   int on_the_right_side = 0;
   double errors = 0;
 
@@ -54,10 +55,10 @@ struct RandomSeparators {
   }
 };
 
-// At least the stated share of random separators is good; six sigma. The true share is asin(γ)/π,
-// the angle between the points' normals: π⁻¹ + O(γ²) per γ, 4.66 times what Markov's inequality
-// leaves of it, and no distribution that we know has a smaller one. That much is shown: twice
-// asin(γ)/π is not reached.
+// Tests that at least the stated share of random separators is good, up to six standard deviations.
+// On these four points the true share is asin(γ)/π. For small margins γ it is about γ/π, which is
+// 4.66 times the share that Markov's inequality gives. We know no distribution with a smaller
+// share. The test also shows that the true share is less than twice asin(γ)/π.
 TEST(WeakLearnerTest, RandomSeparatorsSucceedAsOftenAsStated) {
   for (const double margin : {0.9, 0.3, 0.1}) {
     const RandomSeparators drawn(margin);
@@ -73,9 +74,10 @@ TEST(WeakLearnerTest, RandomSeparatorsSucceedAsOftenAsStated) {
   }
 }
 
-// Figure 1: given h·w >= 0, a point at the angle acos(γ) from w is on the wrong side with
-// probability acos(γ)/π, and so the expected error is at most 1/2 − γ/π; twice as much is not taken
-// off. Six sigma of errors of 0 and 1/2.
+// Figure 1 of the paper: let h be a random separator with h·w >= 0, and take a point at the angle
+// acos(γ) from w. Then h puts this point on the wrong side with probability acos(γ)/π. So the
+// expected error of h is at most 1/2 − γ/π. The test also shows that it is more than 1/2 − 2γ/π.
+// The mean error may deviate by six standard deviations.
 TEST(WeakLearnerTest, OnTheRightSideTheExpectedErrorIsThatOfFigureOne) {
   const double pi = std::acos(-1.0);
   for (const double margin : {0.9, 0.3, 0.1}) {

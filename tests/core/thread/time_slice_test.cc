@@ -19,7 +19,7 @@ TEST(TimeSliceTest, IsThatOfTheThreadAloneAndChangesNothingElse) {
     RequestTimeSlice(kShortTimeSlice);
     EXPECT_EQ(getpriority(PRIO_PROCESS, gettid()), niceness);
     EXPECT_EQ(sched_getscheduler(0), policy);
-    // Kernels before 6.12 know one slice for all, and say nothing.
+    // Before version 6.12, Linux has one slice for all threads and does not report it.
     EXPECT_EQ(TimeSlice(), before == absl::ZeroDuration() ? before : kShortTimeSlice);
   }).join();
   EXPECT_EQ(TimeSlice(), before);

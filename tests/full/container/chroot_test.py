@@ -1,8 +1,8 @@
-"""The image under `buildah run` with chroot isolation: a container without a daemon or a runtime.
+"""Tests the image under `buildah run` with chroot isolation, which needs neither a daemon nor a container runtime.
 
-A chroot shares the machine's network, processes and cgroups and leaves the root writable, so of the image's promises
-this test sees: that its files suffice to run both programs, that its user is not root, and that SIGTERM drains.
-runtime_test.py sees the others.
+A chroot shares the machine's network, processes and cgroups and leaves the root writable, so this test checks only a
+part of what the image promises: its files suffice to run both programs, its user is not root, and SIGTERM makes the
+server drain. runtime_test.py checks the rest.
 """
 
 import os
@@ -17,7 +17,7 @@ BUILDAH = ["buildah", "--root", str(session.BUILD / "image/storage"), "--runroot
 
 
 class Container:
-    """A working container of the image, gone at the end of the test."""
+    """A working container of the image, which is removed at the end of the test."""
 
     def __init__(self, test):
         self.name = session.run([*BUILDAH, "from", session.IMAGE]).strip()
@@ -28,7 +28,7 @@ class Container:
 
 
 def descendants(pid):
-    for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):  # any thread may have started one
+    for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):  # any thread may have started the child
         for child in children.read_text().split():
             yield int(child)
             yield from descendants(child)
@@ -44,7 +44,7 @@ def status_of(pid):
 
 
 def end(process):
-    """Ends `buildah run` and what it started, which would outlive it."""
+    """Ends `buildah run` and its descendants, because they would not end with it."""
     if process.poll() is None:
         for pid in [*descendants(process.pid), process.pid]:
             os.kill(pid, signal.SIGKILL)
@@ -53,7 +53,8 @@ def end(process):
 
 class ChrootTest(unittest.TestCase):
     def test_serves_a_build_and_a_transform_as_its_user_and_drains(self):
-        # One container each: two runs in one would share its mounts, and the first to end would take them away.
+        # Each run has its own container. Two runs in the same container would share its mounts, and the run that
+        # ended first would remove them.
         server = Container(self)
         client = Container(self)
         process = subprocess.Popen(
@@ -72,7 +73,7 @@ class ChrootTest(unittest.TestCase):
         self.assertEqual(phimap(["health"]), "serving\n")
         self.assertEqual(session.build_and_transform(phimap), session.expected())
 
-        os.kill(pid, signal.SIGTERM)  # buildah passes no signal on
+        os.kill(pid, signal.SIGTERM)  # buildah does not forward signals
         _, log = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, log)
         self.assertIn("draining signal=15", log)

@@ -1,7 +1,8 @@
-"""The image under a container runtime, started as deploy/compose.single.yaml starts it.
+"""Tests the image under a container runtime that starts it as deploy/compose.single.yaml does.
 
-Here the kernel enforces what a chroot cannot: the root file system is read-only, the process has no capabilities and
-cannot gain any, its cores are limited, it is process 1 of its own process namespace and alone on its network.
+A container runtime makes the kernel enforce more than a chroot can. The root file system is read-only. The process
+has no capabilities and cannot gain any, and the number of its cores is limited. It is process 1 of its own process
+namespace, and it is alone on its network.
 """
 
 import os
@@ -22,7 +23,7 @@ import yaml
 PODMAN = ["podman", "--root", str(session.BUILD / "image/storage"), "--runroot", str(session.BUILD / "image/run"),
           "--runtime=runc", "--cgroup-manager=cgroupfs", "--events-backend=none"]
 
-# Keys of a service in compose.single.yaml that have no meaning for one container without a published network.
+# Keys of a service in compose.single.yaml that do not matter for a single container without published ports.
 NOT_OF_A_CONTAINER = {"build", "image", "ports", "networks", "restart"}
 
 
@@ -31,7 +32,8 @@ def podman(*arguments, **kwargs):
 
 
 def limits():
-    """Runtimes raise limits to figures of their own, which not every machine allows: this machine's are kept."""
+    """Returns flags that keep this machine's resource limits. By default, a runtime would raise them to its own
+    values, which not every machine allows."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     pids = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
@@ -41,7 +43,8 @@ def limits():
 
 
 def as_compose_says(volume):
-    """(options, what follows the image) of `podman run` for the service phimapd in deploy/compose.single.yaml."""
+    """Returns the options of `podman run` for the service phimapd in deploy/compose.single.yaml, and the arguments
+    after the image."""
     service = yaml.safe_load((session.SOURCE / "deploy/compose.single.yaml").read_text())["services"]["phimapd"]
     options = []
     command = []
@@ -51,7 +54,7 @@ def as_compose_says(volume):
         elif key == "volumes":
             options += [f"--volume={volume}:{one.split(':', 1)[1]}" for one in value]
         elif key == "read_only" and value:
-            # Without the tmpfs on /tmp, /run and /var/tmp that podman would add and Docker does not.
+            # By default, podman would also mount a tmpfs on /tmp, /run and /var/tmp. Docker does not.
             options += ["--read-only", "--read-only-tmpfs=false"]
         elif key == "cap_drop":
             options += [f"--cap-drop={one}" for one in value]
@@ -67,7 +70,7 @@ def as_compose_says(volume):
 
 
 def tls_variant():
-    """(flags, environment) of the variant that compose.single.yaml has in a comment."""
+    """Returns the flags and the environment of the TLS variant, which compose.single.yaml contains as a comment."""
     text = (session.SOURCE / "deploy/compose.single.yaml").read_text()
     comment = re.search(r"^ *# The TLS variant.*?(?=^ *[^ #])", text, re.M | re.S).group()
     said = re.sub(r"^ *#", "", comment, flags=re.M)
@@ -79,7 +82,7 @@ def tls_variant():
 
 
 def make_tls_folder(folder):
-    """A certificate for 127.0.0.1, its key and a file of tokens, as user 7450 needs them."""
+    """Makes a certificate for 127.0.0.1, its key and a token file, so that only user 7450 can read them."""
     session.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days=1", "-subj=/CN=phimap",
                  "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "server.key", "-out",
                  folder / "server.pem"])
@@ -90,7 +93,8 @@ def make_tls_folder(folder):
 
 
 class Container:
-    """phimapd on a volume of its own, both gone at the end of the test."""
+    """A container that runs phimapd on its own volume. The container and the volume are removed at the end of the
+    test."""
 
     def __init__(self, test, volume=None, options=(), command=()):
         self.volume = volume or f"phimap-{uuid.uuid4().hex}"
@@ -121,7 +125,7 @@ class Container:
         return podman("inspect", "--format", "{{json ." + path + "}}", self.name).strip()
 
     def health(self):
-        """What the image's own HEALTHCHECK says: 0 is healthy."""
+        """Runs the image's own HEALTHCHECK. Returns its exit code, which is 0 if the container is healthy."""
         return subprocess.run([*PODMAN, "healthcheck", "run", self.name], capture_output=True, check=False,
                               env=session.ENVIRONMENT).returncode
 
@@ -131,7 +135,7 @@ class Container:
                             "print(r.urlopen('http://127.0.0.1:7451/metrics').read().decode())"])
 
     def on_its_network(self):
-        """Puts a program of this machine in front of the container's ports."""
+        """Returns a command prefix that runs a program of this machine in the container's network."""
         return ["nsenter", f"--net=/proc/{self.inspect('State.Pid')}/ns/net"]
 
 
@@ -155,12 +159,14 @@ class RuntimeTest(unittest.TestCase):
         mounts = [line.split() for line in container.exec("cat", "/proc/1/mounts").splitlines()]
         writable = {target for _, target, kind, options, *_ in mounts
                     if "rw" in options.split(",") and kind not in ("proc", "sysfs", "cgroup", "devpts", "mqueue")}
-        # A runtime always adds some entries that are not files of the image: devices, shared memory, masks over /proc.
+        # A runtime always mounts some entries that are not files of the image: devices, shared memory, and masks over
+        # parts of /proc.
         added = {target for target in writable if re.match(r"/dev\b|/proc/|/sys/", target)}
         self.assertEqual(writable - added, {"/data"})
         self.assertEqual(container.exit_code_of("touch", "/data/probe"), 0)
         for folder in ("", "/tmp", "/run", "/var/tmp", "/usr/local/bin"):
-            # Root's own attempt fails as well: it is the mount that refuses, not a mode.
+            # Even root cannot write. This shows that the mount is read-only, and that it is not merely the
+            # permissions that prevent writing.
             refused = subprocess.run(
                 [*PODMAN, "exec", "--user=0", container.name, "touch", f"{folder}/probe"], capture_output=True,
                 text=True, check=False, env=session.ENVIRONMENT)
@@ -168,7 +174,7 @@ class RuntimeTest(unittest.TestCase):
 
     def test_the_images_health_check_is_green_and_red_when_nobody_answers(self):
         self.assertEqual(Container(self).health(), 0)
-        # Runs the check at a port that nobody has.
+        # With this setting, the health check uses a port on which nothing listens, so it must fail.
         self.assertNotEqual(Container(self, options=["--env=PHIMAP_SERVER=127.0.0.1:1"]).health(), 0)
 
     def test_the_health_check_asks_a_unix_socket_when_told_to(self):
@@ -181,7 +187,7 @@ class RuntimeTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder)
         make_tls_folder(folder)
         flags, environment = tls_variant()
-        self.assertEqual(flags[0], "--insecure")  # as in the command that it takes the place of
+        self.assertEqual(flags[0], "--insecure")  # as in the command that these flags replace
         container = Container(self, command=flags[1:], options=[
             f"--volume={folder}:/tls:ro", *(f"--env={name}={value}" for name, value in environment.items())])
         self.assertEqual(container.health(), 0)
@@ -195,14 +201,14 @@ class RuntimeTest(unittest.TestCase):
                                   env=session.ENVIRONMENT).returncode
 
         self.assertEqual(exit_code_of(ca, token), 0)
-        self.assertEqual(exit_code_of(ca), 5)  # refused
-        self.assertEqual(exit_code_of(token), 4)  # in the clear nobody answers
+        self.assertEqual(exit_code_of(ca), 5)  # exit code 5: refused
+        self.assertEqual(exit_code_of(token), 4)  # exit code 4: no server answers without TLS
 
     def test_sigterm_lets_a_stream_finish_and_turns_the_health_check_red(self):
         container = Container(self)
         container.exec("phimap", *session.BUILD_COMMAND, input=session.rows())
         header, *rows = session.rows().splitlines(keepends=True)
-        # From outside: what runs in the container dies with its process 1.
+        # The client runs outside the container. Inside, it would be killed when phimapd, which is process 1, ends.
         with subprocess.Popen([*container.on_its_network(), session.BUILD / "client/cli/phimap",
                                *session.TRANSFORM_COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, env=session.ENVIRONMENT) as stream:
@@ -211,7 +217,7 @@ class RuntimeTest(unittest.TestCase):
             reader.start()
             stream.stdin.write(header + "".join(rows))
             stream.stdin.flush()
-            features.get(timeout=60)  # the column names: the stream is open, and its input is not at its end
+            features.get(timeout=60)  # once the header arrives, the stream is open and still waits for input
             podman("kill", "--signal=TERM", container.name)
             while container.health() == 0:
                 pass

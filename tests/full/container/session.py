@@ -1,7 +1,7 @@
-"""What a user does with a server: builds a version from real rows and maps them.
+"""The session of a user, who builds a version from real rows and maps these rows.
 
-The same spec, seed and stream give the same bytes, so what a container answers must be, digest and features, what the
-phimapd of the build folder answers on this machine.
+The same spec, seed and stream of rows always give the same bytes. So a container must answer with the same digest and
+features as the phimapd of the build folder does on this machine.
 """
 
 import json
@@ -15,7 +15,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build").resolve()
 IMAGE = "localhost/phimap"
 
-# OpenBLAS's choice of kernels is part of what the bytes depend on, and the image has no such setting.
+# The bytes also depend on which of its kernels OpenBLAS chooses. OPENBLAS_CORETYPE would influence this choice, and
+# the image does not set it.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "OPENBLAS_CORETYPE"}
 ENVIRONMENT["TMPDIR"] = str(BUILD / "image/tmp")
 
@@ -25,13 +26,14 @@ TRANSFORM_COMMAND = ["transform", "letters", "--input=-", "--format=csv", "--lab
 
 
 def rows():
-    """The first 2,000 rows of letter.csv, as CSV."""
+    """Returns the first 2,000 rows of letter.csv, as CSV."""
     with open(SOURCE / "lab/data/letter.csv", encoding="ascii") as file:
         return "".join(file.readline() for _ in range(2001))
 
 
 def run(arguments, **kwargs):
-    """Runs a program to its end; its output as text. Fails the test with what it said if it fails."""
+    """Runs a program, and returns its output as text. If the program fails, the test fails and shows the program's
+    messages."""
     done = subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, check=False,
                           env=ENVIRONMENT, **kwargs)
     if done.returncode != 0:
@@ -40,13 +42,14 @@ def run(arguments, **kwargs):
 
 
 def build_and_transform(phimap):
-    """(digest, features as CSV) by `phimap(arguments, input=…)`, which runs the command."""
+    """Runs the session. `phimap(arguments, input=…)` must run the phimap command. Returns the digest, and the
+    features as CSV."""
     version = json.loads(phimap(BUILD_COMMAND, input=rows()))
     return version["ref"]["digest"], phimap(TRANSFORM_COMMAND, input=rows())
 
 
 def expected():
-    """What the build folder's own programs make of the same session."""
+    """Returns the result of the same session with the build folder's own programs."""
     with tempfile.TemporaryDirectory() as data:
         server = subprocess.Popen(
             [BUILD / "server/phimapd", f"--data_dir={data}", "--listen=127.0.0.1:0", "--http=none",
@@ -62,7 +65,7 @@ def expected():
 
 
 def ready_address(stdout):
-    """HOST:PORT of gRPC from the line that phimapd prints when it serves."""
+    """Reads the line that phimapd prints when it is ready. Returns the HOST:PORT of its gRPC listener."""
     line = stdout.readline()
     if not line.startswith("phimapd ready: grpc="):
         raise AssertionError(f"phimapd did not start: {line!r}")

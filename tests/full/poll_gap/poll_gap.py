@@ -1,12 +1,13 @@
-"""The longest time between two polls of the event loop, scenario by scenario, beside its limit of 5 ms.
+"""Measures the longest time between two polls of the server's event loop, in several scenarios. The limit is 5 ms.
 
     poll_gap.py --phimapd=… --phimap=… [--seconds=12] [--only=WORD] [--first]
 
-Each scenario has a server of its own, on a store that was filled before, so that phimap_loop_longest_gap_seconds, which is of
-the last 15 to 30 s and looked at twice a second, has this scenario's gaps only. A gap has what the machine does, too: the
-table says how often the loop's thread was made to leave a core, and for how long it waited for one in all. Exit code 1 if
-a gap is over the limit. Run it where nothing else runs; clients and server share the cores as it is. With --first others hardly
-get a core that the loop wants, so that what is left of a gap is its own work, its locks and its page faults.
+Each scenario has its own server, whose store was filled before. Therefore phimap_loop_longest_gap_seconds, which
+covers the last 15 to 30 s and is read twice a second, contains only gaps of this scenario. A gap also includes delays
+that the machine causes, so the table shows how often the loop's thread was preempted, and how long in total it waited
+for a core. The exit code is 1 if a gap is over the limit. Run this program on an idle machine, because clients and
+server share its cores. With --first, the loop has priority over all other threads, so its gaps consist only of its
+own work, waits for locks, and page faults.
 """
 
 import argparse
@@ -69,7 +70,7 @@ class Server:
             return 1000 * float(re.search(r"^phimap_loop_longest_gap_seconds (\S+)", answer.read().decode(), re.M)[1])
 
     def loop_thread(self):
-        """The one thread that waits in epoll_wait while nobody calls."""
+        """Returns the thread of the event loop: the only one that waits in epoll_wait while there are no calls."""
         until = time.monotonic() + 10
         while time.monotonic() < until:
             waiting = [task for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
@@ -77,10 +78,11 @@ class Server:
             if len(waiting) == 1:
                 return waiting[0]
             time.sleep(0.01)
-        raise RuntimeError(f"these threads of phimapd wait in epoll_wait, and not one: {waiting}")
+        raise RuntimeError(f"expected one thread of phimapd that waits in epoll_wait, found: {waiting}")
 
     def preempted(self):
-        """How often the loop's thread was made to leave a core, and milliseconds that it waited for one."""
+        """Returns how often the loop's thread was preempted, and how many milliseconds it has waited for a core in
+        total."""
         times = re.search(r"nonvoluntary_ctxt_switches:\s+(\d+)", (self.loop / "status").read_text())[1]
         return int(times), int((self.loop / "schedstat").read_text().split()[1]) / 1e6
 
@@ -92,7 +94,8 @@ class Server:
 
 
 class Load:
-    """Repeats `steps`, each on a thread, until the block ends. Counts the rounds; an error ends it."""
+    """Repeats each of `steps` on its own thread until the `with` block ends, and counts the rounds. An error in a
+    step ends its thread."""
 
     def __init__(self, *steps):
         self._stopped = threading.Event()
@@ -135,7 +138,7 @@ def transforms(server, rows):
 
 
 def builds(server, rows):
-    """Of three messages of 32 MiB each."""
+    """Returns a Load whose threads make builds, each from three messages of 32 MiB."""
     def step():
         spec = service_pb.BuildSpec(mapping="uploaded", build_id=str(uuid.uuid4()), kernel="rbf(gamma=1)",
                                     spec=mapping_pb.MappingSpec(text="f1(landmarks=16, pool_rows=2000)"))
@@ -148,7 +151,7 @@ def builds(server, rows):
 
 
 def benches(server, *flag_lists, name="small"):
-    """`phimap bench` again and again."""
+    """Returns a Load that runs `phimap bench` on one thread for each list of flags."""
     def stepper(flags):
         def step():
             done = server.run("bench", name, "--seconds=2", "--warmup=0", *flags)
@@ -174,7 +177,7 @@ def capacity(server):
 
 
 def set_up(arguments, folder):
-    """A store with a small version and a large one, and what is sent."""
+    """Fills a store with small versions and one large version. Returns the two requests that the scenarios send."""
     random = np.random.default_rng(1)
     np.save(folder / "small.npy", random.uniform(-1, 1, (500, 16)).astype(np.float32))
     np.save(folder / "upload.npy", random.uniform(-1, 1, (500, UPLOAD_COLUMNS)).astype(np.float32))
@@ -198,7 +201,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--only", default="")
     parser.add_argument("--first", action="store_true",
-                        help="the loop's thread goes before all others (nice -20, needs root): for a machine that is not idle")
+                        help="give the loop's thread priority over all others (nice -20, needs root), for a machine that is not idle")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -248,7 +251,8 @@ def tls_context(files):
 
 
 def measure(server, load, seconds):
-    """The longest gap in milliseconds, rounds of the load, and how the server's threads were preempted."""
+    """Runs `load` for some seconds. Returns the longest gap in milliseconds, the number of rounds, how often the
+    loop's thread was preempted, and how many milliseconds it waited for a core."""
     gap = 0.0
     times, waited = server.preempted()
     with load(server) as running:

@@ -1,4 +1,5 @@
-"""The phimapd of the soak: its TLS files, its tokens, what it says of itself and what the kernel says of it."""
+"""Runs the phimapd of the soak test. Gives access to its TLS files, its tokens, its metrics, and the operating
+system's figures about its process."""
 
 import os
 import pathlib
@@ -13,16 +14,19 @@ import urllib.request
 
 MIB = 1 << 20
 LAME_DUCK_SECONDS = 2
-# Half-open handshakes are ended after 5 s by the server; these two are ended after as long.
+# The idle limits of the test's server. They are the same as the fixed limit of 5 s after which a server ends an
+# unfinished TLS handshake.
 IDLE_SECONDS = 5
 MEMORY_BYTES = 64 * MIB
 MAX_MESSAGE_BYTES = 16 * MIB
-# The files of tokens and TLS are looked at once a second.
+# The longest time until a change of a token or TLS file must take effect. The server checks these files once a
+# second.
 RELOAD_SECONDS = 15
 
 
 class Files:
-    """Authority, server certificates and tokens in a folder. Files are replaced by renaming, as operators are told."""
+    """A folder with the certificate authority, the server's certificate and the tokens. Files are replaced by
+    renaming new ones over them, as the documentation tells operators to do."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -41,7 +45,8 @@ class Files:
         subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True, timeout=60)
 
     def renew_certificate(self):
-        """A new key and a new certificate of the same authority. Returns its serial number."""
+        """Makes a new key, and a new certificate that the same authority signs. Returns the certificate's serial
+        number."""
         serial = secrets.randbits(63) | 1
         key, request, made = (self.folder / name for name in ("new.key", "new.csr", "new.pem"))
         names = self.folder / "names"
@@ -87,7 +92,7 @@ class Server:
         return self.process.pid
 
     def stop(self):
-        """SIGTERM. Returns the exit code and the seconds that it took."""
+        """Stops the server with SIGTERM. Returns the exit code, and how many seconds the shutdown took."""
         began = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=60), time.monotonic() - began
@@ -99,7 +104,7 @@ class Server:
         self.process.stdout.close()
 
     def metrics(self):
-        """The sum of each metric's series."""
+        """Returns {metric: sum of its series}."""
         with urllib.request.urlopen(f"http://{self._http}/metrics", timeout=30) as answer:
             text = answer.read().decode()
         sums = {}
@@ -110,19 +115,19 @@ class Server:
         return sums
 
     def status(self, name):
-        """Of /proc/PID/status: kB as bytes, other numbers as they are."""
+        """Returns a number from /proc/PID/status. Values in kB are converted to bytes."""
         number, unit = re.search(rf"^{name}:\s+(\d+)( kB)?", pathlib.Path(f"/proc/{self.pid}/status").read_text(),
                                  re.MULTILINE).groups()
         return int(number) << 10 if unit else int(number)
 
     def descriptors(self):
-        """Open descriptors by what they are: sockets, and files by name."""
+        """Returns {kind: number of open descriptors}. All sockets are one kind, and each file name is a kind."""
         kinds = {}
         for link in pathlib.Path(f"/proc/{self.pid}/fd").iterdir():
             try:
                 target = os.readlink(link)
             except OSError:
-                continue  # closed meanwhile
+                continue  # the descriptor was closed meanwhile
             kind = re.sub(r":\[\d+\]$", "", target)
             kinds[kind] = kinds.get(kind, 0) + 1
         return kinds
@@ -134,7 +139,8 @@ class Server:
 
 
 class Tokens:
-    """The reader's token of the moment. Callers take it for each connection that they make; `retired` were valid once."""
+    """Holds the reader's current token, which callers use for each new connection. `retired` contains the earlier
+    tokens."""
 
     def __init__(self, files):
         self._files = files
@@ -143,8 +149,9 @@ class Tokens:
         self.retired = set()
 
     def rotate(self, is_accepted, wait):
-        """As operators do it: the new one beside the old one, then everybody takes it, then the old one goes. `is_accepted`
-        asks the server; `wait(seconds)` is true when the soak ends."""
+        """Replaces the token as an operator would: the new token is added to the token file, then all callers change
+        to it, and then the old token is removed. `is_accepted(token)` asks the server. `wait(seconds)` returns true
+        if the soak ends during the wait."""
         old, new = self.reader, secrets.token_hex(16)
         self._files.write_tokens([old, new])
         await_that(lambda: is_accepted(new), "the new token is accepted")
@@ -160,5 +167,5 @@ def await_that(condition, what):
     until = time.monotonic() + RELOAD_SECONDS
     while not condition():
         if time.monotonic() > until:
-            raise AssertionError(f"not after {RELOAD_SECONDS} s: {what}")
+            raise AssertionError(f"did not happen within {RELOAD_SECONDS} s: {what}")
         time.sleep(0.2)

@@ -1,19 +1,25 @@
-"""Everything at once for twenty minutes on one phimapd: nothing fails, nothing grows, and it ends when it is told to.
+"""Runs clients of all kinds against one phimapd for twenty minutes. No call may fail, memory must not grow, and the
+server must stop when it is told to.
 
     soak.py --phimapd=… --phimap=… [--minutes=20] [--json=FILE]
 
-work.py has the callers that behave, strangers.py those that do not; the reader's token is rotated meanwhile, and the TLS
-certificate. Prints a line every 30 s, at the end an object of figures and the verdict; exit code 0 if all holds:
+work.py contains the well-behaved callers, and strangers.py the badly behaved ones. The reader's token and the TLS
+certificate are rotated meanwhile. The program prints a line every 30 s, and at the end a JSON object with figures,
+and the verdict. The exit code is 0 if all of these conditions hold:
 
-- No call of those that behave fails, but for what work.allowed() says; answers have the bits of the first ones.
-- Memory is flat: after a warm-up of a fifth of the time, the median of the resident memory in the second half of the rest
-  is at most 4 MiB over that in the first half, and its maximum 16 MiB. A leak of 100 bytes a call at 100 calls a second
-  would be 4.6 MiB from half to half of twenty minutes.
-- Descriptors are those of what is open: beyond connections at most 32 more than at rest before. At the end, when every client
-  has gone, they are as many as before, threads too, no connection is open and no memory of requests is held.
-- The log has no error but those of files that are replaced one after the other. Refusals are more than it writes, and are
-  dropped; errors are counted on their own, and these are few.
-- SIGTERM ends it within the lame duck's time and 3 s, an idle connection and a silent stream notwithstanding.
+- No call of a well-behaved caller fails, except for the errors that work.allowed() accepts. The same request always
+  gets an answer with the same bits.
+- Memory does not grow. The first fifth of the time is ignored as a warm-up, and the rest is divided into two halves.
+  From the first half to the second, the median of the resident memory may grow by at most 4 MiB, and its maximum by
+  at most 16 MiB. For comparison: a leak of 100 bytes per call, at 100 calls per second, would amount to 4.6 MiB
+  between the halves of a run of twenty minutes.
+- Not counting connections, there are at most 32 descriptors more than before the run. At the end, when every client
+  is gone, there are no more descriptors and threads than before the run, no connection is open, and no request holds
+  memory.
+- The log contains no errors, except about TLS files, because these are replaced one after the other. Log lines about
+  refused calls exceed the log's rate limit and are dropped, but errors have their own limit, which is not reached.
+- After SIGTERM, the server ends within the time of the lame duck plus 3 s, although one connection is idle and one
+  stream is silent.
 """
 
 import argparse
@@ -37,11 +43,13 @@ from work import Callers, Tally, Worker
 
 MEDIAN_GROWTH = 4 * MIB
 MAXIMUM_GROWTH = 16 * MIB
-# Files of the store, of imports, exports and loads, and a connection that is counted before or after it is open.
+# How many more descriptors there may be besides connections: files of the store, of imports, exports and loads. Some
+# connections are also counted here, because descriptors and connections are not counted at the same moment.
 OTHER_DESCRIPTORS = 32
 END_SECONDS = 3
 REPORT_SECONDS = 30
-# Longest gap of the loop, beside everything else on the machine; tests/full/poll_gap measures the loop's own limit.
+# The longest allowed time between two polls of the server's event loop, with all the load of this test on the same
+# machine. tests/full/poll_gap checks the stricter limit of the loop alone.
 LONGEST_GAP_SECONDS = 1
 
 
@@ -74,7 +82,8 @@ class Soak:
             worker.join(timeout=120)
             if worker.is_alive():
                 self.tally.fail(worker.name, AssertionError("it hangs"))
-        # Clients of threads that have ended go with them; these two were there at rest, too.
+        # The workers' clients have closed their connections when their threads ended. The connections of the admin's
+        # and the builder's clients are also counted in at_rest.
         self.at_end = self.quiet_sample()
         self.ended = self.end()
 
@@ -114,7 +123,7 @@ class Soak:
                 "log_dropped": metrics["phimap_log_lines_dropped_total"], "kinds": descriptors}
 
     def quiet_sample(self):
-        """When nobody calls: what is under way ends within some seconds."""
+        """Takes a sample when there are no calls. Waits up to 15 s for calls that are still under way."""
         until = time.monotonic() + 15
         while True:
             sample = self.sample()
@@ -147,7 +156,7 @@ class Soak:
     # The end.
 
     def end(self):
-        """SIGTERM while one connection is idle and one has a silent stream."""
+        """Stops the server while one connection is idle and another has a silent stream."""
         with Strangers.connect_to(self.server) as idle, Strangers.connect_to(self.server) as silent:
             silent.send(request(1, TRANSFORM_STREAM, authorization=f"Bearer {self.server.files.builder}"))
             for connection in (idle, silent):
@@ -183,12 +192,12 @@ class Soak:
             "unexpected_log_lines": self.unexpected_log_lines()}
 
     def broken(self, figures):
-        """What does not hold, in words."""
+        """Returns a text for each condition that does not hold."""
         median, maximum = figures["rss_median_mib"], figures["rss_maximum_mib"]
         rest, end = self.at_rest, self.at_end
         checks = [
             (figures["failure_count"] == 0, f"{figures['failure_count']} steps failed"),
-            (min(self.rotations.values()) > 0, "something was never rotated"),
+            (min(self.rotations.values()) > 0, "the tokens or the certificate were never rotated"),
             (median[1] <= median[0] + MEDIAN_GROWTH / MIB, f"the median of memory grew from {median[0]} to {median[1]} MiB"),
             (maximum[1] <= maximum[0] + MAXIMUM_GROWTH / MIB,
              f"the maximum of memory grew from {maximum[0]} to {maximum[1]} MiB"),

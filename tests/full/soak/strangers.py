@@ -1,4 +1,4 @@
-"""Callers that do not behave, each at a moderate rate. What the server owes them is a refusal, or nothing."""
+"""Badly behaved callers, each at a moderate rate. The server may refuse their calls, or not answer them at all."""
 
 import os
 import socket
@@ -15,7 +15,8 @@ from server import IDLE_SECONDS
 from work import LIST, TIMEOUT, Worker, Wrong, dense
 
 DEADLINE_EXCEEDED = 4
-# The server ends what is silent within a second after its limit; more for a busy machine.
+# The server ends a silent connection or stream within a second after the idle limit. The other nine seconds allow for
+# a busy machine.
 PATIENCE = IDLE_SECONDS + 10
 
 
@@ -58,7 +59,7 @@ class Strangers:
             if error.code() is not code:
                 raise
         else:
-            raise Wrong(f"answered where {code} was due")
+            raise Wrong(f"answered, but {code} was expected")
 
     def no_token(self):
         self._list((), grpc.StatusCode.UNAUTHENTICATED)
@@ -79,7 +80,7 @@ class Strangers:
 
     @staticmethod
     def _await_end(connection, what):
-        """The server hangs up."""
+        """Waits until the server closes the connection."""
         try:
             while connection.recv(65536):
                 pass
@@ -137,7 +138,7 @@ class Strangers:
                 raise Wrong(f"a silent stream: {connection.statuses} {connection.resets} closed={connection.closed}")
 
     def _client_hello(self):
-        """What a client of TLS says first."""
+        """Returns the first message of a TLS client."""
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         tls = self.soak.server.tls().wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
         try:
@@ -147,7 +148,7 @@ class Strangers:
         return outgoing.read()
 
     def half_handshake(self):
-        """The server waits 5 s for the rest."""
+        """Sends half a ClientHello. The server waits 5 s for the rest."""
         with self._raw() as connection:
             connection.sendall(self.hello[:len(self.hello) // 2])
             if self.soak.stopped.is_set():
@@ -155,7 +156,8 @@ class Strangers:
             self._await_end(connection, "half a ClientHello")
 
     def abandoned_handshake(self):
-        """The server has answered, and done its arithmetic."""
+        """Sends a complete ClientHello, and leaves after the server has answered. By then, the server has done the
+        expensive arithmetic."""
         with self._raw() as connection:
             connection.sendall(self.hello)
             connection.recv(65536)
@@ -168,7 +170,7 @@ class Strangers:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def unread_answers(self):
-        """Ten answers of 250 KB that lie with the server for a second."""
+        """Leaves ten answers of 250 KB unread for a second."""
         body = message(transform_pb.TransformRequest(
             reference="served@1", examples=dense(self.callers.rows)).SerializeToString())
         connection = Connection(self.soak.server.address, window=1024, tls=self.soak.server.tls())

@@ -1,4 +1,5 @@
-"""Callers that behave: each does one kind of work at its own pace, on a thread, and no call of theirs may fail."""
+"""Well-behaved callers. Each does one kind of work at its own pace, on its own thread. None of their calls may
+fail."""
 
 import subprocess
 import threading
@@ -25,7 +26,7 @@ class Wrong(Exception):
 
 
 class Tally:
-    """What became of the steps of all workers. Thread-safe."""
+    """Counts the steps of all workers by their result. Thread-safe."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -46,7 +47,7 @@ class Tally:
 
 
 class Worker(threading.Thread):
-    """Takes a step every `period` seconds until it is told to stop."""
+    """Makes a step every `period` seconds until the soak ends."""
 
     def __init__(self, soak, period, step, name=None):
         super().__init__(name=name or step.__name__.strip("_"), daemon=True)
@@ -57,7 +58,7 @@ class Worker(threading.Thread):
             token = self._soak.tokens.reader
             try:
                 self._step()
-            except Exception as error:  # whatever it is, it is a finding
+            except Exception as error:  # any exception counts as a failure
                 why = allowed(error, token in self._soak.tokens.retired)
                 if why:
                     self._soak.tally.allow(self.name, why)
@@ -68,10 +69,11 @@ class Worker(threading.Thread):
 
 
 def allowed(error, retired):
-    """Why a well-behaved call may fail like this, or None. `retired`: its token was taken away meanwhile."""
+    """Returns the reason why a well-behaved call may fail with this error, or None if it may not. `retired` means
+    that the call's token was withdrawn in the meantime."""
     code = error.code() if isinstance(error, grpc.RpcError) else getattr(error, "code", None)
     if code is grpc.StatusCode.UNAUTHENTICATED and retired:
-        return "UNAUTHENTICATED, its token had just been taken away"
+        return "UNAUTHENTICATED, its token had just been withdrawn"
     if isinstance(error, phimap.ResourceExhausted) and error.retry_after is not None:
         return f"RESOURCE_EXHAUSTED ({error.reason}) with a delay"
     return None
@@ -84,11 +86,11 @@ def dense(rows):
 
 def expect_bits(what, features, expected):
     if features.shape != expected.shape or not (features.view(np.uint32) == expected.view(np.uint32)).all():
-        raise Wrong(f"{what}: other bits than the first time")
+        raise Wrong(f"{what}: the features differ from those of the first call")
 
 
 class Callers:
-    """The steps. `soak` has server, tokens, tally, stopped, and the phimap program."""
+    """The steps that the workers repeat. `soak` is the Soak object of soak.py."""
 
     def __init__(self, soak):
         self.soak = soak
@@ -130,7 +132,7 @@ class Callers:
                 Worker(soak, 3, self.export_and_import)]
 
     def reader(self, unix=False):
-        """The thread's client, made anew when the reader's token was replaced."""
+        """Returns the client of the current thread. Makes a new one after the reader's token was replaced."""
         token = self.soak.tokens.reader
         if getattr(self._readers, "token", None) != token:
             if hasattr(self._readers, "client"):
@@ -194,7 +196,8 @@ class Callers:
         expect_bits("phimap transform", np.load(out), self.expected[1])
 
     def build_and_delete(self):
-        """The same rows and seed give the same bytes; of a deleted version nothing is left."""
+        """Builds the same version as before, and deletes it. Expects that the same rows and seed give the same bytes,
+        and that the deleted version does not answer any more."""
         version = self.builder.build("rebuilt", self.rows, spec="f2(landmarks=48)", kernel="rbf(gamma=0.5)", seed=2,
                                      timeout=TIMEOUT)
         reference = f"rebuilt@{version.ref.number}"
@@ -208,7 +211,7 @@ class Callers:
         raise Wrong(f"{reference} answers after it was deleted")
 
     def _unfinished_build(self, channel, build_id, rest):
-        """A Build that has some of its rows; `rest` is an event after which the client ends it."""
+        """Starts a Build, and sends some of its rows. The request stream stays open until the event `rest` is set."""
         spec = service_pb.BuildSpec(mapping="unfinished", build_id=build_id, kernel="rbf(gamma=1)",
                                     spec=mapping_pb.MappingSpec(text="f1(landmarks=32)"))
 
@@ -222,11 +225,11 @@ class Callers:
                                        response_deserializer=service_pb.BuildResponse.FromString)
         call = method(requests(), metadata=(("authorization", f"Bearer {self.soak.server.files.builder}"),), timeout=TIMEOUT)
         if not next(call).HasField("accepted"):
-            raise Wrong("a build began with something else than that it was accepted")
+            raise Wrong("the first event of a build was not `accepted`")
         return call
 
     def cancelled_build(self):
-        """By another call, while its rows come."""
+        """Cancels a build, with another call, while its rows arrive."""
         build_id, rest = str(uuid.uuid4()), threading.Event()
         with self.channel() as channel:
             call = self._unfinished_build(channel, build_id, rest)
@@ -243,7 +246,7 @@ class Callers:
                 raise Wrong(f"a cancelled build ended with {call.code()} {call.details()}")
 
     def aborted_build(self):
-        """Its client goes away, with its connection."""
+        """Closes the connection of a client in the middle of a build."""
         rest = threading.Event()
         with self.channel() as channel:
             self._unfinished_build(channel, str(uuid.uuid4()), rest)
@@ -254,7 +257,7 @@ class Callers:
 
     def evaluate(self):
         if self._evaluate(self.reader()) != self.evaluation:
-            raise Wrong("the same evaluation says something else")
+            raise Wrong("the same evaluation has another result than the first time")
 
     def export_and_import(self):
         path = self.folder / "exported.phimap"

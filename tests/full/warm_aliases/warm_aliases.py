@@ -1,18 +1,21 @@
-"""Many versions on disk and memory for a few: what the server takes, and what readers of warm versions notice of cold loads.
+"""Runs a server with many versions on disk, but with memory for only a few. Measures the server's memory, and how
+much cold loads delay readers of warm versions.
 
     warm_aliases.py --phimapd=… --phimap=… [--versions=200] [--budget=20] [--aliases=8] [--landmarks=1000]
                     [--load_seconds=20] [--rounds=5] [--seconds=10] [--rate=200] [--check_ratio]
 
-1. Builds the versions and gives some of them an alias, the oldest and the newest among them.
-2. Starts a server with --max_live_bytes for the budget. /readyz says 503 until all versions with an alias are in memory, and
-   while it does, calls are answered.
-3. Random load: callers ask for any version, so nearly every call is a cold load. The process takes at most --max_live_bytes and
-   64 MiB, at its peak (VmHWM), and no version with an alias leaves memory.
-4. `phimap bench` calls a version with an alias at a fixed rate, in turns alone and while another is asked for that is not in
-   memory, one a second. Printed is the ratio of the 99th percentiles, of which the bar is 1.5. It means something where
-   nothing else runs; only --check_ratio makes it a failure.
+1. Builds the versions, and gives some of them an alias, including the oldest and the newest.
+2. Starts a server whose --max_live_bytes allows --budget versions. /readyz must return 503 until all versions with an
+   alias are in memory, but calls must be answered meanwhile.
+3. Makes a random load: callers ask for random versions, so nearly every call needs a cold load. The peak memory of
+   the process (VmHWM) must be at most --max_live_bytes plus 64 MiB, and no version with an alias may leave memory.
+4. Runs `phimap bench`, which calls a version with an alias at a fixed rate: alternately alone, and while another
+   caller asks once a second for a version that is not in memory. Prints the ratio of the 99th percentiles of the
+   latency, which should be at most 1.5. The ratio is meaningful only on an idle machine, so a larger ratio is a
+   failure only with --check_ratio.
 
-Exit code 1 if a call failed, the memory is over, a version with an alias was evicted, or no cold version was loaded.
+The exit code is 1 if a call failed, the memory was over its limit, a version with an alias was evicted, or no cold
+version was loaded.
 """
 
 import argparse
@@ -76,7 +79,7 @@ class Server:
 
 
 class Caller:
-    """Transforms of four rows by any version. Not thread-safe."""
+    """Transforms four rows with a given version. Not thread-safe."""
 
     def __init__(self, server):
         self._channel = grpc.insecure_channel(server.address, [("grpc.use_local_subchannel_pool", 1),
@@ -95,7 +98,8 @@ class Caller:
 
 
 class Repeating:
-    """Takes `step` every `period` seconds, on a thread, until the block ends. An error ends it, and the block."""
+    """Calls `step` every `period` seconds on a thread, until the `with` block ends. If a step fails, the end of the
+    `with` block raises the first error."""
 
     def __init__(self, step, period=0.0):
         self._step, self._period = step, period
@@ -125,7 +129,7 @@ class Repeating:
 
 
 def set_up(arguments, folder):
-    """Builds the versions. Returns the memory of one, and the numbers of those with an alias."""
+    """Builds the versions. Returns the memory of one version, and the numbers of the versions with an alias."""
     random = np.random.default_rng(1)
     aliased = [1 + round(i * (arguments.versions - 1) / (arguments.aliases - 1)) for i in range(arguments.aliases)]
     began = time.monotonic()
@@ -137,7 +141,7 @@ def set_up(arguments, folder):
             if version in aliased:
                 client.set_alias("letters", f"warm{version}", version)
             if version == 1:
-                # Its alias loaded it.
+                # The version is live because it has an alias.
                 one = server.metric("phimap_live_version_bytes") / server.metric("phimap_live_versions")
     print(f"built {arguments.versions} versions of {one / MIB:.2f} MiB in {time.monotonic() - began:.0f} s", flush=True)
     return one, aliased
@@ -162,7 +166,7 @@ def expect_warm(server, arguments):
 
 
 def random_load(server, arguments, limit):
-    """Two callers ask for any version. Returns the failures."""
+    """Makes two callers ask for random versions. Returns the failures."""
     def stepper(seed):
         random, caller = np.random.default_rng(seed), Caller(server)
         return lambda: caller.call(f"letters@{random.integers(1, arguments.versions + 1)}")
@@ -196,7 +200,8 @@ def bench_p99(server, arguments, version):
 
 
 def cold_loads(server, arguments, aliased):
-    """The 99th percentiles alone and beside cold loads, in turns. Returns the ratio of their medians, and the failures."""
+    """Measures the 99th percentile of the latency, alternately without and with cold loads at the same time. Returns
+    the ratio of the two medians, and the failures."""
     caller, failures = Caller(server), []
     without_alias = [number for number in range(1, arguments.versions + 1) if number not in aliased]
     order = np.random.default_rng(5).permutation(without_alias)
@@ -216,7 +221,7 @@ def cold_loads(server, arguments, aliased):
             beside.append(bench_p99(server, arguments, version))
         loaded = server.metric("phimap_version_loads_total") - loads
         print(f"p99: alone {alone[-1]:.0f} us, beside {loaded:.0f} cold loads {beside[-1]:.0f} us", flush=True)
-        # Some of those that are asked for are in memory by chance.
+        # By chance, some of these versions are already in memory, so only half of the loads are required.
         if loaded < arguments.seconds / 2:
             failures.append(f"only {loaded:.0f} versions were loaded in {arguments.seconds} s")
     expect_warm(server, arguments)
@@ -241,7 +246,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         one, aliased = set_up(arguments, folder)
-        # A load wants capacity for its artifact, which has the same numbers and its certificate.
+        # A load needs memory for the artifact, which is larger than the loaded version because it contains the
+        # certificate. Half a version's size is added for this.
         limit = round((arguments.budget + 0.5) * one)
         with Server(arguments, folder, f"--max_live_bytes={limit}", f"--memory_bytes={16 * MIB}",
                     f"--max_message_bytes={4 * MIB}") as server:

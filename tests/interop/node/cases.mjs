@@ -1,5 +1,5 @@
-// The cases of gRPC's interop descriptions that apply, from grpc-js, on phimap's own calls. The same cases from grpcio
-// are in tests/e2e/interop_test.py.
+// Runs those test cases of gRPC's interoperability tests that apply to phimap's own calls. The client is grpc-js.
+// tests/e2e/interop_test.py runs the same cases with grpcio as the client.
 //   node --test cases.mjs, with PHIMAP_SERVER (its address, a fresh store) and PHIMAP_PROTOS (the folder of protos)
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
@@ -16,10 +16,10 @@ const { v1 } = grpc.loadPackageDefinition(loader.loadSync(
 
 const COLUMNS = 16;
 const LANDMARKS = 40;
-// One Transform of the most rows: 4 MiB of requests, 10 MiB of answers.
+// The largest allowed number of rows of a Transform. Here the request then has 4 MiB, and the answer 10 MiB.
 const LARGE_ROWS = 65536;
 const CONNECTIONS = 200;
-// What waits gives up after this; nothing is asserted about time.
+// The timeout of every wait. The tests assert nothing else about time.
 const PATIENCE_MS = 60000;
 const { status } = grpc;
 
@@ -36,7 +36,7 @@ const mappings = client(v1.MappingService);
 const transforms = client(v1.TransformService);
 after(() => clients.forEach((each) => each.close()));
 
-// Small whole numbers, not all alike.
+// Returns small integers that are not all equal.
 function numbers(rows, columns) {
   return Float32Array.from({ length: rows * columns }, (_, i) => ((i * 2654435761) % 1009) / 1009 - 0.5);
 }
@@ -47,7 +47,7 @@ function dense(values, columns = COLUMNS) {
 const rows = numbers(64, COLUMNS);
 const row = (i) => dense(rows.subarray(i * COLUMNS, (i + 1) * COLUMNS));
 
-// The answer of a unary call, or its error thrown.
+// Returns the answer of a unary call. If the call fails, throws its error.
 function unary(stub, method, request, metadata = new grpc.Metadata(), callOptions = {}) {
   return new Promise((resolve, reject) => stub[method](
     request, metadata, { deadline: Date.now() + PATIENCE_MS, ...callOptions },
@@ -61,7 +61,7 @@ async function errorOf(promise) {
   }
   return assert.fail('expected an error, got an answer');
 }
-// The status of a stream, whatever it answers.
+// Reads a stream to its end, ignoring the answers. Returns the status.
 function statusOf(call) {
   call.on('error', () => {});
   return new Promise((resolve) => { call.on('status', resolve); });
@@ -76,7 +76,7 @@ const transform = (values, ...more) => unary(transforms, 'Transform', { referenc
 const spec = (mapping, buildId, text) =>
   ({ spec: { mapping, build_id: buildId, spec: { text }, kernel: 'linear()' } });
 
-// Sends it all and half-closes before anything is read.
+// Sends all messages of a build and ends the request stream before it reads anything.
 async function build(mapping, count, text, columns = COLUMNS) {
   const call = mappings.Build({ deadline: Date.now() + PATIENCE_MS });
   call.write(spec(mapping, randomUUID(), text));
@@ -91,7 +91,7 @@ async function build(mapping, count, text, columns = COLUMNS) {
   return events.at(-1).version;
 }
 
-// Until the server knows of the end of the stream.
+// Waits until the server has noticed the end of the stream, and has dropped the build.
 async function awaitNoBuild(mapping, buildId) {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await sleep(5)) {
     try {
@@ -105,7 +105,7 @@ async function awaitNoBuild(mapping, buildId) {
 }
 
 before(async () => {
-  // Empty unary: a store without mappings answers an empty message with one.
+  // The case "empty unary": as there are no mappings, the answer is an empty message.
   assert.deepEqual(await unary(mappings, 'ListMappings', {}), { mappings: [], next_page_token: '' });
   await build('one', 500, `f1(landmarks=${LANDMARKS})`);
 });
@@ -138,7 +138,7 @@ test('client stream that is answered once', async () => {
 });
 
 test('server streaming, with a reader that stops and goes on', async () => {
-  // Of 16 MB, far more than the windows of a connection and what a server holds for it.
+  // The artifact has 16 MB. This is far more than a connection's flow-control windows and the server's buffers hold.
   await build('large', 4400, 'f1(landmarks=4000)', 1000);
   const call = mappings.Export({ reference: 'large' });
   const ended = statusOf(call);
@@ -153,7 +153,7 @@ test('server streaming, with a reader that stops and goes on', async () => {
     stop = false;
   });
   await once(call, 'pause');
-  // Others on the same connection are served meanwhile.
+  // Other calls on the same connection are answered although the artifact is not read.
   for (let i = 0; i < 100; ++i) await unary(mappings, 'GetMapping', { mapping: 'one' });
   assert.equal(received.length, 1);
   call.resume();
@@ -190,7 +190,7 @@ test('empty stream', async () => {
 test('cancel after begin', async () => {
   const call = transforms.TransformStream();
   const ended = statusOf(call);
-  // Of a call that is cancelled before it has begun, grpc-js opens the stream all the same and leaves it open.
+  // If a call is cancelled before it begins, grpc-js still opens a stream for it, and leaves the stream open.
   await new Promise((resolve) => { call.write({ reference: 'one', examples: row(0) }, resolve); });
   call.cancel();
   assert.equal((await ended).code, status.CANCELLED);
@@ -237,7 +237,7 @@ test('custom metadata', async () => {
 });
 
 test('special status message', async () => {
-  // Controls come as escapes, as in every error; the rest as it was sent.
+  // In the error message, control characters are escaped. All other characters are unchanged.
   for (const [name, shown] of [['größe', 'größe'], ['% 100%20%', '% 100%20%'], ['☺ and 😈', '☺ and 😈'],
     ['\t\ntest with whitespace\r\nand BMP ☺\t\n', '\\t\\ntest with whitespace\\r\\nand BMP ☺\\t\\n']]) {
     const error = await errorOf(unary(mappings, 'GetMapping', { mapping: name }));
@@ -268,7 +268,7 @@ test('compressed requests are refused in words', async () => {
 test('many connections', async () => {
   const expected = (await transform(rows)).features.float32_le;
   const many = Array.from({ length: CONNECTIONS }, () => client(v1.TransformService));
-  for (let turn = 0; turn < 2; ++turn) { // the second time on connections that are there
+  for (let turn = 0; turn < 2; ++turn) { // the second turn uses connections that are already open
     const answers = await Promise.all(many.map((each) => unary(each, 'Transform', { reference: 'one', examples: dense(rows) })));
     answers.forEach(({ features }) => assert.ok(features.float32_le.equals(expected)));
   }

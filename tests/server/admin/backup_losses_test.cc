@@ -1,8 +1,9 @@
-// Artifacts that copying a store's files by hand, database first, would lose.
+// Checks that a backup keeps every artifact. A manual copy that takes the database first and the
+// artifacts later would lose some.
 #include <filesystem>
 
 #include "server/admin/store_restore.h"
-#include "tests/server/admin/looked_after.h"
+#include "tests/server/admin/filled_store.h"
 
 namespace phimap::admin_test {
 namespace {
@@ -14,7 +15,8 @@ class BackupLossesTest : public ::testing::TestWithParam<Kind> {
     ASSERT_NE(store_, nullptr);
     FillStore(*store_);
   }
-  // Deletes letters@4 and removes its artifact, as far as nobody holds it.
+  // Deletes letters@4 and collects garbage. With `without_holds`, deletes all holds first, and
+  // expects that artifacts are removed; otherwise expects that none is removed.
   void DeleteAndCollect(bool without_holds) {
     const AdminStore opened = place_.Open();
     if (without_holds) {
@@ -48,14 +50,14 @@ TEST_P(BackupLossesTest, AVersionThatIsDeletedBetweenTheRowsAndTheArtifactsIsInT
   const auto report = BackUpWhile([&] { DeleteAndCollect(/*without_holds=*/false); });
   ASSERT_TRUE(report.ok()) << report.status();
   const Place other(Kind::kSqlite);
-  ASSERT_TRUE(Restore(backup_, other.address(), PosixFileSystem(), kGoOn).ok());
+  ASSERT_TRUE(Restore(backup_, other.address(), PosixFileSystem(), kNeverCancel).ok());
   const std::unique_ptr<Store> again = other.Serve();
   const auto version = again->GetVersion("letters", 4);
   ASSERT_TRUE(version.ok()) << version.status();
   EXPECT_EQ(*again->ReadArtifactOf(*version), ArtifactOf("letters4"));
 }
 
-// The loss that the hold prevents.
+// Shows the loss that a backup's hold prevents. This test deletes all holds while the backup runs.
 TEST_P(BackupLossesTest, WithoutItsHoldABackupLosesThatArtifactAndSaysSo) {
   const auto report = BackUpWhile([&] { DeleteAndCollect(/*without_holds=*/true); });
   EXPECT_EQ(ReasonIn(report.status()), "ARTIFACT_DAMAGED") << report.status();
@@ -64,7 +66,7 @@ TEST_P(BackupLossesTest, WithoutItsHoldABackupLosesThatArtifactAndSaysSo) {
 
 TEST_P(BackupLossesTest, TheHoldEndsWithTheBackup) {
   ASSERT_TRUE(BackUpWhile([] {}).ok());
-  DeleteAndCollect(/*without_holds=*/true);  // There is none to remove.
+  DeleteAndCollect(/*without_holds=*/true);  // The backup has ended, so no hold is left to delete.
   const auto rows = place_.Open().database->Read([](SqlSession& session) -> absl::Status {
     const auto holds = session.Run("SELECT 1 FROM holds");
     EXPECT_TRUE(holds.ok() && holds->empty());
@@ -73,18 +75,20 @@ TEST_P(BackupLossesTest, TheHoldEndsWithTheBackup) {
   EXPECT_TRUE(rows.ok()) << rows;
 }
 
-// The artifacts that were built since would be garbage to yesterday's tables, and their numbers
-// given out again to others: so a backup is restored as a whole, beside what is there.
+// If the tables of an old backup were restored into a newer store, the artifacts built since the
+// backup would be garbage, and their version numbers would be given out again. Therefore a backup
+// is restored only as a whole, into an empty store.
 TEST_P(BackupLossesTest, YesterdaysTablesAreNotPutOnTodaysArtifacts) {
   ASSERT_TRUE(BackUpWhile([] {}).ok());
   const auto today = store_->Publish(RequestFor("today"), "today");
   ASSERT_TRUE(today.ok());
-  const auto restored = Restore(backup_, place_.address(), PosixFileSystem(), kGoOn);
+  const auto restored = Restore(backup_, place_.address(), PosixFileSystem(), kNeverCancel);
   EXPECT_EQ(ReasonIn(restored.status()), "STORE_NOT_EMPTY") << restored.status();
   EXPECT_EQ(*store_->ReadArtifactOf(*today), "today");
-  // Restored elsewhere it is yesterday, and its revisions are not taken for today's.
+  // A store that is restored elsewhere shows yesterday's state, and does not recognize the
+  // revisions of the current store.
   const Place other(GetParam());
-  ASSERT_TRUE(Restore(backup_, other.address(), PosixFileSystem(), kGoOn).ok());
+  ASSERT_TRUE(Restore(backup_, other.address(), PosixFileSystem(), kNeverCancel).ok());
   const std::unique_ptr<Store> yesterday = other.Serve();
   EXPECT_TRUE(absl::IsNotFound(yesterday->GetVersion("letters", today->number).status()));
   EXPECT_TRUE(yesterday->ChangesSince(store_->ChangesSince({})->revision)->whole);
@@ -93,20 +97,22 @@ TEST_P(BackupLossesTest, YesterdaysTablesAreNotPutOnTodaysArtifacts) {
 INSTANTIATE_TEST_SUITE_P(Kinds, BackupLossesTest, ::testing::Values(Kind::kSqlite, Kind::kPostgres),
                          [](const auto& info) { return KindName(info.param); });
 
-// SQLite would take the log for that of the restored file, and apply its pages.
+// If the write-ahead log of another database were left beside the restored file, SQLite would take
+// it for the restored file's own log and apply its pages.
 TEST(BackupLossTest, ARestoreBesideTheLogOfAnotherDatabaseIsRefused) {
   const Place place(Kind::kSqlite);
   const std::unique_ptr<Store> store = place.Serve();
   FillStore(*store);
   TemporaryDirectory directory;
-  ASSERT_TRUE(
-      BackUp(place.Open(), directory.path() + "/backup", "the test", PosixFileSystem(), kGoOn)
-          .ok());
+  ASSERT_TRUE(BackUp(place.Open(), directory.path() + "/backup", "the test", PosixFileSystem(),
+                     kNeverCancel)
+                  .ok());
   for (const char* left : {"phimap.sqlite-wal", "phimap.sqlite-shm", "lock"}) {
     const std::string target = directory.path() + "/target";
     std::filesystem::create_directory(target);
     WriteWhole(absl::StrCat(target, "/", left), "of another database");
-    const auto restored = Restore(directory.path() + "/backup", target, PosixFileSystem(), kGoOn);
+    const auto restored =
+        Restore(directory.path() + "/backup", target, PosixFileSystem(), kNeverCancel);
     EXPECT_EQ(ReasonIn(restored.status()), "STORE_NOT_EMPTY") << restored.status();
     EXPECT_THAT(std::string(restored.status().message()), ::testing::HasSubstr(left));
     std::filesystem::remove_all(target);

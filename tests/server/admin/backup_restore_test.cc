@@ -1,4 +1,5 @@
-// A backup of either kind of store is a store of either kind.
+// Tests backups of SQLite and PostgreSQL stores. Each backup is restored into a SQLite store and
+// into a PostgreSQL store.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -6,7 +7,7 @@
 
 #include "server/admin/backup_manifest.h"
 #include "server/admin/store_restore.h"
-#include "tests/server/admin/looked_after.h"
+#include "tests/server/admin/filled_store.h"
 
 namespace phimap::admin_test {
 namespace {
@@ -26,7 +27,7 @@ class BackupRestoreTest : public ::testing::TestWithParam<Way> {
     ASSERT_NE(store_, nullptr);
     FillStore(*store_);
   }
-  absl::StatusOr<BackupReport> MakeBackup(const AdminProgress& progress = kGoOn) {
+  absl::StatusOr<BackupReport> MakeBackup(const AdminProgress& progress = kNeverCancel) {
     return BackUp(from_.Open(), backup_, "the test", PosixFileSystem(), progress);
   }
 
@@ -43,29 +44,32 @@ TEST_P(BackupRestoreTest, ARestoredStoreShowsAllThatTheFirstDid) {
   EXPECT_EQ(report->versions, 4);
   EXPECT_EQ(report->artifacts, 3);
   EXPECT_EQ(report->aliases, 1);
-  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kNeverCancel);
   ASSERT_TRUE(restored.ok()) << restored.status();
   EXPECT_EQ(restored->bytes, report->bytes);
   const std::unique_ptr<Store> again = to_.Serve();
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(Shown(*again), Shown(*store_));
-  // Counters go on where they were, those of deleted versions and mappings too.
+  // New versions get the numbers that they would have got in the first store, even after versions
+  // or mappings were deleted.
   EXPECT_EQ(again->Publish(RequestFor("next"), "next")->number, 5);
   EXPECT_EQ(again->Publish(RequestFor("next", "gone"), "next")->number, 3);
-  // Revisions that clients got from the first store belong to another history.
+  // The restored store has another epoch, so that it does not mistake revisions of the first store
+  // for its own.
   const Revision before = store_->ChangesSince({})->revision;
   const Revision after = again->ChangesSince({})->revision;
   EXPECT_NE(before.epoch, after.epoch);
   EXPECT_GE(after.number, before.number);
 }
 
-// A version that expired since the backup may be the one that somebody wants back.
+// A restored version gets its whole TTL again, because the backup may be restored precisely to get
+// back a version that has expired since.
 TEST_P(BackupRestoreTest, ARestoredVersionHasItsWholeTtlAgain) {
   constexpr absl::Duration kTtl = absl::Hours(1);
   ASSERT_TRUE(store_->KeepVersion("letters", 4, kTtl).ok());
   ASSERT_TRUE(MakeBackup().ok());
   const absl::Time begin = absl::Now();
-  ASSERT_TRUE(Restore(backup_, to_.address(), PosixFileSystem(), kGoOn).ok());
+  ASSERT_TRUE(Restore(backup_, to_.address(), PosixFileSystem(), kNeverCancel).ok());
   const std::unique_ptr<Store> again = to_.Serve();
   const absl::StatusOr<VersionRecord> version = again->GetVersion("letters", 4);
   ASSERT_TRUE(version.ok()) << version.status();
@@ -77,7 +81,8 @@ TEST_P(BackupRestoreTest, ARestoredVersionHasItsWholeTtlAgain) {
 TEST_P(BackupRestoreTest, ABackupThatIsMadeWhileServersWorkIsOfOneMoment) {
   std::atomic<bool> over{false};
   std::thread writer([&] {
-    // Version n + 1 is published, the alias moves there, and n is deleted: one is always there.
+    // Publishes version n + 1, moves the alias to n + 1, and then deletes n. The alias points to an
+    // existing version at every moment.
     for (int i = 5; !over; ++i) {
       ASSERT_TRUE(store_->Publish(RequestFor(absl::StrCat("more-", i)), absl::StrCat(i)).ok());
       ASSERT_TRUE(store_->SetAlias("letters", "moving", i, "").ok());
@@ -94,7 +99,7 @@ TEST_P(BackupRestoreTest, ABackupThatIsMadeWhileServersWorkIsOfOneMoment) {
         });
     ASSERT_TRUE(report.ok()) << report.status();
     const Place place(GetParam().to);
-    ASSERT_TRUE(Restore(folder, place.address(), PosixFileSystem(), kGoOn).ok());
+    ASSERT_TRUE(Restore(folder, place.address(), PosixFileSystem(), kNeverCancel).ok());
     const std::unique_ptr<Store> again = place.Serve();
     const auto moving = again->GetAliasedVersion("letters", "moving");
     if (moving.ok()) {
@@ -109,7 +114,7 @@ TEST_P(BackupRestoreTest, ABackupThatIsMadeWhileServersWorkIsOfOneMoment) {
 TEST_P(BackupRestoreTest, WhatWasCancelledIsNoBackup) {
   const auto report = MakeBackup([](int64_t done, int64_t) { return done < 2; });
   EXPECT_TRUE(absl::IsCancelled(report.status())) << report.status();
-  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kNeverCancel);
   EXPECT_EQ(ReasonIn(restored.status()), "BACKUP_NOT_FOUND") << restored.status();
 }
 
@@ -122,16 +127,17 @@ TEST_P(BackupRestoreTest, ADamagedBackupIsRefusedBeforeAnythingIsWritten) {
     std::string damaged = whole;
     damaged[damaged.size() / 2] ^= 1;
     WriteWhole(path, damaged);
-    const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+    const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kNeverCancel);
     EXPECT_EQ(ReasonIn(restored.status()), "BACKUP_DAMAGED") << name << restored.status();
     fs::rename(path, path + ".away");
-    const auto missing = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+    const auto missing = Restore(backup_, to_.address(), PosixFileSystem(), kNeverCancel);
     EXPECT_EQ(ReasonIn(missing.status()), "BACKUP_DAMAGED") << name << missing.status();
     fs::remove(path + ".away");
     WriteWhole(path, whole);
   }
-  // Nothing was written: it can be restored there now.
-  EXPECT_TRUE(Restore(backup_, to_.address(), PosixFileSystem(), kGoOn).ok());
+  // The failed attempts wrote nothing into the store, so the whole backup can now be restored into
+  // it.
+  EXPECT_TRUE(Restore(backup_, to_.address(), PosixFileSystem(), kNeverCancel).ok());
 }
 
 TEST_P(BackupRestoreTest, AStoreThatIsThereIsNotOverwritten) {
@@ -139,10 +145,10 @@ TEST_P(BackupRestoreTest, AStoreThatIsThereIsNotOverwritten) {
   const std::unique_ptr<Store> other = to_.Serve();
   ASSERT_TRUE(other->Publish(RequestFor("other"), "other").ok());
   const std::string before = Shown(*other);
-  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kNeverCancel);
   EXPECT_EQ(ReasonIn(restored.status()), "STORE_NOT_EMPTY") << restored.status();
   EXPECT_EQ(Shown(*other), before);
-  // No backup is made, either.
+  // A backup into a folder that already holds a backup is refused, too.
   EXPECT_EQ(ReasonIn(MakeBackup().status()), "STORE_NOT_EMPTY");
 }
 

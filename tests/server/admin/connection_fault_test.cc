@@ -1,9 +1,10 @@
-// The connection to PostgreSQL is cut at its Nth transfer, for N = 0, 1, 2, … until a run passes:
-// once, and for good. Every acknowledged change is there, and no change is there by half.
+// Cuts the connection to PostgreSQL at its Nth transfer, for N = 0, 1, 2, … until an operation
+// completes without being cut. After each cut, new connections either succeed or are refused for
+// good. Afterwards the store must contain every acknowledged change, and no change in part.
 #include <functional>
 
 #include "server/admin/store_restore.h"
-#include "tests/server/admin/looked_after.h"
+#include "tests/server/admin/filled_store.h"
 #include "tests/server/support/cutting_proxy.h"
 
 namespace phimap::admin_test {
@@ -19,7 +20,8 @@ PostgresDatabaseOptions ImpatientOptions() {
   return options;
 }
 
-// A store as a server has it whose connections go through a proxy, and one that does not.
+// Opens one PostgreSQL store twice, each time as a server would: once through a proxy that can cut
+// connections, and once directly.
 class CutStore {
  public:
   CutStore() {
@@ -36,7 +38,8 @@ class CutStore {
   }
 
   CuttingProxy& proxy() { return proxy_; }
-  // The pool waits a little before it tries again.
+  // Waits until the database can be read through the proxy, because the connection pool pauses
+  // before it connects again.
   void AwaitConnection() {
     const absl::Time until = absl::Now() + absl::Seconds(30);
     const auto nothing = [](SqlSession&) { return absl::OkStatus(); };
@@ -60,10 +63,10 @@ class CutStore {
 
 struct CutOperation {
   const char* name;
-  // Prepares run `n` through the store whose connection is not cut.
+  // Prepares run `n` through the direct connection, which is never cut.
   std::function<void(CutStore&, int n)> prepare;
   std::function<absl::Status(CutStore&, int n)> make;
-  // Whether it has happened.
+  // Whether the change of run `n` is in the store.
   std::function<bool(CutStore&, int n)> happened;
 };
 
@@ -118,7 +121,8 @@ std::vector<CutOperation> CutOperations() {
              .status();
        },
        [](CutStore& store, int) {
-         // The next pass does the rest of a pass that failed; the work ends when nothing is left.
+         // A garbage collection completes the work of an earlier one that failed, so the change has
+         // been made once one succeeds.
          const AdminStore admin = store.direct_admin();
          return GarbageCollector(admin.database, admin.blobs, "cut").Run(absl::ZeroDuration()).ok();
        }},
@@ -127,7 +131,7 @@ std::vector<CutOperation> CutOperations() {
 
 void PrintTo(const CutOperation& operation, std::ostream* out) { *out << operation.name; }
 
-// Every version of every mapping has its artifact.
+// Expects that the artifact of every version of every mapping can be read.
 void ExpectAllWhole(Store& store) {
   const std::vector<MappingRecord> mappings = store.ListMappings("", 1000).value();
   for (const MappingRecord& mapping : mappings) {
@@ -140,12 +144,14 @@ void ExpectAllWhole(Store& store) {
   }
 }
 
-// Errors only while a database is away, and a commit that nobody could settle.
+// Only OK and UNAVAILABLE are allowed. UNAVAILABLE means that the database is away, or that the
+// outcome of a commit could not be determined.
 bool IsAllowed(const absl::Status& status) { return status.ok() || absl::IsUnavailable(status); }
 
 class ConnectionFaultTest : public ::testing::TestWithParam<CutOperation> {
  protected:
-  // Returns how many transfers the operation took.
+  // Cuts the operation at each of its transfers in turn. Returns the number of transfers that the
+  // operation takes; with `for_good`, the number of runs that failed.
   int CutAtEach(bool for_good) {
     CutStore store;
     int failed = 0;
@@ -158,7 +164,8 @@ class ConnectionFaultTest : public ::testing::TestWithParam<CutOperation> {
       const bool reached = store.proxy().reached();
       store.proxy().CutAt(-1, false);
       EXPECT_TRUE(IsAllowed(made)) << made;
-      // One that was cut can be settled: what was not acknowledged was not made.
+      // After a single cut, the store connects again and finds out whether the commit was made.
+      // Therefore, if it reports an error, the change was not made.
       if (!for_good && !made.ok()) {
         EXPECT_FALSE(GetParam().happened(store, n)) << made;
       }
@@ -167,14 +174,15 @@ class ConnectionFaultTest : public ::testing::TestWithParam<CutOperation> {
         EXPECT_TRUE(GetParam().happened(store, n));
       }
       ExpectAllWhole(store.whole());
-      // Afterwards it works, whatever became of the first.
+      // Once connections work again, the operation succeeds, however its first attempt ended.
       if (!GetParam().happened(store, n)) {
         EXPECT_TRUE(MakeAgain(store, n));
       }
       if (!reached || ::testing::Test::HasFailure()) return for_good ? failed : n;
     }
   }
-  // The pool may still wait before it tries again.
+  // Repeats the operation for up to 10 s until it succeeds, because the connection pool may still
+  // pause before it connects again.
   bool MakeAgain(CutStore& store, int n) {
     const absl::Time until = absl::Now() + absl::Seconds(10);
     absl::Status made;
@@ -196,10 +204,12 @@ TEST_P(ConnectionFaultTest, ADatabaseThatGoesAwayInTheMidstLeavesAllOrNothing) {
 INSTANTIATE_TEST_SUITE_P(Operations, ConnectionFaultTest, ::testing::ValuesIn(CutOperations()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// A backup that was told to be one is one, wherever the connection broke.
+// A backup that was reported as successful is complete, no matter at which transfer the connection
+// broke.
 TEST(BackupConnectionFaultTest, ABackupIsWholeOrNone) {
   CutStore store;
-  // Small ones: each transfer is a run.
+  // The artifacts are small, to keep the number of transfers low: the test makes one run per
+  // transfer.
   PublishTwo(store, 0);
   ASSERT_TRUE(store.whole().SetAlias(MappingOf(0), "prod", 2, "").ok());
   const std::string shown = Shown(store.whole());
@@ -211,13 +221,14 @@ TEST(BackupConnectionFaultTest, ABackupIsWholeOrNone) {
       const std::string folder = absl::StrCat(directory.path(), "/", for_good, "-", n);
       store.AwaitConnection();
       store.proxy().CutAt(n, for_good);
-      const auto report = BackUp(store.admin(), folder, "the test", PosixFileSystem(), kGoOn);
+      const auto report =
+          BackUp(store.admin(), folder, "the test", PosixFileSystem(), kNeverCancel);
       const bool reached = store.proxy().reached();
       store.proxy().CutAt(-1, false);
       EXPECT_TRUE(IsAllowed(report.status())) << report.status();
       failed += !report.ok();
       const Place place(Kind::kSqlite);
-      const auto restored = Restore(folder, place.address(), PosixFileSystem(), kGoOn);
+      const auto restored = Restore(folder, place.address(), PosixFileSystem(), kNeverCancel);
       EXPECT_EQ(restored.ok(), report.ok()) << restored.status() << report.status();
       if (restored.ok()) {
         EXPECT_EQ(Shown(*place.Serve()), shown);

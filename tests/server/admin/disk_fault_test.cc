@@ -1,12 +1,12 @@
-// Every operation on the disk fails in turn, of the file layer and of SQLite, while an artifact is
-// imported, garbage is collected, a backup is made and restored.
+// Makes each disk operation of the file layer and of SQLite fail in turn, while an artifact is
+// imported, garbage is collected, and a backup is made and restored.
 #include <cerrno>
 #include <filesystem>
 #include <functional>
 
 #include "server/admin/store_restore.h"
 #include "server/store/garbage_collector.h"
-#include "tests/server/admin/looked_after.h"
+#include "tests/server/admin/filled_store.h"
 #include "tests/server/sqlite/faulty_file_system.h"
 #include "tests/server/sqlite/faulty_vfs.h"
 
@@ -26,12 +26,12 @@ class FaultyPlace {
     store_ = *std::move(opened);
     FillStore(*store_);
     const AdminStore admin{data(), store_->database(), store_->blobs()};
-    EXPECT_TRUE(BackUp(admin, backup(), "the test", PosixFileSystem(), kGoOn).ok());
+    EXPECT_TRUE(BackUp(admin, backup(), "the test", PosixFileSystem(), kNeverCancel).ok());
   }
   std::string data() const { return directory_.path() + "/data"; }
   std::string backup() const { return directory_.path() + "/backup"; }
   std::string target() const { return absl::StrCat(directory_.path(), "/target-", target_); }
-  // Another target.
+  // Makes target() return a new folder.
   void Next() { ++target_; }
   SqliteStore& store() { return *store_; }
   AdminStore admin() { return {data(), store_->database(), store_->blobs()}; }
@@ -47,7 +47,8 @@ class FaultyPlace {
   int target_ = 0;
 };
 
-// A store that opens there and shows `shown`, or one that is empty, or none: never a part of one.
+// Expects that the store in `data_dir` shows exactly `shown`. Unless `whole` is true, the store may
+// also be empty or impossible to open, but it must never hold only part of the data.
 void ExpectWholeOrNone(const std::string& data_dir, const std::string& shown, bool whole) {
   SqliteStoreOptions options;
   options.data_dir = data_dir;
@@ -66,7 +67,7 @@ void ExpectWholeOrNone(const std::string& data_dir, const std::string& shown, bo
 
 struct DiskOperation {
   const char* name;
-  // Whether the store is another one afterwards.
+  // Whether the operation changes the store, so that the next run needs a fresh one.
   bool changes_store;
   std::function<absl::Status(FaultyPlace&)> make;
   std::function<void(FaultyPlace&, bool made)> check;
@@ -100,19 +101,20 @@ std::vector<DiskOperation> DiskOperations() {
        }},
       {"BackUp", false,
        [](FaultyPlace& place) {
-         return BackUp(place.admin(), place.target(), "the test", place.file_system(), kGoOn)
+         return BackUp(place.admin(), place.target(), "the test", place.file_system(), kNeverCancel)
              .status();
        },
        [](FaultyPlace& place, bool made) {
          const Place other(Kind::kSqlite);
-         const auto restored = Restore(place.target(), other.address(), PosixFileSystem(), kGoOn);
-         // An error after its last step leaves a whole one.
+         const auto restored =
+             Restore(place.target(), other.address(), PosixFileSystem(), kNeverCancel);
+         // A backup that reported an error may still be complete, if only its last step failed.
          EXPECT_TRUE(restored.ok() || !made) << restored.status();
          ExpectWholeOrNone(other.address(), Shown(place.store()), restored.ok());
        }},
       {"Restore", false,
        [](FaultyPlace& place) {
-         return Restore(place.backup(), place.target(), place.file_system(), kGoOn).status();
+         return Restore(place.backup(), place.target(), place.file_system(), kNeverCancel).status();
        },
        [](FaultyPlace& place, bool made) {
          if (!made && !std::filesystem::exists(place.target())) return;

@@ -1,12 +1,13 @@
-// The power is cut after each operation on the disk, and what was not synced is lost: what was
-// acknowledged before is there, and of what was under way all or nothing.
+// Simulates a power cut after each disk operation: everything that was not synced is lost. The
+// store must then contain every change that was acknowledged before the cut. The change that was
+// under way must be there completely or not at all.
 #include <filesystem>
 #include <functional>
 #include <vector>
 
 #include "server/admin/backup_manifest.h"
 #include "server/admin/store_restore.h"
-#include "tests/server/admin/looked_after.h"
+#include "tests/server/admin/filled_store.h"
 #include "tests/server/sqlite/faulty_file_system.h"
 #include "tests/server/sqlite/faulty_vfs.h"
 #include "tests/server/sqlite/lossy_disk.h"
@@ -14,7 +15,7 @@
 namespace phimap::admin_test {
 namespace {
 
-// One moment.
+// What a power cut after one disk operation would leave.
 struct Moment {
   LossyDisk::Image image;
   size_t acknowledged = 0;
@@ -27,7 +28,8 @@ class PowerLossTest : public ::testing::Test {
     std::filesystem::create_directory(root_);
     disk_.after = [this] {
       const std::vector<std::string> operations = plan_.operations();
-      // Until the first start is done there is an empty store, if any.
+      // Until the first start has finished, nothing is acknowledged: the store is empty or does not
+      // exist.
       const size_t acknowledged = shown_.empty() ? 0 : shown_.size() - 1;
       moments_.push_back({disk_.image(), acknowledged, operations.back()});
     };
@@ -38,7 +40,7 @@ class PowerLossTest : public ::testing::Test {
     options.reserve_bytes = 0;
     return options;
   }
-  // Makes a change, and remembers what the store shows once it is acknowledged.
+  // Makes a change, and then records what the store shows.
   void Change(const std::function<absl::Status(SqliteStore&)>& make) {
     const absl::Status made = make(*store_);
     ASSERT_TRUE(made.ok()) << made;
@@ -71,11 +73,11 @@ class PowerLossTest : public ::testing::Test {
     Change(
         [](SqliteStore& store) { return store.DeleteVersion("letters", 1, Rollbacks::kGiveUp); });
     Change([](SqliteStore& store) { return store.DeleteMapping("digits"); });
-    Collect();  // Removes the artifact "one".
+    Collect();  // removes the artifact "one"
     Publish("build-3", "letters", "one");
     Change([this](SqliteStore& store) {
       return BackUp({"", store.database(), store.blobs()}, root_ + "/backup", "test", &file_system_,
-                    kGoOn)
+                    kNeverCancel)
           .status();
     });
     backed_up_ = shown_.size() - 1;
@@ -92,9 +94,10 @@ class PowerLossTest : public ::testing::Test {
   }
   void CheckBackup(const Moment& moment, const std::string& folder) {
     const Place place(Kind::kSqlite);
-    const auto restored = Restore(folder + "/backup", place.address(), PosixFileSystem(), kGoOn);
+    const auto restored =
+        Restore(folder + "/backup", place.address(), PosixFileSystem(), kNeverCancel);
     EXPECT_TRUE(restored.ok() || moment.acknowledged < backed_up_) << restored.status();
-    // A backup that has a manifest is whole.
+    // A backup is complete exactly if it has a manifest.
     EXPECT_EQ(restored.ok(), std::filesystem::exists(folder + "/backup/MANIFEST"))
         << restored.status();
     if (restored.ok()) {
@@ -102,8 +105,8 @@ class PowerLossTest : public ::testing::Test {
     }
   }
 
-  // Written until the store is closed. States of the store after each change that was
-  // acknowledged; first the empty one.
+  // What the store showed when it was empty, and after each acknowledged change. disk_.after uses
+  // shown_ and moments_ until the store is closed.
   std::vector<std::string> shown_;
   std::vector<Moment> moments_;
   TemporaryDirectory directory_;
@@ -131,11 +134,12 @@ TEST_F(PowerLossTest, LosesNothingThatWasAcknowledgedAndLeavesNothingByHalf) {
   }
 }
 
-// The test would notice: a disk that promises and does not keep.
+// Shows that this file's checks would detect a disk whose fsync reports success without making data
+// durable.
 TEST_F(PowerLossTest, AFsyncThatDoesNothingIsNoticed) {
   MakeChanges();
   LossyDisk::Image image = disk_.image();
-  // The blobs' contents, which were synced under their first names.
+  // Empties a blob that was synced, as if its fsync had done nothing.
   for (auto& [number, content] : image.contents) {
     if (*content == "two") content = std::make_shared<const std::string>();
   }

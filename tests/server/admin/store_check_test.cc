@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "server/files/file_blobs.h"
-#include "tests/server/admin/looked_after.h"
+#include "tests/server/admin/filled_store.h"
 
 namespace phimap::admin_test {
 namespace {
@@ -17,7 +17,7 @@ class StoreCheckTest : public ::testing::TestWithParam<Kind> {
     ASSERT_NE(store_, nullptr);
     FillStore(*store_);
   }
-  // One bit, in the middle.
+  // Flips one bit in the middle of the artifact (PostgreSQL: in byte 9 of its chunks).
   void Damage(const std::string& digest) {
     if (GetParam() == Kind::kSqlite) {
       const std::string path = FileBlobs(place_.address(), PosixFileSystem()).BlobPath(digest);
@@ -40,12 +40,13 @@ class StoreCheckTest : public ::testing::TestWithParam<Kind> {
 
 TEST_P(StoreCheckTest, AStoreThatIsWellIsCountedAndLeftAsItIs) {
   const std::string before = Shown(*store_);
-  const auto report = CheckStore(place_.Open(), /*quarantine=*/true, kGoOn);
+  const auto report = CheckStore(place_.Open(), /*quarantine=*/true, kNeverCancel);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->damaged.empty());
   EXPECT_EQ(report->versions, 4);
   EXPECT_EQ(report->artifacts, 3);
-  EXPECT_EQ(report->unnamed_artifacts, 2);  // letters@2 and the deleted mapping.
+  // These are the artifacts of the deleted version letters@2 and of the deleted mapping.
+  EXPECT_EQ(report->unnamed_artifacts, 2);
   EXPECT_EQ(report->bytes, 3 * static_cast<int64_t>(ArtifactOf("letters1").size()));
   EXPECT_EQ(Shown(*store_), before);
 }
@@ -55,7 +56,7 @@ TEST_P(StoreCheckTest, DamageAndLossAreFoundWithTheVersionsThatTheyConcern) {
   const std::string lost = store_->GetVersion("letters", 4)->digest;
   Damage(damaged);
   Lose(lost);
-  const auto report = CheckStore(place_.Open(), /*quarantine=*/false, kGoOn);
+  const auto report = CheckStore(place_.Open(), /*quarantine=*/false, kNeverCancel);
   ASSERT_TRUE(report.ok()) << report.status();
   ASSERT_EQ(report->damaged.size(), 2);
   for (const DamagedArtifact& artifact : report->damaged) {
@@ -72,18 +73,19 @@ TEST_P(StoreCheckTest, DamageAndLossAreFoundWithTheVersionsThatTheyConcern) {
 TEST_P(StoreCheckTest, WhatIsSetAsideIsMissingUntilItIsImportedAgain) {
   const VersionRecord version = *store_->GetVersion("letters", 4);
   Damage(version.digest);
-  const auto report = CheckStore(place_.Open(), /*quarantine=*/true, kGoOn);
+  const auto report = CheckStore(place_.Open(), /*quarantine=*/true, kNeverCancel);
   ASSERT_TRUE(report.ok()) << report.status();
   ASSERT_EQ(report->damaged.size(), 1);
   EXPECT_TRUE(report->damaged[0].set_aside);
   EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifactOf(version).status()));
-  // A waiting artifact is not taken for garbage.
+  // An artifact that was set aside as damaged is not collected as garbage, because it may be
+  // imported again.
   const AdminStore opened = place_.Open();
   ASSERT_TRUE(
       GarbageCollector(opened.database, opened.blobs, "test").Run(absl::ZeroDuration()).ok());
   ASSERT_TRUE(store_->Import(version, ArtifactOf("letters4")).ok());
   EXPECT_EQ(*store_->ReadArtifactOf(version), ArtifactOf("letters4"));
-  EXPECT_TRUE(CheckStore(place_.Open(), false, kGoOn)->damaged.empty());
+  EXPECT_TRUE(CheckStore(place_.Open(), false, kNeverCancel)->damaged.empty());
 }
 
 TEST_P(StoreCheckTest, IsCancelled) {
@@ -104,7 +106,7 @@ TEST(AdminStoreTest, WhatIsNoStoreIsRefused) {
   EXPECT_EQ(ReasonIn(missing), "STORE_NOT_FOUND") << missing;
 }
 
-// A server of the release before may have it open.
+// A server of the previous release may have the store open, so its tables are not migrated.
 TEST(AdminStoreTest, TablesOfAnEarlierReleaseAreLeftAsTheyAre) {
   const Place place(Kind::kSqlite);
   place.Serve().reset();

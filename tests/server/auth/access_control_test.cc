@@ -81,7 +81,7 @@ TEST_F(AccessControlTest, ACallerIsOneHoweverItIsSpelled) {
     ASSERT_TRUE(by_token.Admit(caller, "m", Role::kReader).ok());
     EXPECT_EQ(by_token.IdentityOf(caller), TokenOf(Role::kReader));
   }
-  // Where nobody looks at tokens, none makes another caller.
+  // If the server does not use tokens, a token in a call has no influence on the caller's identity.
   const AccessControl by_certificate(nullptr, Role::kReader);
   EXPECT_EQ(by_certificate.IdentityOf({.authorization = "Bearer x",
                                        .authorizations = 1,
@@ -111,7 +111,8 @@ TEST_F(AccessControlTest, WithoutAKnownTokenNobodyMayAnything) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.authorization);
-    // A certificate and the socket of the server's own user do not stand in for a token.
+    // Neither a verified certificate nor the socket of the server's own user takes the place of a
+    // token.
     const Caller caller{.authorization = c.authorization,
                         .authorizations = c.times,
                         .certificate_verified = true,
@@ -152,6 +153,14 @@ TEST_F(AccessControlTest, AMethodThatNobodyThoughtOfHasNoRole) {
   EXPECT_EQ(RoleForMethod("inference.GRPCInferenceService/RepositoryModelUnload"), Role::kAdmin);
   EXPECT_EQ(RoleForMethod("phimap.v1.MappingService/Nothing"), std::nullopt);
   EXPECT_EQ(RoleForMethod(""), std::nullopt);
+}
+
+TEST(MethodRolesTest, CallsThatChangeNamesAreKnown) {
+  EXPECT_TRUE(ChangesNames("phimap.v1.MappingService/Build"));
+  EXPECT_TRUE(ChangesNames("phimap.v1.MappingService/DeleteMapping"));
+  EXPECT_FALSE(ChangesNames("phimap.v1.MappingService/KeepVersion"));
+  EXPECT_FALSE(ChangesNames("phimap.v1.MappingService/GetVersion"));
+  EXPECT_FALSE(ChangesNames("phimap.v1.MappingService/Nothing"));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class TlsFilesTest : public ::testing::Test {
 TEST_F(TlsFilesTest, GoodFilesTellWhenTheCertificateExpires) {
   const absl::StatusOr<absl::Time> expires = CheckTlsFiles(files_);
   ASSERT_TRUE(expires.ok()) << expires.status();
-  // Made for three days, less than an hour ago.
+  // The certificate was issued for three days, less than an hour ago.
   EXPECT_GT(*expires, absl::Now() + absl::Hours(71));
   EXPECT_LE(*expires, absl::Now() + absl::Hours(72));
 }

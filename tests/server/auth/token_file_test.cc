@@ -23,7 +23,8 @@ constexpr char kNew[] = "new-token-0123456789";
 
 class TokenFileTest : public ::testing::Test {
  protected:
-  // In the place of what is there, as a file of its own: seen whole or not at all.
+  // Replaces the token file by renaming a new file over it. A reader therefore sees all of the old
+  // file or all of the new one.
   void Replace(const std::string& text, mode_t mode = 0600) {
     const std::string fresh = absl::StrCat(path_, ".new");
     std::ofstream(fresh) << text;
@@ -92,7 +93,7 @@ TEST_F(TokenFileTest, AWrongFileChangesNothingAndTheLogSaysWhyWithoutAToken) {
   EXPECT_EQ((*file)->table()->RoleOf(kOld), Role::kReader);
   EXPECT_THAT(Log(), HasSubstr("No such file"));
   EXPECT_THAT(Log(), Not(HasSubstr("-0123456789")));
-  // And it is read again when it is right again.
+  // Once the file is valid again, Refresh reads it again.
   Replace(absl::StrCat("admin ", kNew));
   (*file)->Refresh();
   EXPECT_EQ((*file)->table()->RoleOf(kNew), Role::kAdmin);

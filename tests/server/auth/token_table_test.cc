@@ -97,7 +97,8 @@ TEST(TokenTableTest, TenThousandTokensAreTheMost) {
   EXPECT_EQ(table->RoleOf("token-0123456789-9999"), Role::kReader);
   const absl::StatusOr<TokenTable> more =
       TokenTable::Parse(absl::StrCat(text, "reader token-0123456789-10000"));
-  EXPECT_THAT(std::string(more.status().message()), HasSubstr("line 10001: over 10000 tokens"));
+  EXPECT_THAT(std::string(more.status().message()),
+              HasSubstr("line 10001: the file has more than 10000 tokens"));
 }
 
 }  // namespace

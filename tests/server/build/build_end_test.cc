@@ -1,4 +1,5 @@
-// How builds end: what is free, what waits, what is kept and what is said at that moment.
+// Tests the end of a build: which resources are free at that moment, who still waits, what is kept,
+// and what is logged.
 #include <atomic>
 #include <functional>
 #include <limits>
@@ -23,12 +24,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Code = absl::StatusCode;
 
-// More than any queue ever held.
+// The number of repetitions. Larger than the capacity of any queue.
 constexpr int kMany = 200;
 
 std::string Uuid(int i) { return absl::StrFormat("00000000-0000-4000-8000-%012d", i); }
 
-// Calls `act` when the job has ended, on the thread that ended it.
+// Calls `act` when the job ends, on the thread that ended it.
 class EndWatch : public BuildObserver {
  public:
   EndWatch(std::shared_ptr<BuildJob> job, std::function<void()> act)
@@ -71,7 +72,8 @@ TEST_F(BuildEndTest, WhoIsToldOfABrokenStreamFindsItsIdAndPlaceFree) {
   }
 }
 
-// A client may hear of the end by an event that was on its way anyhow, before any observer is told.
+// A client may see that a build has ended before any observer is notified, through an event that
+// was already on its way.
 TEST_F(BuildEndTest, WhoSeesABrokenStreamFindsItsIdFree) {
   for (int i = 0; i < kMany; ++i) {
     const std::shared_ptr<BuildJob> job = Begin(Spec(5))->job;
@@ -92,7 +94,8 @@ TEST_F(BuildEndTest, AStreamThatBreaksWhileItFinishesEitherEndsTheBuildOrDoesNot
     const absl::Status finished = builds_->Finish(job, 0);
     breaks.join();
     const BuildSnapshot end = AwaitState(job, BuildState::kDone);
-    // An accepted `finish` leads to the build's own end, here that of an empty stream.
+    // If Finish was accepted, the build runs to its own end. Here that is an error, because no rows
+    // were sent.
     EXPECT_EQ(end.error.code(), finished.ok() ? Code::kFailedPrecondition : Code::kCancelled);
   }
 }
@@ -112,7 +115,7 @@ TEST_F(BuildEndTest, CancelledBuildsLeaveNothingBehindALongOne) {
     ASSERT_TRUE(queued.ok()) << queued.status();
     ASSERT_TRUE(builds_->Finish(queued->job, 0).ok()) << i;
     ASSERT_EQ(builds_->Cancel({"letter", id})->state, BuildState::kCancelled) << i;
-    ASSERT_EQ(queued->job.use_count(), 3);  // here, known and remembered: not queued
+    ASSERT_EQ(queued->job.use_count(), 3);  // held here, known and remembered: not queued
   }
   gate_.Open();
   EXPECT_EQ(AwaitState(computing, BuildState::kDone).state, BuildState::kDone);
@@ -122,7 +125,7 @@ TEST_F(BuildEndTest, ABlockThatWaitsIsAnsweredWhenItsStreamBreaks) {
   gate_.Close();
   const std::shared_ptr<BuildJob> holding = Begin()->job;
   std::thread holds([&] { EXPECT_TRUE(Add(holding).ok()); });
-  gate_.AwaitWaiting();  // the only ingest thread
+  gate_.AwaitWaiting();  // holds the only ingest thread
   const Matrix<float> block = UniformFloatRows({.rows = 2, .cols = 3});
   for (int i = 0; i < kMany; ++i) {
     const std::shared_ptr<BuildJob> job = Begin(Spec(), Uuid(100 + i))->job;
@@ -155,7 +158,8 @@ TEST_F(BuildEndTest, TheLogSaysWhereTheInputIsWrongAndNeverWhatItHolds) {
   EXPECT_FALSE(AddWith(infinite, std::numeric_limits<double>::infinity()).ok());
   EXPECT_THAT(log_.text(), HasSubstr("code=INVALID_ARGUMENT reason=VALUE_NOT_FINITE "
                                      "field=\"examples.dense.rows[1].columns[2]\" message=none"));
-  // Finite, and too wide for the arithmetic of a build: the core's message quotes the extremes.
+  // The values are finite and too wide in range for the arithmetic of a build; the core's message
+  // quotes the extreme values.
   const std::shared_ptr<BuildJob> wide = Begin(Spec(2))->job;
   ASSERT_TRUE(Add(wide, 10).ok());
   ASSERT_TRUE(AddWith(wide, 1.25e308).ok());
@@ -214,17 +218,17 @@ TEST_F(BuildEndTest, ABuildWhoseVersionIsGoneIsForgotten) {
   EXPECT_FALSE(gone(1));
   EXPECT_TRUE(gone(2));
   EXPECT_FALSE(gone(3));
-  EXPECT_FALSE(Begin(Spec(9), Uuid(2))->attached);  // the id is free
+  EXPECT_FALSE(Begin(Spec(9), Uuid(2))->attached);  // id 2 is free
   ASSERT_TRUE(store_->DeleteMapping("letter").ok());
   builds_->VersionsGone("letter", std::nullopt);
   EXPECT_TRUE(gone(1));
   EXPECT_TRUE(gone(3));
 }
 
-// Somebody deletes the version in the moment between its commit and the end of its build.
+// The version is deleted between its commit and the end of its build.
 TEST_F(BuildEndTest, ABuildWhoseVersionIsGoneBeforeItsEndIsNotRemembered) {
   const std::shared_ptr<BuildJob> job = BeginComputing();
-  // Announced while it is publishing, before the end.
+  // The deletion is announced while the build is publishing, before the build ends.
   std::atomic<bool> deleted{false};
   class PublishingWatch : public BuildObserver {
    public:
@@ -246,7 +250,7 @@ TEST_F(BuildEndTest, ABuildWhoseVersionIsGoneBeforeItsEndIsNotRemembered) {
   gate_.Open();
   AwaitState(job, BuildState::kDone);
   EXPECT_TRUE(deleted);
-  // The store still has it, so it is found there; memory has not.
+  // The store still has the record, so Get finds the build there; memory does not have it any more.
   EXPECT_EQ(builds_->Get({"letter", kUuid})->state, BuildState::kDone);
   EXPECT_TRUE(builds_->List("").empty());
 }

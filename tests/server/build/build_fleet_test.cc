@@ -1,5 +1,5 @@
-// Builds of two servers on one store. Claims are renewed when a test says so, and a lease of no
-// length is that of a server which was stopped.
+// Builds on two servers that share one store. A server renews its claims on builds only when a test
+// says so. A server whose lease has length zero stands for a server that was stopped.
 #include "core/status/error.h"
 #include "server/files/file_blobs.h"
 #include "server/sqlite/sqlite_database.h"
@@ -20,7 +20,7 @@ std::string ReasonOf(const absl::Status& status) {
   return detail.has_value() ? detail->reason : "";
 }
 
-// One of the servers.
+// One of the two servers.
 class FleetServer {
  public:
   FleetServer(const std::string& folder, const std::string& server_id,
@@ -79,7 +79,8 @@ class BuildFleetTest : public BuildManagerFixture {
                 }).ok());
     EXPECT_TRUE(server.builds().Finish(job, 40).ok());
   }
-  // A build that is computing: it waits at the server's gate, and the others can see it.
+  // Begins a build, and returns while it computes and waits at the server's gate. Other servers can
+  // see the build in this state.
   static std::shared_ptr<BuildJob> ComputeAt(FleetServer& server) {
     const absl::StatusOr<BuildManager::Attachment> begun = BeginAt(server);
     EXPECT_TRUE(begun.ok() && !begun->attached) << begun.status();
@@ -145,7 +146,7 @@ TEST_F(BuildFleetTest, AServerThatWasStoppedIsReplacedAndPublishesNothing) {
   const absl::StatusOr<BuildManager::Attachment> begun = BeginAt(*b);
   ASSERT_TRUE(begun.ok()) << begun.status();
   EXPECT_FALSE(begun->attached);
-  // It does not know yet, and goes on.
+  // Server `a` does not know yet that it was replaced, and continues its build.
   a->gate().Open();
   EXPECT_EQ(ReasonOf(AwaitState(old, BuildState::kDone).error), "BUILD_TAKEN_OVER");
   EXPECT_TRUE(absl::IsNotFound(a->store().GetMapping("letter").status()));
@@ -161,7 +162,7 @@ TEST_F(BuildFleetTest, AServerThatWasReplacedEndsItsBuildWhenItLearnsOfIt) {
   a->builds().RenewClaims();
   EXPECT_EQ(old->Snapshot().error.code(), Code::kAborted);
   EXPECT_EQ(ReasonOf(old->Snapshot().error), "BUILD_TAKEN_OVER");
-  // From then on it reports the progress of the other server.
+  // Server `a` now reports the state of the build that server `b` has begun.
   EXPECT_EQ(a->builds().Get(kId)->state, BuildState::kReceiving);
 }
 
@@ -171,7 +172,8 @@ TEST_F(BuildFleetTest, ABuildThatBrokeFreesItsIdElsewhere) {
   const std::shared_ptr<BuildJob> broken = BeginAt(*a)->job;
   a->builds().Abandon(broken, absl::CancelledError("the client left"));
   a->builds().RenewClaims();
-  // The thread of `a` may be about to release what this call did not find any more.
+  // The claim may still be held at this point, because another thread of `a` releases it. Drain
+  // waits for that thread.
   a->builds().Drain(BuildManager::Clock::now());
   EXPECT_FALSE(BeginAt(*b)->attached);
 }

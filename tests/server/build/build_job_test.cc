@@ -18,7 +18,7 @@ TEST(BuildJobTest, TheTimeLeftIsThatOfTheShareThatIsDone) {
   EXPECT_EQ(job.Snapshot().seconds_left, 0);
   const auto before = BuildJob::Clock::now();
   ASSERT_TRUE(job.Apply(BuildEvent::kStart));
-  // Too early to tell.
+  // It is too early for an estimate of the time left.
   ASSERT_TRUE(job.Checkpoint("gram", 0.02).ok());
   EXPECT_EQ(job.Snapshot().seconds_left, 0);
   ASSERT_TRUE(job.Checkpoint("gram", 0.25).ok());

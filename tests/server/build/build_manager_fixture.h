@@ -1,5 +1,4 @@
-// A build manager on a real store in a temporary folder, with a clock, a gate and a log of the
-// test's own.
+// A build manager on a real store in a temporary folder, with the test's own clock, gate and log.
 #ifndef PHIMAP_TESTS_SERVER_BUILD_BUILD_MANAGER_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_BUILD_BUILD_MANAGER_FIXTURE_H_
 
@@ -79,7 +78,8 @@ class BuildManagerFixture : public ::testing::Test {
                                              metrics_.build(), logger_);
   }
 
-  // With a drain time of 0 what is not finished is cancelled.
+  // Drains and destroys the manager, then closes the store. With a drain time of 0, unfinished
+  // builds are cancelled.
   void Close(absl::Duration drain = absl::ZeroDuration()) {
     if (builds_ == nullptr) return;
     if (drain == absl::ZeroDuration()) {
@@ -118,7 +118,7 @@ class BuildManagerFixture : public ::testing::Test {
     return Await<absl::Status>([&](auto done) { builds_->Add(job, WireRows(block), done); });
   }
 
-  // A build that is computing: it waits at the gate.
+  // Begins a build that the gate stops in the middle of its computation.
   std::shared_ptr<BuildJob> BeginComputing() {
     std::shared_ptr<BuildJob> job = Begin()->job;
     EXPECT_TRUE(Add(job).ok());
@@ -135,7 +135,7 @@ class BuildManagerFixture : public ::testing::Test {
     return watch->Await(state);
   }
 
-  // Calls `start` with a callback and waits for what it is called with.
+  // Calls `start` with a callback, and returns the result that the callback receives.
   template <typename Result, typename Start>
   static Result Await(const Start& start) {
     Mutex mutex;

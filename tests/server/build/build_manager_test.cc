@@ -42,7 +42,7 @@ TEST_F(BuildManagerTest, ARepeatedBuildAttachesWhereverTheFirstStands) {
   gate_.Open();
   const BuildSnapshot done = AwaitState(job, BuildState::kDone);
   EXPECT_TRUE(Begin()->attached);
-  Reopen();  // now only the store knows
+  Reopen();  // after this, only the store knows the build
   const auto after_restart = Begin();
   ASSERT_TRUE(after_restart.ok());
   EXPECT_TRUE(after_restart->attached);
@@ -77,7 +77,7 @@ TEST_F(BuildManagerTest, ARowCountThatDiffersIsDataLossWithBothNumbers) {
   ASSERT_TRUE(Add(job).ok());
   const absl::Status lost = builds_->Finish(job, 41);
   EXPECT_EQ(lost.code(), Code::kDataLoss);
-  EXPECT_THAT(std::string(lost.message()), HasSubstr("41 rows, 40 came"));
+  EXPECT_THAT(std::string(lost.message()), HasSubstr("41 rows, but the server received 40"));
   EXPECT_TRUE(NothingStored());
   EXPECT_FALSE(Begin()->attached);
 }
@@ -107,7 +107,8 @@ TEST_F(BuildManagerTest, CancelWhileQueuedAndWhileComputingPublishesNothing) {
   const std::string other = "00000000-0000-4000-8000-000000000002";
   const std::shared_ptr<BuildJob> queued = Begin(Spec(), other)->job;
   std::thread add([&] { EXPECT_TRUE(Add(queued).ok()); });
-  // The gate also holds the block of the second build: cancel the first, then let go.
+  // While the gate is closed, the second build cannot take its block. Therefore the first build is
+  // cancelled before the gate opens.
   EXPECT_EQ(builds_->Cancel({"letter", kUuid})->state, BuildState::kCancelled);
   gate_.Open();
   add.join();
@@ -132,7 +133,7 @@ TEST_F(BuildManagerTest, BlocksAndTilesOfLittleWorkDoNotYield) {
   Close();
   options_.quantum = std::chrono::hours(1);
   Open();
-  gate_.Close();  // who yields waits
+  gate_.Close();  // a build that yielded would wait at the gate
   const std::shared_ptr<BuildJob> job = Begin()->job;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(Add(job).ok());
   ASSERT_TRUE(builds_->Finish(job, 400).ok());
@@ -143,7 +144,7 @@ TEST_F(BuildManagerTest, ASilentClientLosesItsIdAfterTheIdleTimeout) {
   const std::shared_ptr<BuildJob> job = Begin()->job;
   now_ = now_.load() + std::chrono::minutes(4);
   builds_->EndIdleBuilds();
-  ASSERT_TRUE(Add(job).ok());  // a block starts the time anew
+  ASSERT_TRUE(Add(job).ok());  // each block restarts the idle time
   now_ = now_.load() + std::chrono::minutes(4);
   builds_->EndIdleBuilds();
   EXPECT_EQ(job->Snapshot().state, BuildState::kReceiving);
@@ -156,7 +157,7 @@ TEST_F(BuildManagerTest, ASilentClientLosesItsIdAfterTheIdleTimeout) {
 TEST_F(BuildManagerTest, BuildsAreBoundedInNumberAndMemory) {
   Close();
   options_.max_builds = 1;
-  // Enough for rows of one column, and not for three.
+  // The memory suffices for a build with one column, but not with three.
   options_.memory_bytes = ReservedBytes(Spec(), 1, options_.compute_threads);
   ASSERT_LT(options_.memory_bytes, ReservedBytes(Spec(), 3, options_.compute_threads));
   Open();
@@ -167,7 +168,7 @@ TEST_F(BuildManagerTest, BuildsAreBoundedInNumberAndMemory) {
   const absl::Status large = Add(job);
   EXPECT_EQ(large.code(), Code::kResourceExhausted);
   EXPECT_EQ(DetailOf(large)->reason, "BUILD_MEMORY_FULL");
-  EXPECT_FALSE(Begin()->attached);  // the failed one has made room
+  EXPECT_FALSE(Begin()->attached);  // the failed build no longer counts
 }
 
 TEST_F(BuildManagerTest, ABuildThatCanNeverFitIsRefusedBeforeItsRowsAreSent) {

@@ -10,7 +10,8 @@ using E = BuildEvent;
 
 TEST(BuildStateTest, OnlyTheDrawnPathIsLegal) {
   constexpr std::optional<S> kNo = std::nullopt;
-  // Rows: states; columns: finish, start, computed, published, abandon, fail, cancel.
+  // Each row lists the state after each event: finish, start, computed, published, abandon, fail,
+  // cancel. kNo means that the event is not allowed.
   const struct {
     S state;
     std::optional<S> next[7];

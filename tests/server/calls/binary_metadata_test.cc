@@ -5,7 +5,8 @@
 namespace phimap {
 namespace {
 
-// The examples of RFC 4648, and the two digits that other alphabets have in the place of + and /.
+// Checks the examples of RFC 4648, and one whose encoding contains + and /. Other base64 alphabets
+// use other characters in place of these.
 TEST(BinaryMetadataTest, EncodesWithoutPadding) {
   EXPECT_EQ(EncodeBinaryMetadata(""), "");
   EXPECT_EQ(EncodeBinaryMetadata("f"), "Zg");

@@ -1,7 +1,7 @@
-// A dispatcher with a few methods, behind a connection that a raw client talks to.
+// A dispatcher with a few methods, connected to a raw HTTP/2 client.
 //
-// The methods are those of health and of reflection, whose messages are at hand: Check is a unary
-// call, ServerReflectionInfo a stream that echoes.
+// The methods borrow the names and messages of the Health and ServerReflection services: Check is a
+// unary call, and ServerReflectionInfo is a stream that echoes.
 #ifndef PHIMAP_TESTS_SERVER_CALLS_CALL_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_CALLS_CALL_FIXTURE_H_
 
@@ -34,7 +34,7 @@ using grpc::reflection::v1::ServerReflectionResponse;
 inline constexpr char kUnary[] = "/grpc.health.v1.Health/Check";
 inline constexpr char kStream[] = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-// Events of the server's calls.
+// Counts and records events of the server's calls.
 struct CallLog {
   // Idle limit of streams; set before the call begins.
   absl::Duration idle_limit = absl::Seconds(60);
@@ -50,7 +50,8 @@ struct CallLog {
   }
 };
 
-// Answers SERVING; "wait" is answered when somebody else ends it, "fail" with an error.
+// Answers SERVING. A call for the service "wait" does not end by itself, and a call for "fail" ends
+// with an error.
 class UnaryTestCall final : public TypedUnaryCall<HealthCheckRequest, HealthCheckResponse> {
  public:
   UnaryTestCall(const CallStart& start, CallLog& log) : TypedUnaryCall(start), log_(log) {
@@ -72,7 +73,8 @@ class UnaryTestCall final : public TypedUnaryCall<HealthCheckRequest, HealthChec
   CallLog& log_;
 };
 
-// Answers each request with its host, or the beginning of it; ends with the client's stream.
+// Answers each request with the request's host, or with the beginning of it. Ends when the client's
+// stream ends.
 class StreamTestCall final : public TypedStreamCall<ServerReflectionRequest> {
  public:
   static constexpr size_t kAnswerBytes = 10'000;
@@ -102,7 +104,7 @@ class StreamTestCall final : public TypedStreamCall<ServerReflectionRequest> {
 class CallTest : public ::testing::Test {
  protected:
   static constexpr int64_t kMaxMessageBytes = 1 << 20;
-  // The canonical codes, as they are on the wire.
+  // Canonical status codes, as numbers on the wire.
   static constexpr int kInvalidArgument = 3;
   static constexpr int kDeadlineExceeded = 4;
   static constexpr int kNotFound = 5;
@@ -111,7 +113,7 @@ class CallTest : public ::testing::Test {
   static constexpr int kUnavailable = 14;
 
   CallTest() {
-    // Health is open to all, and its methods have no roles.
+    // The Health service is open to all callers, so its methods have no roles.
     dispatcher_.Add(*HealthCheckRequest::descriptor()->file()->FindServiceByName("Health"),
                     {{"Check", Opens<UnaryTestCall>(log_)}}, Dispatcher::Access::kOpenToAll);
     dispatcher_.Add(
@@ -138,7 +140,7 @@ class CallTest : public ::testing::Test {
     return GrpcFrame(request.SerializeAsString());
   }
 
-  // The answer to a call with this body.
+  // Sends `body` to the method `path`, and returns the answer.
   RawHttp2Client::Answer& Answer(const std::string& path, const std::string& body,
                                  const RawHttp2Client::Headers& headers = {}) {
     const int32_t stream = client_->Call(path, headers);
@@ -146,12 +148,12 @@ class CallTest : public ::testing::Test {
     EXPECT_TRUE(client_->AwaitEnd(stream));
     return client_->answer(stream);
   }
-  // The code of an answer; -1 if it has none.
+  // The status code of an answer; -1 if it has none.
   static int CodeOf(RawHttp2Client::Answer& answer) {
     int code = -1;
     return absl::SimpleAtoi(answer.headers["grpc-status"], &code) ? code : -1;
   }
-  // The reason in grpc-status-details-bin.
+  // The reason in an answer's grpc-status-details-bin.
   static std::string ReasonOf(RawHttp2Client::Answer& answer) {
     std::string bytes;
     rpc::Status status;
@@ -165,7 +167,7 @@ class CallTest : public ::testing::Test {
     }
     return "";
   }
-  // Runs the client until the server's calls have come so far.
+  // Runs the client until `done` returns true. Returns false if the connection ends first.
   bool RunUntil(const std::function<bool()>& done) {
     while (!done()) {
       if (!client_->RoundTrip()) return false;

@@ -20,7 +20,7 @@ TEST_F(CallsTest, UnaryCallIsAnswered) {
   EXPECT_EQ(answer.headers["content-type"], "application/grpc");
   EXPECT_EQ(CodeOf(answer), 0);
   EXPECT_TRUE(answer.has_trailers);
-  // SERVING is field 1, a varint, 1.
+  // The message has SERVING in field 1, as the varint 1.
   EXPECT_EQ(answer.body, GrpcFrame("\x08\x01"));
   EXPECT_EQ(answer.data_frames, 1);
 }
@@ -72,8 +72,9 @@ TEST_F(CallsTest, MessagesThatCannotBeTakenAreRefusedInWords) {
   EXPECT_EQ(log_.messages, 0);
 }
 
-// Each two bytes are a field that nobody knows, and take more than ten times as much when they are
-// parsed: a million of them is refused before, although nothing else is in the budget of 8 MiB.
+// Each pair of bytes is an unknown field. Parsed, it takes more than ten times as much memory. A
+// message of half a million such fields is refused before it is parsed, although nothing else uses
+// the budget of 8 MiB.
 TEST_F(CallsTest, AMessageThatGrowsBeyondTheBudgetIsRefusedBeforeItIsParsed) {
   const auto fields = [](int count) {
     std::string message;
@@ -88,7 +89,7 @@ TEST_F(CallsTest, AMessageThatGrowsBeyondTheBudgetIsRefusedBeforeItIsParsed) {
 }
 
 TEST_F(CallsTest, LargestMessageIsTaken) {
-  // The field's tag, and its length in three bytes.
+  // The 4 bytes subtracted are the field's tag and its length, which takes three bytes.
   const std::string text(kMaxMessageBytes - 4, 'x');
   auto& answer = Answer(kUnary, Named(text));
   EXPECT_EQ(CodeOf(answer), 0);
@@ -158,7 +159,7 @@ TEST_F(CallsTest, StreamAnswersEachMessageInOrder) {
 }
 
 TEST_F(CallsTest, StreamsOfLargeMessagesPassThroughTheBudget) {
-  // Eight of them at once would take twice what there is.
+  // Eight such messages at once would need twice the memory budget.
   const std::string host(kMaxMessageBytes - 100, 'h');
   std::vector<int32_t> streams;
   for (int i = 0; i < 8; ++i) {
@@ -173,8 +174,8 @@ TEST_F(CallsTest, StreamsOfLargeMessagesPassThroughTheBudget) {
   EXPECT_EQ(log_.messages, 16);
 }
 
-// A message takes 1 MiB once it is parsed, and the next one asks for 2 MiB before it is read: with
-// seven streams that kept an answered message, 8 MiB would be full.
+// A parsed message takes 1 MiB, and reading the next message needs 2 MiB. If streams kept the
+// messages that they have answered, seven streams would fill the 8 MiB.
 TEST_F(CallsTest, StreamsThatAreSilentHoldNoMemory) {
   const std::string host(kMaxMessageBytes - 100, 'h');
   std::vector<int32_t> streams;
@@ -205,7 +206,7 @@ TEST_F(CallsTest, StreamIsAnsweredUpToAMessageThatCannotBeTaken) {
   EXPECT_FALSE(answer.body.empty());
 }
 
-// Messages of which only some has come, beside ones for which there is no room.
+// Tests of messages that have arrived only in part, while other messages wait for memory.
 class HalfMessageTest : public CallsTest {
  protected:
   static constexpr auto kTime = absl::Milliseconds(400);
@@ -215,7 +216,8 @@ class HalfMessageTest : public CallsTest {
     environment_.slowest_bytes_per_second = 10;
   }
 
-  // A message of which only the beginning is sent; it is charged when this returns.
+  // Sends only the beginning of a message. Returns once the message is charged to the memory
+  // budget.
   int32_t BeginHalf() {
     const int64_t before = memory_.held_bytes();
     const int32_t stream = client_->Call(kStream);
@@ -224,7 +226,7 @@ class HalfMessageTest : public CallsTest {
     return stream;
   }
   std::string Whole() { return ToHost(std::string(kMaxMessageBytes - 100, 'h')); }
-  // While the server does what it does by itself.
+  // Returns once the time `timeout` has passed. The server runs its timers meanwhile.
   void Pass(const std::string& timeout) {
     EXPECT_EQ(CodeOf(Answer(kUnary, Named("wait"), {{"grpc-timeout", timeout}})),
               kDeadlineExceeded);
@@ -233,7 +235,7 @@ class HalfMessageTest : public CallsTest {
 };
 
 TEST_F(HalfMessageTest, IsLeftInPeaceWhileNobodyWaitsForMemoryAndGivesWayThen) {
-  // Each holds a quarter of the budget, and a little.
+  // Each unfinished message holds a little over a quarter of the memory budget.
   const int32_t halves[] = {BeginHalf(), BeginHalf(), BeginHalf()};
   Pass("1000m");
   for (const int32_t half : halves) EXPECT_FALSE(Ended(half));
@@ -265,7 +267,7 @@ TEST_F(HalfMessageTest, ThatGoesOnComingIsLeftInPeace) {
   const int32_t stands = BeginHalf();
   const auto others =
       memory_.TakeUnconditionally(memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
-  // There is room for the calls by which the time passes.
+  // The memory that is left suffices only for the small calls that Pass makes.
   const std::string rest = Whole().substr(1000);
   size_t sent = 0;
   const int32_t waits = client_->Call(kStream);
@@ -294,12 +296,14 @@ TEST_F(CallsTest, SilentStreamIsEnded) {
 
 TEST_F(CallsTest, StreamThatIsNeverSilentForLongButSlowIsEnded) {
   log_.idle_limit = absl::Milliseconds(200);
-  // A message of a few bytes may take seconds at this pace, or next to nothing.
+  // If 2^30 bytes per second are required, a message of a few bytes is due at once. If 1 byte per
+  // second is required, the message may take seconds.
   for (const auto& [pace, code] : {std::pair{int64_t{1} << 30, kDeadlineExceeded}, {1, 0}}) {
     log_.slowest_bytes_per_second = pace;
     const int32_t stream = client_->Call(kStream);
     const auto ended = [&] { return client_->answer(stream).ended; };
-    // Each message follows the one before at once: never 200 ms of silence, together more.
+    // Each message is sent as soon as the one before is answered: the stream is never silent for
+    // 200 ms, although it lasts longer than 200 ms.
     const absl::Time enough = absl::Now() + (code == 0 ? absl::Seconds(1) : absl::Seconds(60));
     while (absl::Now() < enough && !ended()) {
       const size_t answered = client_->answer(stream).body.size();

@@ -93,7 +93,7 @@ TEST_F(DispatcherTest, HeadersOverTheLimitAreRefusedInWords) {
 }
 
 TEST_F(DispatcherTest, ServerThatGoesTakesNothingButHealth) {
-  dispatcher_.StopTaking();
+  dispatcher_.StopAccepting();
   auto& answer = Answer(kStream, "");
   EXPECT_EQ(CodeOf(answer), kUnavailable);
   EXPECT_EQ(ReasonOf(answer), "SERVER_SHUTTING_DOWN");

@@ -17,7 +17,9 @@
 namespace phimap::testing {
 namespace {
 
-// Holds the bound for bytes that parse; returns the cost.
+// Expects that the cost of `bytes` is at least the peak memory of parsing them. With `two_sided`,
+// also expects that the cost is not far above the memory of the parsed message. Returns the cost.
+// REQUIRES: `bytes` can be parsed.
 template <typename Message>
 int64_t ExpectBounded(absl::string_view bytes, bool two_sided = true) {
   static const MessageCost* const kCost = new MessageCost(*Message::descriptor());
@@ -51,7 +53,7 @@ std::string Repeated(absl::string_view bytes, int times) {
   return all;
 }
 
-// A field of type 2, with a length of up to four bytes.
+// Returns a length-delimited field (wire type 2). Its length takes up to four bytes.
 std::string Field(int number, absl::string_view contents) {
   std::string field(1, static_cast<char>(number << 3 | 2));
   size_t length = contents.size();
@@ -92,7 +94,7 @@ TEST(MessageCostTest, PackedIntegersGrowEightfold) {
     const std::string ones(count, '\1');
     for (int number = 1; number <= 5; ++number) {  // bool, int32, int64, uint32, uint64
       ExpectBounded<inference::InferTensorContents>(Field(number, ones));
-      // The numbers in two blocks and one more by itself.
+      // The numbers arrive as two packed blocks and one element that is not packed.
       const std::string block = Field(number, ones);
       const std::string single = {static_cast<char>(number << 3), '\1'};
       ExpectBounded<inference::InferTensorContents>(block + block + single);
@@ -170,9 +172,7 @@ TEST(MessageCostTest, MapEntriesInUnusualOrderAreParsedTwice) {
 TEST(MessageCostTest, UnknownFieldsAreKept) {
   const std::string group =
       "\xcb\x01"
-      "\x08\x01"
-      "\x12\x02hi"
-      "\xcc\x01";
+      "\x08\x01\x12\x02hi\xcc\x01";
   for (int count : {1, 2, 3, 5, 1'000, 10'000}) {
     SCOPED_TRACE(count);
     ExpectBounded<inference::ServerLiveRequest>(Repeated("\x08\x01", count));
@@ -187,15 +187,16 @@ TEST(MessageCostTest, UnknownFieldsAreKept) {
     ExpectBounded<inference::ServerLiveRequest>(Repeated(Field(1, "unknown"), count));
     ExpectBounded<inference::ServerLiveRequest>(Repeated(Field(9, std::string(99, 'u')), count));
     ExpectBounded<inference::ServerLiveRequest>(Repeated(group, count));
-    // A known number with the wire type of another kind of field.
+    // The message has a field with this number, but the wire type belongs to another kind of field.
     ExpectBounded<v1::TransformRequest>(Repeated("\x08\x01", count));
   }
 }
 
-// Depth 100 is the most that protobuf parses.
+// Nesting of depth 100 is the deepest that protobuf parses.
 TEST(MessageCostTest, NestingHasProtobufsLimit) {
-  std::string value = "\x20\x01";  // google.protobuf.Value, a bool
-  for (int depth = 0; depth < 100; depth += 2) value = Field(6, Field(1, value));  // lists of it
+  std::string value = "\x20\x01";  // a google.protobuf.Value that holds a bool
+  // Each round wraps the value in a list, which adds 2 to the depth.
+  for (int depth = 0; depth < 100; depth += 2) value = Field(6, Field(1, value));
   ExpectBounded<google::protobuf::Value>(value);
   ExpectMalformed<google::protobuf::Value>(Field(6, Field(1, value)));
   ExpectMalformed<google::protobuf::ListValue>(Field(1, value));
@@ -208,11 +209,12 @@ TEST(MessageCostTest, FieldsThatComeAgainAreMerged) {
   const auto examples = [](int bytes) {
     return Field(3, Field(1, Field(3, std::string(bytes, 'x'))));
   };
-  // Each is just too long for the room of the one before, which doubles.
+  // Each string is slightly too long for the capacity left by the previous one, so that the
+  // capacity doubles.
   ExpectBounded<v1::TransformRequest>(examples(1'000) + examples(1'001) + examples(2'003), false);
   ExpectBounded<v1::TransformRequest>(
       Field(1, std::string(1'000, 'x')) + Field(1, std::string(1'001, 'x')), false);
-  // Alternatives replace each other.
+  // Both fields belong to the same oneof, so each replaces the other.
   const std::string numbers = Field(3, Field(1, Field(5, Field(1, std::string(800, 'x')))));
   ExpectBounded<v1::TransformRequest>(Repeated(examples(1'000) + numbers, 3), false);
 }
@@ -223,16 +225,17 @@ TEST(MessageCostTest, BytesThatCannotBeParsedAreMalformed) {
            absl::string_view("\x02\0", 2),  // a field of number 0
            absl::string_view("\x0a"),       // no length
            absl::string_view("\x0a\x05"
-                             "abc"),                                               // cut
-           absl::string_view("\x0a\xff\xff\xff\xff\x0f"),                          // 4 GiB
-           absl::string_view("\x20"),                                              // no varint
-           absl::string_view("\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),  // too long
-           absl::string_view("\x0c"),      // the end of no group
-           absl::string_view("\x0b"),      // a group without end
-           absl::string_view("\x0b\x14"),  // another's end
+                             "abc"),                       // truncated
+           absl::string_view("\x0a\xff\xff\xff\xff\x0f"),  // a length of 4 GiB
+           absl::string_view("\x20"),                      // a missing varint
+           absl::string_view(
+               "\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),  // a varint that is too long
+           absl::string_view("\x0c"),      // the end of a group without its start
+           absl::string_view("\x0b"),      // a group without an end
+           absl::string_view("\x0b\x14"),  // the end of another group
            absl::string_view("\x0e"),      // wire type 6
            absl::string_view("\x0d"
-                             "123"),                       // a fixed number, cut
+                             "123"),                       // a truncated fixed-width number
            absl::string_view("\x80\x80\x80\x80\x80\x01"),  // a tag of six bytes
        }) {
     SCOPED_TRACE(::testing::PrintToString(bytes));
@@ -273,7 +276,7 @@ TEST(MessageCostTest, MessagesOfTheApisAreBounded) {
   ExpectRandomOnesBounded<google::protobuf::Struct>();
 }
 
-// Random bytes are drawn from the tags and lengths of real messages.
+// The random bytes are chosen among those that occur as tags and lengths in real messages.
 TEST(MessageCostTest, RandomBytesThatParseAreBounded) {
   std::mt19937 random(1);
   const std::string alphabet(

@@ -23,7 +23,8 @@ std::string Framed(absl::string_view message) {
   return Prefix(message.size()) + std::string(message);
 }
 
-// Reads `stream` in chunks of `chunk_bytes`, and appends the messages that ended.
+// Feeds `stream` to the reader in chunks of `chunk_bytes` bytes, and appends each complete message
+// to `messages`.
 void Read(MessageReader& reader, absl::string_view stream, size_t chunk_bytes,
           std::vector<std::string>& messages) {
   while (!stream.empty()) {

@@ -12,7 +12,8 @@ namespace {
 thread_local int64_t held = 0;
 thread_local int64_t peak = 0;
 
-// The size that was asked for stands before the block: what malloc has for it depends on its holes.
+// Each block is preceded by a header with the requested size. malloc_usable_size() would not do,
+// because its result depends on the gaps in the heap.
 constexpr size_t kHeaderBytes = 16;
 
 int64_t BlockBytes(size_t bytes) { return std::max<int64_t>(32, (bytes + 8 + 15) / 16 * 16); }
@@ -43,7 +44,8 @@ void* operator new(size_t bytes) {
   return block;
 }
 void* operator new[](size_t bytes) { return operator new(bytes); }
-// All of them: a sanitizer's own would not know the header.
+// All forms of new and delete are replaced, because a sanitizer's own versions would not know about
+// the header.
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return Counted(bytes); }
 void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return Counted(bytes); }
 void operator delete(void* block) noexcept { Release(block); }

@@ -19,7 +19,7 @@ TEST(PercentEncodingTest, EverythingElseIsTwoHexadecimalDigits) {
   EXPECT_EQ(PercentEncode(absl::string_view("\0x", 2)), "%00x");
 }
 
-// The text of gRPC's interop case "special_status_message".
+// The text comes from gRPC's interop test "special_status_message".
 TEST(PercentEncodingTest, CharactersAreTheirUtf8Bytes) {
   EXPECT_EQ(PercentEncode("\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n"),
             "%09%0Atest with whitespace%0D%0Aand Unicode BMP %E2%98%BA and non-BMP "

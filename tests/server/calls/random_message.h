@@ -1,4 +1,4 @@
-// Messages of any type with contents by chance.
+// Messages of any type with random contents.
 #ifndef PHIMAP_TESTS_SERVER_CALLS_RANDOM_MESSAGE_H_
 #define PHIMAP_TESTS_SERVER_CALLS_RANDOM_MESSAGE_H_
 
@@ -10,7 +10,7 @@
 
 namespace phimap::testing {
 
-// Fills fields by chance, so that every kind of field of the APIs comes in every company.
+// Sets fields at random, so that fields of all kinds occur in all combinations.
 class RandomMessage {
  public:
   explicit RandomMessage(int seed) : random_(seed) {}

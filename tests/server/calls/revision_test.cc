@@ -1,4 +1,4 @@
-// Calls that name the revision which must be known before they begin.
+// Tests calls that begin only after the server has reached the revision that they state.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace {
 constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kReflect[] = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-// Knows revision "1"; whoever asks for another waits until the test answers.
+// Knows revision "1". Callers of Find wait until the test calls Answer.
 class ToldRevisions final : public Revisions {
  public:
   std::string Known() const override { return "1"; }
@@ -66,7 +66,8 @@ TEST_F(RevisionTest, ACallBeginsAtOnceWhenItsRevisionIsKnownOrItNamesNone) {
   RawHttp2Client::Answer& plain = Answer(kCheck, Named("a"));
   EXPECT_EQ(CodeOf(plain), 0);
   EXPECT_EQ(plain.headers.count("phimap-revision"), 0);
-  // It may have seen more than it asked for, and says what.
+  // The answer states the revision that the server knows, which may be later than the one that the
+  // call requires.
   RawHttp2Client::Answer& told = Answer(kCheck, Named("a"), Wants("1"));
   EXPECT_EQ(CodeOf(told), 0);
   EXPECT_EQ(told.headers["phimap-revision"], "1");
@@ -116,7 +117,7 @@ TEST_F(RevisionTest, NobodyWaitsForLongerThanASecond) {
   EXPECT_EQ(CodeOf(client_->answer(stream)), kUnavailable);
   EXPECT_EQ(ReasonOf(client_->answer(stream)), "REVISION_NOT_REACHED");
   EXPECT_GE(waited.count(), 0.9);
-  revisions_.Answer(absl::OkStatus());  // too late: nothing happens
+  revisions_.Answer(absl::OkStatus());  // an answer that is too late has no effect
   EXPECT_EQ(log_.messages, 0);
 }
 
@@ -131,7 +132,7 @@ TEST_F(RevisionTest, AClientMayGoWhileItWaits) {
   client_->Send(stream, Named("a"), /*end=*/false);
   ASSERT_TRUE(RunUntil([&] { return revisions_.askers() == 1; }));
   client_.reset();
-  server_.reset();  // CallTest's destructor sees that the call ended
+  server_.reset();  // the fixture's destructor checks that the call has ended
   revisions_.Answer(absl::OkStatus());
 }
 

@@ -16,7 +16,7 @@ rpc::Status Parsed(const StatusDetails& shown) {
   return details;
 }
 
-// The detail of that type; a default one if there is none.
+// The detail of type google.rpc.`name`. An empty message if there is no such detail.
 template <typename Detail>
 Detail Find(const rpc::Status& status, const std::string& name) {
   Detail detail;

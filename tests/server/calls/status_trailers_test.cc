@@ -62,7 +62,7 @@ TEST(StatusTrailersTest, EveryErrorFitsInto7KiB) {
 }
 
 TEST(StatusTrailersTest, MessageThatFitsIsWhole) {
-  // 1,024 bytes of two-byte characters are 3,072 encoded.
+  // 512 two-byte characters, which are 1,024 bytes, take 3,072 bytes once percent-encoded.
   std::string text;
   for (int i = 0; i < 512; ++i) text += "ä";
   EXPECT_EQ(TrailersOf(absl::InternalError(text)).message.size(), 3'072);

@@ -1,8 +1,8 @@
-// Whatever allocation of 1 MiB or more fails, what asked for it is refused, and nothing ends the
-// process.
+// When an allocation of 1 MiB or more fails, the work that needs it is refused, and the process
+// keeps running.
 //
-// operator new of this program fails one such allocation: the first, the second and so on, until
-// the work is done before its turn comes.
+// This program's operator new makes one large allocation fail. The work is repeated, with the first
+// large allocation failing, then the second, and so on, until it completes without a failure.
 #include <malloc.h>
 
 #include <atomic>
@@ -30,9 +30,9 @@ namespace {
 
 constexpr size_t kLargeBytes = size_t{1} << 20;
 
-// From where on allocations are large.
+// Allocations of at least this size count as large.
 std::atomic<size_t> large_bytes{kLargeBytes};
-// Large allocations until the one that fails; below 1: none fails.
+// A countdown: the large allocation that brings it from 1 to 0 fails. Below 1, none fails.
 std::atomic<int> until_failure{0};
 std::atomic<bool> failed{false};
 
@@ -92,7 +92,7 @@ class AllocationFailureTest : public BuildManagerFixture {
     large_bytes = kLargeBytes;
   }
 
-  // Fails each large allocation of `work` in turn.
+  // Repeats `work`, failing its first large allocation, then its second, and so on.
   void FailEach(const std::function<absl::Status()>& work) {
     int failures = 0;
     while (true) {
@@ -120,7 +120,7 @@ class AllocationFailureTest : public BuildManagerFixture {
     spec.kernel = *KernelExpression::Parse(kernel);
     return spec;
   }
-  // Its artifact takes over 2 MiB, its certificate over 64 KiB.
+  // A spec whose artifact takes over 2 MiB, and whose certificate takes over 64 KiB.
   static BuildSpec LargeArtifact() {
     return SpecOf("random_projection(dimensions=8192)", "linear()");
   }
@@ -167,7 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Mapping{"fourier(dimensions=4096)", "rbf(gamma=0.01)"},
                       Mapping{"random_projection(dimensions=8192)", "linear()"}));
 
-// Reading a stored build allocates little compared with the others.
+// Reading a stored build allocates much less than the work of the other tests, so 64 KiB already
+// counts as large here.
 TEST_F(AllocationFailureTest, AStoredBuildThatIsRepeatedIsRefused) {
   MustBuild(LargeArtifact());
   large_bytes = size_t{64} << 10;
@@ -199,7 +200,7 @@ TEST_F(AllocationFailureTest, AnImportIsRefused) {
   MustBuild(LargeArtifact());
   const std::string artifact = *store_->ReadArtifact(store_->GetVersion("letter", 1)->digest);
   FailEach([&]() -> absl::Status {
-    // Imports as the call does, on the thread of imports.
+    // Handles bad_alloc the way the Import call does on its import thread.
     try {
       ArtifactImport import("copy", builds_->memory());
       for (size_t at = 0; at < artifact.size(); at += 65536) {
@@ -231,7 +232,8 @@ TEST_P(EvaluationFailureTest, AnEvaluationIsRefused) {
     if (status.ok()) {
       status = job.Run(*store_, [](int, double) { return absl::OkStatus(); }).status();
     }
-    // Not only with the job: a client may hold its stream open.
+    // The evaluation's memory must be released before the job is destroyed, because the job lives
+    // as long as a client keeps its stream open.
     EXPECT_EQ(metrics_.build().memory_bytes->Value(), 0);
     return status;
   });

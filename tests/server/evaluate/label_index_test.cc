@@ -41,12 +41,12 @@ TEST(LabelIndexTest, TheOrderOfTheRowsDoesNotNameTheClasses) {
 TEST(LabelIndexTest, MoreClassesThanTheLimitAreRefusedWithTheRow) {
   LabelIndex index;
   for (int i = 0; i < kMaxLabels; ++i) ASSERT_TRUE(index.Add(absl::StrCat(i)).ok());
-  ASSERT_TRUE(index.Add("7").ok());  // known
+  ASSERT_TRUE(index.Add("7").ok());  // already known
   const absl::Status status = index.Add("one more");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DetailOf(status)->reason, "CLASSES_TOO_MANY");
   EXPECT_EQ(DetailOf(status)->field, "labels");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("row 1001 of all"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("row 1001 of the stream"));
 }
 
 TEST(LabelIndexTest, ALabelLongerThanTheLimitIsRefused) {

@@ -11,7 +11,8 @@ LearnerSpec Learner(const char* text) { return *LearnerSpec::Parse(text); }
 
 TEST(LearningMemoryTest, IsOverWhatTheLearnersSayOfThemselves) {
   const LearningSize size{.rows = 10'000, .columns = 500, .features = 300, .classes = 26};
-  // liblinear: 16 bytes a value; Gram matrices: 8 and, in libsvm's nodes, 16 a pair.
+  // liblinear takes 16 bytes per value. A Gram matrix takes 8 bytes per pair of rows, or 16 in
+  // libsvm's format.
   EXPECT_GE(LearningBytes(Learner("linear_svm()"), size), int64_t{16} * 10'000 * 501);
   EXPECT_GE(LearningBytes(Learner("kernel_sgd(strategy=gram)"), size),
             int64_t{8} * 10'000 * 10'000);
@@ -19,7 +20,8 @@ TEST(LearningMemoryTest, IsOverWhatTheLearnersSayOfThemselves) {
   EXPECT_GE(LearningBytes(Learner("kernel_sgd(strategy=stored_features)"), size),
             int64_t{8} * 10'000 * 300);
   EXPECT_GE(LearningBytes(Learner("one_parameter()"), size), int64_t{8} * 10'000 * 26);
-  // And not by much more than it: a perceptron passes over the rows as they are.
+  // The estimate is not much too high, either. A perceptron needs little memory, because it reads
+  // the rows without copying them.
   EXPECT_LE(LearningBytes(Learner("perceptron()"), size), int64_t{10} << 20);
 }
 

@@ -1,4 +1,5 @@
-// Blobs with copies: the contract of all blobs, and what is true of copies alone.
+// Tests blobs with cached copies: the contract of every kind of blobs, and the properties of the
+// cache.
 #include "server/files/cached_blobs.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +39,7 @@ class CachedHarness : public BlobsHarness {
     EXPECT_TRUE(cache.ok()) << cache.status();
     return std::make_unique<CachedBlobs>(OriginIn(directory_.path()), *std::move(cache));
   }
-  // The blob and its copies.
+  // Damages the blob and all of its cached copies.
   void Damage(const std::string& digest, const std::string& content) override {
     WriteWhole(OriginIn(directory_.path())->BlobPath(digest), content);
     for (const std::string& cache : caches_) {
@@ -69,7 +70,7 @@ class CachedBlobsTest : public ::testing::Test {
   std::string CopyOf(const std::string& content) const {
     return absl::StrCat(folder(), "/artifacts/", Sha256Hex(content));
   }
-  // Reads by way of `cache`; "?" if that fails.
+  // Reads the blob whose content is `content` through `cache`. Returns "?" if that fails.
   std::string Read(const std::shared_ptr<ArtifactCache>& cache, const std::string& content) {
     return CachedBlobs(OriginIn(directory_.path()), cache)
         .Read(Sha256Hex(content), static_cast<int64_t>(content.size()))
@@ -139,7 +140,7 @@ TEST_F(CachedBlobsTest, TheLongestUnusedMakesRoomAndTheLimitHolds) {
   EXPECT_THAT(CopiesThere(), UnorderedElementsAre(Sha256Hex("one"), Sha256Hex("six")));
   EXPECT_EQ(cache->statistics().evictions, 1);
   EXPECT_EQ(cache->statistics().bytes, 6);
-  // A blob larger than the cache pushes nothing out.
+  // A blob that is larger than the whole cache is not cached, and evicts nothing.
   EXPECT_EQ(Read(cache, "a long one"), "a long one");
   EXPECT_EQ(cache->statistics().bytes, 6);
 }
@@ -171,7 +172,8 @@ TEST_F(CachedBlobsTest, ASecondServerIsKeptOut) {
   EXPECT_TRUE(absl::IsFailedPrecondition(second.status())) << second.status();
 }
 
-// Whatever fails on the cache's disk, readers get their bytes and nothing half is kept.
+// No matter which operation on the cache's disk fails, readers get their bytes, and no partial copy
+// is kept.
 TEST_F(CachedBlobsTest, ADiskThatFailsCostsCopiesAndNothingElse) {
   WriteAtOrigin("one");
   FaultPlan plan;
@@ -188,7 +190,8 @@ TEST_F(CachedBlobsTest, ADiskThatFailsCostsCopiesAndNothingElse) {
     cache->Drop(Sha256Hex("one"));
     EXPECT_THAT(CopiesThere(), IsEmpty()) << index;
   }
-  // Opening, writing, closing or renaming.
+  // Making a copy takes at least three disk operations that can fail, such as opening, writing and
+  // renaming the file.
   EXPECT_GE(failures, 3);
   EXPECT_EQ(cache->statistics().unwritten, failures);
 }

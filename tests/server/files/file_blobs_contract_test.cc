@@ -5,7 +5,7 @@
 namespace phimap {
 namespace {
 
-// Two that write files at once are in one process: a folder is one server's.
+// The concurrent writers are threads of one process, because a folder belongs to one server.
 class FilesHarness : public BlobsHarness {
  public:
   std::unique_ptr<Blobs> Open() override {

@@ -74,8 +74,8 @@ TEST_F(PosixFileSystemTest, ASecondLockIsRefusedNamingTheHolderUntilTheFirstIsGo
   EXPECT_TRUE(file_system_->Lock(Path("lock")).ok());
 }
 
-// A limit on the file's size makes the kernel write short first and refuse then, as a full disk
-// does.
+// If a file's size is limited, the operating system first writes fewer bytes than requested, and
+// then refuses to write, just as with a full disk.
 TEST_F(PosixFileSystemTest, AShortWriteIsContinuedAndEndsInResourceExhausted) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -61,7 +61,7 @@ TEST_F(HealthServiceTest, WatchTellsAtOnceAndThenOfEachChange) {
   EXPECT_EQ(Next(all), HealthCheckResponse::SERVING);
   status_.SetServing(false);
   EXPECT_EQ(Next(all), HealthCheckResponse::NOT_SERVING);
-  // No message was sent in between, since nothing changed.
+  // The watch `one` gets no message before this one, because its status did not change until now.
   EXPECT_EQ(Next(one), HealthCheckResponse::NOT_SERVING);
 }
 
@@ -75,7 +75,7 @@ TEST_F(HealthServiceTest, WatchOfAnUnknownServiceGoesOn) {
 
 TEST_F(HealthServiceTest, WatchIsServedWhileTheServerGoesAndEndsWhenItSaysSo) {
   status_.SetServing(true);
-  server_.dispatcher.StopTaking();
+  server_.dispatcher.StopAccepting();
   const int32_t stream = Begin(kWatch, "");
   EXPECT_EQ(Next(stream), HealthCheckResponse::SERVING);
   status_.SetServing(false);
@@ -83,7 +83,7 @@ TEST_F(HealthServiceTest, WatchIsServedWhileTheServerGoesAndEndsWhenItSaysSo) {
   EXPECT_FALSE(server_.client->answer(stream).ended);
   status_.EndWatches();
   EXPECT_EQ(server_.CodeOf(stream), 14);
-  // Those that come later hear how it stands, too.
+  // A watch that begins after the shutdown gets the status as well, and then ends.
   const int32_t late = Begin(kWatch, "");
   EXPECT_EQ(Next(late), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(server_.CodeOf(late), 14);
@@ -98,7 +98,7 @@ TEST_F(HealthServiceTest, ClientsThatGoAreNotToldAnyMore) {
   ASSERT_TRUE(server_.client->RoundTrip());
   server_.client.reset();
   server_.server->AwaitNoConnections();
-  // Its destructor holds that nobody watches by now.
+  // The destructor of HealthStatus checks that no watch is left.
   status_.SetServing(true);
 }
 

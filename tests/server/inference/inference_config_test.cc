@@ -33,7 +33,8 @@ TEST(InferenceConfigTest, SaysWhatAVersionIs) {
   EXPECT_EQ(config.parameters().at("serving_type").string_value(), "float32");
 }
 
-// With a largest batch the public shapes are those of one row: clients put the rows before them.
+// If a ModelConfig has a max_batch_size, its shapes describe a single row. Clients add the number
+// of rows as the first dimension.
 TEST(InferenceConfigTest, ShapesAreOfOneRow) {
   const inference::ModelConfig config = ModelConfigOf(F2Version());
   EXPECT_EQ(config.max_batch_size(), 65536);

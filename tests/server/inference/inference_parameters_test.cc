@@ -1,5 +1,5 @@
-// Parameters as the standard clients of the Open Inference Protocol write them: Triton's C++ and
-// Python libraries, KServe's SDK, MLServer.
+// Tests request parameters, written the way the standard clients of the Open Inference Protocol
+// write them: Triton's C++ and Python libraries, KServe's SDK, and MLServer.
 #include "server/inference/inference_parameters.h"
 
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 using inference::InferParameter;
 using ::testing::HasSubstr;
 
-// One input "x" and one output "features", as every client asks for them.
+// Requests one output "features" for one input "x", as every client does.
 inference::ModelInferRequest PlainRequest() {
   inference::ModelInferRequest request;
   request.set_model_name("letter");
@@ -49,7 +49,8 @@ InferParameter Text(const std::string& value) {
   return parameter;
 }
 
-// The field that is refused, and that the error is the one for it; "" if nothing is.
+// Returns the field of the error for a refused parameter, or "" if nothing is refused. No other
+// error may occur.
 std::string RefusedField(const inference::ModelInferRequest& request) {
   const absl::Status status = CheckParameters(request);
   if (status.ok()) return "";
@@ -91,7 +92,8 @@ TEST(InferenceParametersTest, WhatMlserverSendsIsPassedOver) {
   EXPECT_EQ(RefusedField(request), "");
 }
 
-// Triton's libraries send the three together, for a request with a sequence.
+// Triton's libraries send sequence_id, sequence_start and sequence_end together, for a request that
+// is part of a sequence.
 TEST(InferenceParametersTest, ASequenceIsRefused) {
   for (const InferParameter& id : {Int64(7), Uint64(7), Text("seven")}) {
     inference::ModelInferRequest request = PlainRequest();
@@ -120,8 +122,9 @@ TEST(InferenceParametersTest, ASequenceThatIsNoneIsPassedOver) {
   }
 }
 
-// InferInput.set_shared_memory and InferInput::SetSharedMemory: no contents, three parameters, the
-// offset only if it is not 0.
+// InferInput.set_shared_memory in Python and InferInput::SetSharedMemory in C++ send three
+// parameters in place of the contents. The parameter for the offset is sent only if the offset is
+// not 0.
 TEST(InferenceParametersTest, AnInputInSharedMemoryIsRefused) {
   inference::ModelInferRequest request = PlainRequest();
   auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
@@ -140,7 +143,8 @@ TEST(InferenceParametersTest, AnOutputInSharedMemoryIsRefused) {
   EXPECT_EQ(RefusedField(request), "outputs[features].parameters[shared_memory_region]");
 }
 
-// InferRequestedOutput(class_count=3); a count of 0 is not sent.
+// InferRequestedOutput(class_count=3) sends this parameter. With a count of 0, the parameter is not
+// sent.
 TEST(InferenceParametersTest, ClassesAreRefused) {
   inference::ModelInferRequest request = PlainRequest();
   request.add_outputs()->set_name("residual");

@@ -1,5 +1,6 @@
-// The messages are equal on the wire to the public Open Inference Protocol's: names, numbers, types
-// and labels of every field, as that protocol's specification lists them.
+// Checks that the messages have the same wire format as those of the public Open Inference
+// Protocol. Every field must have the name, number, type and label that the specification of the
+// protocol lists.
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using ::testing::ElementsAreArray;
 
-// The field as a line of a proto; a map as the repeated entries that it is on the wire.
+// Describes a field like a line of a .proto file; maps are shown as map<key, value>.
 std::string LineOf(const FieldDescriptor& field) {
   std::string type = field.type_name();
   if (field.message_type() != nullptr) type = field.message_type()->full_name();
@@ -98,8 +99,8 @@ const Message kMessages[] = {
       "int64_contents = 3: repeated int64 packed", "uint_contents = 4: repeated uint32 packed",
       "uint64_contents = 5: repeated uint64 packed", "fp32_contents = 6: repeated float packed",
       "fp64_contents = 7: repeated double packed", "bytes_contents = 8: repeated bytes"}},
-    // Triton's extensions. In ModelConfig, ModelInput, ModelOutput, ModelInstanceGroup and
-    // ModelDynamicBatching the public ones have more fields.
+    // The messages from here on are Triton's extensions. The public ModelConfig, ModelInput,
+    // ModelOutput, ModelInstanceGroup and ModelDynamicBatching have more fields.
     {"ModelStreamInferResponse",
      {"error_message = 1: string", "infer_response = 2: inference.ModelInferResponse"}},
     {"ModelConfigRequest", {"name = 1: string", "version = 2: string"}},
@@ -227,7 +228,7 @@ TEST(InferenceProtoTest, EveryFieldHasThePublicNameNumberAndType) {
   }
 }
 
-// Map entries are messages too, of the library's making.
+// Counts a message and the messages nested in it, without the map entries that protobuf generates.
 int CountMessages(const Descriptor& message) {
   int count = message.options().map_entry() ? 0 : 1;
   for (int i = 0; i < message.nested_type_count(); ++i) {
@@ -284,7 +285,7 @@ TEST(InferenceProtoTest, EveryDatatypeHasThePublicNumber) {
                           "TYPE_FP16", "TYPE_FP32", "TYPE_FP64", "TYPE_STRING", "TYPE_BF16"));
 }
 
-// Bytes put together by hand from the wire format, not by the library.
+// The bytes of this request were put together by hand from the wire format, without protobuf.
 TEST(InferenceProtoTest, ARequestThatWasWrittenByHandIsRead) {
   const std::string tensor = std::string(
       "\x0a\x01x\x12\x04"

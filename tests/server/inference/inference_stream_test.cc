@@ -24,7 +24,7 @@ TEST(InferenceStreamTest, AnErrorIsAMessageThatNamesTheRequest) {
   EXPECT_TRUE(response.infer_response().parameters().at("triton_final_response").bool_param());
 }
 
-// A client takes an empty message for no error.
+// The message must not be empty, because clients take an empty error_message for success.
 TEST(InferenceStreamTest, AnErrorWithoutWordsStillHasAMessage) {
   EXPECT_EQ(StreamErrorOf(absl::DeadlineExceededError(""), {}).error_message(),
             "DEADLINE_EXCEEDED: ");

@@ -1,4 +1,5 @@
-// Messages of gRPC, read from a stderr that is the test's pipe.
+// Tests the log messages of gRPC. The test replaces stderr with a pipe, and reads them from the
+// pipe.
 #include "server/kernel_client/grpc_log.h"
 
 #include <fcntl.h>
@@ -22,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Stands in the place of stderr until it goes.
+// Replaces stderr with a pipe until Take is called or the object is destroyed.
 class PipeAsStderr {
  public:
   PipeAsStderr() : before_(dup(STDERR_FILENO)) {
@@ -36,7 +37,7 @@ class PipeAsStderr {
     PutBack();
     close(read_);
   }
-  // Fills the pipe: the next writer waits.
+  // Fills the pipe, so that the next writer blocks.
   void Fill() {
     const std::string bytes(4096, '.');
     fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
@@ -44,7 +45,7 @@ class PipeAsStderr {
     }
     fcntl(STDERR_FILENO, F_SETFL, 0);
   }
-  // All that was written, after stderr is back in its place.
+  // Restores stderr, and returns everything that was written to the pipe.
   std::string Take() {
     PutBack();
     std::string all;
@@ -69,7 +70,8 @@ class PipeAsStderr {
 
 class GrpcLogTest : public ::testing::Test {
  protected:
-  // The first channel of a process does this; before that gRPC logs nothing.
+  // Sets the verbosity the way the first channel of a process does. Until it is set, gRPC logs
+  // nothing.
   GrpcLogTest() { gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR); }
 };
 using GrpcLogDeathTest = GrpcLogTest;
@@ -114,7 +116,7 @@ TEST_F(GrpcLogTest, LevelsAreGrpcsAndLongMessagesAreCut) {
                                            Not(HasSubstr(absl::StrCat(cut, "x"))))));
 }
 
-// The test hangs where gRPC waits for a reader.
+// Nobody reads the full pipe. If gRPC waited for a reader, the test would hang.
 TEST_F(GrpcLogTest, NobodyWaitsForAReaderOfStderr) {
   PipeAsStderr pipe;
   pipe.Fill();
@@ -124,7 +126,8 @@ TEST_F(GrpcLogTest, NobodyWaitsForAReaderOfStderr) {
   EXPECT_GT(logger.drops().rate, 0);
 }
 
-// Where it is written by the thread of the log, the process has ended before.
+// The message of a failed assertion is written at once, not by the log's own thread, because the
+// process would end before that thread could write it.
 TEST_F(GrpcLogDeathTest, AnAssertionIsToldOfBeforeTheProcessEnds) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const Logger silent(LogLevel::kOff);

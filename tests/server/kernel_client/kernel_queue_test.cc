@@ -1,4 +1,5 @@
-// Requests of one version on their way to a real service of this process.
+// Tests KernelQueue, which sends the requests for one version to a kernel service. The service is
+// real, and runs in this process.
 #include "server/kernel_client/kernel_queue.h"
 
 #include <atomic>
@@ -29,7 +30,7 @@ using testing::ScriptedKernel;
 
 constexpr int64_t kColumns = 3;
 constexpr int64_t kLandmarks = 4;
-// The number that the script refuses.
+// The scripted service refuses a block that contains this number.
 constexpr double kBadNumber = 1e6;
 
 class KernelQueueTest : public ::testing::Test {
@@ -52,13 +53,13 @@ class KernelQueueTest : public ::testing::Test {
     services_.Stop();
   }
 
-  // One row, and what became of it.
+  // A submitted row, and its outcome.
   struct Asked {
     Matrix<double> row = Matrix<double>(1, kColumns);
     std::atomic<bool> cancelled{false};
     absl::Time deadline = absl::InfiniteFuture();
     Gate done;
-    // The thread that called `done`.
+    // The thread that delivered the answer.
     std::thread::id thread;
     std::optional<absl::StatusOr<KernelRows>> answer;
 
@@ -104,7 +105,8 @@ class KernelQueueTest : public ::testing::Test {
     EXPECT_EQ(diagonal, 1);
   }
 
-  // The service waits at the gate, and refuses a block with a bad number, with `code`.
+  // Makes the service wait at the gate before each answer, and refuse a block that contains
+  // kBadNumber with `code`.
   void HoldAnswers(grpc::StatusCode code = grpc::StatusCode::INVALID_ARGUMENT) {
     gate_.Close();
     kernel_.Say([this, code](const v1::ComputeBlockRequest& request, v1::ComputeBlockResponse&) {
@@ -123,7 +125,8 @@ class KernelQueueTest : public ::testing::Test {
   void AwaitCalls(int count) {
     while (kernel_.calls() < count) std::this_thread::yield();
   }
-  // A bad row waits with good ones and is asked for with them; they get their values, it gets this.
+  // Queues a row with kBadNumber between good rows, so that they are sent together. Expects that
+  // the good rows get their values, and returns the error of the bad row.
   absl::Status ErrorOfBadAmongGood(grpc::StatusCode code) {
     HoldAnswers(code);
     std::vector<std::shared_ptr<Asked>> good;
@@ -158,7 +161,8 @@ TEST_F(KernelQueueTest, WhatComesWhileCallsAreUnderWayGoesTogether) {
   for (int i = 0; i < 20; ++i) all.push_back(Ask(0.1 * i));
   gate_.Open();
   for (const auto& asked : all) ExpectValues(*asked);
-  // Columns that two calls sent side by side are sent twice; the twenty rows are one call.
+  // The first kCalls rows took one call each. The twenty rows that waited meanwhile share one more
+  // call.
   EXPECT_EQ(kernel_.calls(), KernelQueue::kCalls + 1);
 }
 
@@ -191,8 +195,8 @@ TEST_F(KernelQueueTest, RequestsThatWereGivenUpAreNotAskedFor) {
   EXPECT_EQ(kernel_.calls(), KernelQueue::kCalls);
 }
 
-// Names the columns by digest from the second call on; sends them again to a service that has
-// forgotten them, or was started again.
+// From its second call on, the queue sends only the digest of the columns. If the service was
+// restarted or has forgotten the columns, the queue sends them again.
 TEST_F(KernelQueueTest, ARoundTripEachAndOneMoreForAServiceThatHasForgotten) {
   ExpectValues(*Ask(1));
   EXPECT_EQ(kernel_.calls(), 1);
@@ -207,7 +211,7 @@ TEST_F(KernelQueueTest, ARoundTripEachAndOneMoreForAServiceThatHasForgotten) {
   EXPECT_EQ(kernel_.calls(), 6);
 }
 
-// Two calls end at the same time, again and again.
+// In each round, several calls end at about the same time.
 TEST_F(KernelQueueTest, AnswersArriveOnOneThreadThatIsNoCallers) {
   ExpectValues(*Ask(0));
   std::set<std::thread::id> threads;

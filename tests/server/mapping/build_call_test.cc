@@ -1,5 +1,5 @@
-// A Build whose client goes away while a store thread opens it: the two meet in any order, and on a
-// connection the moment between them is too short to be hit.
+// Tests a Build call whose client goes away while a store thread opens the build. Either event may
+// come first. Over a real connection, the time between the two events is too short for a test.
 #include "server/mapping/build_call.h"
 
 #include <memory>
@@ -13,10 +13,12 @@
 namespace phimap::testing {
 namespace {
 
-// The transport's side of a client who sends what the test says, and reads nothing.
+// Stands for the connection to a client. The test decides what the client sends; the client reads
+// nothing.
 class TestStream final : public Stream {
  public:
-  // A posted task holds the call, and the call its loop: the loop drops it when it ends.
+  // Tasks that were posted to the loop hold the call, and the call holds the loop. Running the
+  // stopped loop drops the tasks, which breaks this cycle.
   ~TestStream() override {
     loop_->Stop();
     loop_->Run();
@@ -34,7 +36,7 @@ class TestStream final : public Stream {
   void SetWindow(size_t) override {}
 
  private:
-  // Never runs: what is posted stays undone, as on a loop that is late.
+  // The loop does not run during a test, so posted tasks stay undone, as on a busy loop.
   const std::shared_ptr<EventLoop> loop_ = std::make_shared<EventLoop>();
   const Peer peer_{.address = "unix:"};
 };
@@ -54,7 +56,7 @@ class BuildCallTest : public ::testing::Test {
   BuildCallTest() {
     call_ = std::make_shared<BuildCall>(
         CallStart{stream_, method_, environment_, absl::InfiniteFuture()}, builds_);
-    // The one store thread waits here before it opens the build.
+    // The only store thread waits here before it opens the build.
     EXPECT_TRUE(store_pool_.Submit([this] { gate_.Wait(); }).ok());
     call_->Begin();
     call_->OnData(SpecMessage());
@@ -102,8 +104,8 @@ TEST_F(BuildCallTest, ABuildWhoseClientGoesBeforeTheLoopHearsOfItIsAbandoned) {
   EXPECT_THAT(builds_.List(""), ::testing::IsEmpty());
 }
 
-// Work elsewhere may hold the call for longer, and be the last to: a timer that was still set would
-// take itself off the wheel of a loop that runs.
+// A task on another thread may hold the call longest, and destroy it. If the call's timer were
+// still set then, that thread would remove it from the timer wheel of a running loop.
 TEST_F(BuildCallTest, ACallThatHasEndedLeavesNoTimer) {
   EXPECT_LT(stream_.loop().timers().Next(), absl::InfiniteFuture());
   call_->OnClosed(ResetCode::kCancel);

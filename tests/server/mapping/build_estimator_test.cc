@@ -42,7 +42,8 @@ TEST(BuildEstimatorTest, MeasuresOnceHoweverManyAsk) {
   EXPECT_EQ(measured, 1);
 }
 
-// Bounds that every machine of this century keeps, sanitizers included: units, not speed.
+// The bounds catch wrong units, not slow machines: every machine of this century stays within them,
+// even with sanitizers.
 TEST(BuildEstimatorTest, TheMachineHasASpeed) {
   UseOneBlasThread();
   const BuildSpeed speed = MeasureBuildSpeed();

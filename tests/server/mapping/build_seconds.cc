@@ -1,5 +1,5 @@
-// Forecast and measured CPU time of builds, side by side; fails when one is off by more than a
-// factor of 3. CPU time, so that a busy machine does not matter.
+// Prints forecast and measured CPU times of builds side by side, and fails when a forecast is off
+// by more than a factor of 3. CPU time is measured so that a busy machine does not matter.
 #include <time.h>
 
 #include <cstdio>

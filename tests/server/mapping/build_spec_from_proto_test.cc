@@ -18,10 +18,11 @@ namespace {
 using ::testing::HasSubstr;
 using Proto = v1::MappingSpec;
 
-// A mapping with every parameter that it has, none at its default, in both of its forms.
+// One mapping, written as text and as fields. It sets all of its parameters, each to a value other
+// than the default.
 struct TwoForms {
   std::string text;
-  // The fields as text, under the names that protobuf prints and reads.
+  // The mapping's fields in protobuf's text format.
   std::string fields;
   std::string kernel;
 };
@@ -76,7 +77,7 @@ absl::StatusOr<BuildSpec> Checked(const Proto& mapping, const std::string& kerne
   return BuildSpecFromProto(spec);
 }
 
-// Names in the text of a mapping: "landmarks", "policy" …
+// The names of parameters in the text of a mapping: "landmarks", "policy" …
 std::set<std::string> NamesIn(const std::string& text) {
   std::set<std::string> names;
   const std::string inside = text.substr(text.find('(') + 1);

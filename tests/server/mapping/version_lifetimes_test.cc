@@ -1,4 +1,5 @@
-// Versions live as long as they are used, on a real store whose clock the test moves.
+// Tests that a version lives as long as it is used. The store is real, and the test moves its
+// clock.
 #include "server/mapping/version_lifetimes.h"
 
 #include <sqlite3.h>
@@ -27,7 +28,7 @@ class VersionLifetimesTest : public ::testing::Test {
   VersionLifetimesTest() { EXPECT_TRUE(registry_.CatchUp().ok()); }
   ~VersionLifetimesTest() override { builds_.Drain(BuildManager::Clock::now()); }
 
-  // Publishes a version of "trial" under the next number.
+  // Publishes the next version of "trial".
   void Publish(absl::Duration ttl = kTtl) {
     Artifact artifact;
     artifact.plan = MakePlan({});
@@ -42,7 +43,7 @@ class VersionLifetimesTest : public ::testing::Test {
     ASSERT_TRUE(version.ok()) << version.status();
     ASSERT_TRUE(registry_.CatchUp().ok());
   }
-  // Empty if there is no such version.
+  // Acquires a version; the handle is empty if there is no such version.
   VersionHandle Acquire(const std::string& reference) {
     VersionHandle acquired;
     Mutex mutex;
@@ -58,7 +59,7 @@ class VersionLifetimesTest : public ::testing::Test {
     while (!here) came.Wait(&mutex);
     return acquired;
   }
-  // Uses the version as a request that maps a row does.
+  // Uses the version the way a request that maps one row uses it.
   void Use(const std::string& reference) {
     const absl::Time now = SteadyNow();
     Acquire(reference).tally().RequestEnded(/*ok=*/true, /*rows=*/1, now, now, SteadyNow());
@@ -160,8 +161,8 @@ TEST_F(VersionLifetimesTest, UsesThatCouldNotBeWrittenAreWrittenTheNextTime) {
   EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, now_ + kTtl);
 }
 
-// Six candidates, three folds, and the best of them fitted once more: 19 fits, one of which is
-// kept.
+// A grid search fits six candidates on three folds each, and then fits the best candidate once
+// more. It publishes 19 versions, and keeps one of them.
 TEST_F(VersionLifetimesTest, OfAGridOfTrialsWhatIsKeptIsLeftAndNothingElse) {
   for (int fit = 0; fit < 19; ++fit) {
     PublishRequest request;

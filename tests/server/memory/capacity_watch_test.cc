@@ -57,8 +57,8 @@ TEST(CapacityWatchTest, OneWhoWaitsAgainWithinItsCallbackWaitsForTheNext) {
   EXPECT_EQ(calls, 2);
 }
 
-// The protocol of the header on a room for one: a wake-up that is lost leaves a thread waiting for
-// good.
+// Follows the protocol that capacity_watch.h describes, with capacity for one thread at a time. A
+// lost wake-up would leave a thread waiting forever.
 TEST(CapacityWatchTest, NobodyIsForgottenWhenManyShareARoom) {
   constexpr int kThreads = 4;
   constexpr int kTurns = 2000;

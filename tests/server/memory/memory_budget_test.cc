@@ -23,7 +23,7 @@ TEST(MemoryBudgetTest, GivesOutItsBytesAndTakesThemBack) {
   const absl::Status refused = budget.Reserve(41).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_GT(DetailOf(refused)->retry_delay_ms, 0);
-  EXPECT_TRUE(budget.Reserve(40).ok());  // and is given back at once
+  EXPECT_TRUE(budget.Reserve(40).ok());  // released at once
   MemoryBudget::Reservation moved = *std::move(a);
   a.reset();
   EXPECT_EQ(gauge.Value(), 60);
@@ -59,7 +59,8 @@ TEST(MemoryBudgetTest, AHalfTakesFromTheWholeAndLeavesTheOtherHalf) {
   EXPECT_THAT(std::string(never.message()),
               HasSubstr("needs 51 bytes of memory, more than the 50 that evaluations may take"));
 
-  // The whole's own half is untouched; then the half finds the whole full, and takes nothing.
+  // So far the half was full while the whole budget had memory left. From here on the whole budget
+  // is full, so a reservation in the half cannot grow either, and the refusal takes no memory.
   std::optional<MemoryBudget::Reservation> others = *whole.Reserve(50);
   first.reset();
   EXPECT_EQ(gauge.Value(), 70);
@@ -89,7 +90,7 @@ TEST(MemoryBudgetTest, WhatGrowsIsToldOfOthersOnlyWhatOthersHold) {
   EXPECT_THAT(std::string(never.message()), HasSubstr("needs 101 bytes"));
   EXPECT_EQ(budget.Grow(mine, std::numeric_limits<int64_t>::max()).code(),
             absl::StatusCode::kResourceExhausted);
-  // A refusal takes nothing, and leaves what was there.
+  // A refusal takes no memory, and leaves the reservation as it was.
   EXPECT_EQ(gauge.Value(), 100);
   other.reset();
   EXPECT_TRUE(budget.Grow(mine, 30).ok());

@@ -29,7 +29,7 @@ TEST(RequestMemoryTest, LetsOneInThatAloneExceedsTheLimit) {
   std::optional<RequestMemory::Charge> large = memory.Take(1000);
   ASSERT_TRUE(large.has_value());
   EXPECT_FALSE(memory.Take(1).has_value());
-  // A request that is alone gets the extra memory that it needs, too.
+  // If no other request holds memory, a request gets any extra memory that it needs.
   std::optional<RequestMemory::Charge> more = memory.Take(500, /*held=*/1000);
   ASSERT_TRUE(more.has_value());
   large->Add(*std::move(more));
@@ -67,7 +67,7 @@ TEST(RequestMemoryTest, LargeRequestsLeaveASixteenthToSmallOnes) {
   const std::optional<RequestMemory::Charge> small = memory.Take(1);
   const std::optional<RequestMemory::Charge> large = memory.Take(14'900 * kKiB);
   ASSERT_TRUE(large.has_value());
-  // 15,000 KiB are theirs.
+  // Large requests may take up to 15,000 KiB in all.
   EXPECT_FALSE(memory.Take(100 * kKiB).has_value());
   EXPECT_TRUE(memory.Take(100 * kKiB - 1).has_value());
   std::optional<RequestMemory::Charge> all = memory.Take(64 * kKiB);

@@ -29,7 +29,7 @@ const CertificateFigures kAll = {.landmarks = 500,
                                  .serving_error_max = 2,
                                  .mean_squared_norm = 0.875};
 
-// Series of an alias that has all figures.
+// The number of series of an alias if its certificate contains all figures.
 constexpr int64_t kAllSeries = 9;
 
 class CertificateMetricsTest : public ::testing::Test {
@@ -68,7 +68,7 @@ TEST_F(CertificateMetricsTest, AMoveTakesTheOldVersionAway) {
   metrics_.Show("letters", "prod", 7, kAll);
   metrics_.Show("letters", "prod", 8, {.landmarks = 100});
   EXPECT_THAT(Scrape(), Not(HasSubstr("version=\"7\"")));
-  // A value that was not measured has no series.
+  // A figure that was not measured has no series.
   EXPECT_EQ(Series(), 1);
   metrics_.Hide("letters", "prod");
   EXPECT_EQ(Series(), 0);
@@ -79,7 +79,8 @@ TEST_F(CertificateMetricsTest, HoweverManyAliasesThereAreTheSeriesAreBounded) {
   for (int i = 0; i < 1000; ++i) metrics_.Show(absl::StrCat("hostile-", i), "prod", 1, kAll);
   EXPECT_EQ(Series(), kAllSeries * CertificateMetrics::kMaxShown);
   EXPECT_THAT(Scrape(), HasSubstr("phimap_certificates_not_shown_total 900\n"));
-  // A shown one moves in its place; a hidden one makes room.
+  // An alias that has series keeps them when it moves to another version. Hiding an alias makes
+  // room for another.
   metrics_.Show("hostile-0", "prod", 2, kAll);
   EXPECT_THAT(Scrape(), HasSubstr("mapping=\"hostile-0\",version=\"2\""));
   metrics_.Hide("hostile-0", "prod");

@@ -22,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A connected socket.
+// A client's connected socket.
 class Peer {
  public:
   explicit Peer(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -37,12 +37,12 @@ class Peer {
     if (fd_ >= 0) close(fd_);
   }
   void Send(const std::string& text) { send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
-  // Whether the other side has not closed it.
+  // Returns true as long as the server has not closed the connection.
   bool IsOpen() {
     char byte;
     return recv(fd_, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
   }
-  // All that comes until the other side closes.
+  // Returns everything that arrives until the server closes the connection.
   std::string Rest() {
     std::string all;
     char chunk[4096];
@@ -115,11 +115,11 @@ TEST_F(HttpEndpointTest, SilentAndVanishedClientsHoldNobodyUp) {
   for (int i = 0; i < 20; ++i) silent.emplace_back(endpoint_->port());
   { Peer vanished(endpoint_->port()); }
   EXPECT_THAT(Ask("GET /metrics HTTP/1.1\r\n\r\n"), HasSubstr("things_total"));
-  endpoint_.reset();  // returns though they are still connected
+  endpoint_.reset();  // returns although clients are still connected
 }
 
-// More of them than connections: the oldest is hung up on at once, and not all when their time is
-// over.
+// There are more silent clients than allowed connections. The oldest client is disconnected at
+// once; new clients need not wait until the silent ones reach their time limit.
 TEST_F(HttpEndpointTest, ACrowdOfSilentClientsDoesNotKeepOneWhoAsksOut) {
   std::vector<Peer> silent;
   for (int i = 0; i < 80; ++i) {

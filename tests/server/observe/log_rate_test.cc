@@ -9,7 +9,7 @@ using std::chrono::milliseconds;
 
 class LogRateTest : public ::testing::Test {
  protected:
-  // How many of `lines` are let through at `now`.
+  // Offers `lines` log lines at time now_, and returns how many are admitted.
   int Admitted(int lines, LogLevel level = LogLevel::kInfo, const char* event = "rpc") {
     int admitted = 0;
     for (int i = 0; i < lines; ++i) admitted += rate_.Admit(level, event, now_) ? 1 : 0;

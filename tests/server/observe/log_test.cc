@@ -38,7 +38,8 @@ TEST(LogTest, JsonIsOneObjectALineWithTimeLevelAndEventFirst) {
             "\"build_ended\",\"mapping\":\"letter\",\"rows\":\"20000\"}\n");
 }
 
-// RFC 8259: quotation mark, reverse solidus and U+0000 to U+001F must be escaped; text is UTF-8.
+// RFC 8259 requires that the quotation mark, the backslash and U+0000 to U+001F are escaped, and
+// that text is UTF-8.
 TEST(LogTest, JsonValuesThatCouldBreakTheObjectAreEscaped) {
   const struct {
     std::string value;

@@ -42,20 +42,21 @@ class LogWriterTest : public ::testing::Test {
   void CloseReader() {
     if (ends_[0] >= 0) close(std::exchange(ends_[0], -1));
   }
-  // False at the end.
+  // Returns false at the end of the pipe.
   bool ReadSome() {
     char chunk[4096];
     const ssize_t got = read(ends_[0], chunk, sizeof(chunk));
     if (got > 0) read_.append(chunk, static_cast<size_t>(got));
     return got > 0;
   }
-  // Reads until `text` was seen; what was read so far.
+  // Reads until `text` has arrived, and returns everything read so far.
   const std::string& ReadUntil(absl::string_view text) {
     while (!absl::StrContains(read_, text) && ReadSome()) {
     }
     return read_;
   }
-  // How many drops the whole lines tell of that were read.
+  // The log reports dropped lines in lines of its own. Returns the total that the complete lines
+  // read so far report.
   int64_t Told(absl::string_view reason) const {
     int64_t told = 0;
     const size_t whole = read_.rfind('\n') + 1;
@@ -74,7 +75,8 @@ class LogWriterTest : public ::testing::Test {
     line.resize(1023, 'x');
     return line + "\n";
   }
-  // Writes lines until one was dropped: the queue is full, and so is the pipe, or nearly.
+  // Writes lines until one is dropped. At that point the queue is full, and the pipe is full or
+  // nearly full. Returns how many lines were accepted.
   int Fill(LogWriter& writer) {
     int lines = 0;
     while (writer.drops().queue_full == 0) writer.Write(Line(lines++));
@@ -117,7 +119,7 @@ TEST_F(LogWriterTest, APipeThatNobodyReadsTakesNoMoreMemoryThanItMay) {
   LogWriter writer(ends_[1], DropLine,
                    {.max_queued_bytes = 256 << 10, .end_wait = milliseconds(0)});
   const int taken = Fill(writer);
-  // The queue holds 256 lines; a pipe, 64 KiB as a rule, some more.
+  // The queue holds 256 lines, and the pipe some more. The capacity of a pipe is normally 64 KiB.
   const int pipe_bytes = fcntl(ends_[1], F_GETPIPE_SZ);
   EXPECT_GE(taken, 256);
   EXPECT_LE(taken, 256 + pipe_bytes / 1024);
@@ -127,12 +129,13 @@ TEST_F(LogWriterTest, TellsOfDroppedLinesWhenThereIsRoomAgain) {
   LogWriter writer(ends_[1], DropLine, {.max_queued_bytes = 64 << 10});
   Fill(writer);
   for (int i = 0; i < 9; ++i) writer.Write(Line(0));
-  // The pipe may have taken some more meanwhile, and the first drop may have been told of already.
+  // Meanwhile the pipe may have accepted a few more lines, and the first drop may already have been
+  // reported.
   const int64_t dropped = writer.drops().queue_full;
   while (Told("queue_full") < dropped && ReadSome()) {
   }
   EXPECT_EQ(Told("queue_full"), dropped);
-  // And writes what comes then.
+  // Later lines are written as usual.
   writer.Write("after\n");
   EXPECT_THAT(ReadUntil("after\n"), HasSubstr("after\n"));
 }
@@ -144,7 +147,7 @@ TEST_F(LogWriterTest, TellsOfLinesDroppedForTheirRateEachOnce) {
   ReadUntil("end\n");
   writer.DropForRate();
   int told = 0;
-  // A line may tell of one of them, or of several.
+  // One report may cover several dropped lines.
   while (told < 4) {
     told = 0;
     for (const absl::string_view line : absl::StrSplit(ReadUntil("rate"), '\n')) {
@@ -161,7 +164,7 @@ TEST_F(LogWriterTest, TellsOfLinesDroppedForTheirRateEachOnce) {
   EXPECT_EQ(writer.drops(), (LogDrops{.queue_full = 0, .rate = 4, .write_failed = 0}));
 }
 
-// A test that waits in vain for the end of the destructor runs into its own time limit.
+// If the destructor did not return, the test would exceed its own time limit.
 TEST_F(LogWriterTest, ABlockedPipeHoldsUpTheEndForNoLongerThanItMay) {
   std::optional<LogWriter> writer(std::in_place, ends_[1], DropLine,
                                   LogWriter::Options{.end_wait = milliseconds(50)});

@@ -55,7 +55,7 @@ TEST(MetricsTest, CountsShowUp) {
                               "grpc_type=\"unary\"} 1"));
   EXPECT_THAT(text, HasSubstr("{grpc_code=\"DataLoss\",grpc_method=\"M\",grpc_service=\"s.S\","
                               "grpc_type=\"unary\"} 1"));
-  // The first bucket ends at 25 µs: 30 µs is in the second.
+  // The first bucket ends at 25 µs, so 30 µs falls into the second.
   EXPECT_THAT(text, HasSubstr("le=\"2.5e-05\"} 0"));
 }
 
@@ -67,7 +67,8 @@ TEST(MetricsTest, ARefusalIsCountedByItsReasonAndOneThatIsNotListedAsOther) {
   method.Ended(MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", "bye"), 1);
   method.Ended(MakeError(Code::kUnavailable, "NEVER_HEARD_OF", "", "?"), 1);
   method.Ended(absl::ResourceExhaustedError("without a reason"), 1);
-  // The client's fault: no refusal, though its reason is one of refusals.
+  // INVALID_ARGUMENT is the client's fault: it does not count as a refusal, even if its reason is
+  // one that refusals have.
   method.Ended(MakeError(Code::kInvalidArgument, "QUEUE_FULL", "", "no"), 1);
   const std::string text = Scrape(metrics);
   for (const char* line : {"\"queue_full\"} 1", "\"server_shutting_down\"} 1", "\"other\"} 2"}) {
@@ -76,7 +77,8 @@ TEST(MetricsTest, ARefusalIsCountedByItsReasonAndOneThatIsNotListedAsOther) {
   }
 }
 
-// A reason that is missing here hides in "other": add it to kRefusalReasons in rpc_metrics.cc.
+// A reason that is not in kRefusalReasons is counted as "other". If this test fails, add the
+// missing reason to kRefusalReasons in rpc_metrics.cc.
 TEST(MetricsTest, EveryReasonThatTheSourcesRefuseWithHasALabel) {
   namespace fs = std::filesystem;
   const std::regex refusal("k(?:ResourceExhausted|Unavailable),\\s*\"([A-Z_]+)\"");

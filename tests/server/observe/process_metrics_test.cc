@@ -56,7 +56,7 @@ TEST(ProcessMetricsTest, WhatThisProcessDoesIsSeen) {
   EXPECT_GE(before.at("process_threads"), 1);
   EXPECT_GT(before.at("process_virtual_memory_bytes"), before.at("process_resident_memory_bytes"));
   EXPECT_GE(before.at("process_max_fds"), before.at("process_open_fds"));
-  // The system's boot time is known to a second.
+  // The start time is computed from the system's boot time, which is known only to within a second.
   const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
   EXPECT_LE(before.at("process_start_time_seconds"), now + 2);
   EXPECT_GT(before.at("process_start_time_seconds"), now - 24 * 3600);

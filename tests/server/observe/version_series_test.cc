@@ -18,7 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Rows, and of the sampled rows their number, norms and residuals.
+// The number of metric families of a version: one counts its rows; three describe a sample of them
+// (number, norms and residuals).
 constexpr int kFamilies = 4;
 
 using ::testing::Not;
@@ -90,7 +91,8 @@ TEST_F(VersionSeriesTest, HoweverManyVersionsAreLiveTheSeriesAreBoundedAndNoRowI
   }
   EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + 1));
   EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"_other\"} 900"));
-  // The first keep their labels; the next gets those of one that ends.
+  // The first versions have labels of their own, and keep them. When one of these versions ends,
+  // the next new version gets labels of its own.
   EXPECT_THAT(Scrape(), HasSubstr("mapping=\"hostile-0\""));
   leases.front().reset();
   const auto late = series_.Open("late", 1);

@@ -1,7 +1,7 @@
-// A large artifact that only the database has is read, and copied into the cache, in little more
-// than its own size.
+// Reads an artifact that is only in the database, which also copies it into the cache. Expects that
+// this needs little more memory than the size of the artifact.
 //
-// PHIMAP_TEST_COLD_BYTES says how large it is (default 192 MiB).
+// PHIMAP_TEST_COLD_BYTES sets the size of the artifact (default 192 MiB).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ int64_t ArtifactBytes() {
   return bytes;
 }
 
-// A line of /proc/self/status, in bytes.
+// The value of the line `name` of /proc/self/status, converted to bytes.
 int64_t StatusBytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -55,7 +55,7 @@ TEST_F(ColdLoadTest, TakesLittleMoreThanTheArtifact) {
   const int64_t bytes = ArtifactBytes();
   testing::TemporaryFolder folder;
   const std::string digest_file = folder.path() + "/digest";
-  // In a process of its own, whose memory is not counted here.
+  // A separate process writes the artifact, so that the memory for writing is not counted here.
   const pid_t writer = fork();
   if (writer == 0) {
     const std::string artifact = Artifact(bytes);
@@ -74,7 +74,7 @@ TEST_F(ColdLoadTest, TakesLittleMoreThanTheArtifact) {
       ArtifactCache::Open(folder.path() + "/cache", 2 * bytes, PosixFileSystem()).value();
   CachedBlobs blobs(std::make_unique<PostgresBlobs>(database), cache);
   for (const char* from : {"the database", "the cache"}) {
-    std::ofstream("/proc/self/clear_refs") << 5;  // The peak begins anew.
+    std::ofstream("/proc/self/clear_refs") << 5;  // resets the recorded peak
     const int64_t before = StatusBytes("VmRSS");
     const auto read = blobs.Read(digest, bytes);
     ASSERT_TRUE(read.ok()) << read.status();

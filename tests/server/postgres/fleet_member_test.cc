@@ -1,4 +1,4 @@
-// Servers that share a catalog know what the others read.
+// Tests that servers that share a catalog know which artifact formats the other servers can read.
 #include "server/store/fleet_member.h"
 
 #include <thread>
@@ -32,7 +32,7 @@ class FleetMemberTest : public PostgresTest {
   int64_t Count(const std::string& where = "true") {
     return Run("SELECT count(*) FROM phimap.servers WHERE " + where).Int(0, 0);
   }
-  // Imports an artifact of this format.
+  // Imports an artifact of the given format.
   absl::Status Import(uint32_t artifact_format = 2) {
     VersionRecord version;
     version.artifact_format = artifact_format;
@@ -69,7 +69,8 @@ TEST_F(FleetMemberTest, WhatALivingServerDoesNotReadIsNotPublished) {
   EXPECT_EQ(ReasonOf(refused), "FLEET_TOO_OLD");
   EXPECT_THAT(std::string(refused.message()), HasSubstr("host-old"));
   EXPECT_EQ(Run("SELECT count(*) FROM phimap.versions").Int(0, 0), 0);
-  // One that was not heard of for longer than its lifetime, by the database's clock, is no more.
+  // A server counts as gone when it has sent no sign of life for FleetMember::kLifetime, measured
+  // with the database's clock.
   const std::string ago =
       "UPDATE phimap.servers SET seen_time_us = (SELECT now_us FROM "
       "phimap.clock) - ";
@@ -80,7 +81,8 @@ TEST_F(FleetMemberTest, WhatALivingServerDoesNotReadIsNotPublished) {
   EXPECT_TRUE(accepted.ok()) << accepted;
 }
 
-// Artifacts that an older server reads are published beside it: those without names of columns.
+// Older servers can read artifacts without column names, so such artifacts may be published while
+// an older server lives.
 TEST_F(FleetMemberTest, WhatAllReadIsPublishedWhileAnOlderServerLives) {
   const auto old = Join(Named("old", /*artifact_format=*/1));
   const absl::Status accepted = Import(/*artifact_format=*/1);

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kChunk = PostgresBlobs::kChunkBytes;
 
-// No two chunks are equal.
+// Returns `size_bytes` bytes that contain no chunk twice.
 std::string Content(int64_t size_bytes) {
   std::string content(static_cast<size_t>(size_bytes), '\0');
   uint64_t state = 1;
@@ -29,7 +29,7 @@ std::string Content(int64_t size_bytes) {
   return content;
 }
 
-// Resident memory of this process now, from /proc/self/status in kB.
+// The value of a field of /proc/self/status in bytes. A field is, for example, VmRSS.
 int64_t ResidentBytes(const std::string& field) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {
@@ -42,7 +42,7 @@ int64_t ResidentBytes(const std::string& field) {
 class PostgresBlobsTest : public PostgresTest {
  protected:
   int64_t CountChunks() { return Run("SELECT count(*) FROM phimap.blob_chunks").Int(0, 0); }
-  // The error of every way to read a blob whole.
+  // Reads a whole blob at once, and then as a stream. Returns the status of each.
   std::vector<absl::Status> ReadErrors(const std::string& digest, int64_t size_bytes) {
     std::vector<absl::Status> errors = {blobs_.Read(digest, size_bytes).status()};
     absl::StatusOr<std::unique_ptr<ArtifactReader>> reader = blobs_.OpenReader(digest, size_bytes);
@@ -197,7 +197,7 @@ TEST_F(PostgresBlobsTest, WhatIsRemovedIsGoneAndOthersStay) {
 }
 
 TEST_F(PostgresBlobsTest, ABlobThatNobodyCompletedBecauseItWasRemovedIsAnError) {
-  // Between the last chunk and the row's completion another server removes it.
+  // Another server removes the blob between its last chunk and the completion of its row.
   Run("CREATE FUNCTION phimap.vanish() RETURNS trigger LANGUAGE plpgsql AS "
       "$$ BEGIN DELETE FROM phimap.blobs; RETURN NULL; END $$; "
       "CREATE TRIGGER vanish AFTER INSERT ON phimap.blob_chunks "
@@ -207,8 +207,9 @@ TEST_F(PostgresBlobsTest, ABlobThatNobodyCompletedBecauseItWasRemovedIsAnError) 
   EXPECT_TRUE(absl::IsUnavailable(status));
 }
 
-// A streamed read holds one chunk, and libpq's copies of it: 64 MiB are more than enough, and less
-// than the blob. The peak is that of the process, so it is reset first.
+// A streamed read holds one chunk and libpq's copies of that chunk. This takes less than 64 MiB,
+// and 64 MiB is less than the size of the blob. The measured peak covers the whole process, so it
+// is reset first.
 TEST_F(PostgresBlobsTest, AStreamNeedsMemoryForChunksOnly) {
   constexpr int64_t kSize = int64_t{160} << 20;
   std::string digest;

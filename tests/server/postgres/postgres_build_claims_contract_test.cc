@@ -1,4 +1,4 @@
-// Claims of builds on PostgreSQL, directly and through PgBouncer.
+// Tests claims of builds on PostgreSQL: with a direct connection, and through PgBouncer.
 #include "server/postgres/postgres_database.h"
 #include "server/store/sql_build_claims.h"
 #include "server/store/sql_catalog.h"

@@ -1,4 +1,4 @@
-// The catalog on PostgreSQL, directly and through PgBouncer.
+// Tests the catalog on PostgreSQL: with a direct connection, and through PgBouncer.
 #include "server/postgres/postgres_database.h"
 #include "server/store/sql_catalog.h"
 #include "tests/contract/catalog_contract.h"

@@ -1,4 +1,4 @@
-// A commit whose answer is lost, or that is not what it says.
+// Tests commits whose answer is lost, or whose answer does not say whether the change was made.
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@ namespace {
 using ::phimap::testing::PostgresServer;
 using ::testing::HasSubstr;
 
-// That a backend waits in COMMIT, for a standby that there is not.
+// True while a backend waits in COMMIT for a standby that does not exist.
 constexpr char kCommits[] =
     "EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%COMMIT')";
 constexpr char kCommittingBackend[] = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
@@ -28,7 +28,7 @@ class PostgresCommitTest : public ::testing::Test {
     if (writer_.joinable()) writer_.join();
   }
 
-  // In a thread of its own.
+  // Begins a write on a separate thread.
   void BeginWrite(PostgresDatabase& database) {
     writer_ = std::thread([this, &database] {
       status_ = database.Write(
@@ -86,14 +86,15 @@ TEST_F(PostgresCommitTest, ACommitThatTheServerRefusesIsNotInDoubt) {
   EXPECT_EQ(CountChanges(), 0);
 }
 
-// The commit is on the server, but neither is its answer here nor itself at the standby. That it
-// can be read does not count before the standby has it.
+// The primary has the commit, but its answer did not arrive, and the standby does not have the
+// commit. The change can already be read, but the write may report success only once the standby
+// has the commit.
 TEST_F(PostgresCommitTest, ACommitWhoseAnswerIsLostIsOkOnceTheStandbyHasIt) {
   server_.Set("synchronous_standby_names", "nobody");
   BeginWrite(*database_);
   server_.Await(kCommits);
   server_.Run(absl::StrCat("SELECT pg_terminate_backend(pid) ", kCommittingBackend));
-  // The commit that settles it.
+  // Waits for the second commit, with which the client finds out whether the first commit was made.
   server_.Await(
       "EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT')");
   EXPECT_EQ(CountChanges(), 1);
@@ -113,7 +114,8 @@ TEST_F(PostgresCommitTest, ACommitWhoseWaitForTheStandbyWasCancelledStaysInDoubt
   EXPECT_EQ(ReasonOf(status), "COMMIT_IN_DOUBT") << status;
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_GT(DetailOf(status)->retry_delay_ms, 0);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("whether the change was made shows"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("it is not known whether the change was made"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("synchronous replication"));
   EXPECT_EQ(CountChanges(), 1);
 }
@@ -144,7 +146,8 @@ TEST_F(PostgresCommitTest, ACommitWhoseServerDiedIsSettledWhenItIsBack) {
   server_.Start();
   server_.Set("synchronous_standby_names", "");
   const absl::Status status = EndWrite();
-  // Its record may or may not have been on the disk; the answer says which.
+  // The commit's record may or may not have reached the disk. The answer must tell which of the two
+  // happened.
   EXPECT_EQ(status.ok(), CountChanges() == 1) << status;
   EXPECT_GE(questions_, 1);
   EXPECT_EQ(ReasonOf(status), status.ok() ? "" : "DATABASE_UNAVAILABLE");

@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using Code = absl::StatusCode;
 
-// Accepts connections, in the kernel, and never says anything.
+// Accepts connections but never sends anything. The operating system accepts them by itself.
 class SilentServer {
  public:
   SilentServer() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -256,7 +256,7 @@ TEST_F(PostgresConnectionTest, ANotificationEndsTheWait) {
   Run("NOTIFY phimap");
   EXPECT_TRUE(*connection->WaitForNotification(Clock::now() + std::chrono::seconds(30)));
   server_.CutConnections(name_);
-  absl::StatusOr<bool> notified = true;  // One of the two may have come later than the other.
+  absl::StatusOr<bool> notified = true;  // the other notification may have arrived late
   while (notified.ok() && *notified) {
     notified = connection->WaitForNotification(Clock::now() + std::chrono::seconds(30));
   }

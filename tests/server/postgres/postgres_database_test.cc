@@ -20,7 +20,8 @@ absl::StatusOr<bool> NeverAsked(SqlSession&) {
   return false;
 }
 
-// Takes the next revision, as every change does, and records it.
+// Takes the next revision, as every change of the store does, and records it in the table
+// `changes`.
 absl::Status AddChange(SqlSession& session, int64_t who) {
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows row,
@@ -184,8 +185,9 @@ TEST_F(PostgresDatabaseTest, EachWriteNotifiesListeners) {
   EXPECT_TRUE(*notified);
 }
 
-// A sequence would hand out revisions before commits, and a reader that saw 5 would miss 4 when it
-// is committed later. Half of the commits are slow, behind a trigger that runs at COMMIT.
+// Revisions must become visible in order. If they came from a PostgreSQL sequence, revision 4 could
+// be committed after revision 5, and a reader that had seen 5 would miss 4. A trigger that runs at
+// COMMIT makes half of the commits slow.
 TEST_F(PostgresDatabaseTest, RevisionsAreInTheOrderOfCommitsAlsoWhenSomeAreSlow) {
   Run("CREATE FUNCTION phimap.dawdle() RETURNS trigger LANGUAGE plpgsql AS "
       "$$ BEGIN PERFORM pg_sleep(0.005); RETURN NULL; END $$; "
@@ -228,7 +230,7 @@ TEST_F(PostgresDatabaseTest, NeitherAWrongDatabaseNorAWrongAddressIsOpened) {
   EXPECT_EQ(ReasonOf(bad), "DATABASE_ADDRESS_INVALID") << bad;
 }
 
-// The others stop and start their own server.
+// Each test of this fixture has its own PostgreSQL server, which it stops and starts.
 class PostgresAwayTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<PostgresDatabase>> Open(absl::Duration first_backoff) {
@@ -246,7 +248,8 @@ TEST_F(PostgresAwayTest, CallsFailAtOnceWithTheTimeUntilTheNextAttempt) {
   absl::Status status = (*database)->Read(SelectOne);
   EXPECT_EQ(ReasonOf(status), "DATABASE_UNAVAILABLE") << status;
   server_.Start();
-  // It is back, but nobody looks before the hour is over; a half of it may be cut by chance.
+  // The database is back, but no call tries to connect before the backoff is over. The backoff is
+  // an hour, of which random jitter may take off up to half.
   for (int call = 0; call < 2; ++call) {
     status = (*database)->Read(SelectOne);
     EXPECT_EQ(ReasonOf(status), "DATABASE_UNAVAILABLE") << status;

@@ -1,4 +1,5 @@
-// How soon a server learns what another changed, whatever happens to its connection.
+// Tests how soon a server learns about another server's changes, even if its connection to the
+// database breaks or hangs.
 #include "server/postgres/postgres_feed.h"
 
 #include <chrono>
@@ -18,14 +19,14 @@ class PostgresFeedTest : public PostgresTest {
  protected:
   PostgresFeedTest() { EXPECT_TRUE(PreparePostgresSchema(*Connect()).ok()); }
 
-  // Another server's change.
+  // Makes a change as another server would.
   void Change() {
     Run("UPDATE phimap.store SET revision = revision + 1");
     Run("INSERT INTO phimap.mappings (name, next_version, create_time_us, revision) SELECT "
         "'m' || revision, 1, 0, revision FROM phimap.store");
   }
   void Notify() { Run("SELECT pg_notify('phimap', '')"); }
-  // Process id of the feed's own backend.
+  // The process id of the PostgreSQL backend that serves the feed's connection.
   pid_t Backend() {
     const SqlRows rows =
         Run(absl::StrCat("SELECT pid FROM pg_stat_activity WHERE datname = '", name_,
@@ -72,15 +73,15 @@ TEST_F(PostgresFeedTest, WithoutANoticeTheWaitEndsAllTheSame) {
 TEST_F(PostgresFeedTest, WhenTheConnectionIsCutItMakesAnother) {
   ASSERT_TRUE(feed_.ChangesSince(Revision()).ok());
   server_.CutConnections(name_);
-  feed_.Await(absl::Seconds(60));  // Returns: the connection says goodbye.
+  feed_.Await(absl::Seconds(60));  // returns early because the connection is closed
   Change();
   const auto changes = feed_.ChangesSince(Revision());
   ASSERT_TRUE(changes.ok()) << changes.status();
   EXPECT_EQ(changes->revision.number, 1);
 }
 
-// The other end seems gone without a word: an answer that does not come is given up within
-// half a second, and the next one comes over another connection.
+// A backend that hangs looks like a database that has vanished. The feed stops waiting within half
+// a second, and makes its next attempt over another connection.
 TEST_F(PostgresFeedTest, AConnectionThatHangsIsGivenUpSoon) {
   ASSERT_TRUE(feed_.ChangesSince(Revision()).ok());
   const PausedProcess paused(Backend());
@@ -94,10 +95,11 @@ TEST_F(PostgresFeedTest, AConnectionThatHangsIsGivenUpSoon) {
   EXPECT_EQ(changes->revision.number, 1);
 }
 
-// A database that is slow, and not away: each attempt waits for twice as long as the one before.
+// The database is slow but reachable. Each attempt waits twice as long as the previous one, so one
+// of them finally gets the answer.
 TEST_F(PostgresFeedTest, AnAnswerThatTakesLongIsWaitedForInTheEnd) {
   PostgresFeed impatient(uri_, {.patience = absl::Milliseconds(20)});
-  // Whoever reads waits here, for no longer than a third of a second in all.
+  // Makes every read of the history take 0.3 s.
   Run("CREATE OR REPLACE VIEW phimap.history AS SELECT s.epoch || '-x' AS epoch, s.revision "
       "FROM phimap.store s, pg_sleep(0.3)");
   int attempts = 1;

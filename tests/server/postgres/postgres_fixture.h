@@ -1,4 +1,4 @@
-// Fixture of the tests of PostgreSQL: a database of their own on a server that is shared.
+// The fixture of the PostgreSQL tests.
 #ifndef PHIMAP_TESTS_SERVER_POSTGRES_POSTGRES_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_POSTGRES_POSTGRES_FIXTURE_H_
 
@@ -15,13 +15,14 @@
 
 namespace phimap {
 
-// "" for an error without.
+// The reason of an error; "" if it has none.
 inline std::string ReasonOf(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   return detail.has_value() ? detail->reason : "";
 }
 
-// Each test has its own database, so CutConnections and its settings harm no other.
+// Each test has its own database on a shared server, so that cutting connections or changing
+// settings does not disturb other tests.
 class PostgresTest : public ::testing::Test {
  protected:
   std::unique_ptr<PostgresConnection> Connect(const PostgresTimeouts& timeouts = {}) {

@@ -1,4 +1,4 @@
-// PgBouncer in transaction mode between phimapd and PostgreSQL.
+// Tests phimapd with PgBouncer, in transaction mode, in front of PostgreSQL.
 #include <thread>
 #include <vector>
 
@@ -25,7 +25,7 @@ TEST_F(PostgresPoolerTest, TwoServersWriteAndReadOverOneConnectionOfThePooler) {
   ASSERT_TRUE(first.ok()) << first.status();
   auto second = PostgresDatabase::Open(uri_through_);
   ASSERT_TRUE(second.ok()) << second.status();
-  auto listener = Connect();  // Not through the pooler.
+  auto listener = Connect();  // connects directly, not through the pooler
   ASSERT_TRUE(listener->Listen("phimap").ok());
   std::vector<std::thread> writers;
   for (PostgresDatabase* database : {first->get(), second->get()}) {
@@ -61,7 +61,8 @@ TEST_F(PostgresPoolerTest, ATransactionLeavesNoSettingBehind) {
                   ->Write([](SqlSession& session) { return session.Run("SELECT 1").status(); },
                           [](SqlSession&) { return false; }, "")
                   .ok());
-  // Somebody else's, on the same connection to the server.
+  // The connection of a second client. The pooler serves both clients over the same connection to
+  // PostgreSQL.
   auto other = PostgresConnection::Open(uri_through_, {});
   ASSERT_TRUE(other.ok()) << other.status();
   const auto rows = (*other)->RunBatch(

@@ -13,7 +13,7 @@ using ::testing::MatchesRegex;
 
 class PostgresSchemaTest : public PostgresTest {
  protected:
-  // The migrations of this release and one more.
+  // The migrations of this release, and one more that a later release might add.
   std::vector<PostgresMigration> Next(const char* statements, int64_t oldest_reader) {
     const auto known = PostgresMigrations();
     std::vector<PostgresMigration> next(known.begin(), known.end());
@@ -21,7 +21,7 @@ class PostgresSchemaTest : public PostgresTest {
     return next;
   }
   const int64_t known_ = static_cast<int64_t>(PostgresMigrations().size());
-  // Returns when somebody waits for a lock in this database.
+  // Returns when some session in this database waits for a lock.
   void AwaitLockWait() {
     server_.Await(
         "EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
@@ -72,13 +72,14 @@ TEST_F(PostgresSchemaTest, AnAdditionIsMadeWhileServersOfTheVersionBeforeWork) {
       [](SqlSession&) { return false; }, "");
   EXPECT_TRUE(written.ok()) << written;
   EXPECT_TRUE(Run("SELECT note FROM phimap.mappings").IsNull(0, 0));
-  // A server that starts now is not turned away, either.
+  // A server of this release may also still start.
   const absl::Status status = PreparePostgresSchema(*Connect());
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(version(), known_ + 1);
 }
 
-// An addition locks as every writer does: the row of the store first, then the tables.
+// A migration that adds a column takes its locks in the same order as every writer: first the row
+// in the table `store`, then the other tables. Therefore the two cannot deadlock.
 TEST_F(PostgresSchemaTest, AnAdditionWaitsForAWriterInsteadOfEndingIt) {
   ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
   const auto writer = Connect();
@@ -96,7 +97,8 @@ TEST_F(PostgresSchemaTest, AnAdditionWaitsForAWriterInsteadOfEndingIt) {
   EXPECT_TRUE(added.ok()) << added;
 }
 
-// A reader has no order: whoever waits longer is told to try again, and the addition does.
+// A reader follows no order of locks, so a reader and a migration can deadlock. PostgreSQL then
+// ends one of the two. If it ends the migration, the migration is tried again.
 TEST_F(PostgresSchemaTest, AnAdditionThatMeetsADeadlockIsMadeAgain) {
   ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
   const auto reader = Connect();
@@ -144,7 +146,7 @@ TEST_F(PostgresSchemaTest, WithoutTheRightToCreateTheErrorSaysWhatToGrant) {
   const absl::Status status = PreparePostgresSchema(**connection);
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("grant"));
-  // An owner of the schema needs no right in the database.
+  // If the user owns the schema, it needs no rights on the database itself.
   Run("CREATE SCHEMA phimap AUTHORIZATION locked");
   EXPECT_TRUE(PreparePostgresSchema(**connection).ok());
 }

@@ -1,4 +1,4 @@
-// A whole store on PostgreSQL.
+// Tests a complete store on PostgreSQL.
 #include "server/postgres/postgres_blobs.h"
 #include "server/store/catalog_store.h"
 #include "server/store/sql_catalog.h"

@@ -13,7 +13,7 @@
 namespace phimap {
 namespace {
 
-// Clients of the older version send the newer one's messages on the wire.
+// The messages of v1alpha have the same wire format as those of v1.
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
 using ::testing::ElementsAre;
@@ -87,7 +87,7 @@ TEST_P(ReflectionServiceTest, WhatThereIsNotIsNotFoundAndTheStreamGoesOn) {
   EXPECT_EQ(Ask(request).error_response().error_code(), 5);
   request.set_file_containing_symbol("no.Symbol");
   EXPECT_EQ(Ask(request).error_response().error_code(), 5);
-  // Linked into every server, and served by none.
+  // This file is linked into every server, but none of the listed services uses it.
   request.set_file_containing_symbol("google.protobuf.FieldDescriptorProto");
   EXPECT_EQ(Ask(request).error_response().error_code(), 5);
   request.set_all_extension_numbers_of_type("no.Message");

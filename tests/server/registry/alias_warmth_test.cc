@@ -1,4 +1,4 @@
-// Versions that aliases name are loaded before anybody asks for them, and evicted last.
+// Tests that the versions that aliases point to are loaded in advance and evicted last.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -28,13 +28,14 @@ class AliasWarmthTest : public RegistryFixture {
   void AwaitWarm() {
     ASSERT_EQ(registry_->AwaitWarm(std::chrono::steady_clock::now() + kLong), Warmth::kWarm);
   }
-  // Warm, loading, failed.
+  // Returns how many versions with an alias are warm, how many are loading, and how many could not
+  // be loaded.
   std::vector<double> States() {
     const RegistryMetrics& metrics = metrics_.registry();
     return {metrics.alias_versions_warm->Value(), metrics.alias_versions_loading->Value(),
             metrics.alias_versions_failed->Value()};
   }
-  // Limits with which so many versions fit.
+  // Options with a memory limit that fits exactly `versions` versions.
   VersionRegistry::Options Fitting(int versions) {
     Start();
     const int64_t one = std::max<int64_t>(Acquire("d@2")->memory_bytes(), SmallArtifact().size());
@@ -97,7 +98,7 @@ TEST_F(AliasWarmthTest, WhatDoesNotFitBesideTheOthersIsPassedOver) {
   EXPECT_THAT(Read(), ElementsAre("b1", "a1"));
   EXPECT_THAT(States(), ElementsAre(2, 0, 1));
   EXPECT_EQ(metrics_.registry().load_errors->Value(), 0);
-  // A reader gets it all the same, in the place of another.
+  // A reader that asks for this version still gets it. Another version is evicted to make room.
   EXPECT_EQ(NumberOf("c@prod"), 1);
   EXPECT_THAT(States(), ElementsAre(2, 0, 1));
   EXPECT_LE(metrics_.registry().live_bytes->Value(), two.max_live_bytes);
@@ -108,7 +109,7 @@ TEST_F(AliasWarmthTest, ADamagedVersionIsPassedOverAndCounted) {
   damaged[damaged.size() / 2] ^= 1;
   store_.Put("b", 1, damaged);
   store_.PutAlias("a", "prod", 1);
-  store_.PutAlias("b", "prod", 1);  // moved last, so it comes first
+  store_.PutAlias("b", "prod", 1);  // this alias was moved last, so its version is loaded first
   Start();
   registry_->WarmAliases();
   AwaitWarm();
@@ -142,9 +143,10 @@ TEST_F(AliasWarmthTest, AReaderSharesTheLoadThatIsUnderWayAndMayTakeThePlaceOfPi
   Start(one);
   registry_->WarmAliases();
   store_.gate.AwaitWaiting();
-  store_.gate.Pass();  // a is loaded
+  store_.gate.Pass();  // lets a be loaded
   store_.gate.AwaitWaiting();
-  // b finds no capacity in the background, but this reader has it evict a.
+  // A load in the background would find no capacity for b. Because a reader waits for b, the
+  // registry evicts a.
   Answer reader;
   registry_->Acquire("b@1", reader.Callback());
   store_.gate.Open();
@@ -162,7 +164,7 @@ TEST_F(AliasWarmthTest, TheNewVersionOfAnAliasIsLoadedAsSoonAsTheMoveIsSeen) {
   Answer old;
   registry_->Acquire("a@prod", old.Callback());
   const VersionHandle held = *old.Await();
-  store_.PutAlias("a", "prod", 2);  // by another server
+  store_.PutAlias("a", "prod", 2);  // done by another server
   CatchUp();
   AwaitWarm();
   EXPECT_TRUE(registry_->FindLive("a", 2));
@@ -182,7 +184,7 @@ TEST_F(AliasWarmthTest, AnAliasMovesToAColdVersionWhileAnotherIsRead) {
   Answer moved;
   registry_->Acquire("a@prod", moved.Callback());
   EXPECT_FALSE(moved.here());
-  EXPECT_EQ(NumberOf("a@1"), 1);  // served while the other is read
+  EXPECT_EQ(NumberOf("a@1"), 1);  // version 1 is served while version 2 is being read
   store_.read_gate.Open();
   EXPECT_EQ(NumberIn(moved.Await()), 2);
   EXPECT_THAT(Read(), ElementsAre("a1", "a2"));
@@ -195,7 +197,7 @@ TEST_F(AliasWarmthTest, WhatNoAliasNamesAnyMoreIsNotLoaded) {
   store_.gate.Close();
   Start();
   registry_->WarmAliases();
-  store_.gate.AwaitWaiting();  // at b
+  store_.gate.AwaitWaiting();  // b is being loaded
   store_.RemoveAlias("c", "prod");
   store_.PutAlias("a", "prod", 2);
   CatchUp();

@@ -9,7 +9,7 @@
 namespace phimap::testing {
 namespace {
 
-// Hands on what a store says. Its waits end when a change is told of, or never.
+// A feed of the changes of `store`. Await returns only after Tell or End.
 class ToldFeed final : public ChangeFeed {
  public:
   explicit ToldFeed(Store& store) : store_(store) {}
@@ -34,7 +34,7 @@ class ToldFeed final : public ChangeFeed {
     ++told_;
     changed_.NotifyAll();
   }
-  // From now on nobody waits.
+  // Makes every present and future wait return.
   void End() {
     MutexLock lock(&mutex_);
     ended_ = true;
@@ -67,7 +67,7 @@ class CatalogFollowerTest : public RegistryFixture {
     follower_ = std::make_unique<CatalogFollower>(*registry_, std::move(feed),
                                                   metrics_.registry().catalog_errors);
   }
-  // Lets the follower go from its wait.
+  // Ends the follower's wait, and destroys the follower.
   void Stop() {
     feed_->End();
     follower_.reset();
@@ -100,7 +100,8 @@ TEST_F(CatalogFollowerTest, WhileTheCatalogIsAwayItsAgeGrowsAndErrorsAreCounted)
   const absl::Duration before = follower_->Age();
   feed_->AwaitAnswers(4);
   EXPECT_GT(follower_->Age(), before);
-  // Two pauses, of 50 and 100 ms, lie between the first failure and the last.
+  // Between the first failed attempt and the last, the follower pauses twice: for 50 ms and for 100
+  // ms.
   EXPECT_GE(follower_->Age(), absl::Milliseconds(150));
   EXPECT_GE(metrics_.registry().catalog_errors->Value(), 2);
   store_.FailChanges(false);

@@ -37,7 +37,7 @@ class CatalogViewTest : public ::testing::Test {
     const absl::Status caught_up = view_.CatchUp(changes_);
     ASSERT_TRUE(caught_up.ok()) << caught_up;
   }
-  // "letters: 1,3 -> 1"
+  // Describes how the versions of a mapping changed, in the form "letters: 1,3 -> 1".
   static std::string TextOf(const MappingNames& before, const MappingNames& now) {
     EXPECT_EQ(before.mapping, now.mapping);
     return absl::StrCat(now.mapping, ": ", absl::StrJoin(before.versions, ","), " -> ",
@@ -78,7 +78,7 @@ TEST_F(CatalogViewTest, TellsOfThoseThatChangedAlone) {
   EXPECT_THAT(told_, IsEmpty());
   store_.Remove("letters", 3);
   store_.RemoveAlias("letters", "canary");
-  EXPECT_EQ(Find("letters"), 3);  // not told yet
+  EXPECT_EQ(Find("letters"), 3);  // the view does not know about the change yet
   CatchUp();
   EXPECT_EQ(Find("letters"), 1);
   EXPECT_EQ(Find("letters@3"), 0);
@@ -112,8 +112,8 @@ TEST_F(CatalogViewTest, WhatAnotherHistoryDoesNotHaveIsGone) {
   EXPECT_THAT(told_, UnorderedElementsAre("digits:  -> 1", "letters: 1,3 -> 1,3", "spam: 1 -> "));
 }
 
-// An answer that was under way for long, as over a connection that hangs, holds nobody up, and what
-// it says then is older than what is known.
+// An answer that takes long, for example over a connection that hangs, blocks nobody. If the view
+// knows a newer revision when the answer arrives, the answer changes nothing.
 TEST_F(CatalogViewTest, AnAnswerThatComesLateTakesNothingBack) {
   CatchUp();
   std::promise<void> asked;
@@ -157,8 +157,9 @@ TEST_F(CatalogViewTest, AnAnswerOfAnotherHistoryThatComesLateIsAskedForAgain) {
   EXPECT_EQ(view_.revision().epoch, "other");
 }
 
-// Four threads catch up while an alias moves on and on: after CatchUp it is never seen where it was
-// before, and nobody ever sees it go back.
+// Four threads call CatchUp while an alias moves from version to version. After CatchUp, each
+// thread must see every move that was made before its call. No thread may ever see the alias move
+// back.
 TEST_F(CatalogViewTest, NeverGoesBackWhoeverCatchesUp) {
   constexpr int64_t kMoves = 500;
   for (int64_t i = 4; i <= kMoves; ++i) store_.Put("letters", i, "x");
@@ -184,7 +185,7 @@ TEST_F(CatalogViewTest, NeverGoesBackWhoeverCatchesUp) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A view of one mapping, whose versions 1, 2, … have these digests.
+// Makes the view show one mapping, "letters", whose versions 1, 2, … have the digests in `digests`.
 void Show(CatalogView& view, const std::vector<std::string>& digests, int64_t revision = 1) {
   MappingNames names{.mapping = "letters", .digests = digests};
   for (size_t i = 1; i <= digests.size(); ++i) names.versions.push_back(static_cast<int64_t>(i));
@@ -208,7 +209,7 @@ TEST(CatalogViewDigestTest, ADigestMeansItsVersionAndSoDoesABeginningThatNoOther
   EXPECT_EQ(find("aaaaaaa1"), 1);
   EXPECT_EQ(find("aaaaaaa2"), 3);
   EXPECT_EQ(find("bbbbbbb"), 2);
-  EXPECT_EQ(find("aaaaaaa"), 0);  // Two begin so: the store says which.
+  EXPECT_EQ(find("aaaaaaa"), 0);  // two digests begin like this, so only the store can decide
   EXPECT_EQ(find("ccccccc"), 0);
   EXPECT_EQ(find("0000000"), 0);
   EXPECT_EQ(view.Find(*ParseReference("spam@sha256:aaaaaaa1")), 0);

@@ -37,7 +37,7 @@ TEST(LiveVersionsTest, TheLongestUnusedMakeRoom) {
   LiveVersions live(100);
   Add(live, "a", 1, 40);
   Add(live, "b", 1, 40);
-  EXPECT_NE(live.Find("a", 1), nullptr);  // now b is the longest unused
+  EXPECT_NE(live.Find("a", 1), nullptr);  // now b has been unused for the longest time
   Add(live, "a", 2, 40);
   EXPECT_EQ(live.Find("b", 1), nullptr);
   EXPECT_NE(live.Find("a", 1), nullptr);
@@ -60,7 +60,7 @@ TEST(LiveVersionsTest, AllAreThoseThatCanBeFoundInOrderAndNoneIsUsedByIt) {
     names += version->record.mapping + std::to_string(version->record.number) + " ";
   }
   EXPECT_EQ(names, "a1 a2 b1 ");
-  EXPECT_TRUE(live.FreeCapacity(40));  // c is held: b, the longest unused, makes room
+  EXPECT_TRUE(live.FreeCapacity(40));  // c is held, so b is evicted, unused the longest
   EXPECT_EQ(live.Find("b", 1), nullptr);
   EXPECT_NE(live.Find("a", 1), nullptr);
 }
@@ -72,11 +72,11 @@ TEST(LiveVersionsTest, VersionsThatAreHeldStay) {
   {
     const VersionHandle pinned(live.Find("a", 1));
     EXPECT_NE(live.Find("b", 1), nullptr);
-    // a is held, and dropping b would not be enough: b stays too.
+    // a is held, and evicting b would not free enough memory. Therefore b stays, too.
     EXPECT_FALSE(live.FreeCapacity(60));
     EXPECT_NE(live.Find("b", 1), nullptr);
     EXPECT_NE(live.Find("a", 1), nullptr);
-    // The engine alone holds its version too.
+    // A pinned engine keeps its version in memory, too.
     const std::shared_ptr<const Engine> engine = pinned.pinned_engine();
     EXPECT_EQ(engine->memory_bytes(), 60);
   }
@@ -88,7 +88,7 @@ TEST(LiveVersionsTest, WhatIsOverTheLimitAloneNeverFits) {
   LiveVersions live(100);
   Add(live, "a", 1, 60);
   EXPECT_FALSE(live.FreeCapacity(101));
-  EXPECT_NE(live.Find("a", 1), nullptr);  // and did not empty the cache
+  EXPECT_NE(live.Find("a", 1), nullptr);  // the cache was not emptied
   EXPECT_EQ(live.evictions(), 0);
   EXPECT_TRUE(live.FreeCapacity(100));
 }
@@ -98,7 +98,7 @@ TEST(LiveVersionsTest, ARetiredVersionIsNotFoundAndItsMemoryIsFreeUnlessItIsHeld
   Add(live, "a", 1, 40);
   Add(live, "a", 2, 40);
   live.Retire("a", 1);
-  live.Retire("a", 7);  // not here
+  live.Retire("a", 7);  // not in memory
   live.Retire("b", 1);
   EXPECT_EQ(live.Find("a", 1), nullptr);
   EXPECT_NE(live.Find("a", 2), nullptr);
@@ -112,7 +112,7 @@ TEST(LiveVersionsTest, ARetiredVersionThatIsHeldCountsUntilItIsLetGoAndThenGoesF
   Add(live, "a", 1, 30);
   Add(live, "b", 1, 30);
   {
-    const VersionHandle held(live.Find("b", 1));  // the last used
+    const VersionHandle held(live.Find("b", 1));  // b was used last
     live.Retire("b", 1);
     EXPECT_EQ(live.Find("b", 1), nullptr);
     EXPECT_EQ(live.bytes(), 60);
@@ -142,8 +142,8 @@ TEST(LiveVersionsTest, PinnedVersionsMakeRoomAfterAllOthersAndTheLongestUnusedFi
   live.Pin("a", {1, 2});
   for (int64_t i = 1; i <= 3; ++i) Add(live, "a", i, 20);
   Add(live, "b", 1, 20);
-  EXPECT_NE(live.Find("a", 1), nullptr);  // of the pinned ones a2 is the longest unused
-  EXPECT_TRUE(live.FreeCapacity(60));     // a3 and b1 are enough
+  EXPECT_NE(live.Find("a", 1), nullptr);  // now a2 is the pinned version unused the longest
+  EXPECT_TRUE(live.FreeCapacity(60));     // evicting a3 and b1 is enough
   EXPECT_TRUE(live.Contains("a", 1));
   EXPECT_TRUE(live.Contains("a", 2));
   EXPECT_EQ(live.count(), 2);
@@ -158,7 +158,7 @@ TEST(LiveVersionsTest, PinnedVersionsStayWhereOnlyOthersMayMakeRoom) {
   Add(live, "a", 1, 40);
   Add(live, "b", 1, 40);
   EXPECT_FALSE(live.FreeCapacity(61, Eviction::kUnpinned));
-  EXPECT_TRUE(live.Contains("b", 1));  // it alone would not have been enough
+  EXPECT_TRUE(live.Contains("b", 1));  // evicting b alone would not have been enough
   EXPECT_TRUE(live.FreeCapacity(60, Eviction::kUnpinned));
   EXPECT_TRUE(live.Contains("a", 1));
   EXPECT_FALSE(live.Contains("b", 1));
@@ -178,7 +178,7 @@ TEST(LiveVersionsTest, PinsMoveAndAreCountedHereAndNotHere) {
   EXPECT_EQ(live.pinned(), 1);
   EXPECT_EQ(live.pinned_here(), 1);
   EXPECT_EQ(live.MissingPinned(), std::vector<VersionName>());
-  EXPECT_NE(live.Find("a", 1), nullptr);  // used last, and evicted first all the same
+  EXPECT_NE(live.Find("a", 1), nullptr);  // used last, but no longer pinned, so evicted first
   EXPECT_TRUE(live.FreeCapacity(60));
   EXPECT_TRUE(live.Contains("a", 2));
   EXPECT_FALSE(live.Contains("a", 1));

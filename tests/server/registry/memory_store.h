@@ -1,5 +1,5 @@
-// A store that holds versions and aliases in memory, counts what is read, and lets a test stop its
-// readers.
+// A store in memory that counts the artifacts read, and can make readers wait until a test lets
+// them go on.
 #ifndef PHIMAP_TESTS_SERVER_REGISTRY_MEMORY_STORE_H_
 #define PHIMAP_TESTS_SERVER_REGISTRY_MEMORY_STORE_H_
 
@@ -15,7 +15,7 @@
 
 namespace phimap::testing {
 
-// Only what the registry calls is there.
+// Implements only what the registry calls.
 class MemoryStore : public Store {
  public:
   void Put(const std::string& mapping, int64_t number, const std::string& artifact) {
@@ -28,7 +28,7 @@ class MemoryStore : public Store {
     artifacts_[record.digest] = artifact;
     Changed(mapping);
   }
-  // One with a digest that references may have.
+  // Puts a version with the given digest, so that a reference can name it by digest.
   void PutDigest(const std::string& mapping, int64_t number, const std::string& artifact,
                  const std::string& digest) {
     Put(mapping, number, artifact);
@@ -36,7 +36,7 @@ class MemoryStore : public Store {
     versions_[mapping][number].digest = digest;
     artifacts_[digest] = artifact;
   }
-  // Another artifact in the place of one, as a restored backup may have it.
+  // Replaces the artifact of a version by another one, as can happen when a backup is restored.
   void Exchange(const std::string& mapping, int64_t number, const std::string& artifact) {
     Put(mapping, number, artifact);
     MutexLock lock(&mutex_);
@@ -65,7 +65,7 @@ class MemoryStore : public Store {
     MutexLock lock(&mutex_);
     return reads_;
   }
-  // Digests that were read, in order.
+  // Digests of the artifacts that were read, in order.
   std::vector<std::string> read_digests() const {
     MutexLock lock(&mutex_);
     return read_digests_;
@@ -75,12 +75,13 @@ class MemoryStore : public Store {
     MutexLock lock(&mutex_);
     changes_fail_ = fail;
   }
-  // Rows of versions and aliases cannot be read; artifacts can.
+  // If `fail` is true, versions and aliases cannot be looked up from now on, but artifacts can be
+  // read.
   void FailLookUps(bool fail) {
     MutexLock lock(&mutex_);
     look_ups_fail_ = fail;
   }
-  // From now on as if another catalog were in the place of this one.
+  // From now on the store acts as if it had been replaced by another one.
   void ChangeEpoch(const std::string& epoch) {
     MutexLock lock(&mutex_);
     epoch_ = epoch;
@@ -155,7 +156,8 @@ class MemoryStore : public Store {
   absl::StatusOr<MappingRecord> GetMapping(absl::string_view) override {
     return absl::UnimplementedError("");
   }
-  // With their aliases, which moved in the order of PutAlias.
+  // Lists mappings with their aliases. The times of the aliases' last moves are in the order of the
+  // calls of PutAlias.
   absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
                                                           int limit) override {
     MutexLock lock(&mutex_);
@@ -209,7 +211,7 @@ class MemoryStore : public Store {
     return absl::UnimplementedError("");
   }
 
-  // Where readers of rows and of artifacts wait, before they look.
+  // Readers of rows wait at `gate`, and readers of artifacts at `read_gate`, before they look.
   Gate gate{/*open=*/true};
   Gate read_gate{/*open=*/true};
 
@@ -235,7 +237,7 @@ class MemoryStore : public Store {
   int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
   bool look_ups_fail_ ABSL_GUARDED_BY(mutex_) = false;
   bool changes_fail_ ABSL_GUARDED_BY(mutex_) = false;
-  // When each mapping last changed.
+  // The revision at which each mapping last changed.
   std::map<std::string, int64_t> changed_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::map<int64_t, VersionRecord>> versions_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> aliases_ ABSL_GUARDED_BY(mutex_);

@@ -21,7 +21,7 @@ inline std::string SmallArtifact() {
   return *EncodeArtifact(artifact);
 }
 
-// The answer to an Acquire, whenever it comes.
+// Receives the answer to an Acquire, and lets a test wait for it.
 class Answer {
  public:
   VersionRegistry::Callback Callback() {
@@ -58,13 +58,13 @@ class RegistryFixture : public ::testing::Test {
     ASSERT_TRUE(caught_up.ok()) << caught_up;
   }
 
-  // Asks and waits for the answer.
+  // Acquires a version, and waits for the answer.
   absl::StatusOr<VersionHandle> Acquire(const std::string& reference) {
     Answer answer;
     registry_->Acquire(reference, answer.Callback());
     return answer.Await();
   }
-  // The number of the version that is answered; 0 when there is none.
+  // The number of the version that `reference` names; 0 if there is none.
   int64_t NumberOf(const std::string& reference) { return NumberIn(Acquire(reference)); }
   static int64_t NumberIn(const absl::StatusOr<VersionHandle>& version) {
     if (version.ok()) return version->record().number;

@@ -27,7 +27,7 @@ class RevisionFinderTest : public RegistryFixture {
     finder_->Find(revision, [&](const absl::Status& status) { found.set_value(status); });
     return found.get_future().get();
   }
-  // The store's revision, as opposed to the registry's.
+  // The revision of the store. The registry may still be at an earlier one.
   std::string Stored() { return RevisionText(store_.ChangesSince(Revision())->revision); }
   static std::string ReasonOf(const absl::Status& status) {
     const auto detail = DetailOf(status);
@@ -68,7 +68,7 @@ TEST_F(RevisionFinderTest, WhatTheStoreDoesNotHaveIsUnavailableAndWhatItHadBefor
   EXPECT_EQ(ReasonOf(later), "REVISION_NOT_REACHED");
   const std::string old = Stored();
   store_.ChangeEpoch("other");
-  // The server has not heard of it: what was known is known.
+  // The registry has not learned about the new epoch yet, so it still knows the old revision.
   EXPECT_TRUE(*finder_->Knows(old));
   EXPECT_TRUE(Find(Stored()).ok());
   const absl::Status over = Find(old);
@@ -81,7 +81,8 @@ TEST_F(RevisionFinderTest, WhenTheStoreIsAwayThatIsTheAnswerAndNoRevisionIsTold)
   const std::string wanted = Stored();
   store_.FailChanges(true);
   EXPECT_TRUE(absl::IsUnavailable(Find(wanted)));
-  // The change may have been this server's own.
+  // The change that cannot be read now may have been made by this server, so no revision is certain
+  // to include all of its own changes.
   EXPECT_EQ(finder_->KnownWithOwnChanges(), "");
   EXPECT_NE(finder_->Known(), "");
   store_.FailChanges(false);

@@ -1,4 +1,4 @@
-// The registry while names move and versions go: aliases, deletion, and the loads in between.
+// Tests the registry while aliases move and versions are deleted, even in the middle of a load.
 #include <memory>
 #include <set>
 #include <string>
@@ -16,7 +16,7 @@ class VersionNamesTest : public RegistryFixture {
     Start();
   }
 
-  // Moves the alias as the server does: first in the store, then in the registry.
+  // Moves the alias the way the server does: first in the store, then in the registry.
   void Move(int64_t number) {
     store_.PutAlias("a", "prod", number);
     CatchUp();
@@ -25,7 +25,7 @@ class VersionNamesTest : public RegistryFixture {
     store_.Remove("a", number);
     CatchUp();
   }
-  // Asks for `reference`, which is not live, and returns when the loader has looked it up and is
+  // Asks for `reference`, which is not live. Returns once the loader has looked up the name and is
   // about to read the artifact.
   void StopWhileLoading(const std::string& reference, Answer& answer) {
     store_.read_gate.Close();
@@ -44,7 +44,7 @@ TEST_F(VersionNamesTest, AnAliasIsLookedUpOnceAndThenAnsweredOnTheCallingThread)
 
 TEST_F(VersionNamesTest, AMovedAliasMeansItsNewVersionAtOnceIfThatIsLive) {
   EXPECT_EQ(NumberOf("a@prod"), 1);
-  EXPECT_EQ(NumberOf("a@2"), 2);  // warmed
+  EXPECT_EQ(NumberOf("a@2"), 2);  // now version 2 is live
   Move(2);
   store_.gate.Close();
   EXPECT_EQ(NumberOf("a@prod"), 2);
@@ -54,10 +54,10 @@ TEST_F(VersionNamesTest, AMovedAliasMeansItsNewVersionAtOnceIfThatIsLive) {
 
 TEST_F(VersionNamesTest, AnAliasThatMovesWhileItIsLoadedIsAnsweredWithItsNewVersion) {
   Answer before;
-  StopWhileLoading("a@prod", before);  // it meant version 1
+  StopWhileLoading("a@prod", before);  // at this time the alias is at version 1
   Move(2);
   Answer after;
-  registry_->Acquire("a@prod", after.Callback());  // waits with the other
+  registry_->Acquire("a@prod", after.Callback());  // waits with the first request
   EXPECT_FALSE(after.here());
   store_.read_gate.Open();
   EXPECT_EQ(NumberIn(after.Await()), 2);
@@ -95,7 +95,7 @@ TEST_F(VersionNamesTest, ADeletedVersionIsNotFoundAndWhoHoldsItGoesOn) {
   EXPECT_FALSE(registry_->FindLive("a", 2));
   EXPECT_EQ(held->record().number, 2);
   EXPECT_GT(held->engine().output_columns(), 0);
-  // Its memory is still taken.
+  // The deleted version still takes its memory.
   EXPECT_EQ(metrics_.registry().live_versions->Value(), 1);
   EXPECT_EQ(metrics_.registry().live_bytes->Value(), held->engine().memory_bytes());
 }
@@ -104,7 +104,7 @@ TEST_F(VersionNamesTest, TheBareNameMeansTheNextOlderVersionOnceTheNewestIsDelet
   EXPECT_EQ(NumberOf("a"), 3);
   Delete(3);
   EXPECT_EQ(NumberOf("a"), 2);
-  Delete(1);  // not the newest
+  Delete(1);  // not the newest version
   EXPECT_EQ(NumberOf("a"), 2);
   Delete(2);
   EXPECT_EQ(NumberOf("a"), 0);
@@ -123,7 +123,8 @@ TEST_F(VersionNamesTest, AVersionThatIsDeletedWhileItIsLoadedDoesNotBecomeLive) 
   EXPECT_EQ(NumberOf("a@2"), 0);
 }
 
-// The store has deleted it and the registry has not heard yet: the name means another version.
+// Version 3 is deleted in the store without the registry's knowledge. Its load fails, and then the
+// name without a version means the next older version.
 TEST_F(VersionNamesTest, TheNewestThatVanishesWhileItIsLoadedIsReplacedByTheNextOlder) {
   Answer answer;
   StopWhileLoading("a", answer);
@@ -134,7 +135,7 @@ TEST_F(VersionNamesTest, TheNewestThatVanishesWhileItIsLoadedIsReplacedByTheNext
 
 TEST_F(VersionNamesTest, APublishedVersionIsTheNewestAlsoForWhoWaitsForALoad) {
   Answer before;
-  StopWhileLoading("a", before);  // it means version 3
+  StopWhileLoading("a", before);  // at this time the name means version 3
   store_.Put("a", 4, SmallArtifact());
   CatchUp();
   Answer after;
@@ -164,10 +165,11 @@ TEST_F(VersionNamesTest, ADeletedMappingIsNotFoundUnderAnyOfItsNames) {
   for (const char* reference : {"a", "a@1", "a@2", "a@prod"}) EXPECT_EQ(NumberOf(reference), 0);
 }
 
-// A load that resolved the name before an eviction must not fail because the old version went.
+// If an alias moves while its version is being loaded, and the old version is then deleted, the
+// load must not fail.
 TEST_F(VersionNamesTest, AnAliasThatMovesWhileItsEvictedVersionIsReadMeansTheOther) {
   VersionRegistry::Options options;
-  options.max_live_bytes = Acquire("a@1")->memory_bytes() * 3 / 2;  // one at a time
+  options.max_live_bytes = Acquire("a@1")->memory_bytes() * 3 / 2;  // fits one version at a time
   Start(options);
   EXPECT_EQ(NumberOf("a@prod"), 1);
   EXPECT_EQ(NumberOf("a@3"), 3);
@@ -197,7 +199,7 @@ TEST_F(VersionNamesTest, ADigestOfALiveVersionIsAnsweredWithoutTheStore) {
 TEST_F(VersionNamesTest, ADigestIsLoadedIfNeedBeAndFoundBeforeTheRegistryHasHeardOfIt) {
   const std::string digest(64, 'e');
   EXPECT_EQ(NumberOf("a@sha256:" + digest), 0);
-  store_.PutDigest("a", 4, SmallArtifact(), digest);  // by another server
+  store_.PutDigest("a", 4, SmallArtifact(), digest);  // done by another server
   EXPECT_EQ(NumberOf("a@sha256:" + digest), 4);
   Delete(4);
   EXPECT_EQ(NumberOf("a@sha256:" + digest), 0);

@@ -40,7 +40,7 @@ TEST_F(VersionRegistryTest, RequestsThatComeMeanwhileShareOneLoad) {
     registry_->Acquire("a@1", [&](absl::StatusOr<VersionHandle> v) { served += v.ok() ? 1 : 0; });
   }
   store_.gate.Open();
-  registry_.reset();  // runs what was asked for
+  registry_.reset();  // the destructor first completes all requests
   EXPECT_EQ(served, 20);
   EXPECT_EQ(store_.reads(), 1);
 }
@@ -50,7 +50,7 @@ TEST_F(VersionRegistryTest, PublishingMovesTheBareNameAndNotThoseThatHoldAVersio
   Start();
   const absl::StatusOr<VersionHandle> first = Acquire("a");
   store_.Put("a", 2, SmallArtifact());
-  EXPECT_EQ(Acquire("a")->record().number, 1);  // not announced yet
+  EXPECT_EQ(Acquire("a")->record().number, 1);  // the registry does not know version 2 yet
   CatchUp();
   EXPECT_EQ(Acquire("a")->record().number, 2);
   EXPECT_EQ(first->record().number, 1);
@@ -105,8 +105,8 @@ TEST_F(VersionRegistryTest, AVersionThatDoesNotFitIsRefusedWithTheLimit) {
   EXPECT_EQ(DetailOf(refused)->retry_delay_ms, 0);
 }
 
-// The loader is stopped at "busy" while the others line up behind it.
-class LoadTurnTest : public RegistryFixture {
+// Keeps the loader busy with the mapping "busy" while other requests queue up.
+class LoadOrderTest : public RegistryFixture {
  protected:
   void Busy(VersionRegistry::Options options = {}) {
     for (const char* name : {"busy", "a", "b", "c"}) store_.Put(name, 1, SmallArtifact());
@@ -121,8 +121,8 @@ class LoadTurnTest : public RegistryFixture {
                          answers_.push_back(version.ok() ? mapping : mapping + " refused");
                        });
   }
-  // Names of the answered, in their order: on this thread or on the one of the loader, which ends
-  // first.
+  // Returns the mappings in the order in which their requests were answered. Requests are answered
+  // on this thread or on the loader's, and the loader's thread has ended before the order is read.
   std::vector<std::string> Answers() {
     store_.gate.Open();
     registry_.reset();
@@ -132,7 +132,7 @@ class LoadTurnTest : public RegistryFixture {
   std::vector<std::string> answers_;
 };
 
-TEST_F(LoadTurnTest, AdministrationWaitsForTheLoadUnderWayAndNoOther) {
+TEST_F(LoadOrderTest, AdministrationWaitsForTheLoadUnderWayAndNoOther) {
   Busy();
   Ask("a", LoadPriority::kLast);
   Ask("b", LoadPriority::kLast);
@@ -140,7 +140,7 @@ TEST_F(LoadTurnTest, AdministrationWaitsForTheLoadUnderWayAndNoOther) {
   EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "c", "a", "b"));
 }
 
-TEST_F(LoadTurnTest, AVersionThatReadersWaitForMovesToTheFront) {
+TEST_F(LoadOrderTest, AVersionThatReadersWaitForMovesToTheFront) {
   Busy();
   Ask("a", LoadPriority::kLast);
   Ask("b", LoadPriority::kLast);
@@ -148,7 +148,7 @@ TEST_F(LoadTurnTest, AVersionThatReadersWaitForMovesToTheFront) {
   EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "b", "b", "a"));
 }
 
-TEST_F(LoadTurnTest, AVersionThatIsBeingLoadedIsLoadedOnce) {
+TEST_F(LoadOrderTest, AVersionThatIsBeingLoadedIsLoadedOnce) {
   Busy();
   Ask("busy", LoadPriority::kFirst);
   Ask("a", LoadPriority::kLast);
@@ -156,7 +156,7 @@ TEST_F(LoadTurnTest, AVersionThatIsBeingLoadedIsLoadedOnce) {
   EXPECT_EQ(store_.reads(), 2);
 }
 
-TEST_F(LoadTurnTest, ManyReadersRefuseNoAdministration) {
+TEST_F(LoadOrderTest, ManyReadersRefuseNoAdministration) {
   Busy({.max_queued_loads = 1, .max_waiters = 1});
   Ask("a", LoadPriority::kLast);
   Ask("b", LoadPriority::kLast);
@@ -186,7 +186,7 @@ TEST_F(VersionRegistryTest, WaitersAndLoadsAreBounded) {
   registry_.reset();
 }
 
-// A restored backup may have given the number to another artifact.
+// After a backup is restored, a version number may belong to another artifact than before.
 TEST_F(VersionRegistryTest, InAnotherHistoryANumberMayBeAnotherArtifact) {
   store_.Put("a", 1, SmallArtifact());
   store_.Put("b", 1, SmallArtifact());
@@ -204,7 +204,8 @@ TEST_F(VersionRegistryTest, InAnotherHistoryANumberMayBeAnotherArtifact) {
   EXPECT_EQ(store_.reads(), reads + 1);
 }
 
-// While the database is away what it said is remembered; the artifact may be in a cache.
+// While the database is away, the registry uses what it has looked up before. The artifact itself
+// may come from a cache.
 TEST_F(VersionRegistryTest, WhatWasLookedUpOnceIsLoadedAgainWithoutTheCatalog) {
   store_.Put("a", 1, SmallArtifact());
   store_.Put("a", 2, SmallArtifact());

@@ -1,4 +1,4 @@
-// Rights of callers on a server that asks for tokens.
+// Tests what callers may do on a server that requires tokens.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -58,7 +58,7 @@ TEST_F(AccessRpcTest, EveryMethodOfEveryServiceAsksForItsRole) {
     SCOPED_TRACE(name);
     const std::optional<Role> needed = RoleForMethod(name);
     ASSERT_TRUE(needed.has_value());
-    // One empty message, which methods of every kind take, and which none of them likes.
+    // Sends one empty message. Every method can parse it, but none accepts it as a valid request.
     const auto call = [&](const std::map<std::string, std::string>& metadata) {
       return CallRaw(channel_, absl::StrCat("/", name), {""}, metadata).status;
     };
@@ -82,10 +82,10 @@ TEST_F(AccessRpcTest, EveryMethodOfEveryServiceAsksForItsRole) {
       }
     }
   }
-  EXPECT_THAT(Scrape(), HasSubstr("grpc_server_handled_total{grpc_code=\"Unauthenticated\","
-                                  "grpc_method=\"Transform\","
-                                  "grpc_service=\"phimap.v1.TransformService\","
-                                  "grpc_type=\"unary\"} 3"));
+  EXPECT_THAT(Scrape(),
+              HasSubstr("grpc_server_handled_total{grpc_code=\"Unauthenticated\","
+                        "grpc_method=\"Transform\",grpc_service=\"phimap.v1.TransformService\","
+                        "grpc_type=\"unary\"} 3"));
 }
 
 TEST_F(AccessRpcTest, HealthIsOpenToAllAndReflectionTakesAReader) {

@@ -1,4 +1,4 @@
-// Export and Import as clients see them.
+// Tests Export and Import over gRPC.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -25,7 +25,7 @@ class ArtifactRpcTest : public ServerFixture {
  protected:
   ArtifactRpcTest() { Start(); }
 
-  // The artifact as it came; `first` is the first chunk.
+  // Sets `bytes` to the exported artifact, and `first` to its first chunk.
   grpc::Status Export(const std::string& reference, std::string* bytes,
                       v1::ArtifactChunk* first = nullptr) {
     v1::ExportRequest request;
@@ -240,7 +240,7 @@ TEST_F(ArtifactRpcTest, AClientThatVanishesLeavesNothing) {
     context.TryCancel();
     EXPECT_EQ(reader->Finish().error_code(), Code::CANCELLED);
   }
-  Stop();  // returns when no call is left
+  Stop();  // Stop returns once no call is left
   EXPECT_EQ(folder_.CountBlobs(), 1);
 }
 
@@ -252,7 +252,8 @@ TEST_F(ArtifactRpcTest, ASilentClientIsEndedAfterTheIdleTimeout) {
   v1::Version version;
   const auto writer = mappings_->Import(&context, &version);
   ASSERT_TRUE(writer->Write(Mapping("copy")));
-  const grpc::Status ended = writer->Finish();  // without half-closing: waits for the server
+  // The client does not end its side of the stream, so Finish waits until the server ends the call.
+  const grpc::Status ended = writer->Finish();
   EXPECT_EQ(ended.error_code(), Code::DEADLINE_EXCEEDED) << ended.error_message();
   EXPECT_EQ(FactsOf(ended).reason, "STREAM_IDLE");
 }
@@ -264,7 +265,8 @@ TEST_F(ArtifactRpcTest, AClientThatTakesNothingIsLetGoAndItsPlaceIsFree) {
   v1::BuildSpec spec = Spec("letter", "f2(landmarks=600, serving_type=float64)");
   spec.set_kernel("rbf(gamma=50)");
   ASSERT_TRUE(Build(spec, 700).ok());
-  // With a window of 64 KiB an artifact of 1.4 MB cannot be sent to who does not read.
+  // With a flow-control window of 64 KiB, an artifact of 1.4 MB cannot be sent to a client that
+  // does not read.
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   const auto stub = v1::MappingService::NewStub(grpc::CreateCustomChannel(
@@ -279,7 +281,7 @@ TEST_F(ArtifactRpcTest, AClientThatTakesNothingIsLetGoAndItsPlaceIsFree) {
     v1::ArtifactChunk chunk;
     ASSERT_TRUE(readers.back()->Read(&chunk));
   }
-  // Refused until the first of them is let go.
+  // Another export is refused until the server ends the call of one of the readers.
   std::string bytes;
   v1::ArtifactChunk first;
   grpc::Status status;
@@ -288,7 +290,7 @@ TEST_F(ArtifactRpcTest, AClientThatTakesNothingIsLetGoAndItsPlaceIsFree) {
     status = Export("letter", &bytes, &first);
   } while (FactsOf(status).reason == "EXPORT_LIMIT_REACHED");
   EXPECT_TRUE(status.ok()) << status.error_message();
-  // Those whose second is not over yet get the rest when they read on.
+  // Readers whose calls are still open get the rest of the artifact when they continue to read.
   int let_go = 0;
   for (const auto& reader : readers) {
     v1::ArtifactChunk chunk;

@@ -1,4 +1,5 @@
-// Every bad input through the wire: canonical code, field, reason, and nothing stored afterwards.
+// Sends every kind of bad input over gRPC. Expects the canonical code, field and reason, and that
+// nothing is stored afterwards.
 #include <cmath>
 #include <functional>
 #include <limits>

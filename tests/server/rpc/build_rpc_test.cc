@@ -34,7 +34,7 @@ class BuildRpcTest : public ServerFixture {
     return job;
   }
 
-  // A build that computes and waits at the gate.
+  // Begins a build that the gate stops in the middle of its computation.
   std::unique_ptr<BuildStream> BeginComputing() {
     auto stream = std::make_unique<BuildStream>(*mappings_);
     stream->Send(Spec());
@@ -42,9 +42,9 @@ class BuildRpcTest : public ServerFixture {
     build_gate_.Close();
     stream->Send(UniformExamples(40, 3));
     stream->SendFinish(40);
-    build_gate_.AwaitWaiting();  // the block
+    build_gate_.AwaitWaiting();  // waits at the block
     build_gate_.Pass();
-    build_gate_.AwaitWaiting();  // the first tile
+    build_gate_.AwaitWaiting();  // waits at the first tile
     return stream;
   }
 
@@ -84,7 +84,7 @@ TEST_F(BuildRpcTest, AClientThatVanishesBeforeFinishLeavesNoTrace) {
     stream.Vanish();
     EXPECT_EQ(stream.Finish().error_code(), Code::CANCELLED);
   }
-  // The server hears of it in its own time; until then the id is taken.
+  // It takes a moment until the server learns about the cancellation. Until then, the id is in use.
   do {
     GetBuild(Spec());
   } while (get_status_.ok());
@@ -118,7 +118,7 @@ TEST_F(BuildRpcTest, ASecondStreamAttachesAndItsRowsAreIgnored) {
   ASSERT_TRUE(first->Finish().ok());
   ASSERT_TRUE(second.Finish().ok());
   EXPECT_EQ(first->version()->ref().digest(), second.version()->ref().digest());
-  Restart();  // now only the store knows
+  Restart();  // after this, only the store knows the build
   BuildStream third(*mappings_);
   third.Send(Spec());
   ASSERT_TRUE(third.Finish().ok());
@@ -134,7 +134,7 @@ TEST_F(BuildRpcTest, AnOpenStreamIsAbortedAndAnotherSpecExists) {
   EXPECT_EQ(aborted.error_code(), Code::ABORTED);
   EXPECT_TRUE(FactsOf(aborted).retry_ms.has_value());
   EXPECT_EQ(Build(Spec("letter", "f2(landmarks=6)")).error_code(), Code::ALREADY_EXISTS);
-  // One id under another name is another build.
+  // The same id with another mapping means another build.
   EXPECT_TRUE(Build(Spec("digit")).ok());
 }
 
@@ -186,7 +186,7 @@ TEST_F(BuildRpcTest, ASilentClientIsEndedAfterTheIdleTimeout) {
   server_->EndIdleBuilds();
   EXPECT_EQ(silent.Finish().error_code(), Code::DEADLINE_EXCEEDED);
   EXPECT_TRUE(Build(Spec()).ok());
-  Stop();  // before `minutes` is gone
+  Stop();  // the server uses `minutes` until it stops
 }
 
 TEST_F(BuildRpcTest, AClientThatSendsNothingAtAllIsEndedAndOneThatFollowsABuildIsNot) {
@@ -197,7 +197,8 @@ TEST_F(BuildRpcTest, AClientThatSendsNothingAtAllIsEndedAndOneThatFollowsABuildI
   BuildStream follows(*mappings_);
   follows.Send(Spec());
   ASSERT_TRUE(follows.AwaitAccepted().has_value());
-  // From here on both are silent, the one that follows for longer.
+  // From here on, both clients are silent. The client that follows a build has been silent for
+  // longer, but is not ended.
   BuildStream silent(*mappings_);
   const grpc::Status ended = silent.Finish();
   EXPECT_EQ(ended.error_code(), Code::DEADLINE_EXCEEDED) << ended.error_message();
@@ -212,10 +213,11 @@ TEST_F(BuildRpcTest, AClientThatHearsOfAnErrorMayUseItsIdAtOnce) {
   bad.mutable_dense()->mutable_numbers()->add_values(std::numeric_limits<double>::quiet_NaN());
   bad.mutable_dense()->set_columns(1);
   for (int i = 0; i < 100; ++i) {
-    // In turn, so that each finds an id that another spec had.
+    // The specs alternate, so that each build reuses an id that was last used with another spec.
     BuildStream stream(*mappings_);
     stream.Send(Spec("letter", i % 2 == 0 ? "f2(landmarks=5)" : "f2(landmarks=6)"));
-    stream.Send(i % 4 < 2 ? bad : v1::Examples());  // found by a build thread, and by gRPC's
+    // A build thread finds the error in `bad`, and a gRPC thread the error in an empty message.
+    stream.Send(i % 4 < 2 ? bad : v1::Examples());
     ASSERT_EQ(stream.Finish().error_code(), Code::INVALID_ARGUMENT) << i;
   }
   EXPECT_TRUE(Build(Spec()).ok());

@@ -1,4 +1,5 @@
-// Names of columns as clients see them: kept by a build, compared by what maps rows.
+// Tests column names over gRPC. A build stores them in the version, and calls that map rows compare
+// their own names with the version's.
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,7 +87,8 @@ TEST_F(ColumnNamesRpcTest, WhatMapsRowsComparesNamesWhereBothHaveThem) {
   ExpectRefused(TransformNamed(ColumnNamesHash({"y", "x", "z"})), "column_names_hash");
   ExpectRefused(TransformNamed(ColumnNamesHash({"x", "y"})), "column_names_hash");
   MustBuild();
-  EXPECT_TRUE(TransformNamed(ColumnNamesHash({"y", "x", "z"})).ok()) << "it has no names";
+  EXPECT_TRUE(TransformNamed(ColumnNamesHash({"y", "x", "z"})).ok())
+      << "this version has no column names";
 }
 
 TEST_F(ColumnNamesRpcTest, AStreamComparesThemOnce) {

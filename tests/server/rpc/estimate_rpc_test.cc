@@ -48,7 +48,8 @@ TEST_F(EstimateRpcTest, BuildsNothing) {
   ExpectNothingStored();
 }
 
-// A Build reserves what the estimate says: with a byte less it is refused.
+// A Build reserves exactly as much memory as the estimate says, so it is refused if the limit is
+// one byte lower.
 TEST_F(EstimateRpcTest, TheReservationIsWhatABuildAsksFor) {
   v1::EstimateBuildResponse estimate;
   ASSERT_TRUE(Estimate(Question("f2(landmarks=5)", 40, 3), &estimate).ok());

@@ -1,4 +1,4 @@
-// Evaluations that are refused, or end early.
+// Tests evaluations that are refused or that end early.
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -31,7 +31,7 @@ TEST_F(EvaluateRpcTest, ABadSpecIsRefusedByField) {
   spec = EvaluationSpecOf();
   spec.set_folds(1);
   ExpectRefused(spec, rows, kInvalid, "FIELD_OUT_OF_RANGE", "spec.folds");
-  spec.set_folds(21);  // of 20 rows
+  spec.set_folds(21);  // there are 20 rows
   ExpectRefused(spec, rows, kInvalid, "FOLDS_TOO_MANY", "spec.folds");
   spec.set_held_out(0.5);
   ExpectRefused(spec, rows, kInvalid, "FIELDS_CONTRADICTORY", "spec.held_out");
@@ -116,21 +116,23 @@ TEST_F(EvaluateRpcTest, RowsThatDoNotFitIntoTheBuildsMemoryAreRefusedAndTheServe
   Stop();
   options_.build_memory_bytes = 200'000;
   Start();
-  // 5 features, 7 numbers and 24 bytes of each row: more than evaluations may take, half of all.
+  // A row takes the memory of 5 features and 7 numbers, and another 24 bytes. The 2,000 rows exceed
+  // the limit of evaluations, which is half of the builds' memory.
   const grpc::Status status = Evaluate(EvaluationSpecOf(), LabeledRows(2000));
   ExpectError(status, Code::RESOURCE_EXHAUSTED, "BUILD_MEMORY_FULL", "");
   EXPECT_EQ(FactsOf(status).metadata.at("limit"), "100000");
-  // Rows that fit and a learner that needs more, after some of them were taken.
+  // These rows fit, but the learner needs more memory than the limit. The call is refused after
+  // some rows were accepted.
   ExpectError(Evaluate(EvaluationSpecOf("kernel_svm()"), LabeledRows(100)),
               Code::RESOURCE_EXHAUSTED, "BUILD_MEMORY_FULL", "");
-  // The server releases their memory in its own time.
+  // It takes a moment until the server releases the memory of the refused evaluations.
   while (!Evaluate(EvaluationSpecOf(), LabeledRows(60)).ok()) {
   }
 }
 
 TEST_F(EvaluateRpcTest, AClientThatVanishesStopsTheWork) {
   std::unique_ptr<EvaluateStream> stream = BeginComputing();
-  EvaluateStream waiting(*evaluations_);  // one learns at a time
+  EvaluateStream waiting(*evaluations_);  // waits: only one evaluation learns at a time
   waiting.Send(EvaluationSpecOf());
   stream->Vanish();
   EXPECT_EQ(stream->Finish().error_code(), Code::CANCELLED);
@@ -168,7 +170,7 @@ TEST_F(EvaluateRpcTest, TooManyAtOnceAreRefusedWithTheLimit) {
     stream->HalfClose();
     EXPECT_EQ(stream->Finish().error_code(), Code::INVALID_ARGUMENT);
   }
-  // Each place is free once its call is gone.
+  // A call makes room for another one only when it is completely gone, which takes a moment.
   while (!Evaluate(EvaluationSpecOf(), LabeledRows(20)).ok()) {
   }
 }

@@ -13,7 +13,8 @@
 
 namespace phimap::testing {
 
-// Rows of three uniform numbers; their class is the sign of the first but for every tenth.
+// Rows of three uniform numbers. The label of a row is the sign of its first number, except that
+// every tenth row has the wrong label.
 inline v1::LabeledExamples LabeledRows(int rows, uint64_t seed = 1) {
   v1::LabeledExamples labeled;
   *labeled.mutable_examples() = UniformExamples(rows, 3, seed);
@@ -34,7 +35,7 @@ inline v1::EvaluationSpec EvaluationSpecOf(const std::string& learner = "",
   return spec;
 }
 
-// A client's Evaluate, message by message.
+// An Evaluate call, seen from the client, message by message.
 class EvaluateStream {
  public:
   explicit EvaluateStream(v1::EvaluationService::Stub& stub,
@@ -61,14 +62,15 @@ class EvaluateStream {
   bool SendNothing() { return stream_->Write({}); }
   void HalfClose() { stream_->WritesDone(); }
   void Vanish() { context_.TryCancel(); }
-  // Each reads until such progress; false if the stream ends first.
+  // Await reads until the server reports `state`, and AwaitRows until it reports `rows` received
+  // rows. Both return false if the stream ends first.
   bool Await(v1::EvaluateProgress::State state) {
     return AwaitIf([state](const v1::EvaluateProgress& p) { return p.state() == state; });
   }
   bool AwaitRows(int64_t rows) {
     return AwaitIf([rows](const v1::EvaluateProgress& p) { return p.rows_received() == rows; });
   }
-  // Reads to the end; the evaluation, if one came, is in evaluation().
+  // Reads to the end of the stream. If an evaluation arrives, evaluation() returns it.
   grpc::Status Finish() {
     v1::EvaluateResponse response;
     while (stream_->Read(&response)) Take(response);
@@ -87,7 +89,7 @@ class EvaluateStream {
     return false;
   }
   void Take(const v1::EvaluateResponse& response) {
-    EXPECT_FALSE(evaluation_.has_value()) << "something came after the evaluation";
+    EXPECT_FALSE(evaluation_.has_value()) << "a message came after the evaluation";
     if (response.has_evaluation()) evaluation_ = response.evaluation();
     if (response.has_progress()) progress_.push_back(response.progress());
   }
@@ -133,7 +135,7 @@ class EvaluateRpcTest : public ServerFixture {
     EXPECT_EQ(FactsOf(status).reason, reason) << status.error_message();
     EXPECT_EQ(FactsOf(status).field, field) << status.error_message();
   }
-  // An evaluation that waits at the gate before it learns.
+  // Begins an evaluation that waits at the gate before it learns.
   std::unique_ptr<EvaluateStream> BeginComputing() {
     auto stream = std::make_unique<EvaluateStream>(*evaluations_);
     stream->Send(EvaluationSpecOf());

@@ -1,4 +1,4 @@
-// Evaluate as clients see it.
+// Tests Evaluate over gRPC.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -28,8 +28,9 @@ TEST_F(EvaluateRpcTest, AnswersWithProgressErrorsAndMargins) {
   EXPECT_EQ(evaluation.tested_rows(), 120);
   EXPECT_EQ(evaluation.held_out(), 0.3);
   EXPECT_DOUBLE_EQ(evaluation.error(), static_cast<double>(evaluation.errors()) / 120);
-  // A tenth of the labels is wrong, and the sign of a column is no harder than that: at most 0.1
-  // and six deviations of 120 fair throws of it, 0.03 each.
+  // A tenth of the labels is wrong, and the sign of a column is easy to learn. Therefore the error
+  // is at most 0.1 plus six standard deviations. The standard deviation is 0.03, because 120 rows
+  // are tested.
   EXPECT_LT(evaluation.error(), 0.28);
   ASSERT_EQ(evaluation.classes_size(), 2);
   EXPECT_EQ(evaluation.classes(0).label(), "minus, or not");
@@ -50,9 +51,10 @@ TEST_F(EvaluateRpcTest, AnswersWithProgressErrorsAndMargins) {
   }
 }
 
-// The kernel's length of a row is over that of its features, so margins there are closer to 0; what
-// is certified of the rows is at most their margins' quantile, and what is certified of rows to
-// come no more than the same of those tested.
+// In the kernel's feature space, a row's norm is at least the norm of its features, so margins are
+// closer to 0 there. For each α, the margin certified for the received rows is at most the
+// α-quantile of their margins, and the margin certified for future rows is at most the α-quantile
+// of the tested rows' margins.
 TEST_F(EvaluateRpcTest, MarginsInTheKernelsSpaceAreSmallerAndWhatIsCertifiedRises) {
   const v1::Evaluation evaluation =
       MustEvaluate(EvaluationSpecOf("linear_svm(C=1, bias=0)"), LabeledRows(2000));
@@ -69,7 +71,8 @@ TEST_F(EvaluateRpcTest, MarginsInTheKernelsSpaceAreSmallerAndWhatIsCertifiedRise
     }
   }
   EXPECT_FALSE(evaluation.certified_margins(0).has_margin());
-  // The labels are wrong for a tenth: at α = 0.2 of 600 tested rows a margin is certain.
+  // A tenth of the labels is wrong. With 600 tested rows, a positive margin is therefore certified
+  // at α = 0.2.
   EXPECT_GT(evaluation.certified_margins(6).margin(), 0);
 }
 
@@ -81,8 +84,9 @@ TEST_F(EvaluateRpcTest, OnlyF2CertifiesAndEveryMappingHasMargins) {
   EXPECT_EQ(evaluation.certified_margins_size(), 0);
 }
 
-// The version's kernel is exp(−|x − y|²/2), for which the sign of a column is easy; a tenth of the
-// labels is wrong. Ways of the same gradient descent differ by round-off.
+// The version's kernel is exp(−|x − y|²/2), with which the sign of a column is easy to learn. A
+// tenth of the labels is wrong. Two strategies that compute the same gradient descent differ only
+// by rounding errors.
 TEST_F(EvaluateRpcTest, LearnersOnTheKernelTakeTheRowsThemselves) {
   const v1::LabeledExamples rows = LabeledRows(300);
   const auto errors = [&](const std::string& learner) {
@@ -110,13 +114,13 @@ TEST_F(EvaluateRpcTest, EveryLearnerOfFeaturesLearns) {
   }
   EXPECT_LT(MustEvaluate(EvaluationSpecOf("one_parameter()", "blocks"), rows).error(),
             0.1 + 6 * 0.032);
-  // Five features are not a block of equal length for each of two classes.
+  // Five features cannot be divided into blocks of equal length for two classes.
   EXPECT_EQ(FactsOf(Evaluate(EvaluationSpecOf("one_parameter()"), rows)).reason,
             "COLUMNS_MISMATCH");
 }
 
-// Values of the linear kernel of 40 rows, as numbers: a row's values with the landmarks, and K(x,
-// x).
+// Sends values of the linear kernel in place of 40 rows: for each row x, the values with the
+// landmarks, and K(x, x).
 TEST_F(EvaluateRpcTest, KernelValuesThatCameCertifyWhereTheyHoldTheRowsOwn) {
   constexpr int kRows = 40;
   const v1::LabeledExamples labeled = LabeledRows(kRows);

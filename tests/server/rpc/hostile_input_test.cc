@@ -1,6 +1,7 @@
-// Input that a hostile client can send without lying about types: expressions without end, shapes
-// whose product overflows, numbers at the ends of their types. Each is refused by name, quotes
-// little of what it was sent, stores nothing, and the server serves on.
+// Tests input that is well-formed but hostile: endless expressions, shapes whose product overflows,
+// and numbers at the ends of their types. Every such request must be refused with an error that
+// names the field and quotes little of the input. Nothing may be stored, and the server must go on
+// serving.
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -17,7 +18,7 @@ using Code = grpc::StatusCode;
 
 constexpr int32_t kMin = std::numeric_limits<int32_t>::min();
 constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
-// Limits of grpc_status.h on a message and on the details beside it.
+// The maximum size of an error's message and details together.
 constexpr size_t kMaxErrorBytes = 8 << 10;
 
 std::string Repeated(const std::string& text, int times) {
@@ -46,13 +47,13 @@ class HostileInputTest : public ServerFixture {
 
 TEST_F(HostileInputTest, ExpressionsAreBoundedInDepthLengthAndParts) {
   const std::vector<std::string> kernels = {
-      std::string(10 << 20, '('),                          // long
-      std::string(4096, '('),                              // deep, at the limit of length
+      std::string(10 << 20, '('),                          // very long
+      std::string(4096, '('),                              // deeply nested, and as long as allowed
       Repeated("(", 33) + "linear()" + Repeated(")", 33),  // one level too deep
       Repeated("2*(", 1000) + "linear()" + Repeated(")", 1000),
       Repeated("linear()+", 400) + "linear()",  // many parts
       Repeated("linear()*", 400) + "linear()",
-      "rbf(gamma=" + std::string(4000, '9') + ")",  // over every number
+      "rbf(gamma=" + std::string(4000, '9') + ")",  // larger than any number
       "rbf(gamma=1e" + std::string(4000, '9') + ")",
       "rbf(gamma=1e-" + std::string(4000, '9') + ")",
       "rbf(gamma=nan)",
@@ -105,7 +106,7 @@ TEST_F(HostileInputTest, ShapesWhoseProductOverflowsAreRefused) {
       {kMax, kMax, "rows"},         {kMin, kMin, "rows"},         {-1, -3, "rows"},
       {kMin, -1, "rows"},           {65537, 65535, "rows"},       {1 << 30, 4, "rows"},
       {3, kMin, "columns"},         {2, kMax, "columns"},         {1, -3, "columns"},
-      {1, 1 << 30, "columns"},      {65536, 65536, "float32_le"},  // 2^34 bytes: 0 in 32 bits
+      {1, 1 << 30, "columns"},      {65536, 65536, "float32_le"},  // 2^34 bytes, 0 in 32 bits
       {16384, 65536, "float32_le"},
   };
   for (const auto& shape : shapes) {
@@ -136,7 +137,8 @@ TEST_F(HostileInputTest, ShapesWhoseProductOverflowsAreRefused) {
   ExpectServesOn();
 }
 
-// 2^16 rows × 2^16 columns: their numbers, and their bytes of either type, are 0 in 32 bits.
+// In 32-bit arithmetic, 2^16 rows × 2^16 columns have 0 values, and those take 0 bytes as float32
+// or as float64.
 TEST_F(HostileInputTest, AShapeWhoseProductWrapsToNothingIsNotOneOfNoNumbers) {
   MustBuild();
   const auto expect_length = [this](const char* field, const char* expected,
@@ -188,7 +190,7 @@ TEST_F(HostileInputTest, NumbersAtTheEndsOfTheirTypesAreRefused) {
     build.SendFinish(number);
     EXPECT_EQ(build.Finish().error_code(), Code::DATA_LOSS) << number;
   }
-  for (const int32_t size : {kMin, -1}) {  // a larger one than the largest means the largest
+  for (const int32_t size : {kMin, -1}) {  // too large a page size is not an error
     SCOPED_TRACE(size);
     grpc::ClientContext context;
     v1::ListMappingsRequest request;

@@ -1,6 +1,7 @@
-// Requests with the bytes that standard clients of the Open Inference Protocol write, frozen: none
-// of them was made by the stubs of this repository. Numbers in comments are fields of the public
-// protocol; a field is its number times 8 plus its wire type (2: bytes of a length that follows).
+// Requests, byte for byte as standard clients of the Open Inference Protocol write them. The stubs
+// of this repository were not used to make them. The numbers in the comments are field numbers of
+// the public protocol. On the wire, a field begins with its number times 8, plus its wire type;
+// wire type 2 means that a length and that many bytes follow.
 #include <set>
 #include <string>
 
@@ -15,11 +16,11 @@
 namespace phimap::testing {
 namespace {
 
-// The rows that every request below carries: 2 of 3 numbers, float32, little-endian.
+// Every request below carries these 2 rows of 3 numbers, as little-endian float32.
 constexpr float kFrozenRows[] = {1, 2, 0.5, -1, 0.25, 3};
 
-// Triton's C++ client, InferenceServerGrpcClient::Infer with id "1" and one requested output. It
-// sends the parameter with every request.
+// Triton's C++ client, InferenceServerGrpcClient::Infer with id "1" and one requested output. This
+// client sends the parameter below with every request.
 constexpr char kTritonRequest[] =
     "0a 06 6c6574746572"                     // 1 model_name: "letter"
     "1a 01 31"                               // 3 id: "1"
@@ -39,7 +40,7 @@ constexpr char kTritonRequest[] =
     "      000080bf 0000803e 00004040";      //     -1, 0.25, 3
 
 // KServe's Python SDK, InferRequest.to_grpc() after InferInput.set_data_from_numpy(rows,
-// binary_data=True), which puts the number of bytes beside the tensor.
+// binary_data=True), which adds the number of bytes as a parameter of the tensor.
 constexpr char kKserveRequest[] =
     "0a 06 6c6574746572"                    // 1 model_name: "letter"
     "2a 25"                                 // 5 inputs, one tensor:
@@ -54,8 +55,9 @@ constexpr char kKserveRequest[] =
     "3a 18 0000803f 00000040 0000003f"      // 7 raw_input_contents: 1, 2, 0.5,
     "      000080bf 0000803e 00004040";     //     -1, 0.25, 3
 
-// MLServer's Python client, ModelInferRequestConverter.from_types of what NumpyRequestCodec made:
-// the content type stands on the request, on the tensor and on the output, the numbers are typed.
+// MLServer's Python client, after NumpyRequestCodec and ModelInferRequestConverter.from_types. The
+// content type is set on the request, on the tensor and on the output. The numbers are in typed
+// contents.
 constexpr char kMlserverRequest[] =
     "0a 06 6c6574746572"                    // 1 model_name: "letter"
     "22 14"                                 // 4 parameters, one entry:
@@ -81,14 +83,14 @@ constexpr char kMlserverRequest[] =
     "      12 04"                           //         2 value:
     "         1a 02 6e70";                  //             3 string_param: "np"
 
-// To be put behind a request: a timeout that is none.
+// Bytes to append to a request: a timeout parameter that is a text, and therefore invalid.
 constexpr char kTimeoutInWords[] =
     "22 0f"                    // 4 parameters, one entry:
     "   0a 07 74696d656f7574"  //     1 key: "timeout"
     "   12 04"                 //     2 value:
     "      1a 02 3173";        //         3 string_param: "1s"
 
-// Request of ModelReady and ModelMetadata.
+// A request of ModelReady or ModelMetadata.
 constexpr char kNameOfLetter[] = "0a 06 6c6574746572";  // 1 name: "letter"
 constexpr char kNameOfOther[] = "0a 05 6f74686572";     // 1 name: "other"
 
@@ -106,7 +108,7 @@ class InferenceClientsTest : public InferenceFixture {
   RawAnswer CallFrozen(const std::string& method, absl::string_view hex) {
     return CallRaw(channel_, "/inference.GRPCInferenceService/" + method, {FrozenBytes(hex)});
   }
-  // Features of the frozen rows, by the native call.
+  // The features of kFrozenRows, as phimap's own Transform call returns them.
   std::string NativeOfFrozen() {
     v1::Examples examples;
     examples.mutable_dense()->set_rows(2);
@@ -166,8 +168,8 @@ TEST_F(InferenceClientsTest, OurOwnParameterIsStillCheckedBesideThem) {
   }
 }
 
-// MLServer's stubs declare field 6 as map<string, InferParameter>: strings in it make them refuse
-// the whole answer.
+// MLServer's stubs declare field 6 as map<string, InferParameter>. If phimapd sent strings in that
+// field, the stubs would refuse the whole answer.
 TEST_F(InferenceClientsTest, ModelMetadataLeavesFieldSixUnset) {
   const RawAnswer answer = CallFrozen("ModelMetadata", kNameOfLetter);
   EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
@@ -181,14 +183,14 @@ TEST_F(InferenceClientsTest, ModelMetadataLeavesFieldSixUnset) {
   EXPECT_THAT(numbers, ::testing::ElementsAre(1, 2, 3, 4, 5));
 }
 
-// A client waits for a model by asking until it is ready, and takes an error for the end.
+// A client that waits for a model asks again until it is ready, and gives up at the first error.
 TEST_F(InferenceClientsTest, AModelThatThereIsNotIsNotReady) {
   const RawAnswer letter = CallFrozen("ModelReady", kNameOfLetter);
   EXPECT_TRUE(letter.status.ok()) << letter.status.error_message();
   EXPECT_THAT(letter.messages, ::testing::ElementsAre("\x08\x01"));  // 1 ready: true
   const RawAnswer other = CallFrozen("ModelReady", kNameOfOther);
   EXPECT_TRUE(other.status.ok()) << other.status.error_message();
-  EXPECT_THAT(other.messages, ::testing::ElementsAre(""));  // no field: false
+  EXPECT_THAT(other.messages, ::testing::ElementsAre(""));  // no field, so ready: false
 }
 
 }  // namespace

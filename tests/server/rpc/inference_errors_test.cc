@@ -1,4 +1,5 @@
-// Every malformed ModelInfer through the wire: code, reason, field, and what was expected and came.
+// Sends every kind of malformed ModelInfer request over gRPC. Expects the code, the reason, the
+// field, and what was expected and received.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -28,7 +29,8 @@ class InferenceErrorsTest : public InferenceFixture {
 
 struct Malformed {
   const char* what;
-  // Makes it so, from a request of 2 rows of 3 columns in raw contents that would be answered.
+  // Makes a valid request malformed. Before the change, the request has 2 rows of 3 columns in raw
+  // contents.
   std::function<void(Request&)> change;
   const char* reason;
   const char* field;
@@ -48,7 +50,7 @@ inference::InferTensorContents& Typed(Request& request) {
   return *request.mutable_inputs(0)->mutable_contents();
 }
 
-// One float32 of the raw contents becomes `value`.
+// Sets one float32 of the raw contents to `value`.
 std::function<void(Request&)> RawValue(int row, int column, float value) {
   return [=](Request& r) {
     const std::string bytes(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -186,7 +188,8 @@ std::vector<Malformed> MalformedShapes() {
        "inputs[x].shape",
        "columns, got -9223372036854775808",
        {}},
-      // 2^32 · 2^32 is 0, and 2^63 + 3 of 2 rows is 6, in 64 bits.
+      // In 64-bit arithmetic, 2^32 · 2^32 is 0, and 2 rows of 2^62 + 3 float32 numbers take 24
+      // bytes, which is the right size.
       {"a product that wraps to nothing",
        Shape({int64_t{1} << 32, int64_t{1} << 32}),
        "FIELD_OUT_OF_RANGE",
@@ -211,7 +214,7 @@ std::vector<Malformed> MalformedShapes() {
        },
        "COLUMNS_MISMATCH",
        "inputs[x].shape",
-       "expected [-1, 3], any number of rows, got [3, 2]",
+       "expected [-1, 3] (any number of rows), got [3, 2]",
        {{"input", "x"}, {"expected", "[-1, 3]"}, {"actual", "[3, 2]"}}},
   };
 }
@@ -424,14 +427,15 @@ TEST_F(InferenceLimitsTest, FeaturesThatDoNotFitIntoAMessageAreRefusedWithTheRow
   options_.max_message_bytes = 64 << 10;
   Start();
   MustBuild("letter", "f1(landmarks=30)");
-  // 12 bytes of a row come in, 120 would go out: (65,536 − 1,024) / 120 = 537 rows fit.
+  // A row takes 12 bytes in the request and 120 in the answer. Of the message limit, 1,024 bytes
+  // are kept free, so (65,536 − 1,024) / 120 = 537 rows fit.
   inference::ModelInferResponse response;
   const grpc::Status status = Infer(RawRequest(UniformExamples(538, 3)), &response);
   EXPECT_EQ(status.error_code(), Code::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_EQ(FactsOf(status).reason, "MESSAGE_TOO_LARGE");
   EXPECT_EQ(FactsOf(status).field, "inputs[x].rows");
   EXPECT_EQ(FactsOf(status).metadata.at("limit"), "537");
-  // The longest id still has its place beside as many.
+  // Even the longest id fits into an answer with 537 rows.
   Request fits = RawRequest(UniformExamples(537, 3));
   fits.set_id(std::string(512, 'i'));
   EXPECT_EQ(MustInfer(fits).size(), 537 * 120);

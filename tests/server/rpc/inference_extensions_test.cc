@@ -1,4 +1,4 @@
-// Calls of Triton's clients besides inference, over the wire.
+// Tests the calls of Triton's clients other than inference, over gRPC.
 #include <limits>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ class InferenceExtensionsTest : public InferenceFixture {
     grpc::ClientContext context;
     return (inferences_.get()->*method)(&context, request, response);
   }
-  // Statistics of a mapping, or of all if `name` is empty; must succeed.
+  // Statistics of a mapping, or of all mappings if `name` is empty; the call must succeed.
   std::vector<inference::ModelStatistics> Statistics(const std::string& name,
                                                      const std::string& version = "") {
     inference::ModelStatisticsRequest request;
@@ -85,7 +85,7 @@ TEST_F(InferenceExtensionsTest, RequestsAreCountedByVersionWhateverProtocolTheyC
   MustBuild("letter");
   MustBuild("letter");
   MustBuild("other");
-  EXPECT_THAT(Statistics("letter"), IsEmpty());  // none is in memory
+  EXPECT_THAT(Statistics("letter"), IsEmpty());  // no version is in memory
   const auto before = absl::ToUnixMillis(absl::Now());
   MustInfer(RawRequest(UniformExamples(7, 3)));
   NativeFeatures(UniformExamples(4, 3));
@@ -110,7 +110,7 @@ TEST_F(InferenceExtensionsTest, RequestsAreCountedByVersionWhateverProtocolTheyC
   EXPECT_EQ(newest.inference_stats().fail().count(), 1u);
   EXPECT_EQ(newest.inference_stats().queue().count(), 2u);
   EXPECT_EQ(newest.inference_stats().compute_infer().count(), 2u);
-  // The whole is its parts, in nanoseconds.
+  // The time in the queue and the computing time add up exactly to the total, in nanoseconds.
   EXPECT_GT(newest.inference_stats().compute_infer().ns(), 0u);
   EXPECT_EQ(newest.inference_stats().queue().ns() + newest.inference_stats().compute_infer().ns(),
             newest.inference_stats().success().ns());
@@ -202,7 +202,7 @@ TEST_F(InferenceExtensionsTest, SettingsAreToldAndNotSet) {
   inference::LogSettingsRequest log;
   inference::LogSettingsResponse logged;
   ASSERT_TRUE(Call(&Service::LogSettings, log, &logged).ok());
-  // The fixture's logger is of level ERROR.
+  // The fixture's logger has level ERROR.
   EXPECT_TRUE(logged.settings().at("log_error").bool_param());
   EXPECT_FALSE(logged.settings().at("log_warning").bool_param());
   (*log.mutable_settings())["log_info"].set_bool_param(true);

@@ -1,4 +1,4 @@
-// A client of the Open Inference Protocol, beside the native one of the fixture.
+// A server fixture with a client of the Open Inference Protocol, in addition to the native client.
 #ifndef PHIMAP_TESTS_SERVER_RPC_INFERENCE_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_RPC_INFERENCE_FIXTURE_H_
 
@@ -19,22 +19,23 @@ class InferenceFixture : public ServerFixture {
     inferences_ = inference::GRPCInferenceService::NewStub(channel_);
   }
 
-  // Rows of mapping "letter" as the native request holds them, float32, in raw contents.
+  // A request for mapping "letter" with the float32 rows of `examples` in raw contents.
   static inference::ModelInferRequest RawRequest(const v1::Examples& examples);
-  // The numbers of `examples`, widened if `datatype` is FP64, in typed contents.
+  // A request with the numbers of `examples` in typed contents, as doubles if `datatype` is FP64.
   static inference::ModelInferRequest TypedRequest(const v1::Examples& examples,
                                                    const std::string& datatype);
   grpc::Status Infer(const inference::ModelInferRequest& request,
                      inference::ModelInferResponse* response);
-  // The bytes of "features"; must succeed.
+  // Returns the bytes of the output "features"; the call must succeed.
   std::string MustInfer(const inference::ModelInferRequest& request);
-  // The bytes that the native call answers with; must succeed.
+  // Returns the bytes of the features that phimap's own Transform call returns. The call must
+  // succeed.
   std::string NativeFeatures(const v1::Examples& examples, const std::string& reference = "letter");
 
   std::unique_ptr<inference::GRPCInferenceService::Stub> inferences_;
 };
 
-// Float32 numbers of dense examples.
+// The float32 numbers of dense examples.
 std::vector<float> FloatsOf(const v1::Examples& examples);
 
 }  // namespace phimap::testing

@@ -1,4 +1,4 @@
-// Readiness in the inference protocol equals the answer to health checks.
+// Tests that readiness in the inference protocol agrees with the health checks.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -21,8 +21,9 @@ namespace {
 
 constexpr char kService[] = "inference.GRPCInferenceService";
 
-// The service, health and their listener, without the rest of the server: it says that it is not
-// serving and stays, while a server that goes sends its clients away at that moment.
+// Runs the inference and health services and their listener, without the rest of the server. This
+// fixture can report that it is not serving and still answer calls. A real server that stops closes
+// its connections at that moment.
 class InferenceReadinessTest : public ::testing::Test {
  protected:
   InferenceReadinessTest() {
@@ -44,7 +45,7 @@ class InferenceReadinessTest : public ::testing::Test {
     scheduler_.Drain();
   }
 
-  // Sets the state as the server does when it starts and when it stops.
+  // Sets the state the way the server does when it starts and when it stops.
   void SetServing(bool serving) {
     health_.SetServing(serving);
     serving_ = serving;
@@ -100,7 +101,7 @@ TEST_F(InferenceReadinessTest, ServerReadyIsWhatHealthSaysAndLiveItStays) {
   EXPECT_TRUE(live.live());
 }
 
-// While it drains it answers without looking for the model; before, it looks.
+// While a server drains, it answers that a model is not ready without looking for the model.
 TEST_F(InferenceReadinessTest, NoModelIsReadyWhileTheServerIsNot) {
   store_.Put("letter", 1, SmallArtifact());
   store_.Put("digit", 1, SmallArtifact());

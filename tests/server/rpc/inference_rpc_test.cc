@@ -1,4 +1,5 @@
-// The Open Inference Protocol through the wire: what a client written for it sees.
+// Tests the Open Inference Protocol over gRPC, from the view of a client that is written for this
+// protocol.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "tests/server/rpc/inference_fixture.h"
@@ -186,7 +187,7 @@ TEST_F(InferenceRpcTest, ModelMetadataHasTheTrueShapesOfEachVersion) {
   inference::ModelMetadataResponse old;
   ASSERT_TRUE(Metadata("letter", "1", &old).ok());
   EXPECT_THAT(old.versions(), ElementsAre("1", "2"));
-  ASSERT_EQ(old.outputs_size(), 2);  // of f2
+  ASSERT_EQ(old.outputs_size(), 2);  // version 1 has the mapping f2
   EXPECT_EQ(old.outputs(1).name(), "residual");
   EXPECT_EQ(old.outputs(1).datatype(), "FP64");
   EXPECT_THAT(old.outputs(1).shape(), ElementsAre(-1, 1));
@@ -240,14 +241,15 @@ TEST_F(InferenceRpcTest, TheServerIsLiveReadyAndSaysWhoItIs) {
   EXPECT_THAT(metadata.extensions(), ElementsAre("model_configuration", "statistics"));
 }
 
-// The names that both protocols must agree on, in each call that names a model.
+// Every call that names a model must treat invalid names like phimap's own protocol does.
 TEST_F(InferenceRpcTest, WhatIsNoModelOrNoVersionIsNamedByEveryCall) {
   MustBuild();
   const struct {
     const char* name;
     const char* version;
     Code code;
-    // Field of ModelInfer; the other calls have no "model_" in theirs. Empty: none is at fault.
+    // The field that the error of ModelInfer names. In the other calls the name lacks the prefix
+    // "model_". Empty if the error names no field.
     const char* field;
   } cases[] = {
       {"digit", "", Code::NOT_FOUND, ""},

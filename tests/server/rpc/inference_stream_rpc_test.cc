@@ -1,4 +1,4 @@
-// ModelStreamInfer through the wire, as Triton's clients stream.
+// Tests ModelStreamInfer over gRPC, used the way Triton's clients use it.
 #include <iterator>
 #include <limits>
 #include <string>
@@ -46,7 +46,7 @@ class InferenceStreamRpcTest : public InferenceFixture {
 };
 
 TEST_F(InferenceStreamRpcTest, AnswersComeInTheOrderOfTheRequestsWithTheBitsOfTheNativeCall) {
-  // Large and small ones, which are computed on other threads.
+  // Large and small requests, which are computed on different threads.
   std::vector<inference::ModelInferRequest> requests;
   for (int i = 0; i < 100; ++i) requests.push_back(Numbered(i, i % 7 == 0 ? 2000 : 1 + i % 3));
   Answers answers;
@@ -126,7 +126,8 @@ TEST_F(InferenceStreamRpcTest, TheResidualAloneIsThatOfModelInfer) {
   EXPECT_EQ(answers[0].infer_response().raw_output_contents(0), single.raw_output_contents(0));
 }
 
-// The client reads each answer before it sends the next request: no answer waits for another.
+// The client reads each answer before it sends the next request, so no answer may wait for another
+// one.
 TEST_F(InferenceStreamRpcTest, PingPong) {
   grpc::ClientContext context;
   const auto stream = inferences_->ModelStreamInfer(&context);
@@ -161,7 +162,7 @@ TEST_F(InferenceStreamRpcTest, BytesThatAreNoRequestEndTheStreamAfterTheAnswersB
   EXPECT_EQ(first.infer_response().id(), "0");
 }
 
-// An error quotes a bounded part of a request, however large that is.
+// An error quotes only a small part of a request, however large the request is.
 TEST_F(InferenceStreamRpcTest, AnErrorIsSmall) {
   inference::ModelInferRequest request = Numbered(0, 1);
   request.set_id(std::string(1 << 20, 'i'));

@@ -1,4 +1,4 @@
-// The timeout of a ModelInfer request, beside the deadline of the call.
+// Tests the timeout of a ModelInfer request in combination with the deadline of the call.
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -15,14 +15,15 @@ using Code = grpc::StatusCode;
 class InferenceTimeoutTest : public InferenceFixture {
  protected:
   InferenceTimeoutTest() {
-    // The scheduler, which drops what is late, is an hour ahead: a request that may wait for less
-    // is late when it is taken, however fast the machine is.
+    // The scheduler uses a clock that is an hour ahead when it drops late requests. A request whose
+    // limit is less than an hour is therefore always late, however fast the machine is.
     hooks_.transform_clock = [] { return SteadyNow() + absl::Hours(1); };
     Start();
     MustBuild();
   }
 
-  // `timeout` in microseconds, the deadline of the call in minutes.
+  // Calls ModelInfer with a timeout of `timeout` microseconds, and a deadline `minutes` minutes
+  // from now.
   Code Infer(std::optional<int64_t> timeout, std::optional<int> minutes = std::nullopt) {
     inference::ModelInferRequest request = RawRequest(UniformExamples(1, 3));
     if (timeout) (*request.mutable_parameters())["timeout"].set_int64_param(*timeout);

@@ -1,4 +1,5 @@
-// Kernels of a user's own service on examples of every kind: dense rows, sparse rows, text, bytes.
+// Tests kernels that a user's own service computes, on examples of every kind: dense rows, sparse
+// rows, text and bytes.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -41,7 +42,8 @@ std::vector<double> NumbersOf(const v1::DenseRows& rows) {
   return {singles.begin(), singles.end()};
 }
 
-// Rows in another form: strings hold their numbers in decimal.
+// Converts rows to examples of the kind `kind`. A text or bytes example holds the numbers of its
+// row in decimal.
 v1::Examples InForm(Kind kind, const v1::Examples& rows) {
   const v1::DenseRows& dense = rows.dense();
   if (kind == v1::Examples::kDense) return rows;
@@ -62,7 +64,7 @@ v1::Examples InForm(Kind kind, const v1::Examples& rows) {
   return examples;
 }
 
-// Row i of a batch of any kind.
+// The numbers of row i in a batch of any kind.
 std::vector<double> RowOf(const client::Batch& batch, size_t i) {
   std::vector<double> row;
   if (batch.columns() == 0) {
@@ -89,7 +91,7 @@ class KernelServiceKindsTest : public ServerFixture, public ::testing::WithParam
     options_.kernel_services = {{.name = "here", .target = address, .tls = false}};
     Start();
   }
-  // A third of the numbers are 0.
+  // Random rows in which a third of the numbers are 0.
   static v1::Examples Rows(int rows, int seed) {
     v1::Examples examples = UniformExamples(rows, kColumns, seed);
     std::string& bytes = *examples.mutable_dense()->mutable_float32_le();
@@ -130,7 +132,7 @@ class KernelServiceKindsTest : public ServerFixture, public ::testing::WithParam
     return Ask("served", InForm(GetParam(), Rows(7, 9)), response == nullptr ? &ignored : response);
   }
 
-  // Learns whether the second number is positive.
+  // Evaluates a learner. The label of a row says whether its second number is positive.
   grpc::Status Evaluate(const std::string& mapping, const v1::Examples& rows,
                         const v1::Examples& sent, v1::Evaluation* evaluation,
                         const std::string& learner = "linear_svm(C=1)") {
@@ -167,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, KernelServiceKindsTest,
                                v1::Examples::descriptor()->FindFieldByNumber(kind.param)->name());
                          });
 
-// Through the C++ helper.
+// The kernel service is written with phimap's C++ helper, client::KernelServer.
 TEST_P(KernelServiceKindsTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripATransform) {
   std::atomic<bool> other_kind{false};
   const std::pair<Kind, client::Batch::Kind> kKinds[] = {
@@ -191,9 +193,11 @@ TEST_P(KernelServiceKindsTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripA
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   StartWith((*kernel)->address());
   const v1::Examples stream = Rows(kRows, 1);
-  // K(S, S); held-out rows with S, their pairs; the spectrum's 180 rows with S, and with each other
-  // in two tiles of at most 16,384 values; where landmarks are given it is 24 fewer, and one tile.
-  // Not every mapping needs all of them.
+  // The number beside each mapping is how many blocks of kernel values its build requests. With
+  // landmarks S, there are at most six: K(S, S); the held-out rows with S; pairs of held-out rows;
+  // the 180 rows of the spectrum with S; and those rows with each other, in two tiles of at most
+  // 16,384 values. With given landmarks, the spectrum has 24 rows fewer and needs only one tile.
+  // Not every mapping needs all blocks.
   const std::pair<const char*, int64_t> kMappings[] = {
       {"f1(landmarks=24, serving_type=float64)", 2},
       {"f3(landmarks=24, dimensions=12, serving_type=float64)", 6},
@@ -228,13 +232,13 @@ TEST_P(KernelServiceKindsTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripA
     for (size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 1e-6);
   }
   EXPECT_FALSE(other_kind);
-  // A service that has forgotten the landmarks gets them again.
+  // If the service has forgotten the landmarks, phimapd sends them again.
   (*kernel)->Forget();
   int64_t before = (*kernel)->calls();
   const grpc::Status again = AskServed();
   ASSERT_TRUE(again.ok()) << again.error_message();
   EXPECT_EQ((*kernel)->calls() - before, 2);
-  // So does one that a phimapd of the same store has not met.
+  // After a restart, phimapd sends the landmarks with its first call.
   Restart();
   before = (*kernel)->calls();
   ASSERT_TRUE(AskServed().ok());
@@ -247,7 +251,8 @@ TEST_P(KernelServiceKindsTest, AVersionTakesWhatItsServiceCanBeAskedAbout) {
   ASSERT_TRUE(BuildServed().ok());
   v1::TransformResponse own;
   ASSERT_TRUE(AskServed(&own).ok());
-  // Rows in either form, and text where bytes are.
+  // A version built from rows accepts dense and sparse rows. A version built from bytes also
+  // accepts text.
   const auto takes = [](Kind version, Kind request) {
     const bool rows = version == v1::Examples::kDense || version == v1::Examples::kSparse;
     if (request == v1::Examples::kDense || request == v1::Examples::kSparse) return rows;

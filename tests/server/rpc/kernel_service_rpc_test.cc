@@ -1,5 +1,5 @@
-// Builds and transforms of kernels that a user's own service computes, and what the service may do
-// to them.
+// Tests builds and transforms with kernels that a user's own service computes, and how they end if
+// the service misbehaves.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -90,7 +90,8 @@ class KernelServiceRpcTest : public ServerFixture {
   Gate hang_;
 };
 
-// The C++ helper, and the built-in kernel on the same stream.
+// Compares a kernel service that is written with phimap's C++ helper with the built-in kernel, on
+// the same stream of rows.
 TEST_F(KernelServiceRpcTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripATransform) {
   client::KernelServer::Options kernels;
   kernels.kernels["rbf"] = [](const client::Batch& left, const client::Batch& right,
@@ -110,8 +111,10 @@ TEST_F(KernelServiceRpcTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripATr
   const auto kernel = client::KernelServer::Start(kernels);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   StartWith((*kernel)->address());
-  // K(S, S); held-out rows with S, their pairs; the spectrum's 180 rows with S, and with each other
-  // in two tiles of at most 16,384 values. Not every mapping needs all of them.
+  // The number beside each mapping is how many blocks of kernel values its build requests. With
+  // landmarks S, there are at most six: K(S, S); the held-out rows with S; pairs of held-out rows;
+  // the 180 rows of the spectrum with S; and those rows with each other, in two tiles of at most
+  // 16,384 values. Not every mapping needs all blocks.
   const std::pair<const char*, int64_t> kMappings[] = {
       {"f1(landmarks=24, serving_type=float64)", 2},
       {"f3(landmarks=24, dimensions=12, serving_type=float64)", 6},
@@ -128,7 +131,8 @@ TEST_F(KernelServiceRpcTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripATr
     v1::TransformResponse built_in;
     before = (*kernel)->calls();
     ASSERT_TRUE(Ask(&served, "served").ok());
-    // Landmarks are sent with the first call's rows, not before.
+    // The landmarks are sent together with the rows, so even the first transform takes only one
+    // call.
     EXPECT_EQ((*kernel)->calls() - before, 1);
     ASSERT_TRUE(Ask(&built_in, "built-in").ok());
     EXPECT_LE(LargestDifference(NumbersOf(served.features()), NumbersOf(built_in.features())),
@@ -137,8 +141,9 @@ TEST_F(KernelServiceRpcTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripATr
     ASSERT_TRUE(Ask(&served, "served").ok());
     EXPECT_EQ((*kernel)->calls() - before, 1);
   }
-  // A service that has forgotten the landmarks gets them again: one round trip more, of a build for
-  // each of the three kinds of columns that its blocks have.
+  // If the service has forgotten the landmarks, phimapd sends them again. A transform then takes
+  // one more call. A build takes three more, because its blocks have three different sets of
+  // columns.
   (*kernel)->Forget();
   int64_t before = (*kernel)->calls();
   ASSERT_TRUE(Ask(nullptr, "served").ok());
@@ -310,7 +315,7 @@ TEST_F(KernelServiceRpcTest, AServiceThatIsGoneIsUnavailableUntilItIsBack) {
     EXPECT_TRUE(FactsOf(status).retry_ms.has_value());
   }
   kernel.Start();
-  // gRPC connects again when its own wait is over.
+  // gRPC waits for its own backoff before it connects again.
   grpc::Status status;
   do {
     status = Ask();
@@ -363,7 +368,7 @@ TEST_F(KernelServiceRpcTest, ABuildThatWaitsForItsKernelCanBeCancelledAndShutDow
   EXPECT_TRUE(mappings_->CancelBuild(&context, cancel, &job).ok());
   builder.join();
   EXPECT_EQ(ended.error_code(), grpc::StatusCode::CANCELLED);
-  // Another one hangs when the server is told to go.
+  // A second build hangs while the server stops.
   std::thread second([&] { ended = BuildOf("f2(landmarks=10)"); });
   while (kernel.calls() < 2) std::this_thread::yield();
   Stop();
@@ -380,7 +385,7 @@ TEST_F(KernelServiceRpcTest, OnlyServicesOnTheListAreCalled) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(FactsOf(status).reason, "KERNEL_SERVICE_NOT_LISTED");
   EXPECT_EQ(FactsOf(status).field, "spec.kernel");
-  // A version whose service the operator has taken off the list.
+  // The operator has removed the version's kernel service from the server's options.
   Stop();
   options_.kernel_services.clear();
   Start();
@@ -398,7 +403,7 @@ TEST_F(KernelServiceRpcTest, AProxyOfTheEnvironmentIsNotAsked) {
   StartWith(kernel.address());
   unsetenv("http_proxy");
   unsetenv("grpc_proxy");
-  // The test's own channel would go by it.
+  // The test's own channel would go through the proxy, too.
   channel_ = grpc::CreateChannel(server_->grpc_address(), grpc::InsecureChannelCredentials());
   mappings_ = v1::MappingService::NewStub(channel_);
   EXPECT_TRUE(BuildOf("f1(landmarks=10)").ok());

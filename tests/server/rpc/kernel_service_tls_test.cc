@@ -1,4 +1,4 @@
-// Kernel services that phimapd calls over TLS.
+// Tests kernel services that phimapd calls over TLS.
 #include <memory>
 #include <string>
 
@@ -17,7 +17,7 @@ class KernelServiceTlsTest : public ServerFixture {
  protected:
   ~KernelServiceTlsTest() override { Stop(); }
 
-  // A service of K(x, y) = Σ xᵢyᵢ; in the clear without a certificate.
+  // Serves the kernel K(x, y) = Σ xᵢyᵢ. Without a certificate in `pair`, serves without TLS.
   void Serve(const KeyPair& pair) {
     client::KernelServer::Options options;
     options.certificate = pair.certificate;
@@ -39,7 +39,7 @@ class KernelServiceTlsTest : public ServerFixture {
     ASSERT_TRUE(server.ok()) << server.status();
     service_ = *std::move(server);
   }
-  // phimapd, with what the flags --kernel_service=here=tls:… and --kernel_service_ca say.
+  // Starts phimapd as the flags --kernel_service=here=tls:… and --kernel_service_ca would.
   void StartTrusting(const CertificateAuthority& authority) {
     const absl::StatusOr<KernelAddress> address =
         ParseKernelAddress(absl::StrCat("here=tls:", service_->address()));

@@ -1,5 +1,6 @@
-// Bytes that do not parse as the message of their call, of every RPC: refused by name and counted.
-// gRPC alone would answer without a reason, and end a stream as if its client had.
+// Sends bytes that cannot be parsed to every RPC. The error must name the type of the expected
+// message, and must be counted. Without phimapd's own check, gRPC would answer without a reason,
+// and would treat a stream as if the client had ended it.
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ class MalformedRequestTest : public ServerFixture {
     EXPECT_EQ(facts.reason, "REQUEST_MALFORMED");
     EXPECT_THAT(status.error_message(), HasSubstr(type));
   }
-  // A series of `method` that counts calls with INVALID_ARGUMENT.
+  // The line in a scrape that reports `calls` calls of `method` that ended with INVALID_ARGUMENT.
   static std::string Refused(const google::protobuf::MethodDescriptor& method, int calls) {
     const char* const type = method.client_streaming()
                                  ? method.server_streaming() ? "bidi_stream" : "client_stream"
@@ -52,7 +53,7 @@ TEST_F(MalformedRequestTest, EveryMethodNamesTheMessageItExpectedAndCountsTheCal
     const std::string& type = method->input_type()->full_name();
     ExpectMalformed(garbled, type);
     int calls = 1;
-    if (!method->client_streaming()) {  // no message where one is due
+    if (!method->client_streaming()) {  // a call without any message
       ExpectMalformed(CallRaw(channel_, path, {}).status, type);
       ++calls;
     }

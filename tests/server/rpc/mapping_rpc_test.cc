@@ -59,7 +59,7 @@ TEST_F(MappingRpcTest, VersionsComeInPagesNewestFirstWithoutCertificates) {
   ASSERT_EQ(second.versions_size(), 1);
   EXPECT_EQ(second.versions(0).ref().number(), 1);
   EXPECT_EQ(second.next_page_token(), "");
-  request.set_mapping("b");  // a token of another list
+  request.set_mapping("b");  // the page token is for mapping "a"
   EXPECT_EQ(ListVersions(request, &second).error_code(), Code::INVALID_ARGUMENT);
   request.clear_page_token();
   EXPECT_EQ(ListVersions(request, &second).error_code(), Code::NOT_FOUND);

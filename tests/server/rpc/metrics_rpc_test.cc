@@ -1,4 +1,4 @@
-// A scrape shows calls and builds, and no client makes it grow.
+// Tests that a scrape of the metrics shows calls and builds, and that no client can make it grow.
 #include <cmath>
 #include <optional>
 #include <set>
@@ -40,14 +40,14 @@ class MetricsRpcTest : public ServerFixture {
     grpc::ClientContext context;
     return mappings_->SetAlias(&context, request, &response);
   }
-  // The labels of an alias of "letter" that points at `version`.
+  // The labels of an alias of "letter" that points to `version`.
   static std::string At(const std::string& alias, int64_t version, const std::string& stat = "") {
     return absl::StrCat("{alias=\"", alias, "\",mapping=\"letter\",",
                         stat.empty() ? "" : absl::StrCat("stat=\"", stat, "\","), "version=\"",
                         version, "\"}");
   }
 
-  // The series that a scrape has, sorted.
+  // All series in a scrape, sorted.
   std::set<std::string> Series() {
     std::set<std::string> series;
     for (const absl::string_view line : absl::StrSplit(Scrape(), '\n')) {
@@ -58,7 +58,7 @@ class MetricsRpcTest : public ServerFixture {
     return series;
   }
 
-  // The value of a series, -1 when there is no such series.
+  // The value of a series; -1 if there is no such series.
   double Value(const std::string& series) {
     for (absl::string_view line : absl::StrSplit(Scrape(), '\n')) {
       double value = 0;
@@ -67,7 +67,8 @@ class MetricsRpcTest : public ServerFixture {
     return -1;
   }
 
-  // Some things are counted after the client has its answer.
+  // Waits until a series has the value `value`. Waiting is necessary because some events are
+  // counted only after the client has its answer.
   void AwaitValue(const std::string& series, double value) {
     double seen = Value(series);
     while (seen >= 0 && seen < value) seen = Value(series);
@@ -110,7 +111,8 @@ TEST_F(MetricsRpcTest, RequestsOfAStreamAreSeenInEachOfTheirPhases) {
 }
 
 TEST_F(MetricsRpcTest, ABuildIsSeenInEachOfItsPhases) {
-  // Enough landmarks for several tiles: a phase without a checkpoint is not seen.
+  // There are enough landmarks for several tiles, because a phase without a checkpoint is not
+  // recorded.
   ASSERT_TRUE(Build(Spec("letter", "f2(landmarks=600)"), 1200).ok());
   for (const char* phase :
        {"receive", "queue", "sample", "gram", "factor", "certificate", "encode", "publish"}) {
@@ -175,7 +177,7 @@ TEST_F(MetricsRpcTest, ModelsMethodsAndTokensThatClientsMakeUpAddNoSeries) {
       const grpc::Status status = CallRaw(channel_, absl::StrCat(method, i), {""}).status;
       EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
     }
-    // No request of HTTP/2: its stream is reset.
+    // The path is not valid in HTTP/2, so the stream is reset.
     EXPECT_FALSE(
         CallRaw(channel_, absl::StrCat("/phimap.v1.MappingService/ListMappings\"} 1\n", i), {""})
             .status.ok());
@@ -203,7 +205,7 @@ TEST_F(MetricsRpcTest, ServedVersionsAddABoundedNumberOfSeries) {
 
 TEST_F(MetricsRpcTest, AnAliasShowsTheCertificateOfItsVersionAndFollowsMovesAndDeletion) {
   MustBuild("letter", "f2(landmarks=5)");
-  // Enough rows that some are held out and measured.
+  // With this many rows, some are held out to measure the errors.
   std::optional<v1::Version> second;
   ASSERT_TRUE(Build(Spec("letter", "f2(landmarks=7)"), /*rows=*/400, &second).ok());
   ASSERT_TRUE(SetAlias("letter", "prod", 1).ok());
@@ -213,7 +215,7 @@ TEST_F(MetricsRpcTest, AnAliasShowsTheCertificateOfItsVersionAndFollowsMovesAndD
   EXPECT_EQ(Value("phimap_certificate_landmarks" + At("prod", 2)), 7);
   const v1::Certificate& certificate = second->certificate();
   EXPECT_EQ(Value("phimap_certificate_rank" + At("prod", 2)), certificate.rank());
-  // The exposition has six digits or more.
+  // Values in a scrape have at least six significant digits.
   const auto& kernel = certificate.kernel_error();
   const auto& serving = certificate.serving_error();
   ASSERT_GT(kernel.scale(), 0);
@@ -242,7 +244,7 @@ TEST_F(MetricsRpcTest, AfterARestartAnAliasIsShownWithoutBeingAskedFor) {
   MustBuild("letter");
   ASSERT_TRUE(SetAlias("letter", "prod", 1).ok());
   Restart();
-  // Its version is loaded in the background.
+  // The version of the alias is loaded in the background.
   double landmarks = -1;
   while (landmarks < 0) landmarks = Value("phimap_certificate_landmarks" + At("prod", 1));
   EXPECT_EQ(landmarks, 5);
@@ -252,13 +254,13 @@ TEST_F(MetricsRpcTest, AliasesAddABoundedNumberOfSeries) {
   MustBuild("letter");
   ASSERT_TRUE(SetAlias("letter", "first", 1).ok());
   const size_t one = Series().size();
-  // One mapping has as many aliases as it may, and another has some too.
+  // One mapping gets the maximum number of aliases, and a second mapping gets one.
   for (int i = 1; i < 100; ++i) ASSERT_TRUE(SetAlias("letter", absl::StrCat("a", i), 1).ok());
   const size_t full = Series().size();
   EXPECT_GT(full, one);
   MustBuild("digit");
   ASSERT_TRUE(SetAlias("digit", "first", 1).ok());
-  // The version of "digit" has its four series; its alias has none.
+  // The version of "digit" adds its four series. Its alias adds none.
   EXPECT_EQ(Series().size(), full + 4);
   EXPECT_EQ(Value("phimap_certificates_not_shown_total"), 1);
 }

@@ -1,4 +1,4 @@
-// Aliases and deletion as clients see them.
+// Tests aliases and deletion over gRPC.
 #include <filesystem>
 #include <string>
 
@@ -58,7 +58,7 @@ class NamesRpcTest : public ServerFixture {
     grpc::ClientContext context;
     return mappings_->DeleteMapping(&context, request, &response);
   }
-  // "prod=2": what GetMapping shows.
+  // The aliases that GetMapping shows, such as "prod=2".
   std::vector<std::string> Aliases() {
     v1::GetMappingRequest request;
     request.set_mapping("letter");
@@ -71,7 +71,7 @@ class NamesRpcTest : public ServerFixture {
     }
     return texts;
   }
-  // The version that answers, 0 if there is none.
+  // The number of the version that answers a Transform of `reference`; 0 if the call fails.
   int64_t AnswersAs(const std::string& reference, const std::string& expected_digest = "") {
     v1::TransformRequest request;
     request.set_reference(reference);

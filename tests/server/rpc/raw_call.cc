@@ -10,7 +10,7 @@
 namespace phimap::testing {
 namespace {
 
-// Waits for the one operation that was started.
+// Waits for the only pending operation, and returns whether it succeeded.
 bool Next(grpc::CompletionQueue& queue) {
   void* tag = nullptr;
   bool ok = false;
@@ -55,8 +55,9 @@ RawAnswer CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::stri
 }
 
 int HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& service) {
-  // HealthCheckRequest{1: service}, HealthCheckResponse{1: status}; the library keeps the messages
-  // to itself.
+  // The request is a HealthCheckRequest with `service` in field 1, and the answer a
+  // HealthCheckResponse with the status in field 1. Both are handled as bytes, because gRPC does
+  // not publish these messages.
   const std::string request =
       service.empty() ? "" : "\x0a" + std::string(1, static_cast<char>(service.size())) + service;
   const RawAnswer answer = CallRaw(channel, "/grpc.health.v1.Health/Check", {request});
@@ -66,8 +67,8 @@ int HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& s
 
 std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel,
                                       const std::map<std::string, std::string>& metadata) {
-  // ServerReflectionRequest{7: list_services = "*"}. The library links the messages and keeps their
-  // headers to itself.
+  // The request is a ServerReflectionRequest with list_services = "*" in field 7. It is written as
+  // bytes, because gRPC does not publish the headers of these messages.
   const RawAnswer answer =
       CallRaw(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
               {"\x3a\x01*"}, metadata);

@@ -1,4 +1,4 @@
-// A call of any method by its name, with bytes for messages.
+// Calls any method by its name, with serialized messages.
 #ifndef PHIMAP_TESTS_SERVER_RPC_RAW_CALL_H_
 #define PHIMAP_TESTS_SERVER_RPC_RAW_CALL_H_
 
@@ -18,19 +18,21 @@ struct RawAnswer {
   std::vector<std::string> messages;
 };
 
-// Sends `messages`, ends the stream, and reads what comes. Works for methods of every kind.
+// Sends `messages`, ends the request stream, and reads all answers. Works for unary and streaming
+// methods.
 RawAnswer CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                   const std::vector<std::string>& messages,
                   const std::map<std::string, std::string>& metadata = {});
 
-// grpc.health.v1.Health/Check of a service: SERVING is 1, NOT_SERVING 2; −code if the call fails.
+// The status that grpc.health.v1.Health/Check reports for a service: 1 is SERVING, and 2
+// NOT_SERVING. Returns −code if the call fails.
 int HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& service);
 
-// Full names of all services that the server says it has, by server reflection.
+// Full names of all services that the server lists by reflection.
 std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel,
                                       const std::map<std::string, std::string>& metadata = {});
 
-// All RPCs that the server has, as itself tells, without those that gRPC brings.
+// All RPCs that the server lists by reflection, without those of gRPC itself.
 std::vector<const google::protobuf::MethodDescriptor*> ListMethods(
     const std::shared_ptr<grpc::Channel>& channel,
     const std::map<std::string, std::string>& metadata = {});

@@ -135,7 +135,8 @@ void ServerFixture::Start() {
   server_ = *std::move(server);
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  // A channel of its own for each fixture: none is left over from a server before.
+  // A local pool of subchannels ensures that the channel does not reuse a connection to an earlier
+  // server.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   channel_ = grpc::CreateCustomChannel(server_->grpc_address(), grpc::InsecureChannelCredentials(),
                                        arguments);
@@ -147,7 +148,7 @@ void ServerFixture::Start() {
 void ServerFixture::Stop(absl::Duration drain) {
   if (server_ == nullptr) return;
   server_->Shutdown(drain);
-  build_gate_.Open();  // what was cancelled at the gate ends now
+  build_gate_.Open();  // lets cancelled builds that wait at the gate end
   server_.reset();
 }
 

@@ -1,5 +1,5 @@
-// A real server in the test's own process: real store in a temporary folder, real listener, real
-// core.
+// Runs a real server in the test's own process: a real store in a temporary folder, a real
+// listener, and the real core.
 #ifndef PHIMAP_TESTS_SERVER_RPC_SERVER_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_RPC_SERVER_FIXTURE_H_
 
@@ -25,7 +25,7 @@
 
 namespace phimap::testing {
 
-// Contents of the details of an error.
+// The contents of an error's details.
 struct ErrorFacts {
   std::string field;
   std::string reason;
@@ -36,11 +36,11 @@ ErrorFacts FactsOf(const grpc::Status& status);
 
 // `rows` × `columns` float32 numbers in (-1, 1), from `seed`.
 v1::Examples UniformExamples(int rows, int columns, uint64_t seed = 1);
-// float32 rows in sparse form: their numbers other than 0.
+// float32 rows in sparse form. Contains only the nonzero numbers.
 v1::Examples SparseExamples(const v1::DenseRows& dense);
 v1::Examples SparseUniformExamples(int rows, int columns, uint64_t seed = 1);
 
-// A client's Build, message by message.
+// A Build call, seen from the client, message by message.
 class BuildStream {
  public:
   explicit BuildStream(v1::MappingService::Stub& stub) : stream_(stub.Build(&context_)) {}
@@ -54,7 +54,8 @@ class BuildStream {
   bool Read(v1::BuildResponse* response) { return stream_->Read(response); }
   // Reads until `accepted`; nullopt if the stream ends first.
   std::optional<v1::BuildAccepted> AwaitAccepted();
-  // Reads to the end and returns the status; the version, if one came, is in version().
+  // Reads to the end of the stream, and returns the status. If a version arrives, version() returns
+  // it.
   grpc::Status Finish();
   const std::optional<v1::Version>& version() const { return version_; }
 
@@ -69,7 +70,7 @@ class ServerFixture : public ::testing::Test {
   ServerFixture();
   ~ServerFixture() override;
 
-  // Opens the store and serves; again after Stop().
+  // Opens the store, and begins to serve. May be called again after Stop().
   void Start();
   void Stop(absl::Duration drain = absl::ZeroDuration());
   void Restart();
@@ -77,24 +78,24 @@ class ServerFixture : public ::testing::Test {
   static v1::BuildSpec Spec(const std::string& mapping = "letter",
                             const std::string& expression = "f2(landmarks=5)",
                             const std::string& id = "00000000-0000-4000-8000-000000000001");
-  // Builds a version of `rows` × 3 uniform numbers.
+  // Builds a version from `rows` × 3 uniform numbers.
   grpc::Status Build(const v1::BuildSpec& spec, int rows = 40,
                      std::optional<v1::Version>* version = nullptr);
-  // Builds with a fresh id; must succeed.
+  // Builds a version with a new build id. The build must succeed.
   v1::Version MustBuild(const std::string& mapping = "letter",
                         const std::string& expression = "f2(landmarks=5)");
   grpc::Status Transform(const v1::TransformRequest& request, v1::TransformResponse* response);
-  // No version, no blob, no temporary file, no build that goes on.
+  // Expects that there is no version, no blob, no temporary file, and no build in progress.
   void ExpectNothingStored();
   // The answer to GET /metrics. REQUIRES: options_.http was set before Start.
   std::string Scrape() { return HttpGet("/metrics"); }
-  // The head and body of what GET answers. REQUIRES: the same.
+  // The head and body of the answer to GET `path`. REQUIRES: options_.http was set before Start.
   std::string HttpGet(const std::string& path);
 
   TemporaryFolder folder_;
   ServerOptions options_;
   Server::Hooks hooks_;
-  // Build threads wait here before each tile and block.
+  // Build threads wait at this gate before each tile and each block.
   Gate build_gate_{/*open=*/true};
   // Lines that the server logged at level ERROR.
   std::string LoggedErrors();

@@ -1,4 +1,4 @@
-// The server as a whole: limits of the listener, health, reflection, metrics, draining.
+// Tests the server as a whole: limits of the listener, health, reflection, metrics and draining.
 #include <cstring>
 #include <thread>
 
@@ -35,7 +35,7 @@ TEST_F(ServerRpcTest, AnUnknownMethodIsUnimplemented) {
   Start();
   EXPECT_EQ(CallRaw(channel_, "/phimap.v1.MappingService/Nothing", {""}).status.error_code(),
             Code::UNIMPLEMENTED);
-  // Not a message; which code it is, is up to the library.
+  // The bytes cannot be parsed. The code of the error depends on the library.
   EXPECT_FALSE(
       CallRaw(channel_, "/phimap.v1.TransformService/Transform", {"\xff\xff\xff"}).status.ok());
 }
@@ -60,10 +60,10 @@ TEST_F(ServerRpcTest, MetricsCountFromZero) {
   options_.http = "127.0.0.1:0";
   Start();
   const std::string before = Scrape();
-  EXPECT_THAT(before, HasSubstr("grpc_server_handled_total{grpc_code=\"ResourceExhausted\","
-                                "grpc_method=\"Transform\","
-                                "grpc_service=\"phimap.v1.TransformService\","
-                                "grpc_type=\"unary\"} 0"));
+  EXPECT_THAT(before,
+              HasSubstr("grpc_server_handled_total{grpc_code=\"ResourceExhausted\","
+                        "grpc_method=\"Transform\",grpc_service=\"phimap.v1.TransformService\","
+                        "grpc_type=\"unary\"} 0"));
   EXPECT_THAT(before, HasSubstr("grpc_method=\"Build\""));
   EXPECT_THAT(before, HasSubstr("phimap_compute_threads 2"));
   MustBuild();
@@ -110,7 +110,7 @@ TEST_F(ServerRpcTest, DrainFinishesTheBuildThatRunsAndRefusesNewCalls) {
   stream.SendFinish(40);
   build_gate_.AwaitWaiting();
   std::thread drain([&] { server_->Shutdown(absl::Seconds(60)); });
-  // Refused, or not even connected: until then the shutdown has not begun.
+  // Once a call is refused or cannot connect, the shutdown has begun.
   while (true) {
     grpc::ClientContext context;
     v1::ListBuildsResponse builds;
@@ -122,7 +122,7 @@ TEST_F(ServerRpcTest, DrainFinishesTheBuildThatRunsAndRefusesNewCalls) {
   drain.join();
   server_.reset();
   Start();
-  EXPECT_TRUE(Build(Spec()).ok());  // attaches
+  EXPECT_TRUE(Build(Spec()).ok());  // attaches to the finished build
 }
 
 TEST_F(ServerRpcTest, WhatDoesNotFinishInTheDrainTimeIsCancelledAndMayBeStreamedAgain) {

@@ -1,4 +1,4 @@
-// Sparse rows through Build, Transform and TransformStream.
+// Tests sparse rows in Build, Transform and TransformStream.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -28,7 +28,7 @@ class SparseRpcTest : public ServerFixture {
     *request.mutable_examples() = std::move(examples);
     return request;
   }
-  // Examples of 70 rows, most of whose numbers are 0.
+  // Dense examples of 70 rows, in which most of the numbers are 0.
   static v1::Examples Thin() {
     v1::Examples examples = UniformExamples(70, 3, 5);
     for (int64_t n = 0; n < 210; ++n) {

@@ -1,4 +1,4 @@
-// Text and bytes through Build, Transform, TransformStream and Evaluate.
+// Tests text and bytes in Build, Transform, TransformStream and Evaluate.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -14,7 +14,8 @@ namespace {
 using Code = grpc::StatusCode;
 using ::testing::HasSubstr;
 
-// Sentences of two kinds: of one and the other half of the words, and some that all have.
+// Returns a sentence. Even and odd sentences use different halves of the words; only the first word
+// may occur in both.
 std::string Sentence(int i) {
   static const char* const words[] = {"sun", "sea", "sand", "ship", "snow", "ice", "frost", "ski"};
   std::string sentence = i % 5 == 0 ? "the" : "a";
@@ -67,7 +68,8 @@ class TextRpcTest : public ServerFixture {
     *request.mutable_examples() = std::move(examples);
     return request;
   }
-  // F1's features in float32 are the kernel's values themselves.
+  // Reads a float32 feature of a version with the mapping f1. Such a feature is the value of the
+  // kernel itself.
   static float FeatureAt(const v1::TransformResponse& response, int row, int column) {
     float value = 0;
     const v1::DenseRows& rows = response.features();
@@ -107,7 +109,7 @@ TEST_F(TextRpcTest, FeaturesOfF1AreSharedNgrams) {
   }
   ASSERT_TRUE(BuildOf(landmarks, "spectrum(n=2)", "f1(landmarks=5, policy=given)").ok());
   v1::Examples examples;
-  examples.mutable_text()->add_values("banana");  // ba, an 2, na 2
+  examples.mutable_text()->add_values("banana");  // ba once, an twice, na twice
   examples.mutable_text()->add_values("");
   v1::TransformResponse response;
   ASSERT_TRUE(Transform(Request(examples), &response).ok());
@@ -123,7 +125,7 @@ TEST_F(TextRpcTest, BytesThatAreNoTextAreMappedByKernelsOfBytes) {
   v1::TransformResponse bytes, text;
   ASSERT_TRUE(Transform(Request(Bytes(10)), &bytes).ok());
   EXPECT_EQ(bytes.features().rows(), 10);
-  ASSERT_TRUE(Transform(Request(Text(10)), &text).ok()) << "text is bytes too";
+  ASSERT_TRUE(Transform(Request(Text(10)), &text).ok()) << "text should be accepted as bytes";
 }
 
 TEST_F(TextRpcTest, StreamsOfTextHaveTheFeaturesOfOneCall) {
@@ -195,7 +197,7 @@ TEST_F(TextRpcTest, EvaluatesLearnersOfFeaturesAndRefusesThoseOfTheKernel) {
     if (*learner == '\0') {
       ASSERT_TRUE(status.ok()) << status.error_message();
       ASSERT_TRUE(evaluation.has_value());
-      EXPECT_LE(evaluation->error(), 0.1);  // no word is of both kinds but the first
+      EXPECT_LE(evaluation->error(), 0.1);  // only the first word occurs in both kinds
     } else {
       EXPECT_EQ(status.error_code(), Code::FAILED_PRECONDITION);
       EXPECT_EQ(FactsOf(status).reason, "KERNEL_NOT_AVAILABLE");

@@ -1,4 +1,5 @@
-// The API over TLS: who is let in, and certificates that change while it serves.
+// Tests the API over TLS: which clients are let in, and what happens when certificates change while
+// the server runs.
 #include <sys/stat.h>
 
 #include <string>
@@ -34,7 +35,7 @@ class TlsRpcTest : public ServerFixture {
     ReplaceFile(options_.tls.client_ca, authority.certificate());
   }
 
-  // Over a connection of its own.
+  // Returns a channel that shares its connection with no other channel.
   std::shared_ptr<grpc::Channel> Connect(
       const std::shared_ptr<grpc::ChannelCredentials>& credentials,
       const std::string& address = "") {
@@ -49,13 +50,13 @@ class TlsRpcTest : public ServerFixture {
                                  .pem_private_key = own.key,
                                  .pem_cert_chain = own.certificate});
   }
-  // ListMappings, which a reader may.
+  // Calls ListMappings, which a caller with the role reader may call.
   static grpc::Status List(const std::shared_ptr<grpc::Channel>& channel) {
     grpc::ClientContext context;
     v1::ListMappingsResponse response;
     return v1::MappingService::NewStub(channel)->ListMappings(&context, {}, &response);
   }
-  // CancelBuild of a build that is not there, which a builder may.
+  // Calls CancelBuild, which a caller with the role builder may call. The build does not exist.
   static grpc::Status Cancel(const std::shared_ptr<grpc::Channel>& channel) {
     grpc::ClientContext context;
     v1::CancelBuildRequest request;

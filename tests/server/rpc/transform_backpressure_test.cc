@@ -1,5 +1,5 @@
-// A stream that finds no memory for its answer is slowed down: it waits for room, and the client
-// for it.
+// Tests that a stream is slowed down when there is no memory for its answer. The stream waits for
+// memory, and its client waits for the stream.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -18,8 +18,9 @@ using Code = grpc::StatusCode;
 class TransformBackpressureTest : public ServerFixture {
  protected:
   TransformBackpressureTest() {
-    // 12 bytes of a row in, charged twice when they arrive; 120 out. A call of 5,000 rows leaves
-    // room for a request of 3,000 (some 73 KB) and not for its answer (360 KB).
+    // A row takes 12 bytes in a request, which are charged twice when they arrive, and 120 bytes in
+    // the answer. While a call of 5,000 rows is under way, the remaining memory suffices for a
+    // request of 3,000 rows (about 73 KB), but not for its answer (360 KB).
     options_.memory_bytes = int64_t{1} << 20;
     options_.http = "127.0.0.1:0";
     hooks_.transform_clock = [this] {
@@ -46,9 +47,9 @@ class TransformBackpressureTest : public ServerFixture {
     *request.mutable_examples() = UniformExamples(rows, 3, seed);
     return request;
   }
-  // From now on, the next request stays where a worker took it until taken_ opens: the clock is
-  // read when it comes, on the event loop, and when it is taken. REQUIRES: it is too large for the
-  // loop.
+  // Makes the next request wait, once a worker has taken it, until taken_ opens. The clock is read
+  // twice for each request: first on the event loop, when it arrives, and then when a worker takes
+  // it. REQUIRES: the request is too large for the loop to compute.
   void HoldNextRequest() { held_reading_ = readings_ + 2; }
   void AwaitScraped(const std::string& line) {
     while (!absl::StrContains(Scrape(), line)) {
@@ -76,7 +77,7 @@ TEST_F(TransformBackpressureTest, AStreamThatFindsTheMemoryFullIsAnsweredWhenThe
   v1::TransformResponse features;
   std::thread client([&] { first = Transform(Request(kHeldRows), &features); });
   taken_.AwaitWaiting();
-  // There is no room for the answer: a call by itself is refused.
+  // There is no memory for the answer, so a unary call is refused.
   v1::TransformResponse none;
   ASSERT_EQ(FactsOf(Transform(Request(kWaitingRows), &none)).reason, "REQUEST_MEMORY_FULL");
 
@@ -108,8 +109,8 @@ TEST_F(TransformBackpressureTest, AStreamThatWaitsReadsNoFurtherHoweverManyComeA
     ASSERT_TRUE(stream->Write(StreamRequest(i, i == 0 ? kWaitingRows : 10, i)));
   }
   AwaitScraped(kRead);
-  // A request sent behind the others on their connection arrives after them, and a second would
-  // be read at once.
+  // This call arrives on the same connection after the stream's requests. When it is answered, the
+  // server has had its chance to read a second request of the stream.
   v1::TransformResponse one;
   const grpc::Status behind = Transform(Request(1), &one);
   ASSERT_TRUE(behind.ok()) << behind.error_message();
@@ -135,14 +136,15 @@ TEST_F(TransformBackpressureTest, AStreamThatIsGivenUpWhileItWaitsEnds) {
   AwaitScraped(kRead);
   context.TryCancel();
   EXPECT_EQ(stream->Finish().error_code(), Code::CANCELLED);
-  // The server has let go of it although nothing came free.
+  // The server drops the stream although no memory has become free.
   AwaitScraped(kCancelled);
   taken_.Open();
   client.join();
   EXPECT_TRUE(first.ok()) << first.error_message();
 }
 
-// Together they want many times the memory; each alone more than half of it at a time.
+// Together, the streams need many times the available memory. Even a single request needs more than
+// half of it.
 TEST_F(TransformBackpressureTest, StreamsThatShareALittleMemoryAreAllAnsweredInFull) {
   options_.memory_bytes = 65536;
   Restart();
@@ -154,7 +156,7 @@ TEST_F(TransformBackpressureTest, StreamsThatShareALittleMemoryAreAllAnsweredInF
     *request.mutable_examples() = UniformExamples(300, 3, i);
     v1::TransformResponse response;
     grpc::Status status;
-    // The last answer may still hold its bytes.
+    // The call may be refused at first, because the previous answer may still hold memory.
     do {
       status = Transform(request, &response);
     } while (status.error_code() == Code::RESOURCE_EXHAUSTED);

@@ -1,4 +1,4 @@
-// Answers of a server that has more to do than it has memory for.
+// Tests how a server answers when its requests need more memory than it has.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -17,8 +17,9 @@ class TransformOverloadTest : public ServerFixture {
   TransformOverloadTest() {
     options_.memory_bytes = kMemory;
     options_.http = "127.0.0.1:0";
-    // The scheduler asks for the time when a request comes (1), on the event loop, and when a
-    // worker takes it (2): there the first one stays until the test lets it go.
+    // The scheduler reads the clock twice for each request: first on the event loop, when it
+    // arrives, and then when a worker takes it. The first request waits at its second reading until
+    // the test opens taken_.
     hooks_.transform_clock = [this] {
       if (++readings_ == 2) taken_.Wait();
       return SteadyNow();
@@ -44,8 +45,9 @@ class TransformOverloadTest : public ServerFixture {
 };
 
 TEST_F(TransformOverloadTest, WhatDoesNotFitIsRefusedAtOnceWithADelayAndTheRestIsServed) {
-  // 12 bytes of a row in, 120 out: 12,000 rows are more than the memory, and let in because nothing
-  // else is there; and more than an event loop computes by itself.
+  // A row takes 12 bytes in the request and 120 in the answer. 12,000 rows need more than all of
+  // the memory, but are accepted because no other request is under way. They are also too many for
+  // an event loop to compute by itself.
   MustBuild("letter", "f1(landmarks=30)");
   grpc::Status first;
   v1::TransformResponse features;
@@ -69,9 +71,10 @@ TEST_F(TransformOverloadTest, WhatDoesNotFitIsRefusedAtOnceWithADelayAndTheRestI
   client.join();
   EXPECT_TRUE(first.ok()) << first.error_message();
   EXPECT_EQ(features.features().rows(), 12000);
-  // The bytes of a request and its answer count until the call is gone, which can be after the
-  // client has read it: so the next call may be refused too, and goes on as a client does. The
-  // bound is far above what that takes on any machine; bytes that are never let go fail here.
+  // The bytes of a request and its answer are charged until the call is gone, which may be after
+  // the client has read the answer. The next call may therefore be refused, too. The test tries
+  // again, as a client would. A minute is far more than this takes on any machine; if the bytes are
+  // never released, the test fails here.
   const absl::Time give_up = absl::Now() + absl::Minutes(1);
   grpc::Status second;
   do {

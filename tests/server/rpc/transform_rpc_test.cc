@@ -21,7 +21,7 @@ class TransformRpcTest : public ServerFixture {
     hooks_.transform_clock = [this] { return SteadyNow() + absl::Seconds(seconds_ahead_.load()); };
     Start();
   }
-  ~TransformRpcTest() override { Stop(); }  // it looks at the clock
+  ~TransformRpcTest() override { Stop(); }  // the server uses seconds_ahead_ until it stops
 
   static v1::TransformRequest Request(const v1::Examples& examples) {
     v1::TransformRequest request;
@@ -37,11 +37,11 @@ class TransformRpcTest : public ServerFixture {
     return response.features().float32_le();
   }
 
-  // Offset of the scheduler's clock.
+  // The scheduler's clock is this many seconds ahead.
   std::atomic<int64_t> seconds_ahead_{0};
 };
 
-// The i-th row alone.
+// Examples that contain only row i of `all`.
 v1::Examples Row(const v1::Examples& all, int i) {
   v1::Examples one = all;
   one.mutable_dense()->set_rows(1);
@@ -50,7 +50,7 @@ v1::Examples Row(const v1::Examples& all, int i) {
   return one;
 }
 
-// Values of `all` as float64 bytes or plain numbers.
+// The values of `all` as float64 bytes or, if `numbers`, as plain numbers.
 v1::Examples Widened(const v1::Examples& all, bool numbers) {
   v1::Examples wide = all;
   const std::string bytes = all.dense().float32_le();
@@ -100,10 +100,11 @@ TEST_F(TransformRpcTest, ResidualsComeOnRequestAndLeaveTheFeaturesAlone) {
       std::memcpy(&value, response.features().float32_le().data() + 4 * (i * columns + j), 4);
       norm += static_cast<double>(value) * value;
     }
-    // An rbf kernel: K(x, x) = 1; the allowance for rounding is small and on the safe side.
+    // An rbf kernel has K(x, x) = 1. The residual includes a small allowance for rounding, which
+    // can only make it larger.
     EXPECT_GE(response.residuals(i), 1 - norm);
     EXPECT_LE(response.residuals(i), 1 - norm + 1e-3);
-    // A row has the residual that it has alone.
+    // The residual of a row does not depend on the other rows of the request.
     v1::TransformRequest one = Request(Row(request.examples(), i));
     one.set_residual(true);
     v1::TransformResponse alone;
@@ -193,7 +194,7 @@ TEST_F(TransformRpcTest, FeaturesThatDoNotFitAMessageAreRefusedWithTheRowsThatWo
   Stop();
   options_.max_message_bytes = 64 * 1024;
   Start();
-  MustBuild("letter", "f1(landmarks=30)");  // 120 bytes a row; 12 in
+  MustBuild("letter", "f1(landmarks=30)");  // a row has 12 bytes, its features 120
   const grpc::Status status = [&] {
     v1::TransformResponse response;
     return Transform(Request(UniformExamples(600, 3)), &response);
@@ -201,7 +202,7 @@ TEST_F(TransformRpcTest, FeaturesThatDoNotFitAMessageAreRefusedWithTheRowsThatWo
   EXPECT_EQ(status.error_code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ(FactsOf(status).metadata.at("limit"), "537");  // (65536 - 1024) / 120
   EXPECT_EQ(MustTransform(UniformExamples(537, 3)).size(), 537 * 120);
-  // A request that is too large itself.
+  // Here even the request is larger than a message may be.
   v1::TransformResponse response;
   const grpc::Status large = Transform(Request(UniformExamples(6000, 3)), &response);
   EXPECT_EQ(large.error_code(), Code::RESOURCE_EXHAUSTED);
@@ -210,7 +211,8 @@ TEST_F(TransformRpcTest, FeaturesThatDoNotFitAMessageAreRefusedWithTheRowsThatWo
 
 TEST_F(TransformRpcTest, AnExpiredDeadlineIsAnswered) {
   MustBuild();
-  // Over for the server and not for the client, whose library would answer without asking.
+  // The deadline has passed by the scheduler's clock, but not by the client's. If it had passed for
+  // the client, gRPC would answer without asking the server.
   seconds_ahead_ = 3600;
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(10));
@@ -364,7 +366,7 @@ TEST_F(TransformStreamTest, AClientThatDoesNotReadCanVanish) {
   MustBuild("letter", "f1(landmarks=40)");
   const auto stream = transforms_->TransformStream(&context_);
   ASSERT_TRUE(stream->Write(First(UniformExamples(1, 3))));
-  // Writes block once window and flow control are full; cancelling ends them.
+  // Writes block once flow control allows no more bytes. They end when the call is cancelled.
   std::thread writer([&] {
     while (stream->Write(Next(UniformExamples(1000, 3)))) {
     }
@@ -374,7 +376,7 @@ TEST_F(TransformStreamTest, AClientThatDoesNotReadCanVanish) {
   context_.TryCancel();
   writer.join();
   EXPECT_EQ(stream->Finish().error_code(), Code::CANCELLED);
-  // The server is whole.
+  // The server still serves.
   EXPECT_FALSE(MustTransform(UniformExamples(1, 3)).empty());
 }
 

@@ -1,4 +1,4 @@
-// The API on a Unix-domain socket, beside TCP.
+// Tests the API on a Unix-domain socket, in addition to TCP.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -40,7 +40,7 @@ class TransformSocketTest : public ServerFixture {
     return v1::TransformService::NewStub(grpc::CreateCustomChannel(
         absl::StrCat("unix:", path_), grpc::InsecureChannelCredentials(), arguments));
   }
-  // Why a server with `options` does not start.
+  // Starts a second server with `options`, and returns its error.
   absl::Status StartAnother(ServerOptions options) {
     const TemporaryFolder folder;
     options.data_dir = folder.path();
@@ -88,7 +88,7 @@ TEST_F(TransformSocketTest, ASocketInUseAFileAndALongPathAreRefusedAndStay) {
   MustBuild();
   ServerOptions options = options_;
   EXPECT_THAT(std::string(StartAnother(options).message()), HasSubstr("another server"));
-  MustTransformBy(*SocketStub());  // still ours
+  MustTransformBy(*SocketStub());  // the socket still belongs to the first server
   options.unix_listen = sockets_.path() + "/file";
   std::ofstream(options.unix_listen) << "precious";
   EXPECT_THAT(std::string(StartAnother(options).message()), HasSubstr("not a socket"));

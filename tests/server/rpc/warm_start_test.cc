@@ -1,5 +1,5 @@
-// A server that starts: not ready before it has loaded what aliases name, and answering all the
-// same.
+// Tests that a server that starts answers calls at once, but is not ready until it has loaded the
+// versions that aliases point to.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -25,7 +25,7 @@ class WarmStartTest : public ServerFixture {
   }
   ~WarmStartTest() override { load_gate_.Open(); }
 
-  // Returns the digest of the version.
+  // Sets the alias `prod` of `mapping` to `version`, and returns the digest of that version.
   std::string SetAlias(const std::string& mapping, int64_t version) {
     grpc::ClientContext context;
     v1::SetAliasRequest request;
@@ -37,7 +37,8 @@ class WarmStartTest : public ServerFixture {
     EXPECT_TRUE(set.ok()) << set.error_message();
     return alias.digest();
   }
-  // Starts a server whose store has two versions of "letter", the first of them "letter@prod".
+  // Starts a server whose store has two versions of "letter". The alias letter@prod points to
+  // version 1.
   void StartWithAlias() {
     Start();
     MustBuild();
@@ -65,7 +66,7 @@ class WarmStartTest : public ServerFixture {
     EXPECT_THAT(HttpGet("/livez"), StartsWith("HTTP/1.1 200"));
   }
 
-  // The loader waits here before it reads an artifact.
+  // The loader waits at this gate before it reads an artifact.
   Gate load_gate_{/*open=*/true};
 };
 
@@ -80,9 +81,9 @@ TEST_F(WarmStartTest, ReadinessWaitsForTheVersionsThatAliasesNameAndCallsDoNot) 
   load_gate_.AwaitWaiting();
   ExpectHealth(kNotServing);
   EXPECT_THAT(HttpGet("/readyz"),
-              HasSubstr("1 versions that aliases name have not been loaded yet"));
+              HasSubstr("1 versions that aliases point to have not been loaded yet"));
   EXPECT_THAT(Scrape(), HasSubstr("phimap_alias_versions{state=\"loading\"} 1"));
-  // A call is taken, and is answered when its version is there.
+  // The server accepts a call, and answers it once its version is loaded.
   grpc::Status answer(grpc::StatusCode::UNKNOWN, "");
   std::thread caller([&] { answer = TransformBy("letter@prod"); });
   grpc::ClientContext context;
@@ -116,7 +117,7 @@ TEST_F(WarmStartTest, NoLaterMoveOfAnAliasTakesReadinessAway) {
   });
   load_gate_.AwaitWaiting();
   ExpectHealth(kServing);
-  EXPECT_TRUE(TransformBy("letter@prod").ok());  // by version 1
+  EXPECT_TRUE(TransformBy("letter@prod").ok());  // version 1 answers
   load_gate_.Open();
   mover.join();
   EXPECT_TRUE(moved.ok()) << moved.error_message();

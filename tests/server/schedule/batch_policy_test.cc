@@ -14,9 +14,9 @@ TEST(BatchPolicyTest, TakesTheLongestPrefixWithinTheRowsAndAtLeastOneRequest) {
     int64_t taken;
   } cases[] = {
       {{1}, 64, 1},         {{1, 1, 1}, 64, 3},   {{1, 1, 1}, 2, 2},
-      {{32, 32, 1}, 64, 2}, {{32, 33, 1}, 64, 1},  // never out of order
-      {{1000, 1}, 64, 1},                          // one large request goes alone
-      {{1, 1000}, 64, 1},                          // nor does it make a small one wait for it
+      {{32, 32, 1}, 64, 2}, {{32, 33, 1}, 64, 1},  // requests are taken in order
+      {{1000, 1}, 64, 1},                          // a large request is a batch by itself
+      {{1, 1000}, 64, 1},  // a later large request does not delay a small one
       {{64, 1}, 64, 1},     {{1, 1}, 0, 1},
   };
   for (const auto& c : cases) EXPECT_EQ(RequestsInBatch(c.rows, c.max_rows), c.taken);
@@ -69,7 +69,7 @@ TEST(BatchPolicyTest, BatchesAreHalvedThatAreLargeOrTakeLong) {
   EXPECT_FALSE(WorthHalving(kHandOverRows - 1, absl::Microseconds(100)));
   EXPECT_TRUE(WorthHalving(kHandOverRows - 1, absl::Microseconds(200)));
   EXPECT_TRUE(WorthHalving(kSharedBatchRows + 1, absl::Microseconds(150)));
-  // Each half of so few takes nearly as long as all of them.
+  // With so few rows, half of them take nearly as long as all of them.
   EXPECT_FALSE(WorthHalving(kSharedBatchRows, absl::Microseconds(200)));
 }
 

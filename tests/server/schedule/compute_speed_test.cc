@@ -44,7 +44,8 @@ TEST(ComputeSpeedTest, VersionsHaveTheirOwn) {
 }
 
 TEST(ComputeSpeedTest, AVersionLoadedAtTheAddressOfAnotherStartsAnew) {
-  // One engine has another owner, as when an allocator gives an address out again.
+  // The engine at the same address gets another owner, as happens when an allocator reuses an
+  // address.
   const FakeEngine engine;
   const auto no_delete = [](const Engine*) {};
   ComputeSpeed speed;

@@ -32,7 +32,7 @@ TEST(CpuBudgetTest, FindsTheProcessInBothHierarchies) {
   const CgroupPaths only_v2 = ParseProcSelfCgroup("0::/\n");
   EXPECT_THAT(only_v2.v2, Optional(std::string("/")));
   EXPECT_EQ(only_v2.v1_cpu, std::nullopt);
-  // "cpuset" is another controller.
+  // The controller "cpuset" is not the controller "cpu".
   EXPECT_EQ(ParseProcSelfCgroup("3:cpuset:/x\n").v1_cpu, std::nullopt);
   EXPECT_EQ(ParseProcSelfCgroup("garbage").v2, std::nullopt);
 }

@@ -30,13 +30,13 @@ TEST(JobQueueTest, WhatIsWithdrawnDoesNotStartAndTheOthersDo) {
   running.Lock();
   {
     JobQueue queue(1);
-    queue.Submit(nullptr, [&running] { MutexLock lock(&running); });  // holds the thread
+    queue.Submit(nullptr, [&running] { MutexLock lock(&running); });  // keeps the thread busy
     const auto a = std::make_shared<const int>(1);
     const auto b = std::make_shared<const int>(2);
     queue.Submit(a, [&order] { order.push_back('a'); });
     queue.Submit(b, [&order] { order.push_back('b'); });
     EXPECT_NE(queue.Withdraw(a.get()), nullptr);
-    EXPECT_EQ(queue.Withdraw(a.get()), nullptr);  // no more
+    EXPECT_EQ(queue.Withdraw(a.get()), nullptr);  // already withdrawn
     EXPECT_EQ(a.use_count(), 1);
     running.Unlock();
   }
@@ -50,7 +50,7 @@ TEST(JobQueueTest, PiecesGiveWayToTheRestOfTheProcess) {
     JobQueue(1).Submit(nullptr, [&within] { within = getpriority(PRIO_PROCESS, gettid()); });
   }
   EXPECT_EQ(within, std::max(before, JobQueue::kNiceness));
-  EXPECT_EQ(getpriority(PRIO_PROCESS, gettid()), before);  // of the others
+  EXPECT_EQ(getpriority(PRIO_PROCESS, gettid()), before);  // this thread keeps its priority
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A scheduler that tests crank by hand, an engine that tells what it was asked, and requests that
-// tell what became of them.
+// A scheduler that tests run step by step, an engine that reports what it computes, and requests
+// that record their outcome.
 #ifndef PHIMAP_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
 
@@ -17,7 +17,7 @@
 
 namespace phimap::testing {
 
-// One float64 in, its double out.
+// Maps one float64 number to twice its value.
 class FakeEngine : public Engine {
  public:
   explicit FakeEngine(int64_t multiplications_per_row = 1)
@@ -38,9 +38,9 @@ class FakeEngine : public Engine {
     }
   }
 
-  // Called with what a pass is about to compute.
+  // Called with the parts of each batch before the batch is computed.
   std::function<void(absl::Span<const TransformPart>)> before;
-  // The input whose double is too large.
+  // For this input, Transform reports that the result is too large.
   double overflows = -1;
 
  private:
@@ -64,7 +64,7 @@ struct Request {
 class SchedulerFixture : public ::testing::Test {
  protected:
   SchedulerFixture() : scheduler_({.now = [this] { return now_; }}, metrics_.transform()) {}
-  // Tests run all they submit.
+  // REQUIRES: the test has run all the work that it submitted.
   ~SchedulerFixture() override { scheduler_.Drain(); }
 
   TransformWork Work(Request& request, std::shared_ptr<const Engine> engine) {

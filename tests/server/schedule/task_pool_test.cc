@@ -24,7 +24,7 @@ TEST(TaskPoolTest, RefusesWhatDoesNotFitAndNamesTheLimit) {
   testing::Gate gate;
   TaskPool pool("tests", 1, 2);
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
-  gate.AwaitWaiting();  // the thread is busy, the queue empty
+  gate.AwaitWaiting();  // now the thread is busy, and the queue is empty
   ASSERT_TRUE(pool.Submit([] {}).ok());
   ASSERT_TRUE(pool.Submit([] {}).ok());
   const absl::Status refused = pool.Submit([] {});

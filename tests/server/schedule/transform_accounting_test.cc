@@ -1,4 +1,4 @@
-// The count of pending work is exact, whatever becomes of the requests.
+// Tests that the scheduler always knows whether work is pending, however the requests end.
 #include <deque>
 #include <new>
 
@@ -8,7 +8,7 @@
 namespace phimap::testing {
 namespace {
 
-// Draws of [0, n), from numbers in (-1, 1).
+// Random integers in [0, n), made from numbers in (-1, 1).
 class Draws {
  public:
   explicit Draws(uint64_t seed)
@@ -43,14 +43,14 @@ class TransformAccountingTest : public SchedulerFixture {
       work.prepare = []() -> absl::StatusOr<char*> { return absl::InvalidArgumentError("NaN"); };
     }
     if (draws.Below(2) == 0) return scheduler_.Submit(std::move(work));
-    // An event loop submits small requests this way.
+    // This is how an event loop submits small requests.
     std::vector<QueuedWork> batch;
     batch.push_back(*scheduler_.Accept(std::move(work)));
     ExpectExactPending();
     scheduler_.RunBatch(std::move(batch), scratch_);
   }
 
-  // Something is pending while a request is not done.
+  // Expects that work is pending exactly while some request is not done.
   void ExpectExactPending() {
     bool pending = false;
     for (const Request& request : requests_) pending |= request.done == 0;
@@ -82,7 +82,7 @@ TEST_F(TransformAccountingTest, WorkIsPendingWhileARequestIsUnfinishedAfterEvery
       ASSERT_EQ(request.done, 1);
       ++statuses[static_cast<int>(request.status.code())];
     }
-    // Every way to end was taken.
+    // Every possible outcome must have occurred.
     for (const absl::StatusCode code :
          {absl::StatusCode::kOk, absl::StatusCode::kCancelled, absl::StatusCode::kDeadlineExceeded,
           absl::StatusCode::kInvalidArgument, absl::StatusCode::kResourceExhausted,

@@ -1,4 +1,5 @@
-// Requests that gathered while workers were busy share a pass, and do not notice.
+// Tests that requests that queue up while the workers are busy are computed in one batch, and that
+// their results are the same as without batching.
 #include <cstring>
 #include <deque>
 #include <string>
@@ -16,7 +17,7 @@ using Code = absl::StatusCode;
 
 class TransformCoalescingTest : public SchedulerFixture {
  protected:
-  // An engine that writes down the requests of each of its passes.
+  // An engine that records the number of requests of each batch in `passes`.
   std::shared_ptr<FakeEngine> Recorded(std::vector<int>& passes) {
     const auto engine = std::make_shared<FakeEngine>();
     engine->before = [&passes](absl::Span<const TransformPart> parts) {
@@ -24,7 +25,7 @@ class TransformCoalescingTest : public SchedulerFixture {
     };
     return engine;
   }
-  // Submits a request of these rows; it lives as long as the test.
+  // Submits a request with these rows. The request lives as long as the test.
   Request& Submit(std::vector<double> rows, std::shared_ptr<const Engine> engine) {
     Request& request = requests_.emplace_back();
     request.rows = std::move(rows);
@@ -101,7 +102,7 @@ TEST_F(TransformCoalescingTest, ALongQueueOfOneVersionDelaysAnotherByOneTake) {
   std::vector<int> short_passes;
   const auto busy = Recorded(long_passes);
   const auto quiet = Recorded(short_passes);
-  // Three takes of one version, then one request of another.
+  // Three requests of one version, 32 rows each, then one request of another version.
   for (int i = 0; i < 3; ++i) Submit(std::vector<double>(32), busy);
   Request& alone = Submit({1}, quiet);
   EXPECT_TRUE(scheduler_.RunOne(scratch_));
@@ -150,18 +151,20 @@ TEST_F(TransformCoalescingTest, APassIsCountedWithItsRequestsAndRowsAndPhases) {
   EXPECT_EQ(metrics_.transform().batch_requests->Collect().histogram.sample_sum, 3);
   EXPECT_EQ(metrics_.transform().batch_rows->Collect().histogram.sample_sum, 6);
   EXPECT_EQ(metrics_.transform().rows->Value(), 6);
-  // They waited 3, 2 and 1 ms.
+  // The requests waited 3, 2 and 1 ms.
   EXPECT_EQ(metrics_.transform().queue_seconds->Collect().histogram.sample_count, 3);
   EXPECT_NEAR(metrics_.transform().queue_seconds->Collect().histogram.sample_sum, 6e-3, 1e-9);
   EXPECT_NEAR(metrics_.transform().parse_seconds->Collect().histogram.sample_sum, 12e-3, 1e-9);
-  // The pass took 10 ms: each of its requests has them, the pool only once.
+  // The batch took 10 ms. This time counts once for each of the three requests, but only once for
+  // the pool.
   EXPECT_EQ(metrics_.transform().compute_seconds->Collect().histogram.sample_count, 3);
   EXPECT_NEAR(metrics_.transform().compute_seconds->Collect().histogram.sample_sum, 30e-3, 1e-9);
   EXPECT_NEAR(metrics_.transform().pool_busy_seconds->Value(), 10e-3, 1e-9);
   EXPECT_EQ(metrics_.transform().inline_requests->Value(), 0);
 }
 
-// The real engine: three requests of 1, 5 and 58 rows, whose borders fall inside its tiles.
+// Uses the real engine. The three requests have 1, 5 and 58 rows, so that the boundaries between
+// requests fall inside the engine's tiles.
 TEST(TransformCoalescingBitsTest, SharedPassesGiveTheBitsOfEachRequestAlone) {
   const PlanShape shape{
       .features = FeatureKind::kProduct, .feature_count = 37, .w = WKind::kTriangular};

@@ -1,5 +1,6 @@
-// A row's features have equal bits whoever asks beside it: several clients, several workers, two
-// versions, requests of many sizes and both float types, against each row alone.
+// Tests that a row's features are bit-for-bit the same, no matter which other rows are computed
+// with it. Several clients and workers use two versions, requests of many sizes and both float
+// types. The result for each row is compared with that of the row alone.
 #include <algorithm>
 #include <deque>
 #include <iterator>
@@ -26,7 +27,7 @@ constexpr int64_t kColumns = 11;
 constexpr int kClients = 4;
 constexpr int kRequestsEach = 48;
 
-// Counts answers.
+// Counts answers and errors.
 class Answers {
  public:
   void Add(const absl::Status& status) {
@@ -51,7 +52,7 @@ class Answers {
   int errors_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// A version with the features of each row alone.
+// A version, and the features of each row when it is computed alone.
 struct ServedVersion {
   std::shared_ptr<const Engine> engine;
   std::string alone;
@@ -101,8 +102,8 @@ class TransformConcurrentBitsTest : public ::testing::TestWithParam<int> {
     versions_.push_back(std::move(version));
   }
 
-  // The n-th request of a client. Takes of 64 rows hold several of the small ones; 100 rows are
-  // three tiles.
+  // The n-th request of a client. A batch of 64 rows holds several of the small requests. A request
+  // of 100 rows takes three tiles.
   SentRequest MakeRequest(int client, int n) const {
     constexpr int64_t kSizes[] = {1, 2, 5, 1, 12, 1, 31, 7, 48, 1, 3, 100, 1};
     const int64_t rows = kSizes[(3 * client + n) % std::size(kSizes)];
@@ -125,7 +126,7 @@ class TransformConcurrentBitsTest : public ::testing::TestWithParam<int> {
     scheduler.Submit(std::move(work));
   }
 
-  // A client sends a burst, waits for its answers, and so on.
+  // Runs a client that sends a burst of requests, waits for the answers, and starts over.
   void RunClient(TransformScheduler& scheduler, int client, std::deque<SentRequest>& sent) {
     Answers answers;
     for (int n = 0; n < kRequestsEach; ++n) {
@@ -167,7 +168,8 @@ TEST_P(TransformConcurrentBitsTest, RowsHaveTheBitsTheyHaveAloneWhenWorkersShare
             kClients * kRequestsEach);
 }
 
-// Requests that wait before the workers start certainly share a batch, on any machine.
+// The requests are queued before the workers start, so that some of them share a batch on any
+// machine.
 TEST_P(TransformConcurrentBitsTest, RowsThatGatheredBeforeTheWorkersCameHaveTheirBits) {
   TransformScheduler scheduler({}, metrics_.transform());
   std::vector<std::deque<SentRequest>> sent(kClients);

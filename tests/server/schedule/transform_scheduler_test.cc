@@ -43,7 +43,7 @@ TEST_F(TransformSchedulerTest, ABatchIsComputedByWhoeverBringsIt) {
     batch.push_back(*scheduler_.Accept(Work(requests[i], engine)));
   }
   EXPECT_TRUE(scheduler_.TransformsPending());
-  EXPECT_FALSE(scheduler_.RunOne(scratch_));  // no worker sees it
+  EXPECT_FALSE(scheduler_.RunOne(scratch_));  // the batch is not left to a worker
   scheduler_.RunBatch(std::move(batch), scratch_);
   for (size_t i = 0; i < requests.size(); ++i) {
     EXPECT_EQ(requests[i].done, 1);
@@ -63,12 +63,12 @@ TEST_F(TransformSchedulerTest, ABatchComesBackWhenNoWorkerSleeps) {
 }
 
 TEST_F(TransformSchedulerTest, EstimatesByWhatWasMeasuredOfTheVersion) {
-  // 100,000 multiplications in 10 µs.
+  // The engine really takes 10 µs for 100,000 multiplications.
   const auto engine = std::make_shared<FakeEngine>(100'000);
   engine->before = [&](auto) { now_ += absl::Microseconds(10); };
   Request first{.rows = {1}};
   Request second{.rows = {1, 2, 3}};
-  // Nothing was measured: a multiplication a nanosecond.
+  // As long as nothing has been measured, each multiplication is assumed to take a nanosecond.
   EXPECT_EQ(scheduler_.Estimate(Work(first, engine)), absl::Microseconds(100));
   scheduler_.Submit(Work(first, engine));
   RunAll();
@@ -93,7 +93,8 @@ TEST_F(TransformSchedulerTest, DropsCancelledAndExpiredWorkBeforeItCostsAnything
 }
 
 TEST_F(TransformSchedulerTest, LooksAtCancellationBetweenTiles) {
-  // 64 rows a tile: the second tile is not computed.
+  // The first tile has 64 rows. The request is cancelled meanwhile, so the second tile is not
+  // computed.
   const auto engine = std::make_shared<FakeEngine>(1'000'000);
   Request request{.rows = std::vector<double>(90, 1.0)};
   engine->before = [&](auto) { request.cancelled = true; };
@@ -133,7 +134,7 @@ TEST_F(TransformSchedulerTest, AnErrorOrExhaustedMemoryInPrepareEndsTheRequestOn
 
 TEST_F(TransformSchedulerTest, WaitersForIdlenessGoOnWhenTheLastRequestIsDone) {
   Request request{.rows = {1}};
-  scheduler_.WaitWhilePending(absl::Hours(1));  // idle: at once
+  scheduler_.WaitWhilePending(absl::Hours(1));  // returns at once, as nothing is pending
   scheduler_.Submit(Work(request, std::make_shared<FakeEngine>()));
   EXPECT_TRUE(scheduler_.TransformsPending());
   std::thread build([&] { scheduler_.WaitWhilePending(absl::Hours(1)); });

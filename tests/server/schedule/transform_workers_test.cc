@@ -1,4 +1,4 @@
-// Workers that sleep, wake and share queues.
+// Tests workers that sleep, wake up and share queues.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace phimap::testing {
 namespace {
 
-// A wake-up that is lost leaves a caller waiting for good.
+// If a wake-up were lost, some caller would wait forever.
 TEST(TransformWorkersTest, EachOfManyCallersInAClosedLoopIsAnswered) {
   constexpr int kCallers = 6;
   constexpr int kRequests = 500;
@@ -25,7 +25,7 @@ TEST(TransformWorkersTest, EachOfManyCallersInAClosedLoopIsAnswered) {
   for (int c = 0; c < kCallers; ++c) {
     callers.emplace_back([&, c] {
       for (int i = 0; i < kRequests; ++i) {
-        // One row, or so many that a caller's request is worth two takes.
+        // A request has one row, or enough rows for two batches.
         const std::vector<double> in(i % 3 == 0 ? 6 : 1, c * kRequests + i);
         std::vector<double> out(in.size());
         Gate finished;
@@ -54,7 +54,7 @@ TEST(ComputePoolTest, ItsThreadsAskForShortSlices) {
   const absl::Duration before = TimeSlice();
   std::atomic<int64_t> slice_ns = -1;
   ComputePool(1, [&] { slice_ns = absl::ToInt64Nanoseconds(TimeSlice()); });
-  // Kernels before 6.12 know one slice for all, and say nothing.
+  // Linux before 6.12 has the same time slice for all threads, and does not report its length.
   EXPECT_EQ(absl::Nanoseconds(slice_ns.load()),
             before == absl::ZeroDuration() ? before : kShortTimeSlice);
 }

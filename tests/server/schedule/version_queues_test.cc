@@ -14,7 +14,7 @@ class VersionQueuesTest : public ::testing::Test {
     queued.work.rows = RowsView{nullptr, FloatType::kFloat64, rows, 1};
     queues_.Push(std::move(queued));
   }
-  // Requests of the next take.
+  // Takes the next batch, and returns how many requests it has.
   size_t Take(int workers) { return queues_.Take(workers).size(); }
 
   const std::shared_ptr<const Engine> a_ = std::make_shared<FakeEngine>();
@@ -28,7 +28,7 @@ TEST_F(VersionQueuesTest, OneWorkerTakesAllAndTwoTakeHalvesOfWhatIsThere) {
   for (int i = 0; i < 16; ++i) Push(a_, 1);
   EXPECT_EQ(Take(2), 8);
   EXPECT_EQ(Take(2), 4);
-  EXPECT_EQ(Take(2), 4);  // not two of two
+  EXPECT_EQ(Take(2), 4);  // so few requests are not divided any further
   EXPECT_EQ(Take(2), 0);
 }
 

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 class WorkQuantumTest : public ::testing::Test {
  protected:
   void Work(WorkQuantum::Clock::duration time) { now_ += time; }
-  // A block of a stream: work between two waits for a client.
+  // Works for `time` on one block of a stream.
   void Block(WorkQuantum::Clock::duration time) {
     quantum_.YieldIfDue();
     quantum_.Begin();
@@ -36,7 +36,7 @@ TEST_F(WorkQuantumTest, StepsYieldOnceTheyHaveWorkedForAQuantum) {
   Work(microseconds(1));
   quantum_.YieldIfDue();
   EXPECT_EQ(yields_, 1);
-  // The time of the yield is nobody's work.
+  // The time during the yield, 20 ms, does not count as work.
   Work(microseconds(1999));
   quantum_.YieldIfDue();
   EXPECT_EQ(yields_, 1);
@@ -51,10 +51,10 @@ TEST_F(WorkQuantumTest, ALongStepYieldsOnce) {
 }
 
 TEST_F(WorkQuantumTest, SmallBlocksAddUpAndWaitsBetweenThemDoNot) {
-  // 0.5 ms each: one yield for four.
+  // Each block takes 0.5 ms and a quantum is 2 ms, so there is one yield for every four blocks.
   for (int i = 0; i < 40; ++i) {
     Block(microseconds(500));
-    Work(milliseconds(7));  // for the client
+    Work(milliseconds(7));  // the wait for the client's next block
   }
   EXPECT_EQ(yields_, 9);
   quantum_.YieldIfDue();

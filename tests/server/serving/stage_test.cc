@@ -1,4 +1,4 @@
-// Small requests of an event loop, gathered and computed together.
+// Tests Stage, which gathers the small requests of an event loop and computes them together.
 #include "server/serving/stage.h"
 
 #include <deque>
@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 
 class StageTest : public SchedulerFixture {
  protected:
-  // Tells what each pass has, in rows.
+  // An engine that records in passes_, for each batch, the number of rows of each request.
   std::shared_ptr<FakeEngine> EngineThatTells(int64_t multiplications_per_row = 1) {
     auto engine = std::make_shared<FakeEngine>(multiplications_per_row);
     engine->before = [this](absl::Span<const TransformPart> parts) {
@@ -58,7 +58,7 @@ TEST_F(StageTest, WhatGatheredIsOnePassForEachVersionTheOldestFirst) {
 }
 
 TEST_F(StageTest, ARequestThatTakesLongerThanAQuantumIsNotTaken) {
-  // At the rate that is assumed, a nanosecond for each.
+  // A multiplication is assumed to take a nanosecond.
   const auto quantum = EngineThatTells(absl::ToInt64Nanoseconds(kLoopQuantum));
   const auto longer = EngineThatTells(absl::ToInt64Nanoseconds(kLoopQuantum) + 1000);
   Request small{.rows = {1}};
@@ -66,7 +66,7 @@ TEST_F(StageTest, ARequestThatTakesLongerThanAQuantumIsNotTaken) {
   EXPECT_TRUE(Take(small, quantum));
   EXPECT_TRUE(stage_.full());
   EXPECT_FALSE(Take(large, longer));
-  EXPECT_FALSE(scheduler_.RunOne(scratch_));  // it was left alone
+  EXPECT_FALSE(scheduler_.RunOne(scratch_));  // the request was not given to the workers, either
   stage_.Run();
   EXPECT_EQ(small.done, 1);
   EXPECT_EQ(large.done, 0);
@@ -123,7 +123,7 @@ TEST_F(StageTest, WhatIsStagedWhileABatchRunsIsKeptForTheNextRun) {
   EXPECT_EQ(second.done, 1);
 }
 
-// Half of eight rows is computed by a worker while this thread computes the other half.
+// Eight rows are staged. A worker computes half of them while this thread computes the other half.
 TEST(StageHandOverTest, AWorkerThatSleepsTakesHalfOfALargeBatch) {
   Metrics metrics;
   TransformScheduler scheduler({}, metrics.transform());
@@ -134,7 +134,7 @@ TEST(StageHandOverTest, AWorkerThatSleepsTakesHalfOfALargeBatch) {
   std::atomic<bool> gated{false};
   engine->before = [&](absl::Span<const TransformPart> parts) {
     if (!gated || parts.size() != 4) return;
-    // Passes only if the two halves are computed at the same time.
+    // The gate opens only if the two halves are computed at the same time.
     if (++computing == 2) both.Open();
     both.Wait();
   };
@@ -153,7 +153,8 @@ TEST(StageHandOverTest, AWorkerThatSleepsTakesHalfOfALargeBatch) {
     out.done = [&done](const absl::Status& status) { done += status.ok() ? 1 : 100; };
     return out;
   };
-  // Until the worker sleeps, batches come back: so it is made to sleep first.
+  // HandOver gives a batch back as long as no worker sleeps, so the test first waits until the
+  // worker sleeps.
   for (;;) {
     Request probe{.rows = {1}};
     std::vector<QueuedWork> batch;
@@ -174,7 +175,8 @@ TEST(StageHandOverTest, AWorkerThatSleepsTakesHalfOfALargeBatch) {
     TransformWork staged = work(request);
     ASSERT_TRUE(stage.Take(staged));
   }
-  // The worker goes back to sleep after its last pass: a moment that nothing tells of.
+  // The test cannot see when the worker goes back to sleep after its last batch. It therefore
+  // repeats the run until the worker takes its half.
   while (computing < 2) {
     stage.Run();
     if (computing < 2) {

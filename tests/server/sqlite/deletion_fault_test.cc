@@ -1,4 +1,5 @@
-// Deletions and alias moves on a disk that fails, and in a process that ends in their midst.
+// Tests deletions and alias moves on a disk that fails, and in a process that crashes in the middle
+// of the change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,12 +23,13 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// A change made to a store with letters@1 ("shared"), letters@2 ("own"), spam@1 ("shared") and
-// spam@prod at 1.
+// A change to a store that contains letters@1, letters@2 and spam@1. letters@1 and spam@1 have the
+// same artifact, "shared"; letters@2 has the artifact "own". The alias spam@prod points to version
+// 1.
 struct Change {
   const char* name;
   std::function<absl::Status(Store&)> make;
-  // Whether it has happened.
+  // Whether the change was made.
   std::function<bool(Store&)> happened;
   std::vector<std::string> blobs_after;
 };
@@ -66,7 +68,8 @@ void Fill(Store& store) {
   EXPECT_TRUE(store.SetAlias("spam", "prod", 1, "").ok());
 }
 
-// Every version that is visible has its artifact, and no other is there once garbage is collected.
+// Collects garbage. Expects that every visible version has its artifact, and that no other artifact
+// is left.
 void ExpectWhole(SqliteStore& store, const std::string& data_dir) {
   CollectGarbage(store);
   EXPECT_THAT(TemporaryFilesIn(data_dir), IsEmpty());
@@ -174,7 +177,8 @@ INSTANTIATE_TEST_SUITE_P(All, ChangeTest, ::testing::ValuesIn(Changes()),
                            return info.param.name;
                          });
 
-// Runs `before_read` between the look at the rows and the look at the file.
+// Runs `before_read` after the rows of the database were read, but before the artifact's file is
+// read.
 class RacingFileSystem : public FaultyFileSystem {
  public:
   using FaultyFileSystem::FaultyFileSystem;

@@ -1,4 +1,5 @@
-// The operations of a store in order, across the file layer and SQLite, and which of them go wrong.
+// Records the operations of a store in order, across the file layer and SQLite, and decides which
+// of them fail.
 #ifndef PHIMAP_TESTS_SERVER_SQLITE_FAULT_PLAN_H_
 #define PHIMAP_TESTS_SERVER_SQLITE_FAULT_PLAN_H_
 
@@ -11,19 +12,19 @@
 
 namespace phimap {
 
-// Behaviour of the operation that was chosen to fail.
+// How an operation fails if it is chosen to fail.
 enum class Fault {
   kNone,
-  kError,       // does nothing and returns the error
-  kErrorAfter,  // takes effect and returns the error all the same
-  kExit,        // ends the process before it takes effect, as a crash would
+  kError,       // has no effect, and returns an error
+  kErrorAfter,  // takes effect, but returns an error all the same
+  kExit,        // ends the process before taking effect, like a crash
 };
 
-// Counts operations that change the disk, from 0. Thread-safe.
+// Counts the operations that change the disk, beginning with 0. Thread-safe.
 class FaultPlan {
  public:
-  // From now on counts from 0, and operation `index` fails; with `sticky` all later ones too, as
-  // far as their names begin with `sticky_prefix`.
+  // Counts operations from 0 again, and makes operation `index` fail. With `sticky`, all later
+  // operations whose names begin with `sticky_prefix` fail, too.
   void Arm(Fault fault, int error_number, int index, bool sticky = false,
            const std::string& sticky_prefix = "") {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -34,10 +35,10 @@ class FaultPlan {
     sticky_prefix_ = sticky_prefix;
     operations_.clear();
   }
-  // Records only.
+  // From now on only records operations.
   void Disarm() { Arm(Fault::kNone, 0, -1); }
 
-  // Decides how this operation behaves.
+  // Records an operation, and decides how it behaves.
   Fault Step(const std::string& operation) {
     std::lock_guard<std::mutex> lock(mutex_);
     const int index = static_cast<int>(operations_.size());
@@ -49,8 +50,8 @@ class FaultPlan {
     return chosen ? fault_ : Fault::kNone;
   }
 
-  // Called after each operation that went well, with its name ("fsync", "sqlite write", …) and the
-  // path of its file. Set before there are operations.
+  // Called after each successful operation, with the operation's name ("fsync", "sqlite write", …)
+  // and the path of the file. Must be set before the first operation.
   std::function<void(const std::string& operation, const std::string& path)> after;
 
   int error_number() const { return error_number_; }

@@ -1,4 +1,4 @@
-// A FileSystem that records what changes the disk, and fails as planned.
+// A FileSystem that records operations that change the disk, and fails them as planned.
 #ifndef PHIMAP_TESTS_SERVER_SQLITE_FAULTY_FILE_SYSTEM_H_
 #define PHIMAP_TESTS_SERVER_SQLITE_FAULTY_FILE_SYSTEM_H_
 
@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// Paths are recorded relative to `root`. Base and plan outlive it.
+// Paths are recorded relative to `root`. `base` and `plan` must outlive the object.
 class FaultyFileSystem : public FileSystem {
  public:
   FaultyFileSystem(FileSystem* base, std::string root, FaultPlan* plan)
@@ -34,7 +34,8 @@ class FaultyFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 
-  // Runs `call` unless the plan says otherwise. For the files too.
+  // Runs `call` unless the plan makes the operation fail. The files of this file system call it,
+  // too.
   absl::Status Run(const std::string& operation, const std::string& path,
                    const std::function<absl::Status()>& call);
 

@@ -14,8 +14,8 @@ FaultPlan* g_plan = nullptr;
 sqlite3_vfs* g_base = nullptr;
 sqlite3_vfs g_vfs;
 
-// SQLite allocates szOsFile bytes; the base's file follows ours. Copies of the methods with ours
-// put in.
+// A file of the faulty VFS. SQLite allocates szOsFile bytes for it. In these bytes, the file of the
+// base VFS follows this struct.
 struct FaultyFile {
   sqlite3_file base;
   const char* name;
@@ -25,7 +25,7 @@ struct FaultyFile {
 FaultyFile* Self(sqlite3_file* file) { return reinterpret_cast<FaultyFile*>(file); }
 sqlite3_file* Real(sqlite3_file* file) { return Self(file)->real(); }
 
-// The name without its directories; SQLite's temporary files have none.
+// The name without its directories. SQLite's temporary files have no path.
 std::string BaseName(const char* path) {
   const std::string text = path == nullptr ? "temporary" : path;
   return text.substr(text.rfind('/') + 1);
@@ -91,7 +91,8 @@ int ShmUnmap(sqlite3_file* file, int remove) {
   return Real(file)->pMethods->xShmUnmap(Real(file), remove);
 }
 
-// Version 2: shared memory for the write-ahead log, no memory-mapped pages.
+// Version 2 of the methods includes shared memory for the write-ahead log, but not memory-mapped
+// pages.
 const sqlite3_io_methods kMethods = {2,
                                      Close,
                                      Read,
@@ -131,7 +132,8 @@ ScopedFaultyVfs::ScopedFaultyVfs(FaultPlan* plan) {
   PHIMAP_CHECK(g_plan == nullptr);
   g_plan = plan;
   g_base = sqlite3_vfs_find(nullptr);
-  // The rest of the base's methods take no state from the VFS they are called on.
+  // The other methods of the base VFS can be copied, because they do not use the VFS object on
+  // which they are called.
   g_vfs = *g_base;
   g_vfs.zName = "faulty";
   g_vfs.szOsFile = static_cast<int>(sizeof(FaultyFile)) + g_base->szOsFile;

@@ -1,4 +1,4 @@
-// A SQLite VFS over the default one that records writes, syncs, truncations and deletions, and
+// A SQLite VFS on top of the default one that records writes, syncs, truncations and deletions, and
 // fails them as planned.
 #ifndef PHIMAP_TESTS_SERVER_SQLITE_FAULTY_VFS_H_
 #define PHIMAP_TESTS_SERVER_SQLITE_FAULTY_VFS_H_
@@ -7,8 +7,8 @@
 
 namespace phimap {
 
-// While it lives, connections that are opened use the faulty VFS. One at a time; destroy after the
-// last connection.
+// Makes new connections use the faulty VFS for as long as the object lives. There may be only one
+// object at a time, and it must outlive the last connection.
 class ScopedFaultyVfs {
  public:
   explicit ScopedFaultyVfs(FaultPlan* plan);

@@ -1,4 +1,4 @@
-// A real file system that is full to the last byte.
+// Tests a store on a real file system that is full to the last byte.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kCannotMount = 50;
 
-// Writes until not one byte more goes.
+// Writes until the file system does not accept even one more byte.
 void FillUp(const std::string& path) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
   const std::string bytes(4096, 'x');
@@ -31,9 +31,10 @@ bool IsDiskFull(const absl::Status& status) {
   return detail.has_value() && detail->reason == "DISK_FULL";
 }
 
-// In a process of its own, with a small file system of its own. 0, or where it failed.
+// Runs in a separate process with its own small file system. Returns 0, or a number that identifies
+// the check that failed.
 int PublishUntilFullThenDelete(const std::string& folder, int64_t reserve_bytes) {
-  // Root mounts at once; others in a name space in which they are.
+  // Root may mount directly. Any other user must first become root in a new user namespace.
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return kCannotMount;
   mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
   if (mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=12m") != 0) return kCannotMount;
@@ -54,13 +55,14 @@ int PublishUntilFullThenDelete(const std::string& folder, int64_t reserve_bytes)
   --versions;
   if (versions < 3 || !IsDiskFull(published)) return 2;
   FillUp(folder + "/fill");
-  // The transaction alone finds no space either, and this is no commit in doubt.
+  // A transaction without an artifact finds no space, either. It fails with DISK_FULL, not with
+  // COMMIT_IN_DOUBT.
   if (!IsDiskFull(store.SetAlias("letters", "prod", 1, "").status())) return 3;
   if (store.GetAliasedVersion("letters", "prod").ok()) return 4;
   const absl::Status deleted = store.DeleteVersion("letters", 2);
   if (reserve_bytes == 0) return IsDiskFull(deleted) ? 0 : 5;
   if (!deleted.ok()) return 6;
-  // Its megabyte is free.
+  // The deletion has freed the deleted version's megabyte.
   if (!store.SetAlias("letters", "prod", 1, "").ok()) return 7;
   if (store.GetVersion("letters", 2).ok()) return 8;
   if (static_cast<int64_t>(BlobsIn(folder + "/data").size()) != versions - 1) return 9;

@@ -51,7 +51,7 @@ void LossyDisk::SyncDirectory(const std::string& path) {
   std::map<std::string, ino_t>& entries = image_.directories[fs::path(path).lexically_normal()];
   entries.clear();
   for (const auto& entry : fs::directory_iterator(path)) {
-    // SQLite makes the index of its log anew.
+    // SQLite rebuilds the index of its log, the -shm file, after a crash, so that file is not kept.
     if (absl::EndsWith(entry.path().string(), "-shm")) continue;
     entries[entry.path().filename()] = NumberOf(entry.path());
   }

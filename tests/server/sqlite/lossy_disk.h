@@ -1,7 +1,8 @@
-// The contents of a folder that survive a power cut: those that were synced.
+// Models a disk that loses everything that was not synced before a power cut.
 //
-// A file has the content that it had at its last fsync, or none; a directory the entries that it
-// had at its last one. SQLite syncs the directory of a log when it first syncs the log.
+// A file keeps the content of its last fsync, if there was one. A directory keeps the entries that
+// it had at the last fsync of the directory itself. When SQLite first syncs a log, it also syncs
+// the log's directory.
 #ifndef PHIMAP_TESTS_SERVER_SQLITE_LOSSY_DISK_H_
 #define PHIMAP_TESTS_SERVER_SQLITE_LOSSY_DISK_H_
 
@@ -16,17 +17,18 @@
 
 namespace phimap {
 
-// Follows the operations of a plan. Not thread-safe: one thread works on the disk.
+// Follows the operations that `plan` records. Not thread-safe: only one thread may work on the
+// disk.
 class LossyDisk {
  public:
   // The durable files at one moment.
   struct Image {
-    std::map<std::string, std::map<std::string, ino_t>> directories;  // by path, entries by name
+    std::map<std::string, std::map<std::string, ino_t>> directories;  // by path, then by name
     std::map<ino_t, std::shared_ptr<const std::string>> contents;
   };
 
-  // Watches everything under `root`, which is durable itself. Sets `plan->after`, and outlives its
-  // use.
+  // Watches everything under `root`. The folder `root` itself counts as durable. Sets
+  // `plan->after`, and must therefore live as long as the plan is used.
   LossyDisk(std::string root, FaultPlan* plan);
   ~LossyDisk();
   LossyDisk(const LossyDisk&) = delete;
@@ -35,14 +37,15 @@ class LossyDisk {
   const Image& image() const { return image_; }
   // Called after each operation.
   std::function<void()> after;
-  // Makes `folder` what the power cut leaves of `root`.
+  // Fills `folder` with what a power cut would leave of `root`.
   void Restore(const Image& image, const std::string& folder) const;
 
  private:
   void Follow(const std::string& operation, const std::string& path);
   void SyncFile(const std::string& path);
   void SyncDirectory(const std::string& path);
-  // 0 if there is none. Keeps the file open, so that its number is not given to another.
+  // The inode number of a file; 0 if there is no file. Keeps the file open, so that no other file
+  // can get the same number.
   ino_t NumberOf(const std::string& path);
   void RestoreDirectory(const Image& image, const std::string& path,
                         const std::string& folder) const;

@@ -1,4 +1,5 @@
-// The order that durability rests on, observed across the file layer and SQLite's own writes.
+// Tests the order of disk operations that makes publishing durable. The operations are recorded in
+// the file layer and in SQLite.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A commit is several writes to the log; how many is SQLite's business.
+// Removes repetitions, because a commit writes to the log several times, and SQLite decides how
+// often.
 std::vector<std::string> WithoutRepetitions(const std::vector<std::string>& operations) {
   std::vector<std::string> result;
   for (const std::string& operation : operations) {
@@ -32,8 +34,8 @@ class PublishOrderTest : public ::testing::Test {
   std::unique_ptr<SqliteStore> store_ = MustOpen(directory_.path(), &clock_, &file_system_);
 };
 
-// The commit is the fsync of the write-ahead log: nothing of it is written before the blob is
-// durable.
+// A commit becomes durable with the fsync of the write-ahead log. No byte of the commit may be
+// written before the artifact's blob is durable.
 TEST_F(PublishOrderTest, TheBlobIsDurableBeforeTheFirstByteOfTheCommit) {
   // SHA-256 of "abc".
   const std::string digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -46,7 +48,7 @@ TEST_F(PublishOrderTest, TheBlobIsDurableBeforeTheFirstByteOfTheCommit) {
                           "fsync directory blobs/ba",  // the blob is durable here
                           "sqlite write phimap.sqlite-wal", "sqlite fsync phimap.sqlite-wal"));
 
-  // A second time the shard is known to be durable.
+  // The second time, the store already knows that the shard's directory is durable.
   plan_.Disarm();
   ASSERT_TRUE(store_->Publish(RequestFor("build-2"), "abc").ok());
   EXPECT_THAT(
@@ -56,7 +58,8 @@ TEST_F(PublishOrderTest, TheBlobIsDurableBeforeTheFirstByteOfTheCommit) {
                   "sqlite write phimap.sqlite-wal", "sqlite fsync phimap.sqlite-wal"));
 }
 
-// Another process may have created it and crashed before it synced the parent.
+// A shard's directory that exists at startup may not be durable: another process may have created
+// it and crashed before it synced the parent directory.
 TEST_F(PublishOrderTest, AShardFoundAtStartUpIsNotTakenForDurable) {
   ASSERT_TRUE(store_->Publish(RequestFor("build-1"), "abc").ok());
   store_.reset();

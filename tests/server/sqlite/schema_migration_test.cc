@@ -1,4 +1,4 @@
-// A store of an earlier release is brought up to date, whole or not at all.
+// Tests that a store of an earlier release is migrated completely or not at all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -19,7 +19,7 @@
 namespace phimap {
 namespace {
 
-// The tables of schema version 1, as the first release made them. Frozen.
+// The tables of schema version 1, as the first release created them. Never change this text.
 constexpr char kSchema1[] = R"sql(
 PRAGMA journal_mode = WAL;
 CREATE TABLE store (
@@ -72,8 +72,8 @@ PRAGMA application_id = 1885890925;
 PRAGMA user_version = 1;
 )sql";
 
-// A directory as the first release left it: one mapping, versions 1 and 3 of it (2 was never there
-// for long), and the build of the last.
+// Writes a data directory of the first release. It contains one mapping with the versions 1 and 3
+// (2 was deleted), and the build of version 3.
 void WriteOldStore(const std::string& data_dir) {
   namespace fs = std::filesystem;
   const std::string digest = Sha256Hex("artifact");
@@ -94,7 +94,8 @@ void WriteOldStore(const std::string& data_dir) {
   ExecuteSql(data_dir, sql);
 }
 
-// Tables of the database file: columns with types, defaults and keys, and the schema version.
+// Describes the tables of the database file: columns with types, defaults and keys, and the schema
+// version.
 std::string TablesOf(const std::string& data_dir) {
   sqlite3* connection = nullptr;
   EXPECT_EQ(sqlite3_open((data_dir + "/phimap.sqlite").c_str(), &connection), SQLITE_OK);
@@ -150,7 +151,8 @@ TEST(SchemaMigrationTest, AnOldStoreKeepsEverythingAndLearnsWhatIsNew) {
   EXPECT_EQ(store->Publish(RequestFor("build-4"), "new")->number, 4);
 }
 
-// The schema of the second release, made from the first: frozen, too.
+// The statements that migrate the first release's schema to the second. Never change this text,
+// either.
 constexpr char kSchema2[] = R"sql(
 ALTER TABLE mappings ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1));
 ALTER TABLE versions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0 CHECK (imported IN (0, 1));
@@ -195,7 +197,7 @@ TEST(SchemaMigrationTest, AnOldStoreGetsTheTablesOfANewOne) {
   EXPECT_NE(TablesOf(old_directory.path()), before);
 }
 
-// The process ends before its k-th operation on the disk, for every k.
+// The process crashes before its k-th disk operation, for every k.
 TEST(SchemaMigrationTest, ACrashLeavesTheOldTablesOrTheNewOnes) {
   ManualClock clock;
   TemporaryDirectory fresh;

@@ -17,7 +17,7 @@ class ScrubberTest : public ::testing::Test {
   std::string PathOf(const std::string& digest) {
     return FileBlobs(directory_.path(), PosixFileSystem()).BlobPath(digest);
   }
-  // A whole pass; how many artifacts it read.
+  // Makes a complete pass over the store, and returns how many artifacts it read.
   int Pass(Scrubber& scrubber) {
     for (int artifacts = 0;; ++artifacts) {
       const auto finding = scrubber.Step([](int64_t) { return true; });
@@ -56,7 +56,7 @@ TEST_F(ScrubberTest, WhatIsDeletedWhileItIsReadIsNotDamaged) {
   const std::string digest = store_->Publish(RequestFor("build-1"), "one")->digest;
   Scrubber scrubber(store_->database(), store_->blobs());
   const auto finding = scrubber.Step([&](int64_t) {
-    WriteWhole(PathOf(digest), "");  // The file that is open ends here.
+    WriteWhole(PathOf(digest), "");  // truncates the file that is being read
     return store_->DeleteVersion("letters", 1).ok();
   });
   ASSERT_TRUE(finding.ok());
@@ -72,7 +72,8 @@ TEST_F(ScrubberTest, AStepThatIsStoppedReadsTheArtifactAgain) {
   EXPECT_EQ(scrubber.Step([](int64_t) { return true; })->digest, digest);
 }
 
-// At this rate the artifact takes eleven days: the test ends only if the pause does.
+// At one byte per second, reading the artifact would take eleven days. The test ends only if the
+// destructor interrupts the pause between two reads.
 TEST_F(ScrubberTest, UpkeepEndsPromptlyInTheMidstOfAnArtifact) {
   ASSERT_TRUE(store_->Publish(RequestFor("build-1"), std::string(1'000'000, 'x')).ok());
   const Logger logger(LogLevel::kError, LogFormat::kText);

@@ -13,8 +13,9 @@
 namespace phimap {
 namespace {
 
-// A file system on which files may have been renamed and removed long ago: no program can set the
-// time of a file's last change.
+// A file system on which files can look as if they were renamed or removed long ago. A program can
+// set a file's last write time, but not its last change time. Therefore this file system reports
+// the write time as the change time.
 class OldFileSystem final : public FaultyFileSystem {
  public:
   using FaultyFileSystem::FaultyFileSystem;

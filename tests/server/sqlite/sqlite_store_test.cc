@@ -34,7 +34,7 @@ class SqliteStoreTest : public ::testing::Test {
   absl::Status TryOpen() {
     return SqliteStore::Open(OptionsFor(directory_.path(), &clock_), PosixFileSystem()).status();
   }
-  // Opening fails with this code and reason, and the blobs stay.
+  // Expects that opening the store fails with this code and reason, and removes no blob.
   void ExpectRefused(absl::StatusCode code, const std::string& reason) {
     const std::vector<std::string> before = BlobsIn(directory_.path());
     const absl::Status status = TryOpen();
@@ -85,7 +85,8 @@ TEST_F(SqliteStoreTest, DamagedArtifactsAreDataLossAndOthersStillRead) {
   fs::remove(path);
   EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifact(bad).status()));
   EXPECT_EQ(*store_->ReadArtifact(good), "good");
-  // In pieces likewise, and nobody gets the last one.
+  // The same holds when an artifact is read in pieces: the last piece of a damaged artifact is
+  // never returned.
   WriteWhole(path, "bae");
   const auto reader = store_->OpenArtifact(bad);
   ASSERT_TRUE(reader.ok()) << reader.status();
@@ -95,12 +96,12 @@ TEST_F(SqliteStoreTest, DamagedArtifactsAreDataLossAndOthersStillRead) {
   EXPECT_TRUE(absl::IsDataLoss((*store_->OpenArtifact(bad))->Next(100).status()));
   fs::remove(path);
   EXPECT_TRUE(absl::IsDataLoss(store_->OpenArtifact(bad).status()));
-  // A part is what the file has there; only that it is there is known.
+  // For a range, the store can check that the file contains it, but not that its bytes are right.
   EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifactRange(bad, 0, 1).status()));
   WriteWhole(path, "ba");
   EXPECT_EQ(store_->ReadArtifactRange(bad, 0, 2).value_or("?"), "ba");
   EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifactRange(bad, 1, 2).status()));
-  // Publishing the same bytes again heals it, and so does importing them.
+  // Publishing the same bytes again repairs the artifact, and so does importing them.
   EXPECT_TRUE(store_->Publish(RequestFor("build-3"), "bad").ok());
   EXPECT_EQ(*store_->ReadArtifact(bad), "bad");
   WriteWhole(path, "bae");
@@ -152,7 +153,8 @@ TEST_F(SqliteStoreTest, ALostOrEmptyDatabaseIsDataLossAndNoBlobIsRemoved) {
   fs::remove(Path("phimap.sqlite"));
   ExpectRefused(absl::StatusCode::kDataLoss, "DATABASE_LOST");
   EXPECT_THAT(BlobsIn(directory_.path()), SizeIs(1));
-  // The advice of the message works.
+  // The error message advises restoring the database from a backup. This checks that doing so
+  // works.
   WriteWhole(Path("phimap.sqlite"), saved);
   Open();
   EXPECT_EQ(ExpectConsistent(store_.get(), directory_.path()), 1);
@@ -204,8 +206,8 @@ TEST_F(SqliteStoreTest, ADamagedDatabaseIsDataLossAndNoBlobIsRemoved) {
   }
 }
 
-// The index on digests holds a second copy: a flipped digest must not make its blob look
-// unreferenced.
+// The database holds each digest twice, in the table and in an index. If a bit of one copy is
+// flipped, the digest's blob must not look unreferenced.
 TEST_F(SqliteStoreTest, AFlippedBitInADigestIsDataLossAndNoBlobIsRemoved) {
   const std::string digest = store_->Publish(RequestFor("build-1"), "one")->digest;
   Close();
@@ -230,7 +232,7 @@ TEST_F(SqliteStoreTest, ADatabaseLockedByAnotherProgramIsUnavailableAndNothingIs
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(DetailOf(status)->reason, "DATABASE_BUSY");
   EXPECT_GT(DetailOf(status)->retry_delay_ms, 0);
-  // Reading goes on meanwhile.
+  // Reading works while the database is locked.
   EXPECT_EQ(store_->ReadArtifact(store_->GetVersion("letters", std::nullopt)->digest).value_or("?"),
             "one");
   EXPECT_EQ(sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr), SQLITE_OK);
@@ -239,7 +241,7 @@ TEST_F(SqliteStoreTest, ADatabaseLockedByAnotherProgramIsUnavailableAndNothingIs
   EXPECT_EQ(ExpectConsistent(store_.get(), directory_.path()), 2);
 }
 
-// Runs as another user if this one may do everything.
+// If this user is root, the test runs as another user, because permissions do not stop root.
 TEST_F(SqliteStoreTest, StartsUnderAParentThatMayBeEnteredAndNotListed) {
   const TemporaryDirectory parent;
   const std::string data_dir = parent.path() + "/data";
@@ -282,7 +284,8 @@ TEST_F(SqliteStoreTest, NobodyWhoReadsWaitsForAWriterThatWaitsForAnotherProgram)
     EXPECT_TRUE(store->Publish(RequestFor("build-2"), "two").ok());
     published = true;
   });
-  // Far longer than it takes the writer to begin to wait, and far shorter than it would wait.
+  // 300 ms is far longer than the writer takes to begin its wait, and far shorter than its busy
+  // timeout.
   const absl::Time start = absl::Now();
   while (absl::Now() < start + absl::Milliseconds(300)) {
     EXPECT_EQ(store->GetVersion("letters", std::nullopt)->number, 1);

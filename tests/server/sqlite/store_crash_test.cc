@@ -1,4 +1,4 @@
-// The process ends before its k-th operation on the disk, for every k; then a new one opens the
+// For every k, a process crashes before its k-th disk operation, and then another process opens the
 // directory.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -11,8 +11,8 @@
 namespace phimap {
 namespace {
 
-// Opens and publishes twice in a child that ends before operation `index`. Returns its exit status;
-// `answered` says how many publishers got their answer.
+// Runs a child process that opens the store, publishes twice, and crashes before operation `index`.
+// Returns its exit status. Sets `*answered` to the number of calls of Publish that returned.
 int RunChild(const std::string& data_dir, const ManualClock* clock, int index, int64_t* answered) {
   int answers[2];
   EXPECT_EQ(pipe(answers), 0);
@@ -52,7 +52,8 @@ TEST(StoreCrashTest, AnAnsweredPublishSurvivesAndAnInterruptedOneLeavesNothing) 
 
     std::unique_ptr<SqliteStore> store = MustOpen(directory.path(), &clock);
     const int64_t versions = ExpectConsistent(store.get(), directory.path());
-    // A crash between the commit and the answer: the version is there, whole, and nobody was told.
+    // If the child crashed after a commit but before Publish returned, the version is complete
+    // although its publisher got no answer.
     EXPECT_GE(versions, answered);
     EXPECT_LE(versions, answered + 1);
     EXPECT_EQ(store->GetBuild("letters", "build-1").ok(), versions >= 1);
@@ -61,7 +62,8 @@ TEST(StoreCrashTest, AnAnsweredPublishSurvivesAndAnInterruptedOneLeavesNothing) 
     EXPECT_EQ(ExpectConsistent(store.get(), directory.path()), versions + 1);
     if (exit_status == 0) break;
   }
-  // Start-up and two publishers: far more than a handful of places to crash at.
+  // There must be at least 30 operations before which the child can crash; otherwise the test has
+  // missed most of them.
   EXPECT_GE(index, 30);
 }
 

@@ -1,4 +1,4 @@
-// Every operation on the disk fails in turn, in SQLite as well as in the file layer.
+// Makes every disk operation fail in turn, in SQLite as well as in the file layer.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,14 +15,14 @@ namespace phimap {
 namespace {
 
 bool IsAllowed(absl::StatusCode code, int error_number) {
-  // With the commit in doubt the cause is only in the message.
+  // If the outcome of the commit is in doubt, the code is UNAVAILABLE whatever the cause is.
   if (code == absl::StatusCode::kUnavailable) return true;
   if (error_number == ENOSPC) return code == absl::StatusCode::kResourceExhausted;
   return error_number == EROFS && code == absl::StatusCode::kFailedPrecondition;
 }
 
-// Publishes with operation `index` failing, then checks everything. Returns whether there was an
-// operation `index`.
+// Publishes while operation `index` fails, and then checks the store. Returns false if publishing
+// took fewer operations.
 bool TryFault(Fault fault, int error_number, int index) {
   TemporaryDirectory directory;
   ManualClock clock;
@@ -44,7 +44,7 @@ bool TryFault(Fault fault, int error_number, int index) {
   }
   EXPECT_EQ(ExpectConsistent(store.get(), directory.path()), version.ok() ? 2 : 1);
   EXPECT_EQ(store->GetBuild("letters", "build-2").ok(), version.ok());
-  // Publishing the build again does it now, or finds it done already.
+  // Publishing the build again either succeeds now, or finds that the first attempt did.
   const absl::Status again = store->Publish(RequestFor("build-2"), "new").status();
   EXPECT_EQ(again.code(), version.ok() ? absl::StatusCode::kAlreadyExists : absl::StatusCode::kOk);
   EXPECT_EQ(store->Publish(RequestFor("build-3"), "third")->number, 3);
@@ -60,8 +60,8 @@ class StoreFaultTest : public ::testing::TestWithParam<int> {};
 TEST_P(StoreFaultTest, AFailedOperationLeavesNothingAndTheNextPublishWorks) {
   int index = 0;
   while (TryFault(Fault::kError, GetParam(), index)) ++index;
-  // mkdir, sync, create, write, sync, close, rename, sync; then at least one write and the sync of
-  // the commit.
+  // Publishing takes eight operations for the blob (mkdir, sync, create, write, sync, close,
+  // rename, sync), and at least two for the commit (write, sync).
   EXPECT_GE(index, 10);
 }
 
@@ -78,8 +78,8 @@ INSTANTIATE_TEST_SUITE_P(Errors, StoreFaultTest, ::testing::Values(ENOSPC, EIO, 
                                                        : "ReadOnly";
                          });
 
-// Publishes in a child whose disk fails from operation `index` on, for good, and ends it without
-// closing anything. So a commit in doubt is left to recovery.
+// Publishes in a child process whose disk fails permanently from operation `index` on. The child
+// ends without closing the database, so that SQLite's recovery must decide about a commit in doubt.
 bool TryLastingFault(Fault fault, const std::string& prefix, int index, int* in_doubt,
                      int* recovered) {
   TemporaryDirectory directory;
@@ -96,11 +96,11 @@ bool TryLastingFault(Fault fault, const std::string& prefix, int index, int* in_
     plan.Arm(fault, EIO, index, /*sticky=*/true, prefix);
     const absl::Status status = store->Publish(RequestFor("build-2"), "new").status();
     if (!plan.reached()) _exit(kNotReached);
-    // Not visible now, whatever recovery finds.
+    // The version must not be visible now, even if recovery finds it later.
     const bool hidden = !status.ok() && store->GetVersion("letters", std::nullopt)->number == 1 &&
                         store->ReadArtifact(store->GetVersion("letters", 1)->digest).ok();
     const bool doubtful = !status.ok() && DetailOf(status)->reason == "COMMIT_IN_DOUBT";
-    // Writing stays impossible, reading does not.
+    // Publishing must stay impossible, but reading must work.
     const bool refused = !prefix.empty() || !store->Publish(RequestFor("build-3"), "third").ok();
     _exit(!hidden || !refused ? 1 : doubtful ? kInDoubt : 0);
   }
@@ -110,7 +110,8 @@ bool TryLastingFault(Fault fault, const std::string& prefix, int index, int* in_
   EXPECT_NE(WEXITSTATUS(status), 1);
   std::unique_ptr<SqliteStore> store = MustOpen(directory.path(), &clock);
   const int64_t versions = ExpectConsistent(store.get(), directory.path());
-  // Only a commit in doubt may turn up, and a version that does is whole.
+  // Recovery may add a version only if its commit was in doubt, and the version must then be
+  // complete.
   if (WEXITSTATUS(status) == kInDoubt) {
     ++*in_doubt;
     *recovered += versions == 2;
@@ -123,7 +124,8 @@ bool TryLastingFault(Fault fault, const std::string& prefix, int index, int* in_
 TEST(StoreLastingFaultTest, ADiskThatFailsForGoodLosesNoArtifactOfAVisibleVersion) {
   int in_doubt = 0;
   int recovered = 0;
-  // With "sqlite" only the database's device fails for good, and removing a blob would work.
+  // With the prefix "sqlite", only the database's operations fail permanently. Blobs could still be
+  // removed.
   for (const std::string prefix : {"", "sqlite"}) {
     for (const Fault fault : {Fault::kError, Fault::kErrorAfter}) {
       int index = 0;
@@ -131,9 +133,9 @@ TEST(StoreLastingFaultTest, ADiskThatFailsForGoodLosesNoArtifactOfAVisibleVersio
       EXPECT_GE(index, 10);
     }
   }
-  // The hard case is among them: the commit's frames reach the log, its fsync reports an error,
-  // and recovery finds a version that was answered with COMMIT_IN_DOUBT. Its blob must have been
-  // kept.
+  // The hard case must have occurred: the commit reaches the log, but its fsync reports an error.
+  // The publisher gets COMMIT_IN_DOUBT, and recovery finds the version later. Its blob must have
+  // been kept until then.
   EXPECT_GE(in_doubt, 1);
   EXPECT_GE(recovered, 1);
 }

@@ -77,7 +77,7 @@ std::vector<std::string> TemporaryFilesIn(const std::string& data_dir) {
 
 void CollectGarbage(SqliteStore& store) {
   GarbageCollector collector(store.database(), store.blobs(), "the test");
-  // The first pass lists what a crash left, the second one removes it.
+  // The first pass records what a crash has left behind, and the second one removes it.
   for (int pass = 0; pass < 2; ++pass) {
     const absl::StatusOr<GarbageReport> report = collector.Run(absl::ZeroDuration());
     EXPECT_TRUE(report.ok()) << report.status();

@@ -1,4 +1,4 @@
-// A data directory that goes away with the test, and what tests want to know about its files.
+// A data directory that is removed at the end of the test, and helpers that examine its files.
 #ifndef PHIMAP_TESTS_SERVER_SQLITE_STORE_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_SQLITE_STORE_FIXTURE_H_
 
@@ -23,7 +23,7 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// 2024-01-01, until the test moves it.
+// A clock that stands at 2024-01-01 until the test moves it.
 class ManualClock {
  public:
   absl::Time now = absl::FromUnixSeconds(1'704'067'200);
@@ -31,28 +31,29 @@ class ManualClock {
 
 SqliteStoreOptions OptionsFor(const std::string& data_dir, const ManualClock* clock);
 
-// Opens, and fails the test if that fails.
+// Opens a store; a failure to open it fails the test.
 std::unique_ptr<SqliteStore> MustOpen(const std::string& data_dir, const ManualClock* clock,
                                       FileSystem* file_system = PosixFileSystem());
 
 PublishRequest RequestFor(const std::string& build_id, const std::string& mapping = "letters");
 
-// Digests of the blobs that are there; names of the files in tmp/.
+// BlobsIn returns the digests of all blobs. TemporaryFilesIn returns the names of the files in
+// tmp/.
 std::vector<std::string> BlobsIn(const std::string& data_dir);
 std::vector<std::string> TemporaryFilesIn(const std::string& data_dir);
 
-// Removes at once what no version names.
+// Removes the blobs that no version refers to, without waiting for their grace period.
 void CollectGarbage(SqliteStore& store);
 
-// Collects garbage, and fails the test unless: numbers are 1, 2, … without gaps, every artifact
-// reads back, no temporary file and no blob without a version is there. Returns how many versions
-// there are.
+// Collects garbage. Expects that version numbers are 1, 2, … without gaps, that every artifact can
+// be read, and that no temporary file and no blob without a version is left. Returns the number of
+// versions.
 int64_t ExpectConsistent(SqliteStore* store, const std::string& data_dir);
 
 std::string ReadWhole(const std::string& path);
 void WriteWhole(const std::string& path, const std::string& content);
 
-// Runs SQL on the database over a connection of its own.
+// Runs SQL on the database over a separate connection.
 void ExecuteSql(const std::string& data_dir, const std::string& sql);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// A metered store is a store like any other; and what it counts.
+// Tests that a metered store fulfils the contract of every store, and counts its calls.
 #include "server/store/metered_store.h"
 
 #include "core/status/error.h"
@@ -43,7 +43,7 @@ uint64_t Calls(const Metrics& metrics, StoreOperation operation) {
       .histogram.sample_count;
 }
 
-// Each method counts as itself: none takes the place of another.
+// Each method is counted under its own name, not under the name of another method.
 TEST(MeteredStoreTest, EveryCallIsCountedUnderItsOwnName) {
   TemporaryDirectory directory;
   ManualClock clock;

@@ -5,7 +5,8 @@
 namespace phimap {
 namespace {
 
-// FIPS 180-2, appendix B; the empty string from NIST's test vectors.
+// The test vectors are those of FIPS 180-2, appendix B, except that the one for the empty string is
+// one of NIST's test vectors.
 TEST(Sha256Test, EqualsThePublishedVectors) {
   EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -1,4 +1,4 @@
-// A client's bare socket, for tests of what listens.
+// A plain client socket, for tests of listeners.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_CLIENT_SOCKET_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_CLIENT_SOCKET_H_
 
@@ -21,7 +21,7 @@ class ClientSocket {
   ClientSocket(const ClientSocket&) = delete;
   ClientSocket& operator=(const ClientSocket&) = delete;
 
-  // To a port of the loopback interface, in the socket's family: 0, or errno.
+  // Connects to a port of the loopback address of the socket's address family. Returns 0, or errno.
   int Connect(int port) {
     if (family_ == AF_INET6) {
       sockaddr_in6 name{};
@@ -36,7 +36,8 @@ class ClientSocket {
     name.sin_port = htons(static_cast<uint16_t>(port));
     return ConnectTo(name);
   }
-  // To a path, for AF_UNIX.
+  // Connects to the Unix-domain socket at `path`. Returns 0, or errno. REQUIRES: the family is
+  // AF_UNIX.
   int Connect(const std::string& path) {
     sockaddr_un name{};
     name.sun_family = AF_UNIX;

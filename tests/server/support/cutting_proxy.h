@@ -1,4 +1,4 @@
-// Stands between a client and a TCP server, and cuts all connections at a chosen transfer.
+// A proxy between clients and a TCP server that cuts all connections at a chosen transfer.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_CUTTING_PROXY_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_CUTTING_PROXY_H_
 
@@ -9,11 +9,11 @@
 
 namespace phimap::testing {
 
-// Counts what is passed on, in both directions, from 0: one send of one side is one transfer, as
-// long as the two take turns, which a database and its client do. Thread-safe.
+// Counts transfers in both directions, beginning with 0. If the two sides take turns, as a database
+// and its client do, each transfer is one message of one side. Thread-safe.
 class CuttingProxy {
  public:
-  // To 127.0.0.1:`server_port`.
+  // Forwards connections to 127.0.0.1:`server_port`.
   explicit CuttingProxy(int server_port);
   ~CuttingProxy();
   CuttingProxy(const CuttingProxy&) = delete;
@@ -21,18 +21,19 @@ class CuttingProxy {
 
   int port() const { return port_; }
 
-  // From now on counts from 0. Transfer `index` is not passed on; all connections are cut instead,
-  // and with `for_good` none is made afterwards. -1: never.
+  // Counts transfers from 0 again. Instead of forwarding transfer `index`, cuts all connections
+  // and, with `for_good`, refuses new ones afterwards. If `index` is -1, cuts nothing.
   void CutAt(int index, bool for_good);
-  // Whether it came to that.
+  // Whether transfer `index` was reached.
   bool reached();
 
  private:
   void Accept();
   void Serve(int client);
-  // Passes on what comes from `from`; false at its end, or when it is to be cut.
+  // Forwards one transfer from `from` to `to`. Returns false if `from` has ended, or if this is the
+  // transfer at which to cut.
   bool PassOn(int from, int to);
-  // True if this one is to be cut.
+  // Counts a transfer. Returns true if this is the transfer at which to cut.
   bool Count();
   void CutAll();
 
@@ -40,10 +41,10 @@ class CuttingProxy {
   int listener_ = -1;
   int port_ = 0;
   std::mutex mutex_;
-  int transfers_ = 0;  // under mutex_, as what follows
+  int transfers_ = 0;  // mutex_ guards this member and those that follow
   int cut_at_ = -1;
   bool for_good_ = false;
-  bool closed_ = false;  // no new connections
+  bool closed_ = false;  // if true, no new connections are accepted
   std::set<int> sockets_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

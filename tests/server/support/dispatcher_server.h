@@ -1,4 +1,4 @@
-// A dispatcher behind a connection, for tests of a service's calls.
+// A dispatcher and a client that is connected to it, for tests of a service's calls.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_DISPATCHER_SERVER_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_DISPATCHER_SERVER_H_
 
@@ -16,19 +16,21 @@ namespace phimap::testing {
 
 class DispatcherServer {
  public:
-  // After the services were added.
+  // Begins to serve. REQUIRES: all services were added to `dispatcher`.
   void Start() {
     server = std::make_unique<LoopServer>(dispatcher);
     client = std::make_unique<RawHttp2Client>(server->Connect());
   }
 
-  // A call with this one message; ended or not.
+  // Begins a call, and sends one message. If `end` is true, also ends the client's side of the
+  // stream.
   int32_t Begin(const std::string& path, const google::protobuf::MessageLite& message, bool end) {
     const int32_t stream = client->Call(path);
     client->Send(stream, GrpcFrame(message.SerializeAsString()), end);
     return stream;
   }
-  // Takes the first message off an answer, waiting for it; false if none comes.
+  // Waits for the next message of an answer, and moves it into `message`. Returns false if none
+  // arrives.
   bool Next(int32_t stream, google::protobuf::MessageLite& message) {
     constexpr size_t kPrefix = 5;
     std::string& body = client->answer(stream).body;
@@ -44,7 +46,7 @@ class DispatcherServer {
     body.erase(0, kPrefix + size);
     return parsed;
   }
-  // The code that a call ends with; -1 if it has none.
+  // The status code that a call ends with; -1 if it has none.
   int CodeOf(int32_t stream) {
     int code = -1;
     if (!client->AwaitEnd(stream)) return -1;

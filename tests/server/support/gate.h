@@ -1,4 +1,4 @@
-// A gate that threads of the server wait at until a test opens it: no test sleeps.
+// A gate at which threads wait until a test opens it. With it, tests need not sleep.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_GATE_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_GATE_H_
 
@@ -26,7 +26,7 @@ class Gate {
     MutexLock lock(&mutex_);
     while (waiting_ == 0) changed_.Wait(&mutex_);
   }
-  // Lets one waiting thread through, and returns when it has gone. REQUIRES: one waits.
+  // Lets one waiting thread through, and returns when it has passed. REQUIRES: a thread waits.
   void Pass() {
     MutexLock lock(&mutex_);
     ++passes_;

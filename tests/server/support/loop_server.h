@@ -1,5 +1,4 @@
-// An event loop on a thread of its own, with connections over socket pairs: a server without a
-// listener.
+// A server without a listener: an event loop on its own thread, with connections over socket pairs.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_LOOP_SERVER_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_LOOP_SERVER_H_
 
@@ -16,17 +15,17 @@ namespace phimap::testing {
 
 class LoopServer {
  public:
-  // `shared`: many clients may be behind a connection.
+  // If `shared` is true, the server expects that many clients may share a connection.
   explicit LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits = {},
                       bool shared = false);
   // Closes all connections.
   ~LoopServer();
 
-  // The client's end of a new connection.
+  // Opens a connection, and returns the client's end of it.
   int Connect();
   // Runs `task` on the loop's thread, and returns when it has run.
   void Run(const std::function<void()>& task);
-  // On the loop's thread: the connections that have not ended.
+  // Calls `act` with each connection that has not ended yet. REQUIRES: called on the loop's thread.
   void ForEach(const std::function<void(Connection&)>& act);
   // Returns when no connection is left.
   void AwaitNoConnections() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -39,7 +38,7 @@ class LoopServer {
   const ConnectionLimits limits_;
   const Connection::Owner owner_;
   const std::shared_ptr<EventLoop> loop_ = std::make_shared<EventLoop>();
-  // Used on the loop's thread alone.
+  // Used only on the loop's thread.
   std::map<Connection*, std::unique_ptr<Connection>> connections_;
   Mutex mutex_;
   CondVar changed_;

@@ -42,11 +42,12 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
-// PostgreSQL refuses to run as root. Null: this process is somebody else already.
+// PostgreSQL refuses to run as root. Returns the user as whom it runs instead if this process runs
+// as root, and null otherwise.
 const passwd* OtherUser() {
   if (geteuid() != 0) return nullptr;
   const passwd* user = getpwnam("postgres");
-  PHIMAP_CHECK(user != nullptr);  // tools/setup installs postgresql-15, which makes it.
+  PHIMAP_CHECK(user != nullptr);  // tools/setup installs postgresql-15, which creates it
   return user;
 }
 
@@ -56,7 +57,7 @@ void Become(const passwd* user) {
                setuid(user->pw_uid) == 0);
 }
 
-// Returns when `done` says so; looks every 5 ms for at most 30 s.
+// Returns when `done` returns true. Checks every 5 ms, for at most 30 s.
 void AwaitState(const std::function<bool()>& done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!done()) {
@@ -65,8 +66,8 @@ void AwaitState(const std::function<bool()>& done) {
   }
 }
 
-// Runs a program as PostgreSQL's user, until it ends or this process does; its output goes to the
-// file `log` in `folder`.
+// Runs a program as PostgreSQL's user, until the program or this process ends. Its output goes to
+// the file `log` in `folder`.
 pid_t Spawn(const std::string& folder, const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& argument : command)
@@ -131,7 +132,7 @@ PostgresServer::PostgresServer(PostgresServer& primary) : port_(FreePort()) {
 void PostgresServer::Promote() {
   PHIMAP_CHECK(ExitCode(Spawn(folder_.path(), {absl::StrCat(kPrograms, "/pg_ctl"), "promote", "-w",
                                                "-D", absl::StrCat(folder_.path(), "/data")})) == 0);
-  // It was the primary's, and nobody stands by this one.
+  // The setting was copied from the primary, but this server has no standby.
   Set("synchronous_standby_names", "");
 }
 
@@ -146,13 +147,14 @@ void PostgresServer::Start() {
                 "-k", folder_.path(), "-p", absl::StrCat(port_), "-c", "listen_addresses=127.0.0.1",
                 "-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=16MB"});
   AwaitState([&] {
-    PHIMAP_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);  // It ended: see the file `log`.
+    // If this check fails, PostgreSQL has ended, and the file `log` says why.
+    PHIMAP_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);
     return Accepts();
   });
 }
 
 bool PostgresServer::Accepts() const {
-  // Also of a standby, which PostgresConnection does not connect to.
+  // pg_isready is used because PostgresConnection does not connect to a standby.
   int status = 0;
   const pid_t pid = Spawn(folder_.path(), {absl::StrCat(kPrograms, "/pg_isready"), "-q", "-h",
                                            "127.0.0.1", "-p", absl::StrCat(port_)});
@@ -213,7 +215,8 @@ PgBouncer::PgBouncer(const PostgresServer& server) : port_(FreePort()) {
   GiveToOtherUser(folder_.path());
   pid_ = Spawn(folder_.path(), {"/usr/sbin/pgbouncer", path});
   AwaitState([&] {
-    PHIMAP_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);  // It ended: see the file `log`.
+    // If this check fails, PgBouncer has ended, and the file `log` says why.
+    PHIMAP_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);
     return PostgresConnection::Open(Uri("postgres"), {}).ok();
   });
 }

@@ -1,4 +1,4 @@
-// A real PostgreSQL for tests, in a temporary folder and on a port of its own.
+// A real PostgreSQL server for tests, in a temporary folder and on its own port.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_POSTGRES_SERVER_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_POSTGRES_SERVER_H_
 
@@ -13,45 +13,48 @@
 
 namespace phimap::testing {
 
-// Thread-safe but for Start and Stop. Ends with the object, and with the test's process.
+// Thread-safe, except for Start and Stop. The server ends when the object is destroyed or the
+// test's process ends.
 //
-// Anybody on this machine may connect as anybody without a password, but for the user `locked`,
+// Anybody on this machine may connect as any user without a password, except as the user `locked`,
 // whose password is kLockedPassword.
 class PostgresServer {
  public:
   static constexpr char kLockedPassword[] = "not-for-any-log";
 
-  // One server for the tests of a process that do not stop it or change its settings.
+  // A server that all tests of a process share. Such tests must not stop it or change its settings.
   static PostgresServer& Shared();
 
   PostgresServer();
-  // A standby of `primary`, which from now on commits what this one has too (synchronous
-  // replication).
+  // Starts a standby of `primary` with synchronous replication. From now on, a commit on `primary`
+  // succeeds only once this standby has it, too.
   explicit PostgresServer(PostgresServer& primary);
   ~PostgresServer();
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
-  // On the same port as before.
+  // Starts the server again, on the same port as before.
   void Start();
-  // At once, cutting all connections.
+  // Stops the server at once, cutting all connections.
   void Stop();
 
-  // Makes a standby the primary. Nobody stands by it then. REQUIRES: the primary is stopped.
+  // Makes this standby the primary. It then has no standby itself. REQUIRES: the old primary is
+  // stopped.
   void Promote();
 
-  // A new database, empty. Returns its name.
+  // Creates an empty database, and returns its name.
   std::string CreateDatabase();
   std::string Uri(const std::string& database, const std::string& user = "postgres") const;
   int port() const { return port_; }
 
-  // Runs SQL on a connection of its own. It must succeed.
+  // Runs SQL on a new connection. The SQL must succeed.
   SqlRows Run(const std::string& sql, const std::string& database = "postgres");
-  // Returns when `condition`, SQL for a truth value, is true.
+  // Returns when the SQL expression `condition` is true.
   void Await(const std::string& condition, const std::string& database = "postgres");
-  // Ends all connections to `database` and returns when they are gone; how many there were.
+  // Ends all connections to `database`. Returns their number once they are gone.
   int CutConnections(const std::string& database);
-  // ALTER SYSTEM and reload; an empty value resets it. Returns when it is in force.
+  // Changes a setting with ALTER SYSTEM and a reload. An empty value resets the setting. Returns
+  // when the change is in force.
   void Set(const std::string& setting, const std::string& value);
 
  private:
@@ -63,8 +66,9 @@ class PostgresServer {
   std::atomic<int> databases_{0};
 };
 
-// PgBouncer in transaction mode before a server, with one connection to it for all: what a
-// transaction leaves behind on its connection, the next one of anybody finds.
+// PgBouncer in transaction mode in front of a server. All clients share one connection to that
+// server. If a transaction leaves anything behind on that connection, the next transaction of any
+// client will find it.
 class PgBouncer {
  public:
   explicit PgBouncer(const PostgresServer& server);
@@ -80,7 +84,7 @@ class PgBouncer {
   pid_t pid_ = 0;
 };
 
-// Stops a process of the server (SIGSTOP) for as long as it lives.
+// Pauses a process with SIGSTOP for as long as the object lives.
 class PausedProcess {
  public:
   explicit PausedProcess(pid_t pid);

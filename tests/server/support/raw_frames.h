@@ -1,4 +1,4 @@
-// HTTP/2 by hand: frames and blocks of headers that no library would send.
+// HTTP/2 frames and header blocks built by hand, because no library would send them.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_RAW_FRAMES_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_RAW_FRAMES_H_
 
@@ -22,7 +22,7 @@ inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std
   return frame + payload;
 }
 
-// RFC 7541, 5.2, without Huffman's code.
+// Encodes a string as described in RFC 7541, section 5.2, without Huffman coding.
 inline std::string HpackText(const std::string& text) {
   if (text.size() < 127) return static_cast<char>(text.size()) + text;
   std::string coded(1, '\x7f');
@@ -31,12 +31,13 @@ inline std::string HpackText(const std::string& text) {
   return coded + static_cast<char>(rest) + text;
 }
 
-// A field that is spelled out.
+// Encodes a header field literally. The receiver does not add it to the dynamic table.
 inline std::string Literal(const std::string& name, const std::string& value) {
   return std::string(1, '\0') + HpackText(name) + HpackText(value);
 }
 
-// The same, to be named by kNewest from then on, until another is.
+// Encodes a header field that the receiver adds to its dynamic table. kNewest refers to this field
+// until another one is added.
 inline std::string Indexed(const std::string& name, const std::string& value) {
   return '\x40' + HpackText(name) + HpackText(value);
 }
@@ -46,7 +47,8 @@ inline std::string UsualHeaders(const std::string& path) {
   return Literal(":method", "POST") + Literal(":scheme", "http") + Literal(":path", path) +
          Literal(":authority", "test");
 }
-// Size of UsualHeaders as RFC 9113 counts it: names, values and 32 bytes each.
+// The size of UsualHeaders as RFC 9113 counts it: the lengths of names and values, plus 32 bytes
+// for each field.
 inline size_t UsualHeaderBytes(const std::string& path) {
   return 7 + 4 + 7 + 4 + 5 + path.size() + 10 + 4 + 4 * 32;
 }
@@ -67,7 +69,7 @@ class RawFrameClient {
   RawFrameClient(const RawFrameClient&) = delete;
   RawFrameClient& operator=(const RawFrameClient&) = delete;
 
-  // A server that hung up takes nothing.
+  // Sends `bytes`, unless the server hangs up meanwhile.
   void Send(const std::string& bytes) const {
     for (size_t sent = 0; sent < bytes.size();) {
       const ssize_t some = send(fd_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
@@ -79,7 +81,8 @@ class RawFrameClient {
     Send(Frame(NGHTTP2_HEADERS, EndFlags(end), stream, block));
   }
 
-  // All frames until a ping is answered; nothing when the server hangs up first.
+  // Sends a ping, and receives all frames until its answer. Returns false if the server hangs up
+  // first.
   bool RoundTrip() {
     Send(Frame(NGHTTP2_PING, 0, 0, "12345678"));
     while (Receive()) {
@@ -91,7 +94,8 @@ class RawFrameClient {
     }
     return false;
   }
-  // Error code of a stream's reset or of a GOAWAY (stream 0); -1 if there was none.
+  // The error code of the first frame of this type and stream, or -1 if there was none. `type` is
+  // RST_STREAM, or GOAWAY with stream 0.
   int Error(uint8_t type, uint32_t stream) const {
     for (const Got& got : got_) {
       if (got.type == type && got.stream == stream) {

@@ -1,7 +1,8 @@
-// A client that sends whatever frames a test wants: well-behaved clients never send most of them.
+// An HTTP/2 client that can send frames in any order. Tests need frames that well-behaved clients
+// never send.
 //
-// It runs on the test's thread, and only within RunUntil: what the server has to say waits in the
-// socket until then.
+// The client runs on the test's thread, and only within RunUntil; until then the server's frames
+// wait in the socket.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_RAW_HTTP2_CLIENT_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_RAW_HTTP2_CLIENT_H_
 
@@ -22,15 +23,16 @@ class RawHttp2Client {
   using Headers = std::vector<std::pair<std::string, std::string>>;
 
   struct Options {
-    // Bytes that the server may send on a stream, and on all, before they are consumed.
+    // How many unconsumed bytes the server may have sent, on one stream and on all streams
+    // together.
     int32_t stream_window = 65535;
     int32_t connection_window = 1 << 24;
-    // Whether data is consumed as it comes; otherwise windows stay as they are.
+    // If true, data is consumed as it arrives. If false, the windows are never enlarged.
     bool consumes = true;
   };
 
   struct Answer {
-    // Fields of all HEADERS frames; trailers override.
+    // The fields of all HEADERS frames. Trailers replace header fields with the same name.
     std::map<std::string, std::string> headers;
     std::string body;
     int data_frames = 0;
@@ -47,40 +49,42 @@ class RawHttp2Client {
   RawHttp2Client(const RawHttp2Client&) = delete;
   RawHttp2Client& operator=(const RawHttp2Client&) = delete;
 
-  // Begins a request with these headers alone; returns its stream.
+  // Begins a request with only these headers; returns its stream.
   int32_t Request(const Headers& headers, bool end = false);
-  // A call of gRPC; `more` headers follow the usual ones.
+  // Begins a gRPC call with the usual headers, followed by `more`.
   int32_t Call(const std::string& path, const Headers& more = {});
-  // Bytes of a request's body, as flow control lets them go.
+  // Sends the next bytes of a request's body, as fast as flow control allows.
   void Send(int32_t stream, const std::string& bytes, bool end = false);
   void Reset(int32_t stream, uint32_t code = NGHTTP2_CANCEL);
   void Ping();
-  // A SETTINGS frame without settings.
+  // Sends a SETTINGS frame without settings.
   void Settings();
-  // Lets the server send more of a stream.
+  // Lets the server send `bytes` more on a stream.
   void AddWindow(int32_t stream, int32_t bytes);
 
-  // Sends and receives until `done`; false when the connection ended first, or nothing came for ten
-  // seconds.
+  // Sends and receives until `done` returns true. Returns false if the connection ends first, or if
+  // nothing arrives for ten seconds.
   bool RunUntil(const std::function<bool()>& done);
   bool AwaitEnd(int32_t stream) {
     return RunUntil([=, this] { return answers_[stream].ended; });
   }
-  // A ping and its answer: the server has handled all that was sent before.
+  // Sends a ping, and waits for its answer. When it arrives, the server has handled everything that
+  // was sent before the ping.
   bool RoundTrip();
-  // Sends what may be sent without waiting or receiving; false when the connection has ended.
+  // Sends as much as possible without waiting and without receiving. Returns false if the
+  // connection has ended.
   bool Flush();
 
   Answer& answer(int32_t stream) { return answers_[stream]; }
   // For each GOAWAY frame, the last stream that the server accepts, and the error.
   const std::vector<std::pair<int32_t, uint32_t>>& goaways() const { return goaways_; }
   bool closed() const { return closed_; }
-  // Streams that the server says it takes at a time.
+  // The maximum number of concurrent streams, as the server's settings state it.
   uint32_t max_streams() const {
     return nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
   }
   int pings_answered() const { return pings_answered_; }
-  // Bytes of the body that are not sent yet.
+  // The number of bytes of a request's body that were not sent yet.
   size_t unsent(int32_t stream) const;
 
  private:
@@ -105,7 +109,7 @@ class RawHttp2Client {
   bool closed_ = false;
 };
 
-// `message` with gRPC's prefix.
+// `message` with gRPC's length prefix.
 std::string GrpcFrame(const std::string& message, bool compressed = false);
 
 }  // namespace phimap::testing

@@ -1,4 +1,4 @@
-// A kernel service whose answers a test writes, on a free port of this process.
+// A kernel service whose answers a test can change. It runs in this process, on a free port.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_SCRIPTED_KERNEL_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_SCRIPTED_KERNEL_H_
 
@@ -25,7 +25,7 @@ namespace phimap::testing {
 
 class ScriptedKernel final : public v1::KernelService::Service {
  public:
-  // Changes a right answer, or puts an error in its place.
+  // Changes a correct answer, or returns an error to send in place of the answer.
   using Script =
       std::function<grpc::Status(const v1::ComputeBlockRequest&, v1::ComputeBlockResponse&)>;
 
@@ -35,7 +35,7 @@ class ScriptedKernel final : public v1::KernelService::Service {
   ~ScriptedKernel() override { Stop(); }
 
   const std::string& address() const { return address_; }
-  // Where it was, with nothing in its memory.
+  // Starts the service again, at the same address as before. It remembers no examples from before.
   void Start() {
     {
       MutexLock lock(&mutex_);
@@ -62,7 +62,7 @@ class ScriptedKernel final : public v1::KernelService::Service {
     MutexLock lock(&mutex_);
     known_.clear();
   }
-  // Calls that came, those that were answered NOT_FOUND included.
+  // The number of calls received, including those answered with NOT_FOUND.
   int calls() const {
     MutexLock lock(&mutex_);
     return calls_;
@@ -89,7 +89,7 @@ class ScriptedKernel final : public v1::KernelService::Service {
     return script ? script(*request, *response) : grpc::Status::OK;
   }
 
-  // exp(-‖x − y‖²/5).
+  // The kernel exp(-‖x − y‖²/5).
   static double Kernel(const double* x, const double* y, int columns) {
     double square = 0;
     for (int k = 0; k < columns; ++k) square += (x[k] - y[k]) * (x[k] - y[k]);
@@ -105,7 +105,7 @@ class ScriptedKernel final : public v1::KernelService::Service {
     std::memcpy(numbers.data(), bytes.data(), bytes.size());
     return numbers;
   }
-  // Strings are numbers in decimal, one after the other.
+  // Converts each string, which contains decimal numbers, to a row.
   template <typename Strings>
   static Rows RowsOfStrings(const Strings& strings) {
     Rows rows;

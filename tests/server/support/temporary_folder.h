@@ -1,4 +1,4 @@
-// A folder that is gone with its object.
+// A folder that is removed when its object is destroyed.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_TEMPORARY_FOLDER_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_TEMPORARY_FOLDER_H_
 
@@ -23,7 +23,7 @@ class TemporaryFolder {
 
   const std::string& path() const { return path_; }
 
-  // Cuts the artifact with this digest, which must be in the store in this folder.
+  // Truncates the artifact with this digest. REQUIRES: it is in the store in this folder.
   void DamageBlob(const std::string& digest) const {
     int damaged = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
@@ -35,7 +35,8 @@ class TemporaryFolder {
     PHIMAP_CHECK(damaged == 1);
   }
 
-  // Artifacts of the store in this folder, whole (named by 64 digits) or temporary.
+  // The number of artifact files of the store in this folder. Counts complete files, which have
+  // names of 64 digits, and temporary files.
   int CountBlobs() const {
     int count = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {

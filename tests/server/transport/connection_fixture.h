@@ -1,4 +1,4 @@
-// A server of one connection whose streams do what their paths say.
+// A server for tests. The path of each stream determines what the stream does.
 #ifndef PHIMAP_TESTS_SERVER_TRANSPORT_CONNECTION_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_TRANSPORT_CONNECTION_FIXTURE_H_
 
@@ -25,8 +25,9 @@ class AnswerText final : public OutputBytes {
 inline constexpr Header kOk[] = {{":status", "200"}};
 inline constexpr Header kDone[] = {{"done", "yes"}};
 
-// Events that a stream received. Lives on the loop's thread, as do all that follow.
-struct Told {
+// The events that a stream has received. This struct and the classes below are used only on the
+// loop's thread.
+struct StreamEvents {
   std::string path;
   size_t data_bytes = 0;
   bool request_ended = false;
@@ -35,58 +36,59 @@ struct Told {
   ResetCode code = ResetCode::kNoError;
 };
 
-// Does what its path says.
+// A stream that does what its path says.
 class ScriptedStream final : public StreamHandler {
  public:
-  ScriptedStream(Stream& stream, Told& told) : stream_(&stream), told_(told) {
-    if (told_.path == "/reset") stream_->Reset(ResetCode::kRefusedStream);
-    if (told_.path == "/reset" || told_.path == "/silent") return;
+  ScriptedStream(Stream& stream, StreamEvents& events) : stream_(&stream), events_(events) {
+    if (events_.path == "/reset") stream_->Reset(ResetCode::kRefusedStream);
+    if (events_.path == "/reset" || events_.path == "/silent") return;
     stream_->SendHeaders(kOk, /*end=*/false);
-    // /large/BYTES
-    if (told_.path.rfind("/large/", 0) == 0) {
+    // "/large/BYTES" sends an answer of that many bytes.
+    if (events_.path.rfind("/large/", 0) == 0) {
       stream_->Send(
-          std::make_shared<AnswerText>(std::string(std::stoul(told_.path.substr(7)), 'x')));
+          std::make_shared<AnswerText>(std::string(std::stoul(events_.path.substr(7)), 'x')));
     }
-    // /megabytes/COUNT, one over and over: the loop's times are those of its turns, and a turn that
-    // fills a hundred is taken for a client that waits.
-    if (told_.path.rfind("/megabytes/", 0) == 0) {
+    // "/megabytes/COUNT" sends the same megabyte COUNT times. It is filled only once, because the
+    // loop reads its clock once per round. A round that filled a hundred megabytes would look like
+    // a client that does not read.
+    if (events_.path.rfind("/megabytes/", 0) == 0) {
       const auto megabyte = std::make_shared<AnswerText>(std::string(1'000'000, 'x'));
-      for (size_t i = std::stoul(told_.path.substr(11)); i > 0; --i) stream_->Send(megabyte);
+      for (size_t i = std::stoul(events_.path.substr(11)); i > 0; --i) stream_->Send(megabyte);
     }
   }
 
   void OnData(absl::string_view bytes) override {
-    told_.data_bytes += bytes.size();
-    if (told_.path == "/hold") return;
+    events_.data_bytes += bytes.size();
+    if (events_.path == "/hold") return;
     stream_->Consume(bytes.size());
-    if (told_.path == "/echo") stream_->Send(std::make_shared<AnswerText>(std::string(bytes)));
+    if (events_.path == "/echo") stream_->Send(std::make_shared<AnswerText>(std::string(bytes)));
   }
   void OnRequestEnd() override {
-    told_.request_ended = true;
-    if (told_.path == "/echo" || told_.path == "/count") stream_->SendTrailers(kDone);
+    events_.request_ended = true;
+    if (events_.path == "/echo" || events_.path == "/count") stream_->SendTrailers(kDone);
   }
-  void OnSent() override { ++told_.sent; }
+  void OnSent() override { ++events_.sent; }
   void OnClosed(ResetCode code) override {
-    ++told_.closed;
-    told_.code = code;
+    ++events_.closed;
+    events_.code = code;
     stream_ = nullptr;
   }
 
  private:
   Stream* stream_;
-  Told& told_;
+  StreamEvents& events_;
 };
 
 class ScriptedAcceptor final : public StreamAcceptor {
  public:
   void OnRequest(Stream& stream, const RequestHead& head, bool) override {
-    told.push_back(std::make_unique<Told>());
-    told.back()->path = std::string(head.Find(":path"));
+    events.push_back(std::make_unique<StreamEvents>());
+    events.back()->path = std::string(head.Find(":path"));
     heads.push_back(head);
     if (head.too_large) return stream.SendHeaders(kOk, /*end=*/true);
-    stream.SetHandler(std::make_shared<ScriptedStream>(stream, *told.back()));
+    stream.SetHandler(std::make_shared<ScriptedStream>(stream, *events.back()));
   }
-  std::vector<std::unique_ptr<Told>> told;
+  std::vector<std::unique_ptr<StreamEvents>> events;
   std::vector<RequestHead> heads;
 };
 
@@ -96,18 +98,19 @@ class ConnectionTest : public ::testing::Test {
     server_ = std::make_unique<LoopServer>(acceptor_, limits);
   }
   // Events that the i-th stream has received by now.
-  Told ToldTo(size_t i) {
-    Told told;
-    server_->Run([&] { told = *acceptor_.told.at(i); });
-    return told;
+  StreamEvents EventsOf(size_t i) {
+    StreamEvents events;
+    server_->Run([&] { events = *acceptor_.events.at(i); });
+    return events;
   }
-  // Several turns of the loop: each handles kEventsPerTurn events at most, and these are events.
+  // Waits for several rounds of the loop. A round handles at most kEventsPerRound events, and each
+  // task that runs here is an event.
   void Settle() {
-    for (int i = 0; i < 5 * EventLoop::kEventsPerTurn; ++i) server_->Run([] {});
+    for (int i = 0; i < 5 * EventLoop::kEventsPerRound; ++i) server_->Run([] {});
   }
   size_t Streams() {
     size_t count = 0;
-    server_->Run([&] { count = acceptor_.told.size(); });
+    server_->Run([&] { count = acceptor_.events.size(); });
     return count;
   }
 

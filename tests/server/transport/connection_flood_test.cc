@@ -1,4 +1,4 @@
-// A client that makes the server work for nothing loses its connection.
+// Tests that a client that makes the server work for nothing loses its connection.
 #include <memory>
 #include <string>
 
@@ -27,7 +27,7 @@ void OpenAndReset(RawFrameClient& client, const std::string& path, uint32_t firs
   }
   client.Send(frames);
 }
-constexpr uint32_t kManyResets = 10'000;  // a burst, and what is allowed within 40 s
+constexpr uint32_t kManyResets = 10'000;  // the burst plus all resets allowed within 40 s
 
 TEST_F(ConnectionTest, ResetsOfStreamsWithoutAnAnswerUpToTheBurstAreTaken) {
   Serve();
@@ -51,7 +51,8 @@ TEST_F(ConnectionTest, ResetsOfStreamsThatWereAnsweredAreNotCounted) {
   RawFrameClient client(server_->Connect());
   OpenAndReset(client, "/large/1", 1, kManyResets);
   EXPECT_TRUE(client.RoundTrip());
-  // They have not used up the allowance of others, either.
+  // The resets so far have not used up the allowance for resets of streams without an answer,
+  // either.
   OpenAndReset(client, "/silent", 2 * kManyResets + 1, ResetAllowance::kBurst);
   EXPECT_TRUE(client.RoundTrip());
 }

@@ -1,4 +1,5 @@
-// Clients that take too little of their answers are hung up on, and slow ones are not.
+// Tests that clients that read their answers too slowly are disconnected, and that clients that are
+// merely slow are not.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,11 +20,12 @@ using testing::ConnectionTest;
 using testing::LoopServer;
 using testing::RawHttp2Client;
 
-// Long enough for a busy machine not to be taken for a slow client.
+// The stall limit. It is long enough that a busy machine is not mistaken for a slow client.
 constexpr absl::Duration kStall = absl::Milliseconds(200);
 
-// A client that lets one byte go at a time, as fast as it can, over and over: far above a floor of
-// a byte a second, and far below one of a gibibyte.
+// A client that lets the server send one byte at a time, as fast as it can. This is far faster than
+// a required minimum of a byte per second, and far slower than a required minimum of a gibibyte per
+// second.
 class SlowReaderTest : public ConnectionTest {
  protected:
   void Begin(int64_t min_bytes_per_second, int32_t stream_window, int32_t connection_window) {
@@ -37,7 +39,8 @@ class SlowReaderTest : public ConnectionTest {
                                                     .consumes = false});
     stream_ = client_->Call("/megabytes/10");
   }
-  // For so long as the server lets it, at most five stall limits: whether it did to the end.
+  // Reads until the server ends the stream, but at most for five times kStall. Returns true if the
+  // stream lasted that long.
   bool ReadByteByByte(int32_t window_of) {
     const absl::Time until = SteadyNow() + 5 * kStall;
     while (SteadyNow() < until) {
@@ -74,7 +77,7 @@ TEST_F(SlowReaderTest, ConnectionOfWhichTooLittleIsTakenEnds) {
   Begin(kGibibyte, kOpenWindow, /*connection_window=*/65'535);
   EXPECT_FALSE(ReadByteByByte(0));
   server_->AwaitNoConnections();
-  EXPECT_EQ(ToldTo(0).closed, 1);
+  EXPECT_EQ(EventsOf(0).closed, 1);
 }
 
 TEST_F(SlowReaderTest, ConnectionOfWhichEnoughIsTakenGoesOn) {
@@ -82,9 +85,9 @@ TEST_F(SlowReaderTest, ConnectionOfWhichEnoughIsTakenGoesOn) {
   EXPECT_TRUE(ReadByteByByte(0));
 }
 
-// Reads from a socket, at 8 MB a second and windows being open, until the server hangs up; false if
-// it does not within so many stall limits. By pages: on a busy machine a read may take a turn of
-// the scheduler, whatever it brings.
+// Reads from a socket at 8 MB per second, with large flow-control windows, until the server hangs
+// up. Returns false if that takes longer than `limits` times kStall. Reads whole pages, because on
+// a busy machine every read may take a time slice, even if it returns few bytes.
 bool HangsUpOnASlowSocket(LoopServer& server, int limits) {
   constexpr double kBytesPerSecond = 8e6;
   const int fd = server.Connect();

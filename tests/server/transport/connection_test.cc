@@ -17,7 +17,7 @@ using testing::Frame;
 using testing::Literal;
 using testing::RawFrameClient;
 using testing::RawHttp2Client;
-using testing::Told;
+using testing::StreamEvents;
 using testing::UsualHeaders;
 
 TEST_F(ConnectionTest, EchoesABodyAndEndsWithTrailers) {
@@ -30,9 +30,9 @@ TEST_F(ConnectionTest, EchoesABodyAndEndsWithTrailers) {
   EXPECT_EQ(client.answer(stream).headers[":status"], "200");
   EXPECT_EQ(client.answer(stream).headers["done"], "yes");
   EXPECT_FALSE(client.answer(stream).reset.has_value());
-  const Told told = ToldTo(0);
-  EXPECT_EQ(told.closed, 1);
-  EXPECT_EQ(told.code, ResetCode::kNoError);
+  const StreamEvents events = EventsOf(0);
+  EXPECT_EQ(events.closed, 1);
+  EXPECT_EQ(events.code, ResetCode::kNoError);
   EXPECT_EQ(acceptor_.heads[0].Find("x-name"), "value");
 }
 
@@ -67,12 +67,12 @@ TEST_F(ConnectionTest, StreamMaySendItsWindowAndNoMoreUntilItIsConsumed) {
       client.RunUntil([&] { return client.unsent(held) <= 100'000 - limits.stream_window; }));
   ASSERT_TRUE(client.RoundTrip());
   EXPECT_EQ(client.unsent(held), 100'000 - limits.stream_window);
-  EXPECT_EQ(ToldTo(0).data_bytes, limits.stream_window);
-  // Others have windows of their own.
+  EXPECT_EQ(EventsOf(0).data_bytes, limits.stream_window);
+  // A stream whose flow-control window is used up does not block other streams.
   const int32_t other = client.Call("/count");
   client.Send(other, std::string(1'000'000, 'y'), /*end=*/true);
   ASSERT_TRUE(client.AwaitEnd(other));
-  EXPECT_EQ(ToldTo(1).data_bytes, 1'000'000);
+  EXPECT_EQ(EventsOf(1).data_bytes, 1'000'000);
 }
 
 TEST_F(ConnectionTest, ResetOfTheClientClosesTheStreamOnce) {
@@ -83,8 +83,8 @@ TEST_F(ConnectionTest, ResetOfTheClientClosesTheStreamOnce) {
   ASSERT_TRUE(client.RoundTrip());
   client.Reset(stream);
   ASSERT_TRUE(client.RoundTrip());
-  EXPECT_EQ(ToldTo(0).closed, 1);
-  EXPECT_EQ(ToldTo(0).code, ResetCode::kCancel);
+  EXPECT_EQ(EventsOf(0).closed, 1);
+  EXPECT_EQ(EventsOf(0).code, ResetCode::kCancel);
 }
 
 TEST_F(ConnectionTest, ResetOfTheServerReachesTheClient) {
@@ -94,7 +94,7 @@ TEST_F(ConnectionTest, ResetOfTheServerReachesTheClient) {
   ASSERT_TRUE(client.AwaitEnd(stream));
   EXPECT_EQ(client.answer(stream).reset, NGHTTP2_REFUSED_STREAM);
   ASSERT_TRUE(client.RoundTrip());
-  EXPECT_EQ(ToldTo(0).closed, 1);
+  EXPECT_EQ(EventsOf(0).closed, 1);
 }
 
 TEST_F(ConnectionTest, EndOfTheConnectionClosesEveryStream) {
@@ -106,16 +106,16 @@ TEST_F(ConnectionTest, EndOfTheConnectionClosesEveryStream) {
     ASSERT_TRUE(client.RoundTrip());
   }
   server_->AwaitNoConnections();
-  EXPECT_EQ(ToldTo(0).closed, 1);
-  EXPECT_EQ(ToldTo(1).closed, 1);
+  EXPECT_EQ(EventsOf(0).closed, 1);
+  EXPECT_EQ(EventsOf(1).closed, 1);
 }
 
 TEST_F(ConnectionTest, HeadersUpToTheLimitAreKeptAndOneByteMoreIsNot) {
-  // Sizes as RFC 9113 counts them: names, values and 32 bytes each.
+  // RFC 9113 counts the lengths of names and values, plus 32 bytes for each field.
   const auto client_headers = [](size_t value) {
     return RawHttp2Client::Headers{{"x", std::string(value, 'v')}};
   };
-  // Size of the other headers that Call sends, with the path "/silent".
+  // The size of the headers that Call sends by itself for the path "/silent".
   constexpr size_t kUsual = 7 + 4 + 7 + 4 + 5 + 7 + 10 + 4 + 2 + 8 + 12 + 16 + 6 * 32;
   ConnectionLimits limits;
   limits.max_header_bytes = 2'000;
@@ -129,13 +129,13 @@ TEST_F(ConnectionTest, HeadersUpToTheLimitAreKeptAndOneByteMoreIsNot) {
   EXPECT_FALSE(acceptor_.heads[0].too_large);
   EXPECT_EQ(acceptor_.heads[0].list_bytes(), limits.max_header_bytes);
   EXPECT_TRUE(acceptor_.heads[1].too_large);
-  // The connection serves on.
+  // The connection is still served.
   EXPECT_TRUE(client.RoundTrip());
 }
 
 TEST_F(ConnectionTest, AnswerBeforeTheRequestEndsStopsTheClient) {
   ConnectionLimits limits;
-  limits.max_header_bytes = 100;  // so that the acceptor answers at once
+  limits.max_header_bytes = 100;  // every header block is too large, and answered at once
   limits.linger = absl::Milliseconds(10);
   Serve(limits);
   RawHttp2Client client(server_->Connect());
@@ -146,7 +146,8 @@ TEST_F(ConnectionTest, AnswerBeforeTheRequestEndsStopsTheClient) {
   EXPECT_EQ(client.answer(stream).reset, NGHTTP2_NO_ERROR);
 }
 
-// HAProxy passes a reset on before the answer that came with it.
+// The server must not reset the stream at once, because HAProxy would pass on the reset before the
+// answer.
 TEST_F(ConnectionTest, AnswerBeforeTheRequestEndsIsNotResetWhileTheClientMayStillEndIt) {
   ConnectionLimits limits;
   limits.max_header_bytes = 100;
@@ -169,7 +170,8 @@ TEST_F(ConnectionTest, StreamOverTheLimitIsRefusedAndTheOthersAreServed) {
   Serve(limits);
   RawHttp2Client client(server_->Connect());
   std::vector<int32_t> streams;
-  // In one flight with the settings: the client does not know the limit yet.
+  // The requests are sent before the server's settings arrive, so the client does not know the
+  // limit.
   for (int i = 0; i < 4; ++i) streams.push_back(client.Call("/hold"));
   ASSERT_TRUE(client.AwaitEnd(streams[3]));
   EXPECT_EQ(client.answer(streams[3]).reset, NGHTTP2_REFUSED_STREAM);
@@ -183,9 +185,9 @@ TEST_F(ConnectionTest, ClientIsToldTheLimitOfStreamsAndOneOverItIsRefusedWhenItK
   Serve(limits);
   RawHttp2Client client(server_->Connect());
   ASSERT_TRUE(client.RoundTrip());
-  ASSERT_TRUE(client.RoundTrip());  // its acknowledgement has come
+  ASSERT_TRUE(client.RoundTrip());  // now the server has the client's acknowledgement
   EXPECT_EQ(client.max_streams(), 3U);
-  // nghttp2's own client would keep the fourth back.
+  // The raw client sends the fourth request at once; nghttp2's own client would hold it back.
   RawFrameClient rude(server_->Connect());
   ASSERT_TRUE(rude.RoundTrip());
   ASSERT_TRUE(rude.RoundTrip());
@@ -197,7 +199,7 @@ TEST_F(ConnectionTest, ClientIsToldTheLimitOfStreamsAndOneOverItIsRefusedWhenItK
   EXPECT_EQ(rude.ResetOf(7), NGHTTP2_REFUSED_STREAM);
   EXPECT_EQ(rude.GoAway(), -1);
   EXPECT_EQ(Streams(), 3);
-  // There is room again when one has ended.
+  // Once a stream has ended, another one is accepted.
   rude.Send(Frame(NGHTTP2_RST_STREAM, 0, 3, std::string(4, '\0')));
   rude.Headers(9, UsualHeaders("/hold"));
   ASSERT_TRUE(rude.RoundTrip());
@@ -208,19 +210,19 @@ TEST_F(ConnectionTest, AnswerThatIsNotReadStaysWithTheCallBeyondTheLimitOfOutput
   ConnectionLimits limits;
   limits.max_output_bytes = 64 << 10;
   Serve(limits);
-  // Windows that would take all of it.
+  // The flow-control windows are larger than the answer.
   RawHttp2Client client(server_->Connect(),
                         {.stream_window = 1 << 30, .connection_window = 1 << 30});
   ASSERT_TRUE(client.RoundTrip());
   constexpr size_t kBytes = 32 << 20;
   const int32_t stream = client.Call("/large/" + std::to_string(kBytes));
   ASSERT_TRUE(client.Flush());
-  // The socket takes some, the queue some more, and the stream keeps the rest.
+  // The socket and the output queue take a part of the answer, and the stream keeps the rest.
   Settle();
   ASSERT_EQ(Streams(), 1);
-  EXPECT_EQ(ToldTo(0).sent, 0);
+  EXPECT_EQ(EventsOf(0).sent, 0);
   ASSERT_TRUE(client.RunUntil([&] { return client.answer(stream).body.size() == kBytes; }));
-  EXPECT_EQ(ToldTo(0).sent, 1);
+  EXPECT_EQ(EventsOf(0).sent, 1);
 }
 
 TEST_F(ConnectionTest, NothingMoreIsReadOfAClientThatDoesNotRead) {
@@ -230,7 +232,7 @@ TEST_F(ConnectionTest, NothingMoreIsReadOfAClientThatDoesNotRead) {
   RawHttp2Client client(server_->Connect(),
                         {.stream_window = 1 << 30, .connection_window = 1 << 30});
   ASSERT_TRUE(client.RoundTrip());
-  client.Call("/large/32000000");  // more than the socket and the queue hold
+  client.Call("/large/32000000");  // more than the socket and the output queue hold
   ASSERT_TRUE(client.Flush());
   Settle();
   ASSERT_EQ(Streams(), 1);
@@ -239,7 +241,7 @@ TEST_F(ConnectionTest, NothingMoreIsReadOfAClientThatDoesNotRead) {
   ASSERT_TRUE(client.Flush());
   Settle();
   EXPECT_EQ(Streams(), 1);
-  // It goes on where it stopped when the client reads again.
+  // When the client reads again, the server continues where it stopped.
   ASSERT_TRUE(client.RunUntil([&] { return Streams() == 1 + kMore; }));
 }
 
@@ -251,7 +253,8 @@ TEST_F(ConnectionTest, GoAwayGivesNoticeFirstAndEndsWithTheLastCall) {
   server_->Run([&] { server_->ForEach([](Connection& c) { c.BeginGoAway(); }); });
   ASSERT_TRUE(client.RunUntil([&] { return client.goaways().size() == 1; }));
   EXPECT_EQ(client.goaways()[0], std::make_pair(int32_t{0x7fffffff}, uint32_t{NGHTTP2_NO_ERROR}));
-  // nghttp2's own client begins nothing after a GOAWAY: what was begun is served on.
+  // After a GOAWAY, nghttp2's own client opens no new stream. Streams that are already open are
+  // still served.
   server_->Run([&] { server_->ForEach([](Connection& c) { c.FinishGoAway(); }); });
   ASSERT_TRUE(client.RunUntil([&] { return client.goaways().size() == 2; }));
   EXPECT_EQ(client.goaways()[1], std::make_pair(before, uint32_t{NGHTTP2_NO_ERROR}));

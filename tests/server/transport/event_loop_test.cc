@@ -15,7 +15,7 @@
 namespace phimap {
 namespace {
 
-// Readable until the test says otherwise.
+// A file that stays readable until the test says otherwise.
 class ReadyFile final : public Pollable {
  public:
   explicit ReadyFile(EventLoop& loop) : loop_(loop), fd_(eventfd(1, EFD_NONBLOCK)) {
@@ -100,12 +100,13 @@ TEST(EventLoopTest, TimerWakesALoopThatWaits) {
   EXPECT_GE(SteadyNow(), at);
 }
 
-// Work that is staged waits while there is something to read, but not for ever.
+// Staged work that is never empty, and records how many events the loop had handled before each
+// run.
 struct CountedWork final : StagedWork {
   bool empty() const override { return false; }
   bool full() const override { return is_full; }
   void Run() override {
-    // A loop that stops runs what is left.
+    // When the loop stops, it runs the remaining work once more. That run is not recorded.
     if (events_between.size() < 3) events_between.push_back(events());
     if (events_between.size() == 3) loop->Stop();
   }
@@ -115,7 +116,7 @@ struct CountedWork final : StagedWork {
   std::vector<int> events_between;
 };
 
-TEST(EventLoopTest, TurnEndsAfterItsEventsThoughMoreAreReady) {
+TEST(EventLoopTest, RoundEndsAfterItsEventsThoughMoreAreReady) {
   const auto loop = std::make_shared<EventLoop>();
   std::vector<std::unique_ptr<ReadyFile>> files;
   for (int i = 0; i < 100; ++i) files.push_back(std::make_unique<ReadyFile>(*loop));
@@ -129,9 +130,9 @@ TEST(EventLoopTest, TurnEndsAfterItsEventsThoughMoreAreReady) {
   loop->SetStagedWork(&work);
   loop->Run();
   EXPECT_EQ(work.events_between,
-            (std::vector<int>{EventLoop::kEventsPerTurn, 2 * EventLoop::kEventsPerTurn,
-                              3 * EventLoop::kEventsPerTurn}));
-  // Nobody is passed over: 192 events went round 100 files.
+            (std::vector<int>{EventLoop::kEventsPerRound, 2 * EventLoop::kEventsPerRound,
+                              3 * EventLoop::kEventsPerRound}));
+  // No file is passed over: the 192 events reached each of the 100 files.
   for (const auto& file : files) EXPECT_GE(file->ready, 1);
 }
 
@@ -147,13 +148,13 @@ TEST(EventLoopTest, QuantumThatIsStagedIsRunAtOnce) {
   EXPECT_EQ(work.events_between, (std::vector<int>{1, 2, 3}));
 }
 
-TEST(EventLoopTest, EndOfTurnIsToldOnceHoweverOftenItIsAskedFor) {
+TEST(EventLoopTest, EndOfRoundIsReportedOnceHoweverOftenItIsRequested) {
   const auto loop = std::make_shared<EventLoop>();
   ReadyFile file(*loop);
   file.then = [&](uint32_t events) {
     if (events == 0) return loop->Stop();
-    loop->AtEndOfTurn(file);
-    loop->AtEndOfTurn(file);
+    loop->AtEndOfRound(file);
+    loop->AtEndOfRound(file);
   };
   loop->Run();
   EXPECT_EQ(file.ended_turns, 1);

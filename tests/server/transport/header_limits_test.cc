@@ -1,4 +1,4 @@
-// Limits on the headers and trailers of clients: frames by hand.
+// Limits on clients' headers and trailers, tested with frames made by hand.
 #include <malloc.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using testing::RawFrameClient;
 using testing::UsualHeaderBytes;
 using testing::UsualHeaders;
 
-// Counts, and never answers.
+// Counts requests, and never answers.
 class CountingAcceptor final : public StreamAcceptor {
  public:
   class Handler final : public StreamHandler {
@@ -50,7 +50,7 @@ class CountingAcceptor final : public StreamAcceptor {
     stream.SetHandler(std::make_shared<Handler>(*this));
   }
 
-  // Time that a request takes of the loop.
+  // How long each request occupies the loop.
   absl::Duration work = absl::ZeroDuration();
   std::vector<std::string> paths;
   std::vector<std::string> types;
@@ -81,7 +81,8 @@ class HeaderLimitsTest : public ::testing::Test {
 };
 
 constexpr size_t kField = 4'000;
-// One byte on the wire each, once the field has been sent; a frame's worth.
+// The payload of a frame full of references to the field that was sent last. Each reference is one
+// byte long.
 const std::string& Flood() {
   static const std::string flood(16'000, kNewest);
   return flood;
@@ -96,7 +97,7 @@ TEST_F(HeaderLimitsTest, TrailersUpToTheLimitEndTheRequestAndOneByteMoreResetsIt
   client_->Headers(3, UsualHeaders("/"));
   client_->Headers(3, Literal("a", std::string(1'000 - 32, 'v')), /*end=*/true);
   ASSERT_TRUE(client_->RoundTrip());
-  ASSERT_TRUE(client_->RoundTrip());  // answers of pings overtake resets
+  ASSERT_TRUE(client_->RoundTrip());  // the answer to one ping may overtake the reset
   ExpectRequests(2, 0);
   ExpectRequestEnds(1);
   EXPECT_EQ(client_->ResetOf(1), -1);
@@ -107,7 +108,7 @@ TEST_F(HeaderLimitsTest, FloodOfTrailersIsNotLookedAtAndOthersAreServed) {
   Serve();
   client_->Headers(1, UsualHeaders("/") + Indexed("x", std::string(kField, 'v')));
   client_->Headers(3, UsualHeaders("/"));
-  // 64 MB of fields a frame.
+  // The references in this frame stand for 64 MB of fields.
   client_->Headers(1, Flood(), /*end=*/true);
   client_->Headers(3, Literal("a", "b"), /*end=*/true);
   ASSERT_TRUE(client_->RoundTrip());
@@ -132,7 +133,7 @@ TEST_F(HeaderLimitsTest,
   EXPECT_FALSE(other.RoundTrip());
   EXPECT_EQ(other.GoAway(), NGHTTP2_ENHANCE_YOUR_CALM);
   ExpectRequests(1, 1);
-  // The first goes on.
+  // The first connection is not affected.
   EXPECT_TRUE(client_->RoundTrip());
 }
 
@@ -152,8 +153,8 @@ TEST_F(HeaderLimitsTest, FieldsOfManyBlocksAreCountedTogether) {
 
 TEST_F(HeaderLimitsTest, FieldsThatAreNotHttpCountAsOthersDo) {
   Serve();
-  // Its last byte is none that a value may have: such a field is dropped, but after all of it was
-  // looked at.
+  // The last byte of the value is not allowed in HTTP. A field with such a value is dropped, but
+  // only after the whole value was examined.
   const std::string invalid = std::string(kField, 'v') + '\x01';
   client_->Headers(1, UsualHeaders("/") + Indexed("x", invalid));
   client_->Headers(3, UsualHeaders("/") + std::string(5, kNewest));
@@ -186,7 +187,7 @@ TEST_F(HeaderLimitsTest, HeadersOfRequestsThatAreUnderWayTakeNoMemory) {
   }
   ASSERT_TRUE(client_->RoundTrip());
   ExpectRequests(kStreams, 0);
-  // A stream itself needs a tenth of this.
+  // The streams themselves need only a tenth of this bound.
   EXPECT_LT(mallinfo2().uordblks, before + kStreams * kBytes / 2);
 }
 
@@ -197,14 +198,15 @@ TEST_F(HeaderLimitsTest, ConnectionWithHundredsOfCallsInOneReadLetsOthersIn) {
   ASSERT_TRUE(client_->RoundTrip());
   ASSERT_TRUE(other.RoundTrip());
   constexpr uint32_t kCalls = 300;
-  // Entries of HPACK's own table: POST, http and "/", a byte each.
+  // References to HPACK's static table for POST, http and "/", one byte each.
   const std::string call = "\x83\x86\x84";
   std::string calls =
       Frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, call + Indexed(":authority", "test"));
   for (uint32_t i = 1; i < kCalls; ++i) {
     calls += Frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 2 * i + 1, call + kNewest);
   }
-  // On the loop's thread: both wait for it to poll.
+  // The frames of both clients are sent from the loop's thread, so both connections are readable
+  // when the loop polls next.
   server_->Run([&] {
     client_->Send(calls);
     other.Headers(1, UsualHeaders("/other"));
@@ -213,7 +215,7 @@ TEST_F(HeaderLimitsTest, ConnectionWithHundredsOfCallsInOneReadLetsOthersIn) {
   ASSERT_TRUE(client_->RoundTrip());
   ExpectRequests(kCalls + 1, 0);
   const auto& paths = acceptor_.paths;
-  // A share is 500 us, and 32 calls or 4 KiB more.
+  // In each round, the loop serves a connection for 500 µs and then at most 32 more calls or 4 KiB.
   EXPECT_LT(std::find(paths.begin(), paths.end(), "/other") - paths.begin(), 100);
 }
 

@@ -1,4 +1,5 @@
-// Connections to a real port: which are taken, and what is told of the others.
+// Tests connections to a real port: which ones are accepted, and what is logged and counted about
+// the refused ones.
 #include "server/transport/listener.h"
 
 #include <arpa/inet.h>
@@ -112,7 +113,7 @@ TEST_F(ListenerTest, ProxiesConnectAsOftenAsTheyLike) {
   EXPECT_EQ(metrics_.refused_by_address->Value(), 0);
 }
 
-// One socket takes both families there, and sees 127.0.0.1 as ::ffff:127.0.0.1.
+// With this address, one socket listens for IPv4 and IPv6, and sees 127.0.0.1 as ::ffff:127.0.0.1.
 TEST_F(ListenerTest, AnIpv4AddressIsNamedAsSuchWhereBothFamiliesAreListenedTo) {
   Serve({.max_connections_per_host = 1}, "0.0.0.0:0");
   EXPECT_TRUE(Connect().RoundTrip());

@@ -40,7 +40,7 @@ TEST(ListeningSocketTest, ATakenPortAndAnAddressOfAnotherMachineAreNamedWithTheR
     const char* says;
   } cases[] = {
       {absl::StrCat("127.0.0.1:", (*first)[0].port()), "in use"},
-      {"192.0.2.1:0", "assign requested address"},  // TEST-NET-1 is nobody's
+      {"192.0.2.1:0", "assign requested address"},  // TEST-NET-1, which no machine has
       {"127.0.0.1", "HOST:PORT"},
       {"127.0.0.1:http", "cannot listen"},
   };
@@ -109,7 +109,7 @@ TEST(ListeningSocketTest, AFileThatTookItsPlaceStays) {
   {
     const auto socket = ListeningSocket::Unix(path);
     ASSERT_TRUE(socket.ok()) << socket.status();
-    std::filesystem::rename(path, path + ".before");  // its number is not free for another file
+    std::filesystem::rename(path, path + ".before");  // keeps the old file's inode number in use
     std::ofstream(path) << "precious";
   }
   EXPECT_TRUE(std::filesystem::exists(path));

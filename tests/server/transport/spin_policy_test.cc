@@ -13,14 +13,17 @@ constexpr int64_t kMs = 1'000'000;
 TEST(SpinPolicyTest, PaysWhileTheOtherThreadsLeaveACore) {
   SpinPolicy policy(2);
   EXPECT_TRUE(policy.pays());
-  policy.NoteTimes({.wall = 10 * kMs, .process = 10 * kMs, .thread = 10 * kMs});  // the loop alone
+  // Only the loop's thread ran.
+  policy.NoteTimes({.wall = 10 * kMs, .process = 10 * kMs, .thread = 10 * kMs});
   EXPECT_TRUE(policy.pays());
-  policy.NoteTimes(
-      {.wall = 20 * kMs, .process = 30 * kMs, .thread = 20 * kMs});  // another all the time
+  // Another thread ran all the time.
+  policy.NoteTimes({.wall = 20 * kMs, .process = 30 * kMs, .thread = 20 * kMs});
   EXPECT_FALSE(policy.pays());
-  policy.NoteTimes({.wall = 30 * kMs, .process = 42 * kMs, .thread = 30 * kMs});  // a fifth of it
+  // Another thread ran for a fifth of the time.
+  policy.NoteTimes({.wall = 30 * kMs, .process = 42 * kMs, .thread = 30 * kMs});
   EXPECT_TRUE(policy.pays());
-  policy.NoteTimes({.wall = 40 * kMs, .process = 55 * kMs, .thread = 40 * kMs});  // three tenths
+  // Another thread ran for three tenths of the time.
+  policy.NoteTimes({.wall = 40 * kMs, .process = 55 * kMs, .thread = 40 * kMs});
   EXPECT_FALSE(policy.pays());
 }
 
@@ -51,7 +54,7 @@ TEST(SpinPolicyTest, LooksOnceInAWindow) {
   EXPECT_TRUE(policy.IsDue(5 * kMs + SpinPolicy::kWindowNs));
 }
 
-// With the kernel's own clocks: those of other threads lag.
+// Uses the operating system's clocks. Its clock for the CPU time of other threads lags behind.
 TEST(SpinPolicyTest, DoesNotPayBesideAThreadThatComputes) {
   std::atomic<bool> stop = false;
   std::thread computes([&] {

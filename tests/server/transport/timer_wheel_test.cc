@@ -54,7 +54,7 @@ TEST(TimerWheelTest, InfiniteFutureCancels) {
 
 TEST(TimerWheelTest, TimerOfAnotherThatIsDueMayBeCancelledOrDestroyedByIt) {
   TimerWheel wheel(kStart);
-  // Whichever is called first does away with the other two.
+  // The timer that fires first destroys one of the other two timers, and cancels the third.
   std::array<std::unique_ptr<CountingTimer>, 3> timers;
   int fired = 0;
   for (size_t i = 0; i < timers.size(); ++i) {
@@ -82,15 +82,15 @@ TEST(TimerWheelTest, TimerMaySetItselfAgain) {
   }
 }
 
-// Random sets, moves, cancels and advances, of which many are further than the wheel's round of
-// 4096 ticks, against a list that is searched from end to end.
+// Performs random operations (set, move, cancel and advance), and compares the wheel with a plain
+// list of timers. Many timers are set further ahead than the wheel's 4096 ticks.
 TEST(TimerWheelTest, AgreesWithAList) {
   std::mt19937_64 random(7);
   const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
   constexpr int kTimers = 50;
   TimerWheel wheel(kStart);
   std::vector<CountingTimer> timers(kTimers);
-  std::map<int, absl::Time> set;  // the oracle
+  std::map<int, absl::Time> set;  // the list to compare with
   std::vector<int> expected_fired(kTimers);
   absl::Time now = kStart;
   for (int step = 0; step < 20'000; ++step) {
@@ -100,7 +100,7 @@ TEST(TimerWheelTest, AgreesWithAList) {
       const int64_t span_ms = below(3) == 0 ? 40'000 : 200;
       const absl::Time at = now + absl::Microseconds(below(span_ms * 1000)) - absl::Milliseconds(5);
       wheel.Set(timers[which], at);
-      // A timer that is late when it is set is due at once.
+      // A timer that is set to a time in the past is due at once.
       set[which] = std::max(at, now);
     } else if (kind < 7) {
       timers[which].Cancel();

@@ -33,7 +33,7 @@ class ArtifactImportTest : public ::testing::Test {
     EXPECT_EQ(ReasonOf(status), reason) << status;
     EXPECT_EQ(DetailOf(status)->field, "chunk") << status;
   }
-  // Imports `artifact` in pieces, and returns how it ended.
+  // Imports `artifact` in pieces of `piece` bytes, and returns the result.
   absl::StatusOr<CertifiedVersion> Import(const std::string& artifact, size_t piece = 1000,
                                           const std::string& digest = "") {
     ArtifactImport import("letter", memory_);
@@ -61,7 +61,7 @@ TEST_F(ArtifactImportTest, PiecesOfAnySizeBecomeTheVersion) {
   for (const size_t piece : {artifact.size(), size_t{1}, size_t{175}, size_t{176}, size_t{177}}) {
     const absl::StatusOr<CertifiedVersion> version = Import(artifact, piece);
     ASSERT_TRUE(version.ok()) << version.status();
-    EXPECT_EQ(version->record.number, 1);  // the same each time
+    EXPECT_EQ(version->record.number, 1);  // every import gives the same version
     EXPECT_EQ(version->record.mapping, "letter");
     EXPECT_EQ(version->record.digest, Sha256Hex(artifact));
     EXPECT_EQ(version->record.input_columns, 5);
@@ -117,7 +117,8 @@ TEST_F(ArtifactImportTest, WhatIsNoArtifactIsRefusedAfterItsFirstBytes) {
             Code::kUnimplemented);
 }
 
-// A head with true checksums that states a size.
+// The head of an artifact. It states that the certificate has `certificate_bytes` bytes, and its
+// checksums are correct.
 std::string HeadStating(uint64_t certificate_bytes) {
   std::string head = CertifiedArtifact();
   WriteAt<uint64_t>(head, 32 + 4 * 24 + 16, certificate_bytes);

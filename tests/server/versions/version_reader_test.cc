@@ -23,7 +23,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 
 class VersionReaderTest : public ::testing::Test {
  protected:
-  // Stores `artifact` as letter@1, which is not live.
+  // Stores `artifact` as letter@1, without loading it into memory.
   void Store(const std::string& artifact) {
     VersionRecord version;
     version.mapping = std::string("letter");  // gcc 12 warns about assigning a literal here
@@ -31,7 +31,7 @@ class VersionReaderTest : public ::testing::Test {
     ASSERT_TRUE(stored.ok()) << stored.status();
     digest_ = stored->digest;
   }
-  // Changes a byte of the file.
+  // Flips a bit in byte `at` of the artifact's file.
   void Damage(int64_t at) {
     std::fstream file(absl::StrCat(folder_.path(), "/blobs/", digest_.substr(0, 2), "/", digest_),
                       std::ios::in | std::ios::out | std::ios::binary);

@@ -5,9 +5,9 @@
     model = make_pipeline(F2(n_components=500, standardize=True), LinearSVC()).fit(X, y)
 
 `fit` builds a version on the server and `transform` calls it. A fitted estimator has the version's
-reference and digest but no connection, so it can be pickled; the process that loads it needs the
-server, which must still have the version. A version that was built without a name is deleted after
-a week without use: `mapping=` gives it a name, and `keep()` keeps it.
+reference and digest but no connection, so it can be pickled. The process that loads it must be able
+to reach the server, and the server must still have the version. A version that was built without a
+name is deleted after a week without use: `mapping=` gives it a name, and `keep()` keeps it.
 """
 from __future__ import annotations
 

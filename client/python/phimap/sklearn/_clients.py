@@ -16,8 +16,8 @@ def client_of(server: str | None) -> Client:
     return _client_of(os.getpid(), target, access_key(target))
 
 
-# One client per process, since channels do not survive a fork and joblib may fork. One per
-# `access`, since the environment may change: a token or a TLS certificate may be replaced.
+# One client per process, because channels do not survive a fork and joblib may fork. One client per
+# `access`, because the environment may change: a token or a TLS certificate may be replaced.
 @functools.lru_cache(maxsize=16)
 def _client_of(process: int, server: str, access: tuple[Any, ...]) -> Client:
     return Client(server)

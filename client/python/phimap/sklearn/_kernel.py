@@ -1,4 +1,4 @@
-"""Kernels by scikit-learn's names, as the server's text."""
+"""Converts kernels with scikit-learn's names to the server's text."""
 from __future__ import annotations
 
 import difflib
@@ -6,12 +6,12 @@ from typing import Any
 
 from phimap.sklearn._parameters import word
 
-# scikit-learn's names of kernels, and their parameters. Others are ignored, as Nystroem ignores them: a grid may hold
-# several kernels.
+# scikit-learn's names of kernels, each with its parameters. Parameters that the kernel does not
+# have are ignored, as in Nystroem, because a grid search may try several kernels.
 _NAMED = {"rbf": ("gamma",), "laplacian": ("gamma",), "poly": ("degree", "gamma", "coef0"),
           "polynomial": ("degree", "gamma", "coef0"), "sigmoid": ("gamma", "coef0"), "linear": (), "cosine": (), "chi2": ("gamma",)}
 _DEFAULTS = {"degree": 3, "coef0": 1}
-# Nystroem's word, and the server's.
+# The name in scikit-learn, and the same kernel in the server's text.
 _PRECOMPUTED = ("precomputed", "precomputed()")
 
 
@@ -20,26 +20,27 @@ def is_precomputed(kernel: Any) -> bool:
 
 
 def kernel_text(kernel: Any, parameters: dict[str, Any], columns: int) -> Any:
-    """`kernel` as the server has it, for rows of as many columns.
+    """Returns the server's text for `kernel`, for rows of this many columns.
 
-    A name of scikit-learn's means what it means there: gamma=None is 1/columns (1 for chi2), degree 3, coef0 1. Any other text is the
-    server's, and holds its parameters itself: ValueError if `parameters` say something too.
+    A name of scikit-learn has the same meaning and defaults as there: gamma is 1/columns (1 for
+    chi2), degree is 3, coef0 is 1. Any other text is passed to the server, and must contain its
+    parameters: ValueError if `parameters` are set as well.
     """
     said = {name: value for name, value in parameters.items() if value is not None}
     if callable(kernel) or is_precomputed(kernel):
-        _refuse(said, kernel, "its values come from you, and nothing here can change them")
+        _refuse(said, kernel, "the caller computes its values, so parameters have no effect")
         return "precomputed()"
     if not isinstance(kernel, str):
-        return kernel  # refused where it would be sent
+        return kernel  # Spec.of refuses it later
     if kernel == "additive_chi2":
         raise ValueError("kernel='additive_chi2' of scikit-learn is negative, so it has no features; kernel='additive_chi2()' is the "
                          "server's kernel of that name, the one that AdditiveChi2Sampler approximates")
     if kernel.isidentifier() and kernel not in _NAMED:
         meant = difflib.get_close_matches(kernel, _NAMED, 1)
-        raise ValueError(f"kernel: expected one of {', '.join(_NAMED)}, a text of the server as 'rbf(gamma=scale)', or a "
+        raise ValueError(f"kernel: expected one of {', '.join(_NAMED)}, a kernel expression such as 'rbf(gamma=scale)', or a "
                          f"function, got {kernel!r}" + (f"; did you mean {meant[0]!r}?" if meant else ""))
     if kernel not in _NAMED:
-        _refuse(said, kernel, "a text that is not one of scikit-learn's names holds its parameters itself, as "
+        _refuse(said, kernel, "a kernel expression has its parameters in the text, such as "
                               "'rbf(gamma=0.1)'")
         return kernel
     defaults = _DEFAULTS | {"gamma": 1 if kernel == "chi2" else 1 / max(columns, 1)}

@@ -26,7 +26,7 @@ class KernelFeatures(Mapping):
         n_components: scikit-learn's name for the number of features: the mapping's `dimensions` or,
             if it has none, its `landmarks`. Replaces the number in `spec`.
         parameters: parameters of the mapping, by the server's names, such as dimensions=512; None
-            is the server's default. Grids search over them, and `set_params` may set ones that were
+            means the server's default. Grids search over them, and `set_params` may set ones that were
             not given here. `fit` raises ValueError for a name that is not a parameter of the
             mapping.
 
@@ -76,7 +76,7 @@ class KernelFeatures(Mapping):
 
     def _values(self) -> dict[str, Any]:
         if not isinstance(self.spec, str) or not is_well_formed(self.spec):
-            raise ValueError(f"spec: expected a name as 'fourier', or NAME(PARAMETER=VALUE, …), got {self.spec!r}")
+            raise ValueError(f"spec: expected a name such as 'fourier', or NAME(PARAMETER=VALUE, …), got {self.spec!r}")
         name, values = parsed(self.spec)
         own = {key: value for key, value in self._own().items() if value is not None}
         names = self._parameter_names(name)

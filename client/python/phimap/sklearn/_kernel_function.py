@@ -1,5 +1,5 @@
-"""Kernels that are Python functions: their values are computed here, and the server sees only the
-values."""
+"""Kernels that are Python functions. Their values are computed in this process and sent, so the
+server sees only the values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -45,7 +45,8 @@ def values(function: Function, rows: Any, others: Any) -> np.ndarray[Any, Any]:
         found = [[function(rows[i], others[j]) for j in range(width)] for i in range(count)]
     except Exception as error:
         if failure is not None:
-            error.add_note("Called with two matrices of rows, as those of sklearn.metrics.pairwise are, it failed too: "
+            error.add_note("It also failed when it was called with two matrices of rows, like the functions of "
+                           "sklearn.metrics.pairwise: "
                            f"{failure}")
         raise
     return _checked(found, (count, width))

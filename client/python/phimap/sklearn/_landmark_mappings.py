@@ -29,56 +29,57 @@ class F2(Mapping):
     to a rotation, built and applied by a phimapd.
 
     Args:
-        landmarks: how many rows of X are landmarks, which span the features; None is 100. Limited
-            to the number of rows of X, with a warning. A landmark that depends on the others gives
-            no feature of its own.
-        n_components: the same under scikit-learn's name.
-        kernel: "rbf", "laplacian", "poly", "polynomial", "sigmoid", "linear" or "cosine", with
-            their meaning and defaults in scikit-learn. Or the server's text, such as
-            "rbf(gamma=scale)" or "laplacian() + 0.5*cosine()". For kernels of text, such as
+        landmarks: number of rows of X that are landmarks, which span the features; None means 100.
+            Limited to the number of rows of X, with a warning. A landmark that depends on the
+            others gives no feature of its own.
+        n_components: scikit-learn's name for `landmarks`.
+        kernel: one of four kinds. (1) "rbf", "laplacian", "poly", "polynomial", "sigmoid", "linear"
+            or "cosine", with their meaning and defaults in scikit-learn. (2) The server's text,
+            such as "rbf(gamma=scale)" or "laplacian() + 0.5*cosine()". For kernels of text, such as
             "normalize(spectrum(n=3))" or "jaccard(n=1, unit=word)", X is a list of str, or of bytes
-            if unit=byte. Or a function of two matrices of rows, like those of
-            sklearn.metrics.pairwise, or of two rows: its values are computed here and sent, and the
-            landmarks and the certificate come from a sample of `pool_rows` rows. Or "precomputed":
-            X is the Gram matrix.
-        gamma, degree, coef0: parameters of a kernel that has one of scikit-learn's names; None is
+            if unit=byte. (3) A function of two matrices of rows, like those of
+            sklearn.metrics.pairwise, or of two rows. Its values are computed in this process and
+            sent; the landmarks and the certificate come from a sample of `pool_rows` rows. (4)
+            "precomputed": X is the Gram matrix.
+        gamma, degree, coef0: parameters of a kernel that has one of scikit-learn's names; None means
             scikit-learn's default: gamma=1/n_features, degree=3, coef0=1. gamma may be "scale"
             (1/(n_features · variance)) or "median".
         standardize: shift and scale each column to mean 0 and variance 1, as measured over X.
-        seed: seed of all random choices; None is 0. The same X, parameters and seed give the same
+        seed: seed of all random choices; None means 0. The same X, parameters and seed give the same
             features, bit for bit.
-        random_state: scikit-learn's name for the seed: an integer, or a RandomState from which one
+        random_state: scikit-learn's name for `seed`: an integer, or a RandomState from which a seed
             is drawn.
         input_dimensions: evaluate the kernel on this many random sums and differences of the
-            columns; None evaluates it on the columns.
-        policy: how landmarks are chosen: "uniform" (the default), "rpcholesky" by the residual of
-            K(x, x) that earlier landmarks leave, or "given", the first `landmarks` rows of X, which
-            are then used only as landmarks.
-        pool_rows: number of rows of the uniform sample from which landmarks are drawn; None is
-            max(20·landmarks, 20,000), and for a kernel that is a function max(4·landmarks, 2,048).
-        serving_type: "float32" or "float64", of the features; None is float32 unless that would be inaccurate.
-        mapping: name of the mapping on the server, to which each `fit` adds a version; None is a
+            columns; None evaluates the kernel on the columns.
+        policy: how landmarks are chosen. "uniform" (the default) draws them uniformly; "rpcholesky"
+            draws a row with a probability proportional to the residual of K(x, x) that earlier
+            landmarks leave; "given" takes the first `landmarks` rows of X, which are then used only
+            as landmarks.
+        pool_rows: number of rows of the uniform sample from which landmarks are drawn; None means
+            max(20·landmarks, 20,000), or, for a kernel that is a function max(4·landmarks, 2,048).
+        serving_type: type of the features, "float32" or "float64"; None means float32 unless that would be inaccurate.
+        mapping: name of the mapping on the server, to which each `fit` adds a version; None means a
             new name.
         version: a stored version, such as "letters@prod": `fit` looks it up and builds nothing. The
             parameters above then describe that version.
         ttl: how long after its last use the server deletes the version that `fit` built, in seconds
-            or a timedelta; None is 7 days without `mapping`, and never with `mapping`.
-        server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or the local server.
+            or a timedelta; None means 7 days without `mapping`, and never with `mapping`.
+        server: "HOST:PORT" or "unix:PATH"; None means PHIMAP_SERVER of the environment, or the local server.
         timeout: seconds for each `fit` and each `transform`.
         progress: a function that takes phimap.Progress, or True for a bar on stderr.
 
     Attributes:
-        reference_, digest_: the version, as "letters@3", and the SHA-256 of its artifact.
+        reference_, digest_: the version, such as "letters@3", and the SHA-256 of its artifact.
         kernel_, mapping_text_: the kernel and the mapping that were built, with all defaults
             written out.
         component_indices_: which rows of X are landmarks, for a kernel that is a function or
             "precomputed". components_ are these rows, for a function.
-        n_features_in_, feature_names_in_: as of any estimator.
+        n_features_in_, feature_names_in_: as in any estimator.
 
     A version that `fit` built without `mapping` is deleted after a time without use (`ttl`), so a
     grid search leaves nothing behind. `keep()` keeps the version of this estimator. `delete()`
-    deletes it at once, and so does the end of the block if the estimator is used as a context
-    manager.
+    deletes the version at once. So does the end of a `with` block in which the estimator is the
+    context manager.
     """
 
     _family = "f2"
@@ -98,10 +99,10 @@ class F3(Mapping):
     other parameters.
 
     Args:
-        landmarks: see F2; None is 200.
-        dimensions: number of features, at most `landmarks`; None is 100. Limited together with the
+        landmarks: see F2; None means 200.
+        dimensions: number of features, at most `landmarks`; None means 100. Limited together with the
             landmarks.
-        n_components: the same under scikit-learn's name.
+        n_components: scikit-learn's name for `dimensions`.
         projection: "gaussian" (the default), or another one that the server offers.
     """
 
@@ -130,18 +131,19 @@ class KernelPCA(Mapping):
     and applied by a phimapd. See F2 for the other parameters.
 
     Args:
-        landmarks: number of rows of X from which the axes are found; None is 500. Limited to the
+        landmarks: number of rows of X from which the axes are found; None means 500. Limited to the
             number of rows of X, with a warning.
-        dimensions: number of components, at most `landmarks`; None is 10. Limited together with the
+        dimensions: number of components, at most `landmarks`; None means 10. Limited together with the
             landmarks. Components without variance are dropped.
-        n_components: the same under scikit-learn's name.
+        n_components: scikit-learn's name for `dimensions`.
         centred: whether the axes go through the landmarks' mean in φ-space, as scikit-learn's do, or the origin.
-        gram_sparsify, quantise: keep one in `gram_sparsify` entries of the Gram matrix; keep only a
-            sign of each entry. Faster and smaller, with an error that the certificate measures.
+        gram_sparsify, quantise: keep only one in `gram_sparsify` entries of the Gram matrix; keep
+            only the sign of each entry. Both make the mapping faster and smaller, with an error
+            that the certificate measures.
         rounding: round weights of unit expansions at this scale, which leaves fewer landmarks; None
             does not round.
         input_dimensions: evaluate the kernel on this many random sums and differences of the
-            columns. None evaluates it on the columns.
+            columns. None evaluates the kernel on the columns.
     """
 
     _family = "kpca"
@@ -165,4 +167,4 @@ class KernelPCA(Mapping):
         return [("landmarks", limit), ("dimensions", limit)]
 
     def _least_rows(self) -> int:
-        return 2 if self.centred else 1  # one row is its own mean: nothing varies
+        return 2 if self.centred else 1  # a single row equals its mean, so nothing would vary

@@ -24,8 +24,8 @@ from phimap.sklearn._clients import client_of
 from phimap.sklearn._kernel import is_precomputed, kernel_text
 from phimap.sklearn._parameters import given, parsed, seed_of, word
 
-# Parameters that have another name in the text: scikit-learn takes an estimator with a `sparsify`
-# for a linear model.
+# Parameters that have another name in the text. scikit-learn mistakes an estimator with an
+# attribute `sparsify` for a linear model.
 _TEXT_NAMES = {"gram_sparsify": "sparsify"}
 # Parameters of a kernel that has one of scikit-learn's names.
 _KERNEL_PARAMETERS = ("gamma", "degree", "coef0")
@@ -113,7 +113,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return features if features.flags.writeable else features.copy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
-        """Returns "f2_0", "f2_1" …; input_features is only checked against what `fit` saw."""
+        """Returns "f2_0", "f2_1" …; `input_features` is only compared with the names that `fit` saw."""
         count = len(super().get_feature_names_out(input_features))
         return np.asarray([f"{self._mapping_name()}_{i}" for i in range(count)], dtype=object)
 
@@ -155,16 +155,16 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         try:
             self.delete()
         except Error as failed:
-            # The error that ended the block says more than the failure to delete after it.
+            # The error that ended the block is more important than the failed deletion after it.
             if error is None:
                 raise
-            warnings.warn(f"what fit made was not deleted: {failed}", stacklevel=2)
+            warnings.warn(f"the version that fit built was not deleted: {failed}", stacklevel=2)
 
     def __getstate__(self) -> Any:
         ttl = getattr(self, "ttl_", None)
         if ttl is not None:
-            warnings.warn(f"{self.reference_} is deleted when nobody has used it for {_duration(ttl)}, and what is pickled "
-                          f"here is worthless then: keep() keeps it, and so does fitting with mapping=", UserWarning,
+            warnings.warn(f"the server deletes {self.reference_} after {_duration(ttl)} without use, and this pickle no longer "
+                          f"works then; call keep(), or fit with mapping=NAME", UserWarning,
                           stacklevel=2)
         return super().__getstate__()
 
@@ -196,7 +196,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @classmethod
     def _parameters_of(cls, version: Version) -> dict[str, Any]:
         """Returns the parameters of __init__ from the version's text. ValueError if the text is
-        another mapping's."""
+        that of another mapping."""
         family, parameters = parsed(version.mapping_text)
         if family != cls._family:
             raise ValueError(f"{reference_to(version)} is {version.mapping_text}, not {cls._family}(…): use "
@@ -206,8 +206,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _look_up(self: _Self, client: Client, columns: int) -> _Self:
         if callable(self.kernel):
-            raise ValueError(f"version={self.version!r} and a function as kernel are both set: a version does not hold the rows "
-                             "that the function would have to be called with")
+            raise ValueError(f"version={self.version!r} and a function as kernel are both set: a version does not contain "
+                             "the rows with which the function would have to be called")
         version = client.get_version(self.version)
         if version.input_columns != columns:
             raise ValueError(f"X has {columns} features, but {reference_to(version)} is expecting "
@@ -249,11 +249,11 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return f"{self._mapping_name().replace('_', '-')}-{uuid.uuid4().hex}"
 
     def _mapping_name(self) -> str:
-        """The mapping's name in its text."""
+        """Returns the mapping's name in its text."""
         return self._family
 
     def _values(self) -> dict[str, Any]:
-        """The parameters of the text, with aliases and defaults resolved."""
+        """Returns the parameters of the text, with aliases and defaults resolved."""
         values = {name: getattr(self, name) for name in self._text_parameters}
         values[self._components] = given(self._components, values[self._components], "n_components", self.n_components)
         for name, value in self._defaults.items():
@@ -313,12 +313,12 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             for attribute in ("n_features_in_", "feature_names_in_") if reset else ():
                 self.__dict__.pop(attribute, None)
             return texts
-        # Rows that the server would refuse are refused here, in scikit-learn's own words.
+        # Rows that the server would refuse are refused here, with scikit-learn's own messages.
         how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset,
                "ensure_min_samples": self._least_rows() if reset else 1}
         if hasattr(self, "_validate_data"):
             return self._validate_data(X, **how)
-        from sklearn.utils.validation import validate_data  # what replaced it in scikit-learn 1.6
+        from sklearn.utils.validation import validate_data  # replaces _validate_data since scikit-learn 1.6
 
         return validate_data(self, X, **how)
 
@@ -330,7 +330,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _more_tags(self) -> dict[str, Any]:
         return {"preserves_dtype": [], "pairwise": is_precomputed(self.kernel)}
 
-    def __sklearn_tags__(self) -> Any:  # the same for scikit-learn 1.6
+    def __sklearn_tags__(self) -> Any:  # the same tags since scikit-learn 1.6
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         tags.input_tags.sparse = True
@@ -352,6 +352,6 @@ def _gram(function: Any, rows: Any) -> np.ndarray[Any, Any]:
 
 
 def _duration(ttl: Ttl) -> str:
-    """Text such as "7 days"."""
+    """Returns text such as "7 days"."""
     seconds = ttl.total_seconds() if isinstance(ttl, datetime.timedelta) else ttl
     return f"{seconds / 86_400:g} days" if seconds >= 2 * 86_400 else f"{seconds:g} s"

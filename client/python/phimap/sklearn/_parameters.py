@@ -1,4 +1,5 @@
-"""Parameters of estimators: aliases, seeds, and values as the server's text forms write them."""
+"""Parameters of estimators: aliases, seeds, and values in the form in which the server's texts have
+them."""
 from __future__ import annotations
 
 import numbers
@@ -33,7 +34,7 @@ def seed_of(seed: Any, random_state: Any) -> Any:
 
 
 def word(value: Any) -> str:
-    """Returns a value as the text forms write it, exactly."""
+    """Returns the value as text, exactly, in the form that the server's texts have."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return f"[{', '.join(map(word, value))}]"
     if isinstance(value, (bool, np.bool_)):

@@ -15,15 +15,15 @@ class FourierFeatures(Mapping):
     phimapd. See F2 for the other parameters.
 
     Args:
-        dimensions: number of features; None is 100. Must be even with form="sincos".
-        n_components: the same under scikit-learn's name.
+        dimensions: number of features; None means 100. Must be even with form="sincos".
+        n_components: scikit-learn's name for `dimensions`.
         form: "sincos", a cosine and a sine of each random frequency; or "phase", as in RBFSampler:
-            a cosine of each at a random phase, which has a larger error. None is "sincos" for an
-            even number of features, and "phase" for an odd one.
-        orthogonal: draw frequencies that are orthogonal to each other, in groups of as many as X
-            has columns, which reduces the error. Only for an rbf kernel.
-        kernel: "rbf", "laplacian", or a text as "rbf(gamma=scale)", "2*laplacian(gamma=0.1)".
-        gamma: parameter of a kernel that is only a name; None is 1/n_features. RBFSampler's default
+            a cosine of each frequency at a random phase, which has a larger error. None means
+            "sincos" for an even number of features, and "phase" for an odd one.
+        orthogonal: draw frequencies that are orthogonal to each other, in groups whose size is the
+            number of columns of X, which reduces the error. Only for an rbf kernel.
+        kernel: "rbf", "laplacian", or a text such as "rbf(gamma=scale)", "2*laplacian(gamma=0.1)".
+        gamma: parameter of a kernel that is only a name; None means 1/n_features. RBFSampler's default
             is 1.
         pool_rows: number of rows from which pairs are drawn for gamma="median".
     """
@@ -57,11 +57,11 @@ class RandomProjection(Mapping):
     applied by a phimapd. See F2 for the other parameters.
 
     Args:
-        dimensions: number of features; None is 100.
-        n_components: the same under scikit-learn's name.
+        dimensions: number of features; None means 100.
+        n_components: scikit-learn's name for `dimensions`.
         projection: "gaussian" (the default); "sign", random signs; "sparse", with a third of the
             entries nonzero; or "orthonormal" rows, at most as many as X has columns.
-        kernel: "linear", or a positive multiple of it as "2*linear()".
+        kernel: "linear", or a positive multiple of it, such as "2*linear()".
     """
 
     _family = "random_projection"

@@ -1,6 +1,7 @@
-// A store of either kind with something in it, as a server has it, and as `phimap admin` opens it.
-#ifndef PHIMAP_TESTS_SERVER_ADMIN_LOOKED_AFTER_H_
-#define PHIMAP_TESTS_SERVER_ADMIN_LOOKED_AFTER_H_
+// A SQLite or PostgreSQL store with contents, which can be opened the way a server opens it or the
+// way `phimap admin` does.
+#ifndef PHIMAP_TESTS_SERVER_ADMIN_FILLED_STORE_H_
+#define PHIMAP_TESTS_SERVER_ADMIN_FILLED_STORE_H_
 
 #include <memory>
 #include <optional>
@@ -32,9 +33,9 @@ inline std::string ReasonIn(const absl::Status& status) {
   return DetailOf(status).value_or(ErrorDetail()).reason;
 }
 
-inline const AdminProgress kGoOn = [](int64_t, int64_t) { return true; };
+inline const AdminProgress kNeverCancel = [](int64_t, int64_t) { return true; };
 
-// Where a store is or will be.
+// The address of a store, which need not exist yet.
 class Place {
  public:
   explicit Place(Kind kind) : kind_(kind) {
@@ -42,14 +43,15 @@ class Place {
     database_ = testing::PostgresServer::Shared().CreateDatabase();
     address_ = testing::PostgresServer::Shared().Uri(database_);
   }
-  // The address in the form of --store.
+  // The address in the form that --store takes.
   std::string address() const {
     return kind_ == Kind::kPostgres ? address_ : directory_.path() + "/data";
   }
   Kind kind() const { return kind_; }
   const std::string& database() const { return database_; }
 
-  // Opens the store as a server does. The clock is the machine's: holds and garbage go by that.
+  // Opens the store as a server does, with the system's clock, because the times of holds and of
+  // garbage are compared with that clock.
   std::unique_ptr<Store> Serve() const {
     if (kind_ == Kind::kSqlite) {
       SqliteStoreOptions options;
@@ -79,15 +81,16 @@ class Place {
   std::string address_;
 };
 
-// Over a megabyte, so that it is read in pieces; different for each name.
+// Returns an artifact of over a megabyte, so that it is read in pieces. The bytes depend on `name`.
 inline std::string ArtifactOf(const std::string& name) {
   std::string artifact;
   while (artifact.size() < (size_t{5} << 18)) absl::StrAppend(&artifact, name, " ");
   return artifact;
 }
 
-// letters@1, 3 and 4 (2 was deleted), @prod at 3 and before at 1; digits@1, imported, the bytes of
-// letters@1; a mapping that was deleted after two versions; a build that failed.
+// Fills the store with letters@1, 3 and 4 (2 was deleted), with the alias letters@prod at version
+// 3, after it was at version 1; digits@1, imported with the bytes of letters@1; a mapping that was
+// deleted after two versions; and a build that failed.
 inline void FillStore(Store& store) {
   for (int i = 1; i <= 4; ++i) {
     ASSERT_TRUE(
@@ -116,7 +119,7 @@ inline void FillStore(Store& store) {
                   .ok());
 }
 
-// Everything that the store above shows, as text.
+// Describes in text everything that a store shows after FillStore.
 inline std::string Shown(Store& store) {
   std::string text;
   const std::vector<MappingRecord> mappings = store.ListMappings("", 100).value();
@@ -148,4 +151,4 @@ inline std::string Shown(Store& store) {
 
 }  // namespace phimap::admin_test
 
-#endif  // PHIMAP_TESTS_SERVER_ADMIN_LOOKED_AFTER_H_
+#endif  // PHIMAP_TESTS_SERVER_ADMIN_FILLED_STORE_H_

@@ -1,4 +1,4 @@
-// Long requests take turns with the others.
+// Tests that a long request yields to other requests after each quantum.
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -13,10 +13,10 @@ namespace {
 using ::testing::ElementsAre;
 using Code = absl::StatusCode;
 
-// 64 rows a tile, each of which takes a turn's time.
-class TransformTurnsTest : public SchedulerFixture {
+// long_engine_ takes a whole quantum for each tile of 64 rows.
+class TransformQuantumTest : public SchedulerFixture {
  protected:
-  TransformTurnsTest() {
+  TransformQuantumTest() {
     long_engine_->before = [this](absl::Span<const TransformPart> parts) {
       ++tiles_;
       rows_of_tiles_.push_back(parts[0].rows.rows());
@@ -24,7 +24,7 @@ class TransformTurnsTest : public SchedulerFixture {
     };
   }
 
-  // 90 rows: two tiles.
+  // Returns 90 rows, which are computed as two tiles.
   static std::vector<double> LongRows() {
     std::vector<double> rows(90);
     std::iota(rows.begin(), rows.end(), 1.0);
@@ -37,7 +37,7 @@ class TransformTurnsTest : public SchedulerFixture {
   std::vector<int64_t> rows_of_tiles_;
 };
 
-TEST_F(TransformTurnsTest, ARowOfAnotherVersionWaitsForOneTurnOfALongRequest) {
+TEST_F(TransformQuantumTest, ARowOfAnotherVersionWaitsForOneQuantumOfALongRequest) {
   Request large{.rows = LongRows()};
   Request small{.rows = {7}};
   scheduler_.Submit(Work(large, long_engine_));
@@ -58,7 +58,7 @@ TEST_F(TransformTurnsTest, ARowOfAnotherVersionWaitsForOneTurnOfALongRequest) {
   }
 }
 
-TEST_F(TransformTurnsTest, SoDoesOneOfTheSameVersion) {
+TEST_F(TransformQuantumTest, SoDoesOneOfTheSameVersion) {
   Request large{.rows = LongRows()};
   Request small{.rows = {7}};
   scheduler_.Submit(Work(large, long_engine_));
@@ -72,7 +72,7 @@ TEST_F(TransformTurnsTest, SoDoesOneOfTheSameVersion) {
   EXPECT_EQ(large.features[89], 180);
 }
 
-TEST_F(TransformTurnsTest, WithoutOthersALongRequestIsNotCut) {
+TEST_F(TransformQuantumTest, WithoutOthersALongRequestIsNotCut) {
   Request large{.rows = LongRows()};
   scheduler_.Submit(Work(large, long_engine_));
   scheduler_.RunOne(scratch_);
@@ -80,7 +80,7 @@ TEST_F(TransformTurnsTest, WithoutOthersALongRequestIsNotCut) {
   EXPECT_EQ(tiles_, 2);
 }
 
-TEST_F(TransformTurnsTest, AnErrorAfterATurnNamesTheRowOfTheRequest) {
+TEST_F(TransformQuantumTest, AnErrorAfterAQuantumNamesTheRowOfTheRequest) {
   Request large{.rows = LongRows()};
   Request small{.rows = {7}};
   long_engine_->overflows = 70;  // the value of row 69
@@ -92,7 +92,7 @@ TEST_F(TransformTurnsTest, AnErrorAfterATurnNamesTheRowOfTheRequest) {
   EXPECT_TRUE(small.status.ok());
 }
 
-TEST_F(TransformTurnsTest, WhatIsGivenUpBetweenTurnsIsDroppedAndNothingOfItIsLeft) {
+TEST_F(TransformQuantumTest, ARequestCancelledBetweenQuantaIsDroppedAndLeavesNothing) {
   Request large{.rows = LongRows()};
   Request small{.rows = {7}};
   scheduler_.Submit(Work(large, long_engine_));
@@ -106,7 +106,7 @@ TEST_F(TransformTurnsTest, WhatIsGivenUpBetweenTurnsIsDroppedAndNothingOfItIsLef
   EXPECT_FALSE(scheduler_.TransformsPending());
 }
 
-TEST_F(TransformTurnsTest, ARequestOfSeveralTurnsWaitedOnceAndCountsOnce) {
+TEST_F(TransformQuantumTest, ARequestOfSeveralQuantaWaitedOnceAndCountsOnce) {
   Request large{.rows = LongRows()};
   Request small{.rows = {7}};
   scheduler_.Submit(Work(large, long_engine_));
@@ -114,12 +114,14 @@ TEST_F(TransformTurnsTest, ARequestOfSeveralTurnsWaitedOnceAndCountsOnce) {
   RunAll();
   const auto waits = metrics_.transform().queue_seconds->Collect().histogram;
   EXPECT_EQ(waits.sample_count, 2);
-  // The small one waited for a turn, and the long one before its first.
+  // The small request waited for one quantum of the long request. The long request did not wait,
+  // because its first quantum began at once.
   EXPECT_DOUBLE_EQ(waits.sample_sum, absl::ToDoubleSeconds(kWorkerQuantum));
 }
 
-// At a deadline the library cancels the call: that is no client who gave up.
-TEST_F(TransformTurnsTest, ACallThatIsCancelledAtItsDeadlineMissedIt) {
+// A call that has reached its deadline is also cancelled. It counts as late, not as given up by the
+// client.
+TEST_F(TransformQuantumTest, ACallThatIsCancelledAtItsDeadlineMissedIt) {
   Request late{.rows = {1}};
   Request given_up{.rows = {1}};
   for (Request* request : {&late, &given_up}) {

@@ -1,6 +1,6 @@
-// The references that wait to be loaded, in their order.
-#ifndef PHIMAP_SERVER_REGISTRY_LOAD_LINE_H_
-#define PHIMAP_SERVER_REGISTRY_LOAD_LINE_H_
+// The queue of references that wait to be loaded.
+#ifndef PHIMAP_SERVER_REGISTRY_LOAD_QUEUE_H_
+#define PHIMAP_SERVER_REGISTRY_LOAD_QUEUE_H_
 
 #include <compare>
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace phimap {
 
-// Place of a load in the line: behind all others, as for readers, or before them, as for
+// Place of a load in the queue: at the end, for readers, or before all readers' loads, for
 // administration.
 enum class LoadPriority { kLast, kFirst };
 
-// A reference with its own text.
+// A reference that owns its text.
 struct LoadKey {
   std::string mapping;
-  // 0: not by number.
+  // 0 if the reference is not by number.
   int64_t number = 0;
   std::string alias = {};
   std::string digest = {};
@@ -31,17 +31,17 @@ struct LoadKey {
 };
 
 // Not thread-safe; the registry guards it.
-class LoadLine {
+class LoadQueue {
  public:
   void Push(LoadKey key, LoadPriority priority) {
     (priority == LoadPriority::kFirst ? first_ : last_).push_back(std::move(key));
   }
-  // Moves a key to the front part of the line, that of administration. No effect on a key that is
-  // being loaded.
+  // Moves a waiting key to the loads of administration at the front. No-op for a key that is being
+  // loaded.
   void Advance(const LoadKey& key);
-  // The next key, which leaves the line; empty if there is none.
+  // Removes and returns the next key; empty if there is none.
   std::optional<LoadKey> Take();
-  // Keys that were pushed with kLast, and wait.
+  // Number of waiting keys that were pushed with kLast.
   int64_t last_size() const { return static_cast<int64_t>(last_.size()); }
 
  private:
@@ -51,4 +51,4 @@ class LoadLine {
 
 }  // namespace phimap
 
-#endif  // PHIMAP_SERVER_REGISTRY_LOAD_LINE_H_
+#endif  // PHIMAP_SERVER_REGISTRY_LOAD_QUEUE_H_

@@ -1,8 +1,8 @@
-// The versions that aliases name and that are still to be loaded in the background, in their order.
+// The queue of versions that aliases point to and that are still to be loaded in the background.
 //
 // Not thread-safe; the registry guards it.
-#ifndef PHIMAP_SERVER_REGISTRY_WARM_LINE_H_
-#define PHIMAP_SERVER_REGISTRY_WARM_LINE_H_
+#ifndef PHIMAP_SERVER_REGISTRY_WARM_QUEUE_H_
+#define PHIMAP_SERVER_REGISTRY_WARM_QUEUE_H_
 
 #include <cstdint>
 #include <deque>
@@ -16,20 +16,20 @@
 
 namespace phimap {
 
-class WarmLine {
+class WarmQueue {
  public:
   using MoveTimes = std::map<VersionName, absl::Time>;
 
-  // Adds a version before all others, or moves it there.
+  // Adds a version at the front, or moves it there.
   void PushFront(VersionName version);
-  // Adds a version behind all others. REQUIRES: it is not in the line.
+  // Adds a version at the end. REQUIRES: it is not in the queue.
   void PushBack(VersionName version) { line_.push_back(std::move(version)); }
-  // Removes and returns the first of the line; empty if there is none.
+  // Removes and returns the first version; empty if there is none.
   std::optional<VersionName> Take();
-  // Removes the version from the line, if it is in it.
+  // Removes the version if it is in the queue.
   void Remove(absl::string_view mapping, int64_t number);
   void Clear() { line_.clear(); }
-  // The alias that was moved last comes first; versions without a time stay before the others.
+  // Sorts by `times`, latest first. Versions without a time come before the others.
   void Sort(const MoveTimes& times);
 
   bool empty() const { return line_.empty(); }
@@ -41,4 +41,4 @@ class WarmLine {
 
 }  // namespace phimap
 
-#endif  // PHIMAP_SERVER_REGISTRY_WARM_LINE_H_
+#endif  // PHIMAP_SERVER_REGISTRY_WARM_QUEUE_H_

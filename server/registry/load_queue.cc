@@ -1,4 +1,4 @@
-#include "server/registry/load_line.h"
+#include "server/registry/load_queue.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,14 +19,14 @@ Reference LoadKey::reference() const {
   return reference;
 }
 
-void LoadLine::Advance(const LoadKey& key) {
+void LoadQueue::Advance(const LoadKey& key) {
   const auto found = std::find(last_.begin(), last_.end(), key);
   if (found == last_.end()) return;
   last_.erase(found);
   first_.push_back(key);
 }
 
-std::optional<LoadKey> LoadLine::Take() {
+std::optional<LoadKey> LoadQueue::Take() {
   std::deque<LoadKey>& line = first_.empty() ? last_ : first_;
   if (line.empty()) return std::nullopt;
   LoadKey key = std::move(line.front());

@@ -1,30 +1,30 @@
-#include "server/registry/warm_line.h"
+#include "server/registry/warm_queue.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace phimap {
 
-void WarmLine::PushFront(VersionName version) {
+void WarmQueue::PushFront(VersionName version) {
   Remove(version.mapping, version.number);
   line_.push_front(std::move(version));
 }
 
-std::optional<VersionName> WarmLine::Take() {
+std::optional<VersionName> WarmQueue::Take() {
   if (line_.empty()) return std::nullopt;
   VersionName first = std::move(line_.front());
   line_.pop_front();
   return first;
 }
 
-void WarmLine::Remove(absl::string_view mapping, int64_t number) {
+void WarmQueue::Remove(absl::string_view mapping, int64_t number) {
   const auto is_it = [&](const VersionName& version) {
     return version.number == number && version.mapping == mapping;
   };
   line_.erase(std::remove_if(line_.begin(), line_.end(), is_it), line_.end());
 }
 
-void WarmLine::Sort(const MoveTimes& times) {
+void WarmQueue::Sort(const MoveTimes& times) {
   const auto time_of = [&](const VersionName& version) {
     const auto time = times.find(version);
     return time == times.end() ? absl::InfiniteFuture() : time->second;
