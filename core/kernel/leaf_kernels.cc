@@ -13,11 +13,6 @@ namespace phimap {
   X(kSigmoidKernel) \
   X(kRbfKernel) \
   X(kLaplacianKernel) \
-  X(kMaternKernel) \
-  X(kRationalQuadraticKernel) \
-  X(kAdditiveChi2Kernel) \
-  X(kChi2Kernel) \
-  X(kHistogramIntersectionKernel) \
   X(kDeltaKernel) \
   X(kCosineKernel) \
   X(kBilinearKernel) \

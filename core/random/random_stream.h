@@ -52,9 +52,6 @@ enum class StreamId : uint32_t {
   kLabRows = 26,             // the rows that experiments of the laboratory draw
   kLabLabels = 27,           // the classes of kLabRows, and other coins of an experiment
   kLabOrder = 28,            // which rows an experiment takes, in which order
-  kD2Seeds = 29,             // which rows greedy D² seeding draws as candidates
-  kPositiveRows = 30,        // the normal numbers of positive features
-  kPositiveLengths = 31,     // the normal numbers that make the lengths of their orthogonal rows
   kFourierScales = 32,       // the normal numbers that the scales of frequencies are made of
 };
 

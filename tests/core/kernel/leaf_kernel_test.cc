@@ -102,61 +102,6 @@ const LeafCase kLeafCases[] = {
     {"delta(columns=2)",
      [](const NaiveRow& x, const NaiveRow& y) { return x[2] == y[2] ? 1.0L : 0.0L; }, 30, false,
      true},
-    {"matern(nu=0.5, length_scale=2)",
-     [](const NaiveRow& x, const NaiveRow& y) { return std::exp(-Distance(x, y) / 2); }, 1000},
-    {"matern(nu=1.5, length_scale=2)",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       const long double r = std::sqrt(3.0L) * Distance(x, y) / 2;
-       return (1 + r) * std::exp(-r);
-     }},
-    {"matern(nu=2.5, length_scale=2)",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       const long double r = std::sqrt(5.0L) * Distance(x, y) / 2;
-       return (1 + r + r * r / 3) * std::exp(-r);
-     }},
-    {"matern(nu=1.5, length_scale=1, scales=[1, 2, 0.5, 4])",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       const NaiveRow s = {1, 2, 0.5, 4};
-       NaiveRow u = x;
-       NaiveRow v = y;
-       for (size_t k = 0; k < s.size(); ++k) {
-         u[k] /= s[k];
-         v[k] /= s[k];
-       }
-       const long double r = std::sqrt(3.0L) * Distance(u, v);
-       return (1 + r) * std::exp(-r);
-     }},
-    {"rational_quadratic(alpha=1.5, length_scale=2)",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       return std::pow(1 + Square(Distance(x, y)) / (2 * 1.5L * 4), -1.5L);
-     }},
-    {"rational_quadratic(alpha=1, length_scale=1, columns=1:3)",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       return 1 / (1 + (Square(x[1] - y[1]) + Square(x[2] - y[2])) / 2);
-     }},
-    {"additive_chi2()",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       return SumOf(
-           x, y, [](long double a, long double b) { return a + b == 0 ? 0 : 2 * a * b / (a + b); });
-     },
-     30, true},
-    {"additive_chi2(columns=1)",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       return x[1] + y[1] == 0 ? 0 : 2 * x[1] * y[1] / (x[1] + y[1]);
-     },
-     30, true},
-    {"chi2(gamma=0.7)",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       return std::exp(-0.7L * SumOf(x, y, [](long double a, long double b) {
-         return a + b == 0 ? 0 : Square(a - b) / (a + b);
-       }));
-     },
-     30, true},
-    {"histogram_intersection()",
-     [](const NaiveRow& x, const NaiveRow& y) {
-       return SumOf(x, y, [](long double a, long double b) { return std::min(a, b); });
-     },
-     30, true},
 };
 
 constexpr int64_t kRows = 40;
