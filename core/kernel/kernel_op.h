@@ -32,6 +32,7 @@ namespace phimap {
   X(kInverse, 26)            /* t ← 1/t for t > 0, NaN otherwise */                      \
   X(kInverseOrZero, 27)      /* t ← 1/t for t > 0, 0 otherwise */                        \
   X(kPushString, 28)         /* push k_n(x, a_j), the n-th kernel of strings */            \
+  X(kMatern, 29)             /* t ← the Matérn function of order n/2 of √t */         \
   X(kLogOnePlus, 30)         /* t ← log(1 + t), t ≥ 0 */                               \
   X(kPushColumnSum, 31)      /* push the (n − forms)-th sum over columns of x and a_j */
 

@@ -220,6 +220,10 @@ long double Unary(const KernelOp& op, long double t) {
       return t > 0 ? 1 / t : 0;
     case KernelOpCode::kLogOnePlus:
       return std::log1p(t);
+    case KernelOpCode::kMatern: {
+      const long double r = std::sqrt(t);
+      return (op.n == 1 ? 1 : op.n == 3 ? 1 + r : 1 + r + r * r / 3) * std::exp(-r);
+    }
     default:
       PHIMAP_CHECK(false);
   }

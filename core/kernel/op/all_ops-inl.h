@@ -5,6 +5,7 @@
 #include "core/kernel/op/cosine-inl.h"
 #include "core/kernel/op/exponential-inl.h"
 #include "core/kernel/op/logarithm-inl.h"
+#include "core/kernel/op/matern-inl.h"
 #include "core/kernel/op/operand-inl.h"
 #include "core/kernel/op/root-inl.h"
 #include "core/kernel/op/tanh-inl.h"

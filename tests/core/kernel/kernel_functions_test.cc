@@ -144,6 +144,44 @@ std::vector<T> RisingArguments() {
   return t;
 }
 
+// With r = √t rounded, e^{−r} is off by r·u·e^{−r} and the function by r·|f'(r)|·u, beside the
+// roundings of its own operations: under 6·eps of it.
+TYPED_TEST(KernelFunctionsTest, MaternFunctionsKeepTheirBoundAndHaveTheSameBitsOnFusedTargets) {
+  using T = TypeParam;
+  const std::vector<T> t = RisingArguments<T>();
+  const auto count = static_cast<int64_t>(t.size());
+  for (const int32_t n : {1, 3, 5}) {
+    const KernelProgram program =
+        *KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kMatern, .n = n}});
+    std::vector<T> first;
+    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+      const ForcedVectorTarget forced(target);
+      std::vector<T> out(t.size());
+      EvaluateOperands(program, t.data(), T{0}, static_cast<const T*>(nullptr), count, out.data());
+      for (size_t j = 0; j < t.size(); ++j) {
+        const long double r = std::sqrt(static_cast<long double>(t[j]));
+        const long double decay = std::exp(-r);
+        const long double exact = (n == 1 ? 1 : n == 3 ? 1 + r : 1 + r + r * r / 3) * decay;
+        const long double cost = (n == 1 ? r : n == 3 ? r * r : r * r * (1 + r) / 3) * decay;
+        const auto eps = static_cast<long double>(std::numeric_limits<T>::epsilon());
+        ASSERT_NEAR(out[j], exact, eps * (6 * exact + cost) + 1e-36L) << target.name << " " << t[j];
+      }
+      if (!target.fused) continue;
+      if (first.empty()) first = out;
+      EXPECT_TRUE(SameBits(out.data(), first.data(), count)) << target.name;
+    }
+    const T far[] = {std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()};
+    T out[2];
+    EvaluateOperands(program, far, T{0}, static_cast<const T*>(nullptr), 2, out);
+    EXPECT_EQ(out[0], 0);
+    EXPECT_TRUE(std::isnan(out[1]));
+  }
+  for (const int32_t n : {0, 2, 4, 7}) {
+    EXPECT_FALSE(
+        KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kMatern, .n = n}}).ok());
+  }
+}
+
 TYPED_TEST(KernelFunctionsTest, LogarithmKeepsItsUlpBoundAndHasTheSameBitsOnFusedTargets) {
   using T = TypeParam;
   const std::vector<T> t = RisingArguments<T>();

@@ -236,6 +236,7 @@ TEST(KernelProgramTest, OpcodesAreFrozen) {
   EXPECT_EQ(static_cast<int>(Code::kInverse), 26);
   EXPECT_EQ(static_cast<int>(Code::kInverseOrZero), 27);
   EXPECT_EQ(static_cast<int>(Code::kPushString), 28);
+  EXPECT_EQ(static_cast<int>(Code::kMatern), 29);
   EXPECT_EQ(static_cast<int>(Code::kLogOnePlus), 30);
   EXPECT_EQ(static_cast<int>(Code::kPushColumnSum), 31);
 }
