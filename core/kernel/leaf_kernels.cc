@@ -13,6 +13,7 @@ namespace phimap {
   X(kSigmoidKernel) \
   X(kRbfKernel) \
   X(kLaplacianKernel) \
+  X(kMaternKernel) \
   X(kDeltaKernel) \
   X(kCosineKernel) \
   X(kBilinearKernel) \

@@ -102,6 +102,30 @@ const LeafCase kLeafCases[] = {
     {"delta(columns=2)",
      [](const NaiveRow& x, const NaiveRow& y) { return x[2] == y[2] ? 1.0L : 0.0L; }, 30, false,
      true},
+    {"matern(nu=0.5, length_scale=2)",
+     [](const NaiveRow& x, const NaiveRow& y) { return std::exp(-Distance(x, y) / 2); }, 1000},
+    {"matern(nu=1.5, length_scale=2)",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       const long double r = std::sqrt(3.0L) * Distance(x, y) / 2;
+       return (1 + r) * std::exp(-r);
+     }},
+    {"matern(nu=2.5, length_scale=2)",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       const long double r = std::sqrt(5.0L) * Distance(x, y) / 2;
+       return (1 + r + r * r / 3) * std::exp(-r);
+     }},
+    {"matern(nu=1.5, length_scale=1, scales=[1, 2, 0.5, 4])",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       const NaiveRow s = {1, 2, 0.5, 4};
+       NaiveRow u = x;
+       NaiveRow v = y;
+       for (size_t k = 0; k < s.size(); ++k) {
+         u[k] /= s[k];
+         v[k] /= s[k];
+       }
+       const long double r = std::sqrt(3.0L) * Distance(u, v);
+       return (1 + r) * std::exp(-r);
+     }},
 };
 
 constexpr int64_t kRows = 40;

@@ -239,6 +239,9 @@ TEST(FourierMappingTest, InnerProductsAreUnbiasedWithTheVarianceOfTheLaw) {
            Case{"3*rbf(gamma=0.15)", true},
            Case{"3*laplacian(gamma=0.2)", false},
            Case{"3*rbf(gamma=0.15, columns=1:4)", false},
+           Case{"3*matern(nu=0.5, length_scale=2)", false},
+           Case{"3*matern(nu=1.5, length_scale=2)", false},
+           Case{"3*matern(nu=2.5, length_scale=2)", true},
            Case{"3*rbf(scales=[1, 2, 4, 2, 3])", false},
        }) {
     const Matrix<double> exact = NaiveKernelMatrix(MustParseKernel(c.kernel), x, x);
