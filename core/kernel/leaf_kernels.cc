@@ -14,6 +14,7 @@ namespace phimap {
   X(kRbfKernel) \
   X(kLaplacianKernel) \
   X(kMaternKernel) \
+  X(kRationalQuadraticKernel) \
   X(kDeltaKernel) \
   X(kCosineKernel) \
   X(kBilinearKernel) \

@@ -126,6 +126,14 @@ const LeafCase kLeafCases[] = {
        const long double r = std::sqrt(3.0L) * Distance(u, v);
        return (1 + r) * std::exp(-r);
      }},
+    {"rational_quadratic(alpha=1.5, length_scale=2)",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       return std::pow(1 + Square(Distance(x, y)) / (2 * 1.5L * 4), -1.5L);
+     }},
+    {"rational_quadratic(alpha=1, length_scale=1, columns=1:3)",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       return 1 / (1 + (Square(x[1] - y[1]) + Square(x[2] - y[2])) / 2);
+     }},
 };
 
 constexpr int64_t kRows = 40;
