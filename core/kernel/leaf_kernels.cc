@@ -15,6 +15,7 @@ namespace phimap {
   X(kLaplacianKernel) \
   X(kMaternKernel) \
   X(kRationalQuadraticKernel) \
+  X(kAdditiveChi2Kernel) \
   X(kDeltaKernel) \
   X(kCosineKernel) \
   X(kBilinearKernel) \

@@ -134,6 +134,17 @@ const LeafCase kLeafCases[] = {
      [](const NaiveRow& x, const NaiveRow& y) {
        return 1 / (1 + (Square(x[1] - y[1]) + Square(x[2] - y[2])) / 2);
      }},
+    {"additive_chi2()",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       return SumOf(
+           x, y, [](long double a, long double b) { return a + b == 0 ? 0 : 2 * a * b / (a + b); });
+     },
+     30, true},
+    {"additive_chi2(columns=1)",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       return x[1] + y[1] == 0 ? 0 : 2 * x[1] * y[1] / (x[1] + y[1]);
+     },
+     30, true},
 };
 
 constexpr int64_t kRows = 40;
