@@ -16,6 +16,7 @@ namespace phimap {
   X(kMaternKernel) \
   X(kRationalQuadraticKernel) \
   X(kAdditiveChi2Kernel) \
+  X(kChi2Kernel) \
   X(kDeltaKernel) \
   X(kCosineKernel) \
   X(kBilinearKernel) \

@@ -145,6 +145,13 @@ const LeafCase kLeafCases[] = {
        return x[1] + y[1] == 0 ? 0 : 2 * x[1] * y[1] / (x[1] + y[1]);
      },
      30, true},
+    {"chi2(gamma=0.7)",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       return std::exp(-0.7L * SumOf(x, y, [](long double a, long double b) {
+         return a + b == 0 ? 0 : Square(a - b) / (a + b);
+       }));
+     },
+     30, true},
 };
 
 constexpr int64_t kRows = 40;
