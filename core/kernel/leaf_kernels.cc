@@ -17,6 +17,7 @@ namespace phimap {
   X(kRationalQuadraticKernel) \
   X(kAdditiveChi2Kernel) \
   X(kChi2Kernel) \
+  X(kHistogramIntersectionKernel) \
   X(kDeltaKernel) \
   X(kCosineKernel) \
   X(kBilinearKernel) \

@@ -152,6 +152,11 @@ const LeafCase kLeafCases[] = {
        }));
      },
      30, true},
+    {"histogram_intersection()",
+     [](const NaiveRow& x, const NaiveRow& y) {
+       return SumOf(x, y, [](long double a, long double b) { return std::min(a, b); });
+     },
+     30, true},
 };
 
 constexpr int64_t kRows = 40;

@@ -119,6 +119,34 @@ TEST(KernelAlgebraTest, GammaIsFrozenAtTheBuild) {
   }
 }
 
+TEST(KernelAlgebraTest, NumbersBelowZeroAreRefusedWhereTheKernelTakesNone) {
+  const Matrix<double> rows = Rows(60, 6);  // normal: some are negative in every column
+  const absl::Status refused =
+      Build(SpecOf("f2(landmarks=10)", "rbf(gamma=1) + additive_chi2(columns=1:3)"), rows).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_NOT_APPLICABLE");
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("additive_chi2 takes numbers >= 0, and column 1 has -"));
+  BuildSpec standardised = SpecOf("f2(landmarks=10)", "histogram_intersection()");
+  standardised.standardize = true;
+  EXPECT_EQ(DetailOf(standardised.Validate())->field, "standardize");
+  Matrix<double> positive = rows.Clone();
+  for (int64_t i = 0; i < positive.size(); ++i) positive.data()[i] = std::abs(rows.data()[i]);
+  for (const char* kernel : {"additive_chi2()", "chi2(gamma=0.5)", "histogram_intersection()"}) {
+    const BuiltVersion version =
+        MustBuild(SpecOf("f2(landmarks=60, serving_type=float64)", kernel), positive);
+    const Matrix<double> features = FeaturesFrom(version, positive);
+    const Matrix<double> expected = NaiveKernelMatrix(KernelOf(version), positive, positive);
+    for (int64_t i = 0; i < 60; ++i) {
+      for (int64_t j = 0; j < 60; ++j) {
+        double product = 0;
+        for (int64_t k = 0; k < features.cols(); ++k) product += features(i, k) * features(j, k);
+        ASSERT_NEAR(product, expected(i, j), 1e-6) << kernel;
+      }
+    }
+  }
+}
+
 TEST(KernelAlgebraTest, SimilaritiesWarnUnderF1AndAreRefusedUnderF2) {
   const Matrix<double> rows = Rows(300, 5);
   for (const char* kernel : {"sigmoid(gamma=1, coef0=-1)", "rbf(gamma=1) + sigmoid(gamma=-3)"}) {
