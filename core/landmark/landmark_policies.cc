@@ -10,11 +10,12 @@ namespace phimap {
 extern const LandmarkPolicy kUniformPolicy;
 extern const LandmarkPolicy kRpCholeskyPolicy;
 extern const LandmarkPolicy kGivenPolicy;
+extern const LandmarkPolicy kD2Policy;
 
 namespace {
 
 constexpr const LandmarkPolicy* kPolicies[] = {
-    &kUniformPolicy, &kRpCholeskyPolicy, &kGivenPolicy,
+    &kUniformPolicy, &kRpCholeskyPolicy, &kGivenPolicy, &kD2Policy,
 };
 
 }  // namespace

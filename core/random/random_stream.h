@@ -52,6 +52,7 @@ enum class StreamId : uint32_t {
   kLabRows = 26,             // the rows that experiments of the laboratory draw
   kLabLabels = 27,           // the classes of kLabRows, and other coins of an experiment
   kLabOrder = 28,            // which rows an experiment takes, in which order
+  kD2Seeds = 29,             // which rows greedy D² seeding draws as candidates
   kFourierScales = 32,       // the normal numbers that the scales of frequencies are made of
 };
 

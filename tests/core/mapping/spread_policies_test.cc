@@ -1,0 +1,155 @@
+// The policies d2 and kmeans: landmarks that are far from each other.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/landmark/landmark_policies.h"
+#include "core/landmark/moments.h"
+#include "core/linalg/blas.h"
+#include "core/mapping/build/version_build.h"
+#include "core/random/permutation.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/core/mapping/csv_rows.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SpreadPolicyTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static std::string F2(int64_t landmarks) {
+    return absl::StrCat("f2(landmarks=", landmarks, ", policy=", GetParam(), ")");
+  }
+};
+
+TEST_P(SpreadPolicyTest, BytesDependOnSeedAndStreamAlone) {
+  UseOneBlasThread();
+  const Matrix<double> rows = NormalRows({.rows = 3000, .cols = 5, .seed = 1});
+  const BuildSpec spec = SpecOf(F2(40), "rbf(gamma=scale)", true);
+  std::vector<std::string> bytes;
+  for (const int threads : {1, 3}) {
+    StreamSample sample(spec, rows.cols());
+    ASSERT_TRUE(sample.Add(WireRows(rows)).ok());
+    ThreadedMonitor monitor(threads);
+    const absl::StatusOr<BuiltVersion> built = BuildVersion(spec, std::move(sample), monitor);
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_EQ(built->certificate.policy, GetParam());
+    EXPECT_EQ(monitor.phases[1], "choose");
+    bytes.push_back(built->bytes);
+  }
+  EXPECT_EQ(bytes[1], bytes[0]);
+  EXPECT_NE(MustBuild(SpecOf(F2(40), "rbf(gamma=scale)", true, 2), rows).bytes, bytes[0]);
+}
+
+TEST_P(SpreadPolicyTest, NoTheoremAboutMarginsIsClaimed) {
+  const Matrix<double> rows = NormalRows({.rows = 300, .cols = 3, .seed = 5});
+  const Certificate certificate = MustBuild(SpecOf(F2(9), "rbf(gamma=1)"), rows).certificate;
+  EXPECT_THAT(certificate.theorem, ::testing::StartsWith("none: the theorems about margins"));
+  EXPECT_EQ(certificate.theorem_scope, "");
+}
+
+// Ten points, a hundred copies of each: as many landmarks find all of them, and more than there are
+// points do no harm.
+TEST_P(SpreadPolicyTest, CopiesAreFoundOnce) {
+  const Matrix<double> points = NormalRows({.rows = 10, .cols = 4, .seed = 3});
+  Matrix<double> rows(1000, 4);
+  for (int64_t i = 0; i < rows.rows(); ++i) std::copy_n(points.row(i % 10), 4, rows.row(i));
+  for (const int64_t landmarks : {10, 30}) {
+    const BuiltVersion version =
+        MustBuild(SpecOf(absl::StrCat("f2(landmarks=", landmarks, ", policy=", GetParam(),
+                                      ", serving_type=float64)"),
+                         "rbf(gamma=1)"),
+                  rows);
+    EXPECT_EQ(version.certificate.rank, 10) << landmarks;
+    EXPECT_LT(version.certificate.residual_share->quantile_95, 1e-9);
+  }
+}
+
+TEST_P(SpreadPolicyTest, ColumnsAreScaledBeforeDistancesAreTaken) {
+  Matrix<double> rows = NormalRows({.rows = 2000, .cols = 3, .seed = 7});
+  const auto residual = [&] {
+    return *MustBuild(SpecOf(F2(30), "rbf(gamma=0.3)", true), rows)
+                .certificate.held_out_trace_residual;
+  };
+  const double before = residual();
+  for (int64_t i = 0; i < rows.rows(); ++i) rows(i, 0) = 1e6 * rows(i, 0) + 5e6;
+  EXPECT_NEAR(residual(), before, 1e-3 * before);
+}
+
+TEST_P(SpreadPolicyTest, StringsAndRemoteKernelsAreRefused) {
+  const absl::Status strings = SpecOf(F2(5), "spectrum(n=3)").Validate();
+  EXPECT_EQ(DetailOf(strings)->field, "spec.policy");
+  EXPECT_THAT(std::string(strings.message()), HasSubstr("rows of numbers"));
+  BuildSpec remote = SpecOf(F2(5), "rbf(gamma=1)");
+  remote.remote = *RemoteKernel::Parse("precomputed()");
+  EXPECT_EQ(DetailOf(remote.Validate())->field, "spec.policy");
+}
+
+// √ of the mean of (K(x, y) − F(x)·F(y))² over pairs of rows that no build saw, for rbf with
+// γ = 1/p on standardised columns; the mean of three seeds.
+double UnseenRmse(const Matrix<double>& data, const std::string& policy) {
+  const int64_t unseen_count = std::min<int64_t>(1000, data.rows() / 5);
+  const int64_t p = data.cols();
+  double mean = 0;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const std::vector<int64_t> order =
+        FirstOfPermutation(data.rows(), data.rows(), RandomStream(seed, StreamId::kLabOrder));
+    Matrix<double> unseen(unseen_count, p);
+    Matrix<double> stream(data.rows() - unseen_count, p);
+    for (int64_t i = 0; i < data.rows(); ++i) {
+      std::copy_n(data.row(order[i]), p,
+                  i < unseen_count ? unseen.row(i) : stream.row(i - unseen_count));
+    }
+    const BuiltVersion version =
+        MustBuild(SpecOf(absl::StrCat("f2(landmarks=300, policy=", policy, ")"),
+                         absl::StrCat("rbf(gamma=", 1.0 / static_cast<double>(p), ")"),
+                         /*standardize=*/true, seed),
+                  stream);
+    const Matrix<double> f = FeaturesFrom(version, unseen);
+    ColumnMoments moments(p);
+    moments.Add(stream.view());
+    double squares = 0;
+    for (int64_t i = 0; i < unseen_count; ++i) {
+      for (int64_t j = 0; j < i; ++j) {
+        double distance = 0;
+        double product = 0;
+        for (int64_t k = 0; k < p; ++k) {
+          const double difference = (unseen(i, k) - unseen(j, k)) * moments.StandardScale(k);
+          distance += difference * difference;
+        }
+        for (int64_t k = 0; k < f.cols(); ++k) product += f(i, k) * f(j, k);
+        const double error = std::exp(-distance / static_cast<double>(p)) - product;
+        squares += error * error;
+      }
+    }
+    mean += std::sqrt(2 * squares / static_cast<double>(unseen_count * (unseen_count - 1))) / 3;
+  }
+  return mean;
+}
+
+// Shares of uniform's error that docs/maths.md states; a policy has the one that is its own.
+double ClaimedShare(const std::string& policy) { return policy == "d2" ? 0.85 : 0.65; }
+
+TEST_P(SpreadPolicyTest, TheKernelIsOffByLessThanOnUniformLandmarks) {
+  for (const char* file : {"letter.csv", "spam.csv"}) {
+    const Matrix<double> data = CsvRows(file);
+    const double uniform = UnseenRmse(data, "uniform");
+    const double spread = UnseenRmse(data, GetParam());
+    std::printf("%s, d = 300, kernel RMSE: uniform %.4g, %s %.4g, ratio %.3f\n", file, uniform,
+                GetParam(), spread, spread / uniform);
+    EXPECT_LE(spread, ClaimedShare(GetParam()) * uniform) << file;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, SpreadPolicyTest, ::testing::Values("d2"));
+
+}  // namespace
+}  // namespace phimap::testing
