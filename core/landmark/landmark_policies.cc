@@ -11,11 +11,12 @@ extern const LandmarkPolicy kUniformPolicy;
 extern const LandmarkPolicy kRpCholeskyPolicy;
 extern const LandmarkPolicy kGivenPolicy;
 extern const LandmarkPolicy kD2Policy;
+extern const LandmarkPolicy kKMeansPolicy;
 
 namespace {
 
 constexpr const LandmarkPolicy* kPolicies[] = {
-    &kUniformPolicy, &kRpCholeskyPolicy, &kGivenPolicy, &kD2Policy,
+    &kUniformPolicy, &kRpCholeskyPolicy, &kGivenPolicy, &kD2Policy, &kKMeansPolicy,
 };
 
 }  // namespace

@@ -149,7 +149,7 @@ TEST_P(SpreadPolicyTest, TheKernelIsOffByLessThanOnUniformLandmarks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, SpreadPolicyTest, ::testing::Values("d2"));
+INSTANTIATE_TEST_SUITE_P(Policies, SpreadPolicyTest, ::testing::Values("d2", "kmeans"));
 
 }  // namespace
 }  // namespace phimap::testing
