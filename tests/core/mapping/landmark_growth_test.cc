@@ -1,0 +1,365 @@
+// landmarks=auto(residual=…): the number of landmarks by the residual that they leave.
+#include "core/landmark/landmark_growth.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_block.h"
+#include "core/landmark/count_rules.h"
+#include "core/linalg/blas.h"
+#include "core/linalg/pivoted_cholesky.h"
+#include "core/mapping/build/build_cost.h"
+#include "core/mapping/build/version_build.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using End = LandmarkGrowth::End;
+using testing::Build;
+using testing::FeaturesFrom;
+using ::testing::HasSubstr;
+using testing::MustBuild;
+using testing::NormalRows;
+using testing::RecordingMonitor;
+using testing::SpecOf;
+using testing::ThreadedMonitor;
+using testing::UniformRows;
+using testing::WireRows;
+
+KernelProgram ProgramOf(const std::string& kernel) {
+  return KernelProgram::Compile(testing::MustParseKernel(kernel.c_str()));
+}
+
+Matrix<double> FirstRows(const Matrix<double>& from, int64_t count) {
+  return Converted<double, double>(from.view().Rows(0, count));
+}
+
+// The 95 % quantile of ρ(x)/K(x, x) over `rows`, by one pivoted factorization.
+double QuantileByOneFactor(const KernelProgram& kernel, const Matrix<double>& landmarks,
+                           const Matrix<double>& rows) {
+  Matrix<double> gram(landmarks.rows(), landmarks.rows());
+  EXPECT_TRUE(KernelGram(kernel, landmarks.view(), gram.view(), NeverStop).ok());
+  std::vector<double> roots;
+  for (int64_t i = 0; i < gram.rows(); ++i) roots.push_back(std::sqrt(gram(i, i)));
+  for (int64_t i = 0; i < gram.rows(); ++i) {
+    for (int64_t j = 0; j <= i; ++j) gram(i, j) /= roots[i] * roots[j];
+  }
+  const absl::StatusOr<PivotedCholesky> factored =
+      FactorPivoted(gram.view(), {.tolerance = 1e-11}, NeverStop);
+  EXPECT_TRUE(factored.ok()) << factored.status();
+  const int64_t r = factored->rank();
+  Matrix<double> pivots(r, landmarks.cols());
+  for (int64_t i = 0; i < r; ++i) {
+    std::copy_n(landmarks.row(factored->pivots[i]), landmarks.cols(), pivots.row(i));
+  }
+  const std::vector<double> norms = SquaredNorms(rows.view());
+  Matrix<double> block(r, rows.rows());
+  KernelBlock(kernel, std::as_const(pivots).view(), SquaredNorms(std::as_const(pivots).view()),
+              rows.view(), norms, block.view());
+  for (int64_t i = 0; i < r; ++i) {
+    for (int64_t j = 0; j < rows.rows(); ++j) block(i, j) /= roots[factored->pivots[i]];
+  }
+  SolveLowerTriangle(std::as_const(gram).view().Block(0, 0, r, r), block.view());
+  const std::vector<double> self = KernelDiagonal(kernel, rows.view(), norms);
+  std::vector<double> shares;
+  for (int64_t j = 0; j < rows.rows(); ++j) {
+    double left = self[j];
+    for (int64_t i = 0; i < r; ++i) left -= block(i, j) * block(i, j);
+    shares.push_back(left / self[j]);
+  }
+  std::sort(shares.begin(), shares.end());
+  return shares[static_cast<size_t>(std::ceil(0.95 * static_cast<double>(shares.size()))) - 1];
+}
+
+TEST(LandmarkGrowthTest, TextHasOneForm) {
+  for (const auto& [text, canonical] : {
+           std::pair<std::string, std::string>{
+               "f2(landmarks=auto(residual=1e-2))",
+               "f2(landmarks=auto(residual=0.01, most=2048), policy=uniform)"},
+           {"f3(dimensions=7, landmarks=auto(most=300, residual=.25), pool_rows=200)",
+            "f3(landmarks=auto(residual=0.25, most=300), dimensions=7, projection=gaussian, "
+            "policy=uniform, pool_rows=200)"},
+       }) {
+    const absl::StatusOr<MappingSpec> spec = MappingSpec::Parse(text);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->ToText(), canonical);
+    EXPECT_EQ(MappingSpec::Parse(canonical)->ToText(), canonical);
+  }
+}
+
+TEST(LandmarkGrowthTest, MalformedTextNamesTheColumn) {
+  struct Case {
+    std::string text;
+    int column;
+    std::string says;
+  };
+  for (const Case& c : {
+           Case{"f2(landmarks=auto)", 14, "or auto(residual=…); got 'auto'"},
+           Case{"f2(landmarks=auto())", 14,
+                "auto needs the parameter 'residual', a number > 0, at most 0.5"},
+           Case{"f2(landmarks=auto(residual=0))", 28,
+                "residual of auto is > 0, at most 0.5, got 0"},
+           Case{"f2(landmarks=auto(residual=1))", 28, "got 1"},
+           Case{"f2(landmarks=auto(residual=.1, most=8193))", 37,
+                "most is an integer from 1 to 8192"},
+           Case{"f2(landmarks=auto(residual=.1, least=5))", 32, "it has residual, most"},
+           Case{"f3(landmarks=9, dimensions=auto(residual=.1))", 28, "got the call auto(…)"},
+       }) {
+    const absl::Status status = MappingSpec::Parse(c.text).status();
+    ASSERT_TRUE(DetailOf(status).has_value()) << c.text << status;
+    EXPECT_EQ(DetailOf(status)->metadata.at("column"), absl::StrCat(c.column)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.says)) << c.text;
+  }
+}
+
+TEST(LandmarkGrowthTest, StopsAtTheFirstBlockWhoseQuantileIsUnderTheResidual) {
+  UseOneBlasThread();
+  const Matrix<double> candidates = UniformRows({.rows = 600, .cols = 3, .seed = 1});
+  const Matrix<double> deciding = UniformRows({.rows = 700, .cols = 3, .seed = 2});
+  for (const char* kernel : {"rbf(gamma=0.7)", "laplacian(gamma=0.1)", "poly(degree=6, coef0=2)",
+                             "rbf(gamma=2) + 3*linear()"}) {
+    for (const double residual : {0.1, 0.01, 0.002}) {
+      SCOPED_TRACE(absl::StrCat(kernel, " ", residual));
+      const KernelProgram program = ProgramOf(kernel);
+      const absl::StatusOr<LandmarkGrowth> growth = GrowLandmarks({.kernel = program,
+                                                                   .candidates = candidates.view(),
+                                                                   .deciding = deciding.view(),
+                                                                   .goal = residual,
+                                                                   .unit = 0x1p-53},
+                                                                  NeverStop);
+      ASSERT_TRUE(growth.ok()) << growth.status();
+      EXPECT_EQ(growth->deciding_rows, 700);
+      const int64_t n = growth->landmarks;
+      const double quantile = QuantileByOneFactor(program, FirstRows(candidates, n), deciding);
+      // The two factors differ by what their tolerances leave out, 1e-11 of a landmark each.
+      EXPECT_NEAR(growth->quantile_95, quantile, 1e-7);
+      if (growth->end == End::kReached) {
+        EXPECT_EQ(n % kGrowthBlock, 0);
+        EXPECT_LE(growth->quantile_95, residual);
+      } else {
+        EXPECT_EQ(n, 600);
+        EXPECT_GT(growth->quantile_95, residual);
+      }
+      if (n > kGrowthBlock) {
+        EXPECT_GT(QuantileByOneFactor(program, FirstRows(candidates, n - kGrowthBlock), deciding),
+                  residual);
+      }
+    }
+  }
+}
+
+TEST(LandmarkGrowthTest, CandidatesThatRepeatOthersOrAreZeroAddNothing) {
+  UseOneBlasThread();
+  const Matrix<double> some = UniformRows({.rows = 50, .cols = 3, .seed = 1});
+  Matrix<double> candidates(200, 3);
+  for (int64_t i = 0; i < 150; ++i) std::copy_n(some.row(i % 50), 3, candidates.row(i));
+  const Matrix<double> deciding = UniformRows({.rows = 300, .cols = 3, .seed = 2});
+  const KernelProgram program = ProgramOf("poly(degree=9)");
+  const absl::StatusOr<LandmarkGrowth> growth = GrowLandmarks({.kernel = program,
+                                                               .candidates = candidates.view(),
+                                                               .deciding = deciding.view(),
+                                                               .goal = 1e-15,
+                                                               .unit = 0x1p-53},
+                                                              NeverStop);
+  ASSERT_TRUE(growth.ok()) << growth.status();
+  EXPECT_EQ(growth->end, End::kCandidates);
+  EXPECT_EQ(growth->landmarks, 200);
+  EXPECT_NEAR(growth->quantile_95, QuantileByOneFactor(program, some, deciding), 1e-6);
+}
+
+TEST(LandmarkGrowthTest, EndsWhereNothingIsLeftToAdd) {
+  UseOneBlasThread();
+  const Matrix<double> rows = UniformRows({.rows = 4000, .cols = 2, .seed = 1});
+  const BuiltVersion version = MustBuild(
+      SpecOf("f2(landmarks=auto(residual=1e-12), serving_type=float32)", "rbf(gamma=0.001)"), rows);
+  EXPECT_LT(version.certificate.landmarks, 1000);
+  EXPECT_THAT(version.certificate.warnings,
+              ::testing::Contains(HasSubstr("nothing is left to add")));
+}
+
+// The deciding rows' quantile is under the residual. A share of 5 % of 1,000 rows, and of 3,000
+// fresh ones, has a standard error of √(0.0475·(1/1000 + 1/3000)); five of them: red means a bug.
+TEST(LandmarkGrowthTest, FreshRowsLeaveMoreThanTheResidualAsRarelyAsWasAskedFor) {
+  const double residual = 0.02;
+  const double slack = 5 * std::sqrt(0.0475 * (1.0 / 1000 + 1.0 / 3000));
+  const Matrix<double> rows = NormalRows({.rows = 12000, .cols = 4, .seed = 3});
+  const Matrix<double> fresh = NormalRows({.rows = 3000, .cols = 4, .seed = 4});
+  for (const char* policy : {"uniform", "rpcholesky", "d2"}) {
+    SCOPED_TRACE(policy);
+    const auto text = [&](int64_t most) {
+      return absl::StrCat("f2(landmarks=auto(residual=", residual, ", most=", most,
+                          "), policy=", policy, ", pool_rows=10000)");
+    };
+    const BuiltVersion version =
+        MustBuild(SpecOf(text(1024), "rbf(gamma=0.1)", /*standardize=*/true), rows);
+    const Certificate& certificate = version.certificate;
+    EXPECT_GT(certificate.landmarks, 2 * kGrowthBlock);
+    EXPECT_LT(certificate.landmarks, 1024);
+    EXPECT_TRUE(certificate.warnings.empty()) << certificate.warnings[0];
+    EXPECT_THAT(certificate.theorem,
+                HasSubstr(absl::StrCat("at ", certificate.landmarks, " the 95 % quantile")));
+    EXPECT_EQ(certificate.pool_rows, 9000);
+    EXPECT_EQ(certificate.held_out_rows, 1200);
+    const auto over = [&](const BuiltVersion& built) {
+      const Matrix<double> f = FeaturesFrom(built, fresh);
+      int64_t count = 0;
+      for (int64_t i = 0; i < f.rows(); ++i) {
+        double squares = 0;
+        for (int64_t j = 0; j < f.cols(); ++j) squares += f(i, j) * f(i, j);
+        count += 1 - squares > residual ? 1 : 0;
+      }
+      return static_cast<double>(count) / static_cast<double>(f.rows());
+    };
+    EXPECT_LE(over(version), 0.05 + slack);
+    // Far fewer landmarks leave more; and one block less is not enough of the rows that decide.
+    EXPECT_GE(
+        over(MustBuild(SpecOf(text(certificate.landmarks / 2), "rbf(gamma=0.1)", true), rows)),
+        0.05 + slack);
+    if (std::string(policy) == "d2") continue;  // its candidates depend on the number
+    const BuiltVersion less =
+        MustBuild(SpecOf(text(certificate.landmarks - kGrowthBlock), "rbf(gamma=0.1)", true), rows);
+    EXPECT_THAT(less.certificate.warnings, ::testing::Contains(HasSubstr("`most` came first")));
+    EXPECT_EQ(less.certificate.landmarks, certificate.landmarks - kGrowthBlock);
+  }
+}
+
+TEST(LandmarkGrowthTest, PoolMayComeFirst) {
+  const Matrix<double> rows = NormalRows({.rows = 1000, .cols = 8, .seed = 5});
+  const BuiltVersion version =
+      MustBuild(SpecOf("f2(landmarks=auto(residual=1e-3), pool_rows=300)", "rbf(gamma=0.5)"), rows);
+  EXPECT_EQ(version.certificate.landmarks, 270);
+  EXPECT_THAT(version.certificate.warnings,
+              ::testing::Contains(HasSubstr("the pool has no more rows, so stream more rows")));
+  EXPECT_EQ(version.provenance.mapping_text,
+            "f2(landmarks=auto(residual=0.001, most=2048), policy=uniform, pool_rows=300, "
+            "serving_type=float32)");
+}
+
+TEST(LandmarkGrowthTest, TheoremIsOfNumbersThatWereChosenBeforeTheBuild) {
+  const Matrix<double> rows = NormalRows({.rows = 2000, .cols = 2, .seed = 5});
+  for (const char* text : {"f1(landmarks=auto(residual=0.1))", "f2(landmarks=auto(residual=0.1))",
+                           "f3(landmarks=auto(residual=0.1), dimensions=9)"}) {
+    const Certificate certificate = MustBuild(SpecOf(text, "rbf(gamma=0.2)"), rows).certificate;
+    EXPECT_THAT(certificate.theorem, HasSubstr("Balcan, Blum, Vempala 2006")) << text;
+    EXPECT_THAT(certificate.theorem, HasSubstr("γ, ε and δ that were chosen before the build"));
+  }
+  const Certificate certificate =
+      MustBuild(SpecOf("f2(landmarks=auto(residual=0.1), policy=rpcholesky)", "rbf(gamma=0.2)"),
+                rows)
+          .certificate;
+  EXPECT_THAT(certificate.theorem, HasSubstr("on average over all builds"));
+  // The residual of the pool that choosing found is that of more landmarks.
+  EXPECT_FALSE(certificate.pool_trace_residual.has_value());
+}
+
+TEST(LandmarkGrowthTest, BytesAreThoseOfTheSeedOnAnyNumberOfThreads) {
+  UseOneBlasThread();
+  const Matrix<double> rows = NormalRows({.rows = 9000, .cols = 5, .seed = 1});
+  const BuildSpec spec = SpecOf("f2(landmarks=auto(residual=0.05))", "rbf(gamma=scale)", true);
+  std::vector<std::string> bytes;
+  for (const int threads : {1, 3, 1}) {
+    StreamSample sample(spec, rows.cols());
+    ASSERT_TRUE(sample.Add(WireRows(rows)).ok());
+    ThreadedMonitor monitor(threads);
+    const absl::StatusOr<BuiltVersion> built = BuildVersion(spec, std::move(sample), monitor);
+    ASSERT_TRUE(built.ok()) << built.status();
+    bytes.push_back(built->bytes);
+  }
+  EXPECT_TRUE(bytes[0] == bytes[1]);
+  EXPECT_TRUE(bytes[0] == bytes[2]);
+}
+
+TEST(LandmarkGrowthTest, CanBeCancelledAtEachBlock) {
+  UseOneBlasThread();
+  const Matrix<double> rows = NormalRows({.rows = 600, .cols = 5, .seed = 1});
+  const BuildSpec spec =
+      SpecOf("f1(landmarks=auto(residual=1e-3, most=128))", "rbf(gamma=scale)", true);
+  int64_t blocks = 0;
+  for (int64_t stop_at = 0; stop_at < 6; ++stop_at) {
+    StreamSample sample(spec, rows.cols());
+    ASSERT_TRUE(sample.Add(WireRows(rows)).ok());
+    RecordingMonitor monitor(stop_at);
+    const absl::Status status = BuildVersion(spec, std::move(sample), monitor).status();
+    ASSERT_TRUE(absl::IsCancelled(status)) << status;
+    EXPECT_TRUE(std::is_sorted(monitor.fractions.begin(), monitor.fractions.end()));
+    if (monitor.phases.back() == "choose") ++blocks;
+  }
+  EXPECT_EQ(blocks, 4);
+}
+
+TEST(LandmarkGrowthTest, RowsOfZeroAndRowsThatFloat32CannotHoldAreTakenAsTheyAreServed) {
+  Matrix<double> rows = UniformRows({.rows = 1000, .cols = 3, .seed = 1});
+  for (int64_t i = 0; i < 1000; i += 4) std::fill_n(rows.row(i), 3, 0.0);
+  const BuiltVersion zeros =
+      MustBuild(SpecOf("f2(landmarks=auto(residual=0.01))", "poly(degree=4)"), rows);
+  EXPECT_TRUE(zeros.certificate.warnings.empty());
+  EXPECT_GT(*zeros.certificate.zero_landmarks, 0);
+  for (int64_t i = 0; i < rows.size(); ++i) rows.data()[i] *= 1e60;
+  const BuiltVersion large =
+      MustBuild(SpecOf("f2(landmarks=auto(residual=0.01))", "linear()"), rows);
+  EXPECT_EQ(large.serving_type, FloatType::kFloat64);
+}
+
+TEST(LandmarkGrowthTest, WhatCannotGrowIsRefusedByName) {
+  struct Case {
+    const char* mapping;
+    const char* kernel;
+    const char* field;
+    const char* says;
+  };
+  for (const Case& c : {
+           Case{"f2(landmarks=9, policy=given)", "rbf()", "spec.policy", "expected uniform"},
+           Case{"f2(landmarks=9, policy=kmeans)", "rbf()", "spec.policy", "expected uniform"},
+           Case{"f2(landmarks=9, pool_rows=199)", "rbf()", "spec.pool_rows", "expected 200 to"},
+           Case{"kpca(landmarks=9, dimensions=5)", "rbf()", "spec.landmarks", "expected f1, f2"},
+           Case{"f2(landmarks=9)", "precomputed()", "spec.landmarks", "give a number"},
+           Case{"f1(landmarks=9)", "poly(degree=2, coef0=-1)", "kernel", "positive semidefinite"},
+       }) {
+    BuildSpec spec = SpecOf(c.mapping, c.kernel);
+    EXPECT_TRUE(spec.Validate().ok()) << c.mapping << spec.Validate();
+    spec.mapping.count_rule = CountRules()[0];
+    spec.mapping.goal = 0.1;
+    const absl::Status status = spec.Validate();
+    ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.mapping;
+    EXPECT_EQ(DetailOf(status)->field, c.field) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.says));
+  }
+  for (const double goal : {-0.1, 0.0, 0.6, std::nan("")}) {
+    const MappingSpec spec = {.landmarks = 5, .count_rule = CountRules()[0], .goal = goal};
+    EXPECT_FALSE(spec.Validate().ok()) << goal;
+  }
+}
+
+TEST(LandmarkGrowthTest, ShortestStreamHasTwentyRowsThatDecide) {
+  const BuildSpec spec = SpecOf("f2(landmarks=auto(residual=0.2))", "linear()");
+  const absl::Status status = Build(spec, NormalRows({.rows = 221, .cols = 2, .seed = 1})).status();
+  ASSERT_TRUE(DetailOf(status).has_value()) << status;
+  EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_FEW");
+  EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "222");
+  const BuiltVersion version = MustBuild(spec, NormalRows({.rows = 222, .cols = 2, .seed = 1}));
+  EXPECT_THAT(version.certificate.theorem, HasSubstr("over the 20 rows that decide"));
+  EXPECT_EQ(version.certificate.landmarks, 32);
+}
+
+TEST(LandmarkGrowthTest, ForecastIsThatOfTheMostLandmarksAndTheirSearch) {
+  const BuildSpec grown =
+      SpecOf("f2(landmarks=auto(residual=0.01, most=500), pool_rows=9000)", "rbf(gamma=1)");
+  const BuildSpec fixed = SpecOf("f2(landmarks=500, pool_rows=9000)", "rbf(gamma=1)");
+  const BuildCost most = CostOfBuild(grown, 20000, 8);
+  const BuildCost least = CostOfBuild(fixed, 20000, 8);
+  EXPECT_GT(most.work.product_flops, least.work.product_flops);
+  EXPECT_EQ(most.artifact_bytes, least.artifact_bytes);
+}
+
+}  // namespace
+}  // namespace phimap
