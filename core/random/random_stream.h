@@ -53,6 +53,8 @@ enum class StreamId : uint32_t {
   kLabLabels = 27,           // the classes of kLabRows, and other coins of an experiment
   kLabOrder = 28,            // which rows an experiment takes, in which order
   kD2Seeds = 29,             // which rows greedy D² seeding draws as candidates
+  kPositiveRows = 30,        // the normal numbers of positive features
+  kPositiveLengths = 31,     // the normal numbers that make the lengths of their orthogonal rows
   kFourierScales = 32,       // the normal numbers that the scales of frequencies are made of
 };
 

@@ -16,12 +16,14 @@ extern const Mapping kFourierMapping;
 extern const Mapping kKernelPcaMapping;
 extern const Mapping kMulticlassMapping;
 extern const Mapping kPolynomialMapping;
+extern const Mapping kPositiveMapping;
 
 namespace {
 
 constexpr const Mapping* kMappings[] = {
     &kF1Mapping,       &kF2Mapping,        &kF3Mapping,         &kRandomProjectionMapping,
     &kFourierMapping,  &kKernelPcaMapping, &kMulticlassMapping, &kPolynomialMapping,
+    &kPositiveMapping,
 };
 
 }  // namespace
