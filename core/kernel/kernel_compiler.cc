@@ -109,8 +109,8 @@ absl::Status CheckLeaves(const KernelNode& node) {
     return ExpressionError(
         node.column,
         absl::StrCat("the parameters of ", node.leaf->name,
-                     " give a number beyond the range of float64, such as 1/length_scale² of a "
-                     "length_scale below 1e-154; expected less extreme parameters"));
+                     " give a number beyond the range of float64, such as the inverse square of a "
+                     "length below 1e-154; expected less extreme parameters"));
   }
   for (const auto& child : node.children) PHIMAP_RETURN_IF_ERROR(CheckLeaves(*child));
   return absl::OkStatus();
