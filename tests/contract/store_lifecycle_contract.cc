@@ -247,7 +247,7 @@ TEST_P(StoreContractTest, AnArtifactIsKeptUntilItsLastVersionIsDeleted) {
   EXPECT_EQ(store().ReadArtifact(digest).value_or("?"), "shared");
   ASSERT_TRUE(store().DeleteVersion("letters", 2).ok());
   EXPECT_TRUE(absl::IsNotFound(store().ReadArtifact(digest).status()));
-  // The same artifact can be published again.
+  // A deleted artifact can be published again.
   MustPublish("letters", "b3", "shared");
   EXPECT_EQ(store().ReadArtifact(digest).value_or("?"), "shared");
 }

@@ -72,7 +72,7 @@ class ComputedKernel final : public BuildKernel {
   // The sample's input stage, with the projection of the columns if there is one, and centred on
   // the landmarks if the kernel is translation-invariant.
   InputStage input_;
-  // The same stage without the projection.
+  // The input stage without the projection.
   InputStage unprojected_;
   // Landmarks after the input stage.
   Matrix<double> landmarks_;

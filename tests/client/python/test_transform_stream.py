@@ -51,7 +51,7 @@ def test_goes_on_at_the_first_request_without_an_answer_on_the_same_version(scri
     assert (first[0].reference, first[0].expected_digest) == ("m", "")
     assert (third[0].reference, third[0].expected_digest) == ("m@3", DIGEST)
     assert [request.reference for request in third[1:]] == [""] * 22
-    # Of the 30 requests, the first stream answered 7, the second none, and the third 23. No request was answered
+    # The first stream answered 7 of the 30 requests, the second none, and the third 23. No request was answered
     # twice.
     assert (len(first), len(second), len(third)) == (7, 0, 23)
 

@@ -13,7 +13,7 @@ namespace {
 
 using testing::UniformRows;
 
-// The same symmetric matrix in sparse and in dense form. About one in `s` of the entries below the
+// One symmetric matrix, in sparse and in dense form. About one in `s` of the entries below the
 // diagonal is nonzero. A hash of the entry's row and column decides which entries are. All diagonal
 // entries are stored.
 struct Sample {

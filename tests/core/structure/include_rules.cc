@@ -32,7 +32,7 @@ constexpr std::array<absl::string_view, 24> kServerOrder = {
     "sqlite",   "postgres",   "admin",         "schedule", "transport",  "calls",
     "health",   "reflection", "kernel_client", "registry", "versions",   "build",
     "evaluate", "serving",    "transform",     "mapping",  "evaluation", "inference"};
-// The same order for client/. "cli" stands for the files directly in client/cli, which put its
+// Order of dependence in client/. "cli" stands for the files directly in client/cli, which put its
 // folders together.
 constexpr std::array<absl::string_view, 7> kClientOrder = {
     "cpp", "files", "cli/arguments", "cli/views", "cli/bench", "cli/commands", "cli"};

@@ -1,6 +1,6 @@
 """The session of a user, who builds a version from real rows and maps these rows.
 
-The same spec, seed and stream of rows always give the same bytes. So a container must answer with the same digest and
+Equal specs, seeds and streams of rows always give the same bytes. So a container must answer with the same digest and
 features as the phimapd of the build folder does on this machine.
 """
 
