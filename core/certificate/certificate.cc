@@ -41,6 +41,11 @@ enum Tag : uint16_t {
   kZeroLandmarks = 25,
   kTheoremScope = 26,
   kServingShare = 27,
+  kFidelity = 28,
+  kEffectiveRows = 29,
+  kResidualMassInterval = 30,
+  kServingDistance = 31,
+  kAim = 32,
 };
 
 constexpr int64_t kMaxFields = 1024;
@@ -175,6 +180,57 @@ void Read(ByteReader& field, std::optional<ResidualShare>& out) {
   out = share;
 }
 
+void Read(ByteReader& field, std::optional<EffectiveRows>& out) {
+  EffectiveRows rows;
+  rows.kernel = field.Number<double>();
+  rows.error = field.Number<double>();
+  out = rows;
+}
+
+void Read(ByteReader& field, Aim& out) {
+  const uint8_t aim = field.Number<uint8_t>();
+  // An aim that only a newer release knows is none that this one can judge by.
+  out = aim <= static_cast<uint8_t>(Aim::kClasses) ? static_cast<Aim>(aim) : Aim::kUnknown;
+}
+
+constexpr int64_t kMaxSmoothers = 16;
+
+void Read(ByteReader& field, std::optional<Fidelity>& out) {
+  Fidelity fidelity;
+  fidelity.rows = field.Number<int64_t>();
+  fidelity.gram_error = field.Number<double>();
+  fidelity.centred_gram_error = field.Number<double>();
+  fidelity.self_error_median = field.Number<double>();
+  fidelity.self_error_quantile_95 = field.Number<double>();
+  fidelity.distance_error_quantile_95 = field.Number<double>();
+  const int64_t smoothers = field.Number<uint32_t>();
+  field.CheckRange("smoothers of the fidelity", smoothers, 0, kMaxSmoothers);
+  for (int64_t i = 0; i < smoothers && field.ok(); ++i) {
+    SmootherDistance smoother;
+    smoother.lambda = field.Number<double>();
+    smoother.distance = field.Number<double>();
+    fidelity.smoothers.push_back(smoother);
+  }
+  out = std::move(fidelity);
+}
+
+std::string FidelityBytes(const Fidelity& fidelity) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.Number(fidelity.rows);
+  writer.Number(fidelity.gram_error);
+  writer.Number(fidelity.centred_gram_error);
+  writer.Number(fidelity.self_error_median);
+  writer.Number(fidelity.self_error_quantile_95);
+  writer.Number(fidelity.distance_error_quantile_95);
+  writer.Number(static_cast<uint32_t>(fidelity.smoothers.size()));
+  for (const SmootherDistance& smoother : fidelity.smoothers) {
+    writer.Number(smoother.lambda);
+    writer.Number(smoother.distance);
+  }
+  return bytes;
+}
+
 std::string SelfCheckBytes(const SelfCheck& check) {
   std::string bytes;
   ByteWriter writer(bytes);
@@ -252,6 +308,11 @@ constexpr NumberField kNumberFields[] = {
     {kResidualShare, ReadMember<&Certificate::residual_share>},
     {kZeroLandmarks, ReadMember<&Certificate::zero_landmarks>},
     {kServingShare, ReadMember<&Certificate::serving_share>},
+    {kFidelity, ReadMember<&Certificate::fidelity>},
+    {kEffectiveRows, ReadMember<&Certificate::effective_rows>},
+    {kResidualMassInterval, ReadMember<&Certificate::residual_mass_interval>},
+    {kServingDistance, ReadMember<&Certificate::serving_distance>},
+    {kAim, ReadMember<&Certificate::aim>},
 };
 
 // A field of text, and the member that holds it.
@@ -315,6 +376,17 @@ std::string EncodeCertificate(const Certificate& certificate) {
   writer.Number(kZeroLandmarks, certificate.zero_landmarks);
   if (!certificate.theorem_scope.empty()) writer.Field(kTheoremScope, certificate.theorem_scope);
   writer.Number(kServingShare, certificate.serving_share);
+  writer.Encoded(kFidelity, certificate.fidelity, FidelityBytes);
+  if (const auto& rows = certificate.effective_rows) {
+    writer.Numbers(kEffectiveRows, rows->kernel, rows->error);
+  }
+  if (const auto& interval = certificate.residual_mass_interval) {
+    writer.Numbers(kResidualMassInterval, interval->low, interval->high);
+  }
+  writer.Number(kServingDistance, certificate.serving_distance);
+  if (certificate.aim != Aim::kUnknown) {
+    writer.Number(kAim, static_cast<uint8_t>(certificate.aim));
+  }
   return std::move(writer).Finish();
 }
 

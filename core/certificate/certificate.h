@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/certificate/fidelity.h"
 #include "core/certificate/pair_error.h"
 #include "core/certificate/spectrum.h"
 
@@ -49,6 +50,35 @@ struct ResidualShare {
   int64_t rows = 0;
   int64_t zero_rows = 0;
 };
+
+// What the features of a mapping are for, which decides what they are judged by. The numbers are
+// those of the artifact format.
+enum class Aim : uint8_t {
+  // An artifact of a release that did not state it.
+  kUnknown = 0,
+  // F(x)·F(y) approximates K(x, y), centred or not.
+  kInnerProducts = 1,
+  // The features are similarities to landmarks.
+  kSimilarities = 2,
+  // ‖F(x) − F(y)‖ approximates the distance of rows.
+  kDistances = 3,
+  // One weight vector on the features scores all classes.
+  kClasses = 4,
+};
+
+// The number of held-out rows that carry a mean over pairs: (Σ r)²/Σ r², where r of a row is the
+// sum over its pairs of K(x, y)² (`kernel`) or of (K(x, y) − F(x)·F(y))² (`error`). It is the
+// number of rows if all rows weigh alike, and 1 if one row has the whole sum.
+struct EffectiveRows {
+  double kernel = 0;
+  double error = 0;
+};
+// Minimum number of effective rows for an interval. With fewer, the interval would miss the true
+// mean far more often than stated.
+inline constexpr double kMinEffectiveRows = 50;
+inline bool CanStateIntervals(const EffectiveRows& rows) {
+  return rows.kernel >= kMinEffectiveRows && rows.error >= kMinEffectiveRows;
+}
 
 // The members are documented in mapping.proto (Certificate). A member is absent if it does not
 // apply to the mapping or was not measured.
@@ -89,6 +119,16 @@ struct Certificate {
   // features as served, and F64 the same features computed in float64. The quotient is the serving
   // error of a row as a share of the row's length in φ-space.
   std::optional<double> serving_share;
+  std::optional<Fidelity> fidelity;
+  std::optional<EffectiveRows> effective_rows;
+  // 95 % interval of held_out_trace_residual over all rows like the held-out rows. Absent with
+  // fewer than kMinEffectiveRows.
+  std::optional<MeanInterval> residual_mass_interval;
+  // Only of versions in float32: an upper bound for the distance of smoothers (fidelity.h), at λ =
+  // 10⁻², between the features as served and those of a build for float64 from the same landmarks.
+  // It includes the rank that the tolerance of float32 cuts off.
+  std::optional<double> serving_distance;
+  Aim aim = Aim::kUnknown;
   // The rows for which the theorem holds, and how much of the kernel the rank tolerance cut off.
   // Empty if no theorem applies.
   std::string theorem_scope;

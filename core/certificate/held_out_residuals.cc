@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/certificate/kernel_error.h"
+#include "core/certificate/quantile.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/value_error.h"
 #include "core/linalg/blas.h"
@@ -51,11 +53,16 @@ std::vector<double> DiagonalErrors(const MeasurementTask& task, const Matrix<dou
   return SelfErrors(*task.kernel, x.view());
 }
 
-// Returns the smallest number in `sorted` such that at least a share q of the numbers do not exceed
-// it.
-double QuantileOf(const std::vector<double>& sorted, double q) {
-  const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(sorted.size())));
-  return sorted[std::max<size_t>(rank, 1) - 1];
+// Puts Σ ρ(x)/Σ K(x, x) into the certificate, with its interval if enough rows carry it.
+void StateMass(const std::vector<double>& residuals, const std::vector<double>& diagonal,
+               Certificate& certificate) {
+  const double trace = std::accumulate(diagonal.begin(), diagonal.end(), 0.0);
+  const double residual = std::accumulate(residuals.begin(), residuals.end(), 0.0);
+  certificate.held_out_trace_residual = trace > 0 ? residual / trace : 0.0;
+  if (!certificate.effective_rows.has_value() || !CanStateIntervals(*certificate.effective_rows)) {
+    return;
+  }
+  certificate.residual_mass_interval = RatioInterval(residuals, diagonal, kMinEffectiveRows);
 }
 
 // Puts the quantiles of `shares` and `serving` into the certificate. Both exclude rows whose K(x,
@@ -66,10 +73,10 @@ void StateShares(int64_t rows, std::vector<double> shares, std::vector<double> s
                       .zero_rows = rows - static_cast<int64_t>(shares.size())};
   std::sort(shares.begin(), shares.end());
   if (!shares.empty()) {
-    share.median = QuantileOf(shares, 0.5);
-    share.quantile_95 = QuantileOf(shares, 0.95);
+    share.median = SortedQuantile(shares, 0.5);
+    share.quantile_95 = SortedQuantile(shares, 0.95);
     std::sort(serving.begin(), serving.end());
-    certificate.serving_share = QuantileOf(serving, 0.95);
+    certificate.serving_share = SortedQuantile(serving, 0.95);
   }
   certificate.residual_share = share;
 }
@@ -102,22 +109,20 @@ absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>&
   }
   const std::vector<double> diagonal = DiagonalOf(task, x, norms);
   const std::vector<double> errors = DiagonalErrors(task, x, diagonal.size());
-  double residual = 0;
-  double trace = 0;
+  std::vector<double> residuals;
   std::vector<double> shares;
   std::vector<double> serving;
   for (int64_t i = 0; i < lengths.rows(); ++i) {
     // Round-off can make the residual of a row within the span slightly negative.
     const double left = std::max(0.0, diagonal[i] - projected[i]);
-    residual += left;
-    trace += diagonal[i];
+    residuals.push_back(left);
     if (!(diagonal[i] > kZeroRoundings * errors[i])) continue;
     const double share =
         task.features_are_projection ? std::abs(diagonal[i] - lengths.served[i]) / diagonal[i] : 0;
     shares.push_back(std::max(left / diagonal[i], share));
     serving.push_back(std::sqrt(lengths.difference[i]) / std::sqrt(diagonal[i]));
   }
-  certificate.held_out_trace_residual = trace > 0 ? residual / trace : 0.0;
+  StateMass(residuals, diagonal, certificate);
   StateShares(lengths.rows(), std::move(shares), std::move(serving), certificate);
   return absl::OkStatus();
 }

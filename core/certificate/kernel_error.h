@@ -28,7 +28,10 @@ PairTile PairTileAt(int64_t rows, int64_t t);
 
 // Errors of all measured pairs.
 struct KernelErrors {
-  explicit KernelErrors(int64_t rows) : by_row(rows) {}
+  explicit KernelErrors(int64_t rows)
+      : by_row(rows),
+        kernel_squares(static_cast<size_t>(rows)),
+        error_squares(static_cast<size_t>(rows)) {}
 
   MeasuredError error;
   // Sums of the errors by row.
@@ -37,7 +40,17 @@ struct KernelErrors {
   int64_t unbounded = 0;
   // Errors of the pairs of rows 0 and 1, 2 and 3 …, which are independent of each other.
   std::vector<double> disjoint;
+  // For each row, the sums over its pairs of K(x, y)² and of (K(x, y) − F(x)·F(y))².
+  std::vector<double> kernel_squares;
+  std::vector<double> error_squares;
 };
+
+// Returns the kernel that the features approximate, centred or not, on the first rows of the
+// measurement: at most kMaxFidelityRows, or as many as a remote kernel's values allow. All of the
+// symmetric matrix is filled in. `x`: rows after the kernel's input stage. Errors: those of
+// `control`.
+absl::StatusOr<Matrix<double>> FirstRowsGram(const MeasurementTask& task, const Matrix<double>& x,
+                                             const TileControl& control);
 
 // Returns K(x, x) of each row. `x`: rows after the kernel's input stage; `norms`: their ‖x‖².
 std::vector<double> DiagonalOf(const MeasurementTask& task, const Matrix<double>& x,

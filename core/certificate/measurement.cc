@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/certificate/fidelity.h"
 #include "core/certificate/held_out_features.h"
 #include "core/certificate/held_out_residuals.h"
 #include "core/certificate/kernel_error.h"
 #include "core/certificate/pair_error.h"
+#include "core/linalg/blas.h"
 #include "core/plan/input_stage.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -81,6 +83,30 @@ absl::StatusOr<HeldOutFeatures> MapHeldOut(const MeasurementTask& task,
                    "; standardize the inputs or serve in float64"));
 }
 
+// Returns the symmetric matrix F·Fᵀ of the first `count` rows of features.
+Matrix<double> GramOf(const Matrix<double>& features, int64_t count) {
+  Matrix<double> gram = Matrix<double>::Uninit(count, count);
+  SymmetricRankUpdate(1, features.view().Rows(0, count), 0, gram.view());
+  MirrorLowerTriangle(gram.view());
+  return gram;
+}
+
+// Measures the fidelity, and how much of it rounding to the serving type costs. `x`: rows after the
+// kernel's input stage.
+absl::Status MeasureFidelity(const MeasurementTask& task, const Matrix<double>& x,
+                             const HeldOutFeatures& features, const TileControl& control,
+                             Certificate& certificate) {
+  PHIMAP_ASSIGN_OR_RETURN(Matrix<double> kernel, FirstRowsGram(task, x, control));
+  Matrix<double> served = GramOf(features.served, kernel.rows());
+  if (task.served->serving_type() == FloatType::kFloat32) {
+    PHIMAP_ASSIGN_OR_RETURN(
+        certificate.serving_distance,
+        DistanceBetween(GramOf(features.reference, kernel.rows()), served.Clone()));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(certificate.fidelity, CompareGrams(std::move(kernel), std::move(served)));
+  return absl::OkStatus();
+}
+
 // Measures the kernel error. `x`: rows after the kernel's input stage.
 absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double>& x,
                                 const Matrix<double>& served, const TileControl& control,
@@ -95,7 +121,11 @@ absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double
                      "finite; standardize the inputs or rescale the kernel");
   }
   certificate.kernel_error = errors.error;
-  certificate.kernel_error_interval = JackknifeInterval(errors.by_row);
+  certificate.effective_rows = EffectiveRows{.kernel = EffectiveCount(errors.kernel_squares),
+                                             .error = EffectiveCount(errors.error_squares)};
+  if (CanStateIntervals(*certificate.effective_rows)) {
+    certificate.kernel_error_interval = JackknifeInterval(errors.by_row);
+  }
   certificate.kernel_error_bound = BoundPairs(errors.disjoint);
   if (errors.unbounded == 0) return absl::OkStatus();
   certificate.warnings.push_back(absl::StrCat(
@@ -131,9 +161,13 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   }
   Matrix<double> seen;
   if (task.kernel_input != nullptr) seen = AfterInputStage(*task.kernel_input, task.rows);
-  PHIMAP_RETURN_IF_ERROR(MeasureKernelError(task, seen.empty() ? x : seen, features.served,
-                                            {control.threads_ref(), PartControl(control, 0.2, 0.4)},
+  const Matrix<double>& kernel_rows = seen.empty() ? x : seen;
+  PHIMAP_RETURN_IF_ERROR(MeasureKernelError(task, kernel_rows, features.served,
+                                            {control.threads_ref(), PartControl(control, 0.2, 0.3)},
                                             certificate));
+  PHIMAP_RETURN_IF_ERROR(MeasureFidelity(task, kernel_rows, features,
+                                         {control.threads_ref(), PartControl(control, 0.5, 0.1)},
+                                         certificate));
   if (task.factor.rows() == 0) return absl::OkStatus();
   return MeasureResiduals(task, x, lengths, {control.threads_ref(), PartControl(control, 0.6, 0.4)},
                           certificate);

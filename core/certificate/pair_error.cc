@@ -49,6 +49,42 @@ std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors) {
   return MeanInterval{.low = mean / factor, .high = mean * factor};
 }
 
+std::optional<MeanInterval> RatioInterval(const std::vector<double>& numerators,
+                                          const std::vector<double>& denominators,
+                                          double least_effective_rows) {
+  const auto n = static_cast<double>(numerators.size());
+  PHIMAP_CHECK(n >= 3 && numerators.size() == denominators.size());
+  if (EffectiveCount(numerators) < least_effective_rows ||
+      EffectiveCount(denominators) < least_effective_rows) {
+    return std::nullopt;
+  }
+  const double above = std::accumulate(numerators.begin(), numerators.end(), 0.0);
+  const double below = std::accumulate(denominators.begin(), denominators.end(), 0.0);
+  const double ratio = above / below;
+  if (!(ratio > 0) || !std::isfinite(ratio)) return std::nullopt;
+  double squares = 0;
+  for (size_t i = 0; i < numerators.size(); ++i) {
+    const double without = (above - numerators[i]) / (below - denominators[i]) / ratio - 1;
+    squares += without * without;
+  }
+  const double deviation = std::sqrt(std::log1p((n - 1) / n * squares));
+  const double factor = std::exp(StudentQuantile(n - 1) * deviation);
+  if (!std::isfinite(ratio * factor)) return std::nullopt;
+  return MeanInterval{.low = ratio / factor, .high = ratio * factor};
+}
+
+double EffectiveCount(const std::vector<double>& numbers) {
+  const double largest = numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end());
+  if (!(largest > 0)) return 0;
+  double sum = 0;
+  double squares = 0;
+  for (const double a : numbers) {
+    sum += a / largest;
+    squares += (a / largest) * (a / largest);
+  }
+  return sum * sum / squares;
+}
+
 PairBound BoundPairs(const std::vector<double>& disjoint) {
   PHIMAP_CHECK(!disjoint.empty());
   return {.pairs = static_cast<int64_t>(disjoint.size()),

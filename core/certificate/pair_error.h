@@ -58,6 +58,20 @@ struct RowErrors {
 // is in some pair, and no row in all pairs; errors >= 0.
 std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors);
 
+// Returns an approximate 95 % confidence interval for Σ E(numerator)/Σ E(denominator) of
+// independent rows, such as Σ ρ(x)/Σ K(x, x), by a jackknife over the rows of the logarithm of the
+// ratio: as JackknifeInterval, with n − 1 degrees of freedom. Returns nullopt if the ratio is not
+// positive and finite, or if fewer than `least_effective_rows` carry the numerators or the
+// denominators, where (Σ a)²/Σ a² is the number of rows that carry Σ a. REQUIRES: at least 3 rows,
+// as many numerators as denominators, all >= 0.
+std::optional<MeanInterval> RatioInterval(const std::vector<double>& numerators,
+                                          const std::vector<double>& denominators,
+                                          double least_effective_rows);
+
+// Returns (Σ a)²/Σ a², or 0 if all numbers are 0. Numbers are scaled first, so that no square
+// overflows.
+double EffectiveCount(const std::vector<double>& numbers);
+
 // Returns the bound on the share of pairs with larger errors, from the errors of pairs that share
 // no row. Let e be the largest of n such errors. If a share p of all pairs has an error above e,
 // then n independent pairs all have an error of at most e with probability (1 − p)ⁿ. This

@@ -33,14 +33,6 @@ double Dimension(const std::vector<double>& eigenvalues, double lambda) {
   return sum;
 }
 
-Matrix<double> Transposed(const Matrix<double>& a) {
-  Matrix<double> t = Matrix<double>::Uninit(a.cols(), a.rows());
-  for (int64_t i = 0; i < a.rows(); ++i) {
-    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
-  }
-  return t;
-}
-
 }  // namespace
 
 absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatrixView<double> x,
@@ -67,7 +59,7 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
   }
   // Replaces the block by L⁻¹·k_r(x_i) of each row. K̂ holds the inner products of these vectors.
   SolveLowerTriangle(factor, block.view());
-  const Matrix<double> projected = Transposed(block);
+  const Matrix<double> projected = Transposed(block.view());
   Matrix<double> approximation = Matrix<double>::Uninit(m, m);
   SymmetricRankUpdate(1, projected.view(), 0, approximation.view());
   for (int64_t i = 0; i < m; ++i) {

@@ -153,6 +153,23 @@ void SolveLowerTriangleFromRight(ConstMatrixView<double> l, MatrixView<double> o
   SolveLowerTriangleFromRight(l.Block(half, half, m - half, m - half), rest);
 }
 
+bool FactorPositiveDefinite(MatrixView<double> m) {
+  PHIMAP_CHECK(m.rows() == m.cols());
+  // A row-major lower triangle is a column-major upper one of the same symmetric matrix.
+  const int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', static_cast<int>(m.rows()), m.data(),
+                                  Leading(m.stride()));
+  PHIMAP_CHECK(info >= 0);
+  return info == 0;
+}
+
+bool InvertPositiveDefinite(MatrixView<double> m) {
+  if (!FactorPositiveDefinite(m)) return false;
+  const int info = LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', static_cast<int>(m.rows()), m.data(),
+                                  Leading(m.stride()));
+  PHIMAP_CHECK(info >= 0);
+  return info == 0;
+}
+
 absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m) {
   PHIMAP_CHECK(m.rows() == m.cols());
   std::vector<double> values(static_cast<size_t>(m.rows()));

@@ -53,6 +53,14 @@ void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> 
 // Solves x · lᵀ = out for x, and stores x in out. Shapes: l m×m, as in MultiplyLowerTriangle; out
 // n×m.
 void SolveLowerTriangleFromRight(ConstMatrixView<double> l, MatrixView<double> out);
+// Replaces the lower triangle of the symmetric positive definite matrix m by its Cholesky factor.
+// Returns false, with m overwritten, if m is not positive definite up to rounding. Cost: n³/3
+// flops. REQUIRES: entries are finite.
+bool FactorPositiveDefinite(MatrixView<double> m);
+// Replaces the symmetric positive definite matrix m by its inverse; reads and writes only the lower
+// triangle. Returns false, with m overwritten, if m is not positive definite up to rounding.
+// Accuracy: about n·2⁻⁵³·cond(m) relative to ‖m⁻¹‖. Cost: 2n³ flops. REQUIRES: entries are finite.
+bool InvertPositiveDefinite(MatrixView<double> m);
 // Returns the eigenvalues, in rising order, of the symmetric matrix whose lower triangle m holds.
 // Overwrites m. Accuracy: about n·2⁻⁵³·‖m‖₂. Cost: (4/3)n³ flops. INTERNAL if LAPACK does not
 // converge. REQUIRES: entries are finite.

@@ -146,6 +146,16 @@ Matrix<To> Converted(ConstMatrixView<From> from) {
   return to;
 }
 
+// Returns the transpose.
+template <typename T>
+Matrix<std::remove_const_t<T>> Transposed(MatrixView<T> a) {
+  auto t = Matrix<std::remove_const_t<T>>::Uninit(a.cols(), a.rows());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_LINALG_MATRIX_H_

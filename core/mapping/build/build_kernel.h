@@ -47,6 +47,12 @@ class BuildKernel {
   // Returns the spectrum over rows of the pool, for F2 and F3. FAILED_PRECONDITION if there is
   // none, because there are no rows or the kernel is 0 on all of them.
   virtual absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const = 0;
+  // Returns coordinates of the first held-out rows, at most kMaxFidelityRows, whose inner products
+  // are those of a mapping built for `type`, without rounding of the features. If the mapping has a
+  // factor, they are the coordinates L⁻¹·k_r(x) in the span of its pivots, and nothing else of the
+  // mapping need be set; otherwise they are the features of its reference plan.
+  virtual absl::StatusOr<Matrix<double>> HeldOutCoordinates(const BuiltMapping& mapping,
+                                                            FloatType type) const = 0;
   // Returns the reference vectors: generated rows with their features.
   virtual std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const = 0;
   // Adds the held-out rows, and the kernel on them, to `task`, and makes the measurements.

@@ -53,6 +53,7 @@ Certificate Described(const CertificationTask& task, const BuiltMapping& mapping
   certificate.pool_rows = task.sample.pool_rows();
   certificate.held_out_rows = task.sample.held_out_rows();
   certificate.landmarks = spec.landmarks;
+  certificate.aim = spec.kind->aim;
   if (const LandmarkCount* const count = task.kernel.found_count()) {
     certificate.landmarks = count->landmarks;
   }

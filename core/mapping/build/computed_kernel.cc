@@ -10,10 +10,13 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "core/certificate/definiteness.h"
+#include "core/certificate/fidelity.h"
+#include "core/certificate/held_out_features.h"
 #include "core/certificate/self_check.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/string_kernel.h"
+#include "core/linalg/blas.h"
 #include "core/mapping/build/kernel_centre.h"
 #include "core/mapping/builder/plan_pair.h"
 #include "core/mapping/projection/input_projection.h"
@@ -213,6 +216,26 @@ absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping)
   const Matrix<double> x = AfterInputStage(input_, rows.view());
   return MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(), mapping.pivots.view(),
                          mapping.factor.view());
+}
+
+absl::StatusOr<Matrix<double>> ComputedKernel::HeldOutCoordinates(const BuiltMapping& mapping,
+                                                                  FloatType type) const {
+  const ConstMatrixView<double> rows =
+      sample_.held_out.view().Rows(0, std::min(sample_.held_out.rows(), kMaxFidelityRows));
+  if (mapping.factor.rows() == 0) {
+    return FeaturesOf(mapping.reference, rows, NeverStop,
+                      sample_.of_strings() ? sample_.stream.strings().get() : nullptr);
+  }
+  Matrix<double> x =
+      sample_.of_strings() ? Converted<double, double>(rows) : AfterInputStage(input_, rows);
+  // Landmarks and held-out rows must be rounded alike, as in Measure.
+  if (kernel_.JumpsAtEqualRows()) x = RoundedTo(type, x.view());
+  const KernelProgram program = KernelProgram::Compile(kernel_);
+  Matrix<double> block = Matrix<double>::Uninit(mapping.rank(), x.rows());
+  KernelBlock(program, mapping.pivots.view(), SquaredNorms(mapping.pivots.view()), x.view(),
+              SquaredNorms(x.view()), block.view());
+  SolveLowerTriangle(mapping.factor.view(), block.view());
+  return Transposed(block.view());
 }
 
 std::optional<SelfCheck> ComputedKernel::ReferenceVectors(const BuiltMapping& mapping) const {

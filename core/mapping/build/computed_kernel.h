@@ -40,6 +40,8 @@ class ComputedKernel final : public BuildKernel {
   }
   std::vector<double> HeldOutDiagonal() const override;
   absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const override;
+  absl::StatusOr<Matrix<double>> HeldOutCoordinates(const BuiltMapping& mapping,
+                                                    FloatType type) const override;
   // Uses generated rows. A row is moved towards a landmark only if its features are not worth
   // comparing (MakeSelfCheck).
   std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const override;

@@ -6,24 +6,15 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/certificate/fidelity.h"
+#include "core/certificate/held_out_features.h"
 #include "core/certificate/self_check.h"
+#include "core/linalg/blas.h"
 #include "core/plan/input_stage.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
-namespace {
-
-Matrix<double> Transposed(const Matrix<double>& a) {
-  Matrix<double> t = Matrix<double>::Uninit(a.cols(), a.rows());
-  for (int64_t i = 0; i < a.rows(); ++i) {
-    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
-  }
-  return t;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<BuildKernel>> RemoteBuildKernel::Fetch(const BuildSpec& spec,
                                                                       const BuildSample& sample,
                                                                       KernelSource* source,
@@ -113,8 +104,21 @@ std::vector<int64_t> RemoteBuildKernel::RowsOfLandmarks(const BuiltMapping& mapp
 absl::StatusOr<Spectrum> RemoteBuildKernel::SpectrumOf(const BuiltMapping& mapping) const {
   if (values_.spectrum.empty()) return absl::FailedPreconditionError("no rows");
   return MeasureGramSpectrum(values_.spectrum_gram.Clone(),
-                             Transposed(ColumnsOf(values_.spectrum, mapping.used)),
+                             Transposed(ColumnsOf(values_.spectrum, mapping.used).view()),
                              mapping.factor.view());
+}
+
+absl::StatusOr<Matrix<double>> RemoteBuildKernel::HeldOutCoordinates(const BuiltMapping& mapping,
+                                                                     FloatType) const {
+  const int64_t count = std::min(values_.held_out.rows(), kMaxFidelityRows);
+  if (mapping.factor.rows() == 0) {
+    const Matrix<double> rows = HeldOutWithSelfValues(mapping);
+    return FeaturesOf(mapping.reference, rows.view().Rows(0, count), NeverStop);
+  }
+  const Matrix<double> values = ColumnsOf(values_.held_out, mapping.used);
+  Matrix<double> block = Transposed(values.view().Rows(0, count));
+  SolveLowerTriangle(mapping.factor.view(), block.view());
+  return Transposed(block.view());
 }
 
 std::optional<SelfCheck> RemoteBuildKernel::ReferenceVectors(const BuiltMapping& mapping) const {

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_format.h"
 #include "core/mapping/build/build_cost.h"
 #include "core/mapping/build/build_kernel.h"
 #include "core/mapping/build/certification.h"
 #include "core/mapping/build/computed_kernel.h"
 #include "core/mapping/build/mapping_build.h"
 #include "core/mapping/build/remote_build_kernel.h"
+#include "core/mapping/build/serving_loss.h"
 #include "core/mapping/builder/built_mapping.h"
 #include "core/mapping/sample/build_sample.h"
 #include "core/status/error.h"
@@ -68,6 +69,23 @@ bool IsForWantOfPrecision(const absl::Status& status) {
                     detail->reason == "VALUE_NOT_REPRESENTABLE" || detail->reason == "KERNEL_ZERO");
 }
 
+// Whether a learner would lose too much in float32. NaN counts as too much.
+bool LosesInFloat32(const Certificate& certificate) {
+  return certificate.serving_distance.has_value() &&
+         !(*certificate.serving_distance <= kMaxServingDistance);
+}
+
+// What serving in float32 costs, and the comparison that says so.
+std::string LossText(const Certificate& certificate) {
+  return absl::StrFormat(
+      "on held-out rows its smoother at λ = 0.01 differs by %.3g from that of a build for float64 "
+      "from the same landmarks, over the limit of %g%s",
+      *certificate.serving_distance, kMaxServingDistance,
+      certificate.rank.has_value()
+          ? absl::StrCat("; the tolerance of float32 keeps ", *certificate.rank, " landmarks")
+          : "");
+}
+
 // The steps of BuildVersion, in order. Members hold the results of earlier steps.
 class VersionBuilder {
  public:
@@ -88,18 +106,34 @@ class VersionBuilder {
 
  private:
   // Builds the version in the serving type that the spec requires. If the spec requires float32 and
-  // float32 is not precise enough, the build fails. If the spec leaves the type open, builds in
-  // float32 first. If float32 is not precise enough, builds again in float64, which has its own
-  // rank tolerance.
+  // float32 is not precise enough, the build fails; if a learner loses by it, the certificate says
+  // so. If the spec leaves the type open, builds in float32 first, and in either case builds again
+  // in float64, which has its own rank tolerance.
   absl::Status BuildInServingType(const BuildSample& sample, const BuildKernel& kernel) {
     const std::optional<FloatType> wanted = spec_.mapping.serving_type;
     const absl::Status status =
         BuildAndCertify(wanted.value_or(FloatType::kFloat32), sample, kernel);
+    if (status.ok() && LosesInFloat32(certificate_)) return ServeWider(sample, kernel);
     if (status.ok() || wanted.has_value() || !IsForWantOfPrecision(status)) return status;
     PHIMAP_RETURN_IF_ERROR(BuildAndCertify(FloatType::kFloat64, sample, kernel));
-    const std::vector<std::string> message = absl::StrSplit(status.message(), ';');
+    const absl::string_view message = status.message();
+    certificate_.warnings.push_back(absl::StrCat("served in float64, because float32 will not do: ",
+                                                 message.substr(0, message.find(';'))));
+    return absl::OkStatus();
+  }
+
+  // Called if a learner loses too much in float32: builds for float64, or warns if the spec
+  // requires float32.
+  absl::Status ServeWider(const BuildSample& sample, const BuildKernel& kernel) {
+    const std::string loss = LossText(certificate_);
+    if (spec_.mapping.serving_type.has_value()) {
+      certificate_.warnings.push_back(absl::StrCat("float32 loses what a learner needs: ", loss,
+                                                   "; leave serving_type open or ask for float64"));
+      return absl::OkStatus();
+    }
+    PHIMAP_RETURN_IF_ERROR(BuildAndCertify(FloatType::kFloat64, sample, kernel));
     certificate_.warnings.push_back(
-        absl::StrCat("served in float64, because float32 will not do: ", message[0]));
+        absl::StrCat("served in float64, because float32 loses what a learner needs: ", loss));
     return absl::OkStatus();
   }
 
@@ -111,7 +145,8 @@ class VersionBuilder {
     PHIMAP_ASSIGN_OR_RETURN(certificate_,
                             Certify({spec_, sample, kernel, task}, mapping_, progress_));
     if (serving_type == FloatType::kFloat64) return absl::OkStatus();
-    return CheckPrecision(spec_, kernel, certificate_);
+    PHIMAP_RETURN_IF_ERROR(CheckPrecision(spec_, kernel, certificate_));
+    return AddRankLoss(spec_, kernel, mapping_, progress_, certificate_);
   }
 
   absl::StatusOr<BuiltVersion> Encode(const BuildSample& sample, const BuildKernel& kernel) {

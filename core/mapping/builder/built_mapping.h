@@ -15,6 +15,9 @@ namespace phimap {
 struct BuiltMapping : PlanPair, LandmarkFactor {
   // Indices of the landmarks that the plan uses, in the plan's order.
   std::vector<int64_t> used;
+  // Whether the tolerance of the serving type dropped directions of φ-space that the tolerance of
+  // float64 would have kept.
+  bool lost_rank = false;
   // Mean of K(x_i, x_j) over the landmarks; only for centred mappings.
   double gram_mean = 0;
   // The theorem, if its text depends on the results of the build. Otherwise empty; Mapping::theorem

@@ -73,6 +73,7 @@ class Factoring {
     const double unit = task_.remote != nullptr ? task_.remote->unit : 0x1p-53;
     const double value_error = ValueError();
     result_.tolerance = std::max(static_cast<double>(d_) * std::max(unit_, unit), 4 * value_error);
+    result_.float64_tolerance = std::max(static_cast<double>(d_) * unit, 4 * value_error);
     if (!(result_.tolerance < 1)) return NothingLeft(value_error);
     Normalise();
     const auto n = static_cast<int64_t>(kept_.size());

@@ -59,6 +59,8 @@ struct LandmarkFactor {
   // the serving type (2⁻²⁴ or 2⁻⁵³), or that of a remote kernel's values if larger. β is the error
   // of a kernel value K(x, y), divided by √(K(x, x)·K(y, y)).
   double tolerance = 0;
+  // The tolerance that a build for float64 would have.
+  double float64_tolerance = 0;
   // Number of landmarks whose K(x, x) is only rounding (kZeroRoundings). They are neither pivots
   // nor dropped rows.
   int64_t zero_landmarks = 0;

@@ -43,6 +43,8 @@ absl::StatusOr<BuiltMapping> BuildPcaMapping(const BuildSpec& spec, const Landma
   built.warnings = WarningsOf(found, spec.mapping.dimensions);
   built.gram_mean = found.gram_mean;
   built.used = std::move(found.used);
+  built.lost_rank = task.serving_type == FloatType::kFloat32 &&
+                    static_cast<int64_t>(found.eigenvalues.size()) < spec.mapping.dimensions;
   static_cast<PlanPair&>(built) = std::move(found);
   return built;
 }

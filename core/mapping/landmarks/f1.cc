@@ -38,6 +38,7 @@ constinit const Mapping kF1Mapping = {
     .kernels = "any similarity",
     .theorem_line = "separators survive (Balcan, Blum, Vempala 2006, Corollary 1)",
     .approximates_kernel = false,
+    .aim = Aim::kSimilarities,
     .takes_similarities = true,
     .takes_count_rule = true,
     .theorem_is_of_uniform = true,

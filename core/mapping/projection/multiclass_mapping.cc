@@ -62,6 +62,7 @@ constinit const Mapping kMulticlassMapping = {
     .theorem_line = "one weight vector for all classes (Shi and others 2012, Theorem 9)",
     // F(x)·F(y) approximates K(x, y) times the number of classes.
     .approximates_kernel = false,
+    .aim = Aim::kClasses,
     .theorem_scope = "rows that do not depend on the seed, as they are after scaling",
     .validate = CheckClasses,
     .check_kernel = RequireLinear,

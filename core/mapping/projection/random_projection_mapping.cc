@@ -25,6 +25,7 @@ constinit const Mapping kRandomProjectionMapping = {
     .takes_leaf = [](const LeafKernel& leaf) { return leaf.is_inner_product; },
     .default_kernel = "linear()",
     .theorem_line = "lengths are kept within 1 ± e (Balcan, Blum, Vempala 2006, Theorem 2)",
+    .aim = Aim::kDistances,
     .theorem_scope = "rows that do not depend on the seed, as they are after scaling",
     .check_kernel = RequireLinear,
     .check_columns = CheckOrthonormalRows,

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/certificate/certificate.h"
 #include "core/linalg/matrix.h"
 #include "core/mapping/spec/mapping_cost.h"
 #include "core/plan/rows.h"
@@ -78,6 +79,8 @@ struct Mapping {
   // Whether F(x)·F(y) approximates K(x, y). If `centres_kernel` is true, it approximates the
   // centred kernel instead.
   bool approximates_kernel = true;
+  // What the features are for, which decides what a version is judged by.
+  Aim aim = Aim::kInnerProducts;
   // Whether ‖F(x)‖ is at most about √K(x, x). If so, features that are far smaller than √K(x, x)
   // are only round-off.
   bool bounded_by_kernel = false;

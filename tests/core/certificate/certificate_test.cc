@@ -39,6 +39,16 @@ Certificate Full() {
           .residual_share = ResidualShare{0.25, 0.75, 1990, 10},
           .zero_landmarks = 7,
           .serving_share = 3e-6,
+          .fidelity = Fidelity{.rows = 500,
+                               .smoothers = {{1, 0.0625}, {1e-2, 0.125}},
+                               .gram_error = 0.01,
+                               .centred_gram_error = 0.02,
+                               .self_error_median = 0.03,
+                               .self_error_quantile_95 = 0.04,
+                               .distance_error_quantile_95 = 0.05},
+          .effective_rows = EffectiveRows{1900.5, 70.25},
+          .residual_mass_interval = MeanInterval{0.4, 0.6},
+          .serving_distance = 0.001,
           .theorem_scope = "the stream's own empirical distribution"};
 }
 
@@ -63,6 +73,22 @@ void ExpectEqual(const std::optional<Spectrum>& a, const std::optional<Spectrum>
     EXPECT_EQ(a->effective_dimensions[i].lambda, b->effective_dimensions[i].lambda);
     EXPECT_EQ(a->effective_dimensions[i].kernel, b->effective_dimensions[i].kernel);
     EXPECT_EQ(a->effective_dimensions[i].mapping, b->effective_dimensions[i].mapping);
+  }
+}
+
+void ExpectEqual(const std::optional<Fidelity>& a, const std::optional<Fidelity>& b) {
+  ASSERT_EQ(a.has_value(), b.has_value());
+  if (!a.has_value()) return;
+  EXPECT_EQ(a->rows, b->rows);
+  EXPECT_EQ(a->gram_error, b->gram_error);
+  EXPECT_EQ(a->centred_gram_error, b->centred_gram_error);
+  EXPECT_EQ(a->self_error_median, b->self_error_median);
+  EXPECT_EQ(a->self_error_quantile_95, b->self_error_quantile_95);
+  EXPECT_EQ(a->distance_error_quantile_95, b->distance_error_quantile_95);
+  ASSERT_EQ(a->smoothers.size(), b->smoothers.size());
+  for (size_t i = 0; i < a->smoothers.size(); ++i) {
+    EXPECT_EQ(a->smoothers[i].lambda, b->smoothers[i].lambda);
+    EXPECT_EQ(a->smoothers[i].distance, b->smoothers[i].distance);
   }
 }
 
@@ -107,6 +133,18 @@ void ExpectEqual(const Certificate& a, const Certificate& b) {
     EXPECT_EQ(a.kernel_error_bound->share, b.kernel_error_bound->share);
   }
   ExpectEqual(a.spectrum, b.spectrum);
+  ExpectEqual(a.fidelity, b.fidelity);
+  ASSERT_EQ(a.effective_rows.has_value(), b.effective_rows.has_value());
+  if (a.effective_rows.has_value()) {
+    EXPECT_EQ(a.effective_rows->kernel, b.effective_rows->kernel);
+    EXPECT_EQ(a.effective_rows->error, b.effective_rows->error);
+  }
+  ASSERT_EQ(a.residual_mass_interval.has_value(), b.residual_mass_interval.has_value());
+  if (a.residual_mass_interval.has_value()) {
+    EXPECT_EQ(a.residual_mass_interval->low, b.residual_mass_interval->low);
+    EXPECT_EQ(a.residual_mass_interval->high, b.residual_mass_interval->high);
+  }
+  EXPECT_EQ(a.serving_distance, b.serving_distance);
   ASSERT_EQ(a.self_check.has_value(), b.self_check.has_value());
   if (!a.self_check.has_value()) return;
   EXPECT_EQ(a.self_check->rows, b.self_check->rows);

@@ -109,7 +109,18 @@ TEST(MeasurementTest, FeaturesCanBeStoppedBetweenTiles) {
   EXPECT_EQ(calls, 1);
 }
 
+double NaiveEffectiveRows(const std::vector<double>& sums) {
+  double sum = 0;
+  double squares = 0;
+  for (const double r : sums) {
+    sum += r;
+    squares += r * r;
+  }
+  return sum * sum / squares;
+}
+
 TEST(MeasurementTest, EveryNumberIsItsDefinition) {
+  int stated = 0;
   for (const int64_t h : {20, 255, 256, 257, 300}) {
     const Fixture f(h);
     Certificate certificate;
@@ -145,6 +156,8 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     sum = max = 0;
     int64_t pairs = 0;
     RowErrors by_row(h);
+    std::vector<double> kernel_squares(static_cast<size_t>(h));
+    std::vector<double> error_squares(static_cast<size_t>(h));
     for (int64_t i = 0; i < h; ++i) {
       for (int64_t j = std::max<int64_t>(0, i / 128 * 128 - 128); j < i; ++j) {
         ++pairs;
@@ -153,6 +166,10 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
         const auto k = static_cast<double>(
             testing::NaiveKernel(f.kernel.root(), f.x.row(i), f.x.row(j), kColumns));
         sum += std::abs(k - dot);
+        for (const int64_t row : {i, j}) {
+          kernel_squares[static_cast<size_t>(row)] += k * k;
+          error_squares[static_cast<size_t>(row)] += (k - dot) * (k - dot);
+        }
         for (const int64_t row : {i, j}) {
           by_row.sums[row] += std::abs(k - dot);
           ++by_row.counts[row];
@@ -181,9 +198,19 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     // The interval is computed from by_row, where the error of each pair was added to both of its
     // rows.
     const std::optional<MeanInterval> interval = JackknifeInterval(by_row);
-    ASSERT_TRUE(interval.has_value() && certificate.kernel_error_interval.has_value());
-    EXPECT_NEAR(certificate.kernel_error_interval->low, interval->low, 1e-12);
-    EXPECT_NEAR(certificate.kernel_error_interval->high, interval->high, 1e-12);
+    ASSERT_TRUE(interval.has_value());
+    const double of_kernel = NaiveEffectiveRows(kernel_squares);
+    const double of_error = NaiveEffectiveRows(error_squares);
+    ASSERT_TRUE(certificate.effective_rows.has_value());
+    EXPECT_NEAR(certificate.effective_rows->kernel, of_kernel, 1e-9 * of_kernel);
+    EXPECT_NEAR(certificate.effective_rows->error, of_error, 1e-9 * of_error);
+    // With fewer effective rows than 50 no interval is stated.
+    ASSERT_EQ(certificate.kernel_error_interval.has_value(), of_kernel >= 50 && of_error >= 50);
+    stated += certificate.kernel_error_interval.has_value() ? 1 : 0;
+    if (certificate.kernel_error_interval.has_value()) {
+      EXPECT_NEAR(certificate.kernel_error_interval->low, interval->low, 1e-12);
+      EXPECT_NEAR(certificate.kernel_error_interval->high, interval->high, 1e-12);
+    }
     EXPECT_LT(interval->low, certificate.kernel_error->mean);
     EXPECT_GT(interval->high, certificate.kernel_error->mean);
     EXPECT_FALSE(certificate.kernel_error_half_width.has_value());
@@ -213,6 +240,8 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     EXPECT_NEAR(*certificate.held_out_trace_residual, residual / static_cast<double>(h), 1e-12);
     EXPECT_TRUE(certificate.warnings.empty());
   }
+  EXPECT_GE(stated, 2);
+  EXPECT_LT(stated, 5);  // 20 rows are never enough
 }
 
 TEST(MeasurementTest, WithoutAKernelOnlyTheServingErrorIsMeasured) {

@@ -1,0 +1,177 @@
+#include "core/certificate/fidelity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/certificate/quantile.h"
+#include "core/linalg/blas.h"
+#include "core/status/check.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+double LargestEntry(ConstMatrixView<double> m) {
+  double largest = 0;
+  for (int64_t i = 0; i < m.rows(); ++i) {
+    for (int64_t j = 0; j < m.cols(); ++j) largest = std::max(largest, std::abs(m(i, j)));
+  }
+  return largest;
+}
+
+// Computes the smoother from eigenvectors, for a matrix with a negative eigenvalue.
+absl::StatusOr<Matrix<double>> SmootherByEigenvectors(ConstMatrixView<double> m, double ridge) {
+  Matrix<double> vectors = Converted<double, double>(m);
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, SymmetricEigenvectors(vectors.view()));
+  const int64_t n = m.rows();
+  Matrix<double> scaled = Matrix<double>::Uninit(n, n);
+  for (int64_t k = 0; k < n; ++k) {
+    const double value = std::max(0.0, values[k]);
+    for (int64_t i = 0; i < n; ++i) scaled(i, k) = value / (value + ridge) * vectors(k, i);
+  }
+  Matrix<double> smoother = Matrix<double>::Uninit(n, n);
+  Multiply(1, scaled.view(), vectors.view(), 0, smoother.view());
+  return smoother;
+}
+
+// Relative error ‖a − b‖/‖a‖ over the entries off the diagonal, or over all entries.
+double RelativeError(ConstMatrixView<double> a, ConstMatrixView<double> b, bool with_diagonal) {
+  double of_difference = 0;
+  double of_a = 0;
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.cols(); ++j) {
+      if (i == j && !with_diagonal) continue;
+      const double difference = a(i, j) - b(i, j);
+      of_difference += difference * difference;
+      of_a += a(i, j) * a(i, j);
+    }
+  }
+  return of_difference == 0 ? 0 : std::sqrt(of_difference / of_a);
+}
+
+void MeasureSelfErrors(const Matrix<double>& kernel, const Matrix<double>& features,
+                       Fidelity& fidelity) {
+  std::vector<double> shares;
+  for (int64_t i = 0; i < kernel.rows(); ++i) {
+    if (!(kernel(i, i) > 0)) continue;
+    shares.push_back(std::abs(kernel(i, i) - features(i, i)) / kernel(i, i));
+  }
+  if (shares.empty()) return;
+  std::sort(shares.begin(), shares.end());
+  fidelity.self_error_median = SortedQuantile(shares, 0.5);
+  fidelity.self_error_quantile_95 = SortedQuantile(shares, 0.95);
+}
+
+// `a`, `b`: centred. Distances do not depend on centring, and centred matrices have smaller
+// rounding errors. `least` is the rounding error of a squared distance.
+double DistanceErrorQuantile(const Matrix<double>& a, const Matrix<double>& b, double least) {
+  std::vector<double> errors;
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < i; ++j) {
+      const double exact = a(i, i) + a(j, j) - 2 * a(i, j);
+      if (!(exact > least)) continue;
+      errors.push_back(std::abs((b(i, i) + b(j, j) - 2 * b(i, j)) / exact - 1));
+    }
+  }
+  if (errors.empty()) return 0;
+  std::sort(errors.begin(), errors.end());
+  return SortedQuantile(errors, 0.95);
+}
+
+}  // namespace
+
+double Fidelity::largest_distance() const {
+  if (smoothers.empty()) return 1;
+  double largest = 0;
+  for (const SmootherDistance& smoother : smoothers) {
+    if (std::isnan(smoother.distance)) return smoother.distance;
+    largest = std::max(largest, smoother.distance);
+  }
+  return largest;
+}
+
+absl::StatusOr<Matrix<double>> SmootherOf(ConstMatrixView<double> m, double ridge) {
+  PHIMAP_CHECK(m.rows() == m.cols() && ridge > 0);
+  // S = I − ridge·(M + ridge·I)⁻¹. Scaled by 1/ridge, so that no entry of the inverse overflows.
+  const int64_t n = m.rows();
+  Matrix<double> inverse = Matrix<double>::Uninit(n, n);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) inverse(i, j) = m(i, j) / ridge + (i == j ? 1 : 0);
+  }
+  if (!InvertPositiveDefinite(inverse.view())) return SmootherByEigenvectors(m, ridge);
+  MirrorLowerTriangle(inverse.view());
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) inverse(i, j) = (i == j ? 1 : 0) - inverse(i, j);
+  }
+  return inverse;
+}
+
+void CentreGram(MatrixView<double> m) {
+  const int64_t n = m.rows();
+  std::vector<double> means(static_cast<size_t>(n));
+  double mean = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) means[i] += m(i, j) / static_cast<double>(n);
+    mean += means[i] / static_cast<double>(n);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) m(i, j) += mean - means[i] - means[j];
+  }
+}
+
+double MeanEigenvalue(ConstMatrixView<double> centred, double largest) {
+  double mean = 0;
+  const auto n = static_cast<double>(centred.rows());
+  for (int64_t i = 0; i < centred.rows(); ++i) mean += centred(i, i) / n;
+  // Each entry of a Gram matrix has an error of some units of round-off of its largest entry, and
+  // centring adds three entries to each.
+  constexpr double kRoundings = 64;
+  return mean > kRoundings * 0x1p-53 * largest ? mean : 0;
+}
+
+absl::StatusOr<double> SmootherDistanceOf(ConstMatrixView<double> a, ConstMatrixView<double> b,
+                                          double ridge) {
+  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> of_a, SmootherOf(a, ridge));
+  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> of_b, SmootherOf(b, ridge));
+  return RelativeError(of_a.view(), of_b.view(), /*with_diagonal=*/true);
+}
+
+absl::StatusOr<double> DistanceBetween(Matrix<double> a, Matrix<double> b) {
+  const double largest = LargestEntry(a.view());
+  CentreGram(a.view());
+  CentreGram(b.view());
+  const double mean = MeanEigenvalue(a.view(), largest);
+  if (mean == 0) return 0.0;
+  return SmootherDistanceOf(a.view(), b.view(), kServingLambda * mean);
+}
+
+absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> features) {
+  PHIMAP_CHECK(kernel.rows() >= 2 && kernel.rows() == features.rows());
+  Fidelity fidelity{.rows = kernel.rows()};
+  fidelity.gram_error = RelativeError(kernel.view(), features.view(), /*with_diagonal=*/false);
+  MeasureSelfErrors(kernel, features, fidelity);
+  const double largest = LargestEntry(kernel.view());
+  CentreGram(kernel.view());
+  CentreGram(features.view());
+  fidelity.centred_gram_error =
+      RelativeError(kernel.view(), features.view(), /*with_diagonal=*/false);
+  const double mean = MeanEigenvalue(kernel.view(), largest);
+  if (mean == 0) return fidelity;
+  fidelity.distance_error_quantile_95 =
+      DistanceErrorQuantile(kernel, features, 256 * 0x1p-53 * largest);
+  for (const double lambda : kFidelityLambdas) {
+    PHIMAP_ASSIGN_OR_RETURN(const double distance,
+                            SmootherDistanceOf(kernel.view(), features.view(), lambda * mean));
+    fidelity.smoothers.push_back({lambda, distance});
+  }
+  return fidelity;
+}
+
+void MirrorLowerTriangle(MatrixView<double> m) {
+  for (int64_t i = 0; i < m.rows(); ++i) {
+    for (int64_t j = 0; j < i; ++j) m(j, i) = m(i, j);
+  }
+}
+
+}  // namespace phimap

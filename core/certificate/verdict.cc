@@ -1,0 +1,153 @@
+#include "core/certificate/verdict.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+using Grade = Verdict::Grade;
+using Cause = Verdict::Cause;
+
+constexpr char kEvaluate[] = "phimap evaluate measures a learner on labeled rows";
+
+Grade GradeOf(double distance) {
+  // A NaN is graded as poor.
+  if (distance <= kGoodDistance) return Grade::kGood;
+  return distance <= kFairDistance ? Grade::kFair : Grade::kPoor;
+}
+
+// Why a version without a comparison with the kernel is not judged.
+Verdict NotJudged(const Certificate& certificate) {
+  if (certificate.held_out_rows < kMinVerdictRows) {
+    return {.cause = Cause::kTooFewRows,
+            .reason = absl::StrCat(certificate.held_out_rows, " held-out rows say nothing, at least ",
+                                   kMinVerdictRows, " are needed"),
+            .advice = absl::StrCat("stream more rows than landmarks; ", kEvaluate)};
+  }
+  switch (certificate.aim) {
+    case Aim::kSimilarities:
+      return {.cause = Cause::kOtherAim,
+              .reason = "features are similarities to landmarks, which are judged by a learner alone",
+              .advice = kEvaluate};
+    case Aim::kClasses:
+      return {.cause = Cause::kOtherAim,
+              .reason = "features are for one weight vector of all classes, which is judged by its "
+                        "margins alone",
+              .advice = kEvaluate};
+    case Aim::kDistances:
+    case Aim::kInnerProducts:
+    case Aim::kUnknown:
+      break;
+  }
+  return {.cause = Cause::kNotMeasured,
+          .reason = "an earlier release built this version and did not measure what a learner loses",
+          .advice = absl::StrCat("build it anew; ", kEvaluate)};
+}
+
+// Whether serving in float32 accounts for half of the distance at the λ that it is measured at.
+bool CostsHalf(const Certificate& certificate) {
+  if (!certificate.serving_distance.has_value()) return false;
+  for (const SmootherDistance& smoother : certificate.fidelity->smoothers) {
+    if (smoother.lambda == kServingLambda) {
+      return *certificate.serving_distance >= smoother.distance / 2;
+    }
+  }
+  return false;
+}
+
+// The cause of a distance that is not good.
+Cause CauseOf(const Certificate& certificate) {
+  if (certificate.fidelity->smoothers.empty()) return Cause::kConstantKernel;
+  if (CostsHalf(certificate)) return Cause::kServingType;
+  if (certificate.effective_rows.has_value() &&
+      certificate.effective_rows->kernel < kMinEffectiveRows) {
+    return Cause::kFewRowsCarry;
+  }
+  return Cause::kTooFewFeatures;
+}
+
+std::string AdviceOn(Cause cause, const Certificate& certificate) {
+  switch (cause) {
+    case Cause::kConstantKernel:
+      return "scale the inputs or choose other parameters of the kernel, until its values differ";
+    case Cause::kServingType:
+      return "serve in float64: float32 cut off what differs";
+    case Cause::kFewRowsCarry:
+      return absl::StrFormat(
+          "%.2g of %d held-out rows carry the kernel's values, and more landmarks will hardly help: "
+          "normalize the kernel, or clip or transform the columns with outliers",
+          certificate.effective_rows->kernel, certificate.held_out_rows);
+    case Cause::kTooFewFeatures:
+      return certificate.landmarks > 0 ? "more landmarks reduce it" : "more dimensions reduce it";
+    case Cause::kNone:
+    case Cause::kTooFewRows:
+    case Cause::kNotMeasured:
+    case Cause::kOtherAim:
+      break;
+  }
+  return "";
+}
+
+// A learner on projected inputs is judged by distances, which is what projections keep.
+Verdict OnDistances(const Certificate& certificate) {
+  const double error = certificate.fidelity->distance_error_quantile_95;
+  Verdict verdict{
+      .grade = GradeOf(error),
+      .reason = absl::StrFormat("the squared distances of 95 %% of pairs of new rows are kept within "
+                                "%.1f %%",
+                                100 * error)};
+  if (verdict.grade == Grade::kGood) return verdict;
+  verdict.cause = Cause::kTooFewFeatures;
+  verdict.advice = AdviceOn(verdict.cause, certificate);
+  return verdict;
+}
+
+}  // namespace
+
+std::string Verdict::grade_name() const {
+  switch (grade) {
+    case Grade::kNotJudged:
+      return "not judged";
+    case Grade::kGood:
+      return "good";
+    case Grade::kFair:
+      return "fair";
+    case Grade::kPoor:
+      return "poor";
+  }
+  PHIMAP_CHECK(false);
+}
+
+std::string Verdict::ToText() const {
+  return absl::StrCat(grade_name(), ": ", reason, advice.empty() ? "" : "; ", advice);
+}
+
+Verdict VerdictOf(const Certificate& certificate) {
+  if (!certificate.fidelity.has_value() || certificate.fidelity->rows < kMinVerdictRows) {
+    return NotJudged(certificate);
+  }
+  if (certificate.fidelity->smoothers.empty()) {
+    return {.grade = Grade::kPoor,
+            .cause = Cause::kConstantKernel,
+            .reason = "all kernel values of new rows are equal up to rounding, so nothing can be "
+                      "learned from them",
+            .advice = AdviceOn(Cause::kConstantKernel, certificate)};
+  }
+  if (certificate.aim == Aim::kDistances) return OnDistances(certificate);
+  const double distance = certificate.fidelity->largest_distance();
+  Verdict verdict{
+      .grade = GradeOf(distance),
+      .reason = absl::StrFormat("on new rows a learner's predictions differ by up to %.2g %% from "
+                                "those on the kernel itself",
+                                100 * distance)};
+  if (verdict.grade == Grade::kGood) return verdict;
+  verdict.cause = CauseOf(certificate);
+  verdict.advice = AdviceOn(verdict.cause, certificate);
+  return verdict;
+}
+
+}  // namespace phimap

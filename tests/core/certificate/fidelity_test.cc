@@ -1,0 +1,212 @@
+#include "core/certificate/fidelity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/linalg/blas.h"
+#include "gtest/gtest.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using Table = std::vector<std::vector<long double>>;
+
+// H·M·H by its definition.
+Table NaiveCentred(const Matrix<double>& m) {
+  const int64_t n = m.rows();
+  const auto h = [&](int64_t i, int64_t j) { return (i == j ? 1.0L : 0.0L) - 1.0L / n; };
+  Table half(n, std::vector<long double>(n)), out = half;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t k = 0; k < n; ++k) half[i][j] += h(i, k) * m(k, j);
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t k = 0; k < n; ++k) out[i][j] += half[i][k] * h(k, j);
+    }
+  }
+  return out;
+}
+
+// M·(M + ridge·I)⁻¹, by elimination with pivots: solves (M + ridge·I)·S = M, where the factors
+// commute.
+Table NaiveSmoother(const Table& m, long double ridge) {
+  const size_t n = m.size();
+  Table a = m, b = m;
+  for (size_t i = 0; i < n; ++i) a[i][i] += ridge;
+  for (size_t k = 0; k < n; ++k) {
+    size_t pivot = k;
+    for (size_t i = k; i < n; ++i) {
+      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
+    }
+    std::swap(a[k], a[pivot]);
+    std::swap(b[k], b[pivot]);
+    for (size_t i = 0; i < n; ++i) {
+      if (i == k) continue;
+      const long double factor = a[i][k] / a[k][k];
+      for (size_t j = 0; j < n; ++j) {
+        a[i][j] -= factor * a[k][j];
+        b[i][j] -= factor * b[k][j];
+      }
+    }
+  }
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j < n; ++j) b[i][j] /= a[i][i];
+  }
+  return b;
+}
+
+double NaiveDistance(const Matrix<double>& kernel, const Matrix<double>& features, double lambda) {
+  const Table a = NaiveCentred(kernel), b = NaiveCentred(features);
+  long double mean = 0;
+  for (size_t i = 0; i < a.size(); ++i) mean += a[i][i] / static_cast<long double>(a.size());
+  const Table of_a = NaiveSmoother(a, lambda * mean), of_b = NaiveSmoother(b, lambda * mean);
+  long double difference = 0, norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    for (size_t j = 0; j < a.size(); ++j) {
+      difference += (of_a[i][j] - of_b[i][j]) * (of_a[i][j] - of_b[i][j]);
+      norm += of_a[i][j] * of_a[i][j];
+    }
+  }
+  return static_cast<double>(std::sqrt(difference / norm));
+}
+
+Matrix<double> GramOf(const Matrix<double>& rows) {
+  Matrix<double> gram = Matrix<double>::Uninit(rows.rows(), rows.rows());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    for (int64_t j = 0; j < rows.rows(); ++j) {
+      double dot = 0;
+      for (int64_t k = 0; k < rows.cols(); ++k) dot += rows(i, k) * rows(j, k);
+      gram(i, j) = dot;
+    }
+  }
+  return gram;
+}
+
+Matrix<double> FirstColumns(const Matrix<double>& rows, int64_t count) {
+  Matrix<double> out = Matrix<double>::Uninit(rows.rows(), count);
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    for (int64_t j = 0; j < count; ++j) out(i, j) = rows(i, j);
+  }
+  return out;
+}
+
+Matrix<double> Plus(Matrix<double> m, double number) {
+  for (int64_t i = 0; i < m.size(); ++i) m.data()[i] += number;
+  return m;
+}
+
+const Matrix<double> kRows = testing::NormalRows({.rows = 25, .cols = 8, .seed = 3});
+
+Fidelity MustCompare(const Matrix<double>& kernel, const Matrix<double>& features) {
+  absl::StatusOr<Fidelity> fidelity = CompareGrams(kernel.Clone(), features.Clone());
+  EXPECT_TRUE(fidelity.ok());
+  return *fidelity;
+}
+
+TEST(FidelityTest, EveryNumberIsItsDefinition) {
+  UseOneBlasThread();
+  const Matrix<double> kernel = GramOf(kRows), features = GramOf(FirstColumns(kRows, 6));
+  const Fidelity fidelity = MustCompare(kernel, features);
+  EXPECT_EQ(fidelity.rows, 25);
+  ASSERT_EQ(fidelity.smoothers.size(), std::size(kFidelityLambdas));
+  for (const SmootherDistance& smoother : fidelity.smoothers) {
+    // The condition of A + λτI is at most 25/λ, so twelve digits are certain.
+    EXPECT_NEAR(smoother.distance, NaiveDistance(kernel, features, smoother.lambda), 1e-12);
+    EXPECT_GT(smoother.distance, 0.1);
+  }
+  double difference = 0, norm = 0;
+  const Table a = NaiveCentred(kernel), b = NaiveCentred(features);
+  double centred_difference = 0, centred_norm = 0;
+  std::vector<double> shares, distances;
+  for (int64_t i = 0; i < 25; ++i) {
+    shares.push_back(std::abs(kernel(i, i) - features(i, i)) / kernel(i, i));
+    for (int64_t j = 0; j < 25; ++j) {
+      if (i == j) continue;
+      difference += std::pow(kernel(i, j) - features(i, j), 2);
+      norm += std::pow(kernel(i, j), 2);
+      centred_difference += static_cast<double>(std::pow(a[i][j] - b[i][j], 2));
+      centred_norm += static_cast<double>(std::pow(a[i][j], 2));
+      double squared = 0, mapped = 0;
+      for (int64_t k = 0; k < 8; ++k) {
+        const double apart = kRows(i, k) - kRows(j, k);
+        squared += apart * apart;
+        if (k < 6) mapped += apart * apart;
+      }
+      if (j < i) distances.push_back(std::abs(mapped / squared - 1));
+    }
+  }
+  EXPECT_NEAR(fidelity.gram_error, std::sqrt(difference / norm), 1e-14);
+  EXPECT_NEAR(fidelity.centred_gram_error, std::sqrt(centred_difference / centred_norm), 1e-13);
+  std::sort(shares.begin(), shares.end());
+  EXPECT_NEAR(fidelity.self_error_median, shares[12], 1e-14);
+  EXPECT_NEAR(fidelity.self_error_quantile_95, shares[23], 1e-14);  // the 24th of 25
+  std::sort(distances.begin(), distances.end());
+  EXPECT_NEAR(fidelity.distance_error_quantile_95, distances[284], 1e-12);  // the 285th of 300
+}
+
+TEST(FidelityTest, EqualGramMatricesHaveNoDistanceAndConstantFeaturesHaveAllOfIt) {
+  const Matrix<double> kernel = GramOf(kRows);
+  const Fidelity same = MustCompare(kernel, kernel);
+  Matrix<double> zero(25, 25);
+  for (const Matrix<double>& constant : {zero.Clone(), Plus(zero.Clone(), 1)}) {
+    const Fidelity none = MustCompare(kernel, constant);
+    for (size_t i = 0; i < none.smoothers.size(); ++i) {
+      EXPECT_EQ(same.smoothers[i].distance, 0);
+      EXPECT_NEAR(none.smoothers[i].distance, 1, 1e-12);
+    }
+    EXPECT_NEAR(none.centred_gram_error, 1, 1e-12);
+  }
+  EXPECT_EQ(MustCompare(kernel, zero).gram_error, 1);
+}
+
+// A kernel that is a large constant plus a kernel: a mean of errors relative to K hides all of it,
+// and a learner with an intercept sees only the rest.
+TEST(FidelityTest, AConstantThatAnInterceptAbsorbsHidesNothing) {
+  const Matrix<double> kernel = GramOf(kRows), features = GramOf(FirstColumns(kRows, 3));
+  const Fidelity plain = MustCompare(kernel, features);
+  const Fidelity raised = MustCompare(Plus(kernel.Clone(), 1e6), Plus(features.Clone(), 1e6));
+  EXPECT_LT(raised.gram_error, 1e-4);
+  for (size_t i = 0; i < plain.smoothers.size(); ++i) {
+    // Entries of 1e6 have rounding errors of 1e-10, which λ = 10⁻⁴ magnifies 10⁴-fold.
+    EXPECT_NEAR(raised.smoothers[i].distance, plain.smoothers[i].distance, 1e-5);
+    EXPECT_GT(plain.smoothers[i].distance, 0.3);
+  }
+}
+
+TEST(FidelityTest, NothingIsLearnedFromAKernelThatIsConstantUpToRounding) {
+  const Matrix<double> kernel = GramOf(kRows);
+  Matrix<double> constant = Plus(kernel.Clone(), 0);
+  for (int64_t i = 0; i < constant.size(); ++i) constant.data()[i] = 1 + 1e-17 * kernel.data()[i];
+  EXPECT_TRUE(MustCompare(constant, constant).smoothers.empty());
+  // Ten thousand units of round-off are a kernel again.
+  for (int64_t i = 0; i < constant.size(); ++i) constant.data()[i] = 1 + 1e-12 * kernel.data()[i];
+  EXPECT_EQ(MustCompare(constant, constant).smoothers.size(), std::size(kFidelityLambdas));
+}
+
+// Features of a huge length, as unbounded random features have, must not pass for the kernel.
+TEST(FidelityTest, HugeFeaturesAreFarFromTheKernel) {
+  const Matrix<double> kernel = GramOf(kRows);
+  Matrix<double> huge = kernel.Clone();
+  for (int64_t i = 0; i < huge.size(); ++i) huge.data()[i] *= 1e40;
+  const Fidelity fidelity = MustCompare(kernel, huge);
+  EXPECT_GT(fidelity.smoothers[0].distance, 0.5);
+  EXPECT_GT(fidelity.gram_error, 1e39);
+}
+
+TEST(FidelityTest, SmootherOfAnIndefiniteMatrixCountsNegativeEigenvaluesAsZero) {
+  UseOneBlasThread();
+  Matrix<double> m(2, 2);
+  m(0, 0) = 3;
+  m(1, 1) = -5;
+  const Matrix<double> smoother = SmootherOf(m.view(), 1).value();
+  EXPECT_NEAR(smoother(0, 0), 0.75, 1e-15);
+  EXPECT_NEAR(smoother(1, 1), 0, 1e-15);
+  EXPECT_NEAR(smoother(0, 1), 0, 1e-15);
+}
+
+}  // namespace
+}  // namespace phimap

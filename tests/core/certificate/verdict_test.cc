@@ -1,0 +1,115 @@
+#include "core/certificate/verdict.h"
+
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Grade = Verdict::Grade;
+using Cause = Verdict::Cause;
+
+// A certificate of F2 with 300 compared rows, whose largest distance of smoothers is `distance`.
+Certificate WithDistance(double distance) {
+  Certificate certificate{.held_out_rows = 2000, .landmarks = 500, .aim = Aim::kInnerProducts};
+  certificate.fidelity =
+      Fidelity{.rows = 300, .smoothers = {{1, distance / 2}, {1e-2, distance}, {1e-4, 0}}};
+  certificate.effective_rows = EffectiveRows{1500, 800};
+  certificate.serving_distance = 1e-6;
+  return certificate;
+}
+
+TEST(VerdictTest, GradesByTheLargestDistanceOfSmoothers) {
+  EXPECT_EQ(VerdictOf(WithDistance(0)).grade, Grade::kGood);
+  EXPECT_EQ(VerdictOf(WithDistance(kGoodDistance)).grade, Grade::kGood);
+  EXPECT_EQ(VerdictOf(WithDistance(kGoodDistance + 1e-9)).grade, Grade::kFair);
+  EXPECT_EQ(VerdictOf(WithDistance(kFairDistance)).grade, Grade::kFair);
+  EXPECT_EQ(VerdictOf(WithDistance(kFairDistance + 1e-9)).grade, Grade::kPoor);
+  EXPECT_EQ(VerdictOf(WithDistance(1)).grade, Grade::kPoor);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(VerdictOf(WithDistance(nan)).grade, Grade::kPoor);
+}
+
+TEST(VerdictTest, GoodVersionsHaveNoCauseAndNoAdvice) {
+  const Verdict verdict = VerdictOf(WithDistance(0.05));
+  EXPECT_EQ(verdict.cause, Cause::kNone);
+  EXPECT_THAT(verdict.advice, IsEmpty());
+  EXPECT_EQ(verdict.ToText(),
+            "good: on new rows a learner's predictions differ by up to 5 % from those on the kernel "
+            "itself");
+}
+
+TEST(VerdictTest, AdviceFollowsTheCause) {
+  const Verdict landmarks = VerdictOf(WithDistance(0.5));
+  EXPECT_EQ(landmarks.cause, Cause::kTooFewFeatures);
+  EXPECT_THAT(landmarks.advice, HasSubstr("more landmarks"));
+
+  Certificate sampled = WithDistance(0.5);
+  sampled.landmarks = 0;
+  EXPECT_THAT(VerdictOf(sampled).advice, HasSubstr("more dimensions"));
+
+  Certificate cut = WithDistance(0.5);
+  cut.serving_distance = 0.3;
+  EXPECT_EQ(VerdictOf(cut).cause, Cause::kServingType);
+  EXPECT_THAT(VerdictOf(cut).advice, HasSubstr("float64"));
+
+  Certificate heavy = WithDistance(0.5);
+  heavy.effective_rows->kernel = 12.3;
+  EXPECT_EQ(VerdictOf(heavy).cause, Cause::kFewRowsCarry);
+  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("12 of 2000 held-out rows"));
+  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("more landmarks will hardly help"));
+}
+
+TEST(VerdictTest, NothingIsSaidOfTooFewRows) {
+  Certificate certificate = WithDistance(0);
+  certificate.held_out_rows = certificate.fidelity->rows = kMinVerdictRows - 1;
+  const Verdict verdict = VerdictOf(certificate);
+  EXPECT_EQ(verdict.grade, Grade::kNotJudged);
+  EXPECT_EQ(verdict.cause, Cause::kTooFewRows);
+  EXPECT_THAT(verdict.reason, HasSubstr("29 held-out rows"));
+  certificate.held_out_rows = certificate.fidelity->rows = kMinVerdictRows;
+  EXPECT_EQ(VerdictOf(certificate).grade, Grade::kGood);
+}
+
+TEST(VerdictTest, AKernelThatIsConstantIsPoor) {
+  Certificate certificate = WithDistance(0);
+  certificate.fidelity->smoothers.clear();
+  const Verdict verdict = VerdictOf(certificate);
+  EXPECT_EQ(verdict.grade, Grade::kPoor);
+  EXPECT_EQ(verdict.cause, Cause::kConstantKernel);
+}
+
+TEST(VerdictTest, OtherAimsSayWhatTheyAreJudgedBy) {
+  Certificate f1{.held_out_rows = 2000, .landmarks = 500, .aim = Aim::kSimilarities};
+  EXPECT_EQ(VerdictOf(f1).cause, Cause::kOtherAim);
+  EXPECT_THAT(VerdictOf(f1).reason, HasSubstr("similarities"));
+  EXPECT_THAT(VerdictOf(f1).advice, HasSubstr("phimap evaluate"));
+  Certificate multiclass{.held_out_rows = 2000, .aim = Aim::kClasses};
+  EXPECT_EQ(VerdictOf(multiclass).grade, Grade::kNotJudged);
+  EXPECT_THAT(VerdictOf(multiclass).reason, HasSubstr("margins"));
+
+  Certificate projection = WithDistance(0.9);
+  projection.aim = Aim::kDistances;
+  projection.landmarks = 0;
+  projection.fidelity->distance_error_quantile_95 = 0.15;
+  EXPECT_EQ(VerdictOf(projection).grade, Grade::kGood);
+  EXPECT_THAT(VerdictOf(projection).reason, HasSubstr("kept within 15.0 %"));
+  projection.fidelity->distance_error_quantile_95 = 0.5;
+  EXPECT_EQ(VerdictOf(projection).grade, Grade::kPoor);
+  EXPECT_THAT(VerdictOf(projection).advice, HasSubstr("more dimensions"));
+}
+
+TEST(VerdictTest, ArtifactsOfEarlierReleasesAreNotJudged) {
+  const Verdict verdict = VerdictOf(Certificate{.held_out_rows = 2000, .landmarks = 500});
+  EXPECT_EQ(verdict.grade, Grade::kNotJudged);
+  EXPECT_EQ(verdict.cause, Cause::kNotMeasured);
+  EXPECT_THAT(verdict.reason, HasSubstr("earlier release"));
+}
+
+}  // namespace
+}  // namespace phimap

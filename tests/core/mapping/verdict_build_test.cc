@@ -1,0 +1,137 @@
+// Builds whose verdicts, when they rested on means of errors or ratios of traces, were false.
+#include <string>
+#include <vector>
+
+#include "core/certificate/verdict.h"
+#include "core/random/random_stream.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/core/mapping/csv_rows.h"
+
+namespace phimap::testing {
+namespace {
+
+using Grade = Verdict::Grade;
+using Cause = Verdict::Cause;
+
+Verdict VerdictOn(const std::string& mapping, const std::string& kernel, const Matrix<double>& rows,
+                  bool standardize = true) {
+  return VerdictOf(MustBuild(SpecOf(mapping, kernel, standardize), rows).certificate);
+}
+
+const Matrix<double>& Letter() {
+  static const Matrix<double>& rows = *new Matrix<double>(CsvRows("letter.csv"));
+  return rows;
+}
+
+// Each number is .01·N(0, 1), and with probability .004 also 30·N(0, 1).
+Matrix<double> SpikyRows() {
+  RandomCursor random(RandomStream(1, StreamId::kLabRows));
+  Matrix<double> rows = Matrix<double>::Uninit(6000, 9);
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    rows.data()[i] = 0.01 * random.Normal();
+    if (random.UniformOpen01() < 0.004) rows.data()[i] += 30 * random.Normal();
+  }
+  return rows;
+}
+
+// Normal rows, of which 3 % are 30 times as long.
+Matrix<double> LongTailedRows() {
+  RandomCursor random(RandomStream(2, StreamId::kLabRows));
+  Matrix<double> rows = Matrix<double>::Uninit(6000, 30);
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    const double length = random.UniformOpen01() < 0.03 ? 30 : 1;
+    for (int64_t j = 0; j < rows.cols(); ++j) rows(i, j) = length * random.Normal();
+  }
+  return rows;
+}
+
+TEST(VerdictBuildTest, AFeatureThatTellsNothingIsNeverGood) {
+  // The mean kernel error of each is 0.00 % of the largest K(x, x), or its residual mass is 0.
+  EXPECT_EQ(VerdictOn("kpca(landmarks=500, dimensions=1, centred=false)", "rbf(gamma=10)", Letter())
+                .grade,
+            Grade::kPoor);
+  EXPECT_EQ(VerdictOn("positive(dimensions=512)", "exp(linear())", Letter()).grade, Grade::kPoor);
+  EXPECT_NE(VerdictOn("f2(landmarks=100, serving_type=float32)", "rbf(gamma=1e-12)", Letter()).grade,
+            Grade::kGood);
+}
+
+TEST(VerdictBuildTest, ConstantsThatInterceptsAbsorbHideNothing) {
+  const BuiltVersion built = MustBuild(
+      SpecOf("f2(landmarks=400, serving_type=float32)",
+             "poly(degree=2, gamma=0.0625, coef0=1000)", /*standardize=*/true),
+      Letter());
+  EXPECT_LT(built.certificate.fidelity->gram_error, 1e-5);
+  const Verdict verdict = VerdictOf(built.certificate);
+  EXPECT_EQ(verdict.grade, Grade::kPoor);
+  EXPECT_EQ(verdict.cause, Cause::kServingType);
+}
+
+TEST(VerdictBuildTest, RowsThatAreLongHideNoneOfTheOthers) {
+  const Verdict verdict = VerdictOn("f2(landmarks=100)", "poly(degree=2, gamma=scale, coef0=1)",
+                                    LongTailedRows(), /*standardize=*/false);
+  EXPECT_NE(verdict.grade, Grade::kGood);
+  EXPECT_EQ(verdict.cause, Cause::kFewRowsCarry);
+}
+
+// F2 of 500 landmarks has the smaller mean error (.0013 against .016), and is not called worse than
+// Fourier features.
+TEST(VerdictBuildTest, OneScaleFitsAllMappings) {
+  const Certificate f2 =
+      MustBuild(SpecOf("f2(landmarks=2000)", "rbf(gamma=scale)", true), Letter()).certificate;
+  const Certificate fourier =
+      MustBuild(SpecOf("fourier(dimensions=2048)", "rbf(gamma=scale)", true), Letter()).certificate;
+  EXPECT_LT(f2.fidelity->largest_distance(), fourier.fidelity->largest_distance());
+  EXPECT_EQ(VerdictOf(f2).grade, Grade::kGood);
+  EXPECT_EQ(VerdictOf(fourier).grade, Grade::kGood);
+}
+
+TEST(VerdictBuildTest, SpikyRowsAreServedInFloat64WhichKeepsTheKernel) {
+  const std::string kernel = "poly(degree=2, gamma=0.1111, coef0=1)";
+  const Matrix<double> rows = SpikyRows();
+  const BuiltVersion chosen = MustBuild(SpecOf("f2(landmarks=100)", kernel, true), rows);
+  EXPECT_EQ(chosen.serving_type, FloatType::kFloat64);
+  // 55 is the number of monomials of degree up to 2 in 9 variables.
+  EXPECT_EQ(chosen.certificate.rank, 55);
+  EXPECT_EQ(VerdictOf(chosen.certificate).grade, Grade::kGood);
+  EXPECT_THAT(chosen.certificate.warnings,
+              ::testing::Contains(::testing::HasSubstr("served in float64")));
+
+  const BuiltVersion forced =
+      MustBuild(SpecOf("f2(landmarks=100, serving_type=float32)", kernel, true), rows);
+  EXPECT_LT(forced.certificate.rank, 30);
+  EXPECT_GT(*forced.certificate.serving_distance, 0.02);
+  EXPECT_THAT(forced.certificate.warnings,
+              ::testing::Contains(::testing::HasSubstr("float32 loses what a learner needs")));
+  const Verdict verdict = VerdictOf(forced.certificate);
+  EXPECT_NE(verdict.grade, Grade::kGood);
+  EXPECT_EQ(verdict.cause, Cause::kServingType);
+}
+
+TEST(VerdictBuildTest, NoIntervalIsStatedWhereFewRowsCarryTheMean) {
+  const Certificate spiky =
+      MustBuild(SpecOf("f2(landmarks=100)", "poly(degree=2, gamma=0.1111, coef0=1)", true),
+                SpikyRows())
+          .certificate;
+  EXPECT_LT(spiky.effective_rows->kernel, kMinEffectiveRows);
+  EXPECT_FALSE(spiky.kernel_error_interval.has_value());
+  EXPECT_FALSE(spiky.residual_mass_interval.has_value());
+  const Certificate letter =
+      MustBuild(SpecOf("f2(landmarks=100)", "rbf(gamma=scale)", true), Letter()).certificate;
+  EXPECT_TRUE(letter.kernel_error_interval.has_value());
+  ASSERT_TRUE(letter.residual_mass_interval.has_value());
+  EXPECT_LT(letter.residual_mass_interval->low, *letter.held_out_trace_residual);
+  EXPECT_GT(letter.residual_mass_interval->high, *letter.held_out_trace_residual);
+}
+
+TEST(VerdictBuildTest, MappingsWithAnotherAimSayWhatTheyAreJudgedBy) {
+  EXPECT_EQ(VerdictOn("f1(landmarks=50)", "rbf(gamma=scale)", Letter()).cause, Cause::kOtherAim);
+  EXPECT_EQ(VerdictOn("multiclass(dimensions=20, classes=3)", "linear()", Letter()).cause,
+            Cause::kOtherAim);
+  EXPECT_THAT(VerdictOn("random_projection(dimensions=8)", "linear()", Letter()).reason,
+              ::testing::HasSubstr("distances"));
+}
+
+}  // namespace
+}  // namespace phimap::testing
