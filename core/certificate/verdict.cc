@@ -23,29 +23,33 @@ Grade GradeOf(double distance) {
 // Why a version without a comparison with the kernel is not judged.
 Verdict NotJudged(const Certificate& certificate) {
   if (certificate.held_out_rows < kMinVerdictRows) {
-    return {.cause = Cause::kTooFewRows,
-            .reason = absl::StrCat(certificate.held_out_rows, " held-out rows say nothing, at least ",
-                                   kMinVerdictRows, " are needed"),
-            .advice = absl::StrCat("stream more rows than landmarks; ", kEvaluate)};
+    return {
+        .cause = Cause::kTooFewRows,
+        .reason = absl::StrCat(certificate.held_out_rows, " held-out rows say nothing, at least ",
+                               kMinVerdictRows, " are needed"),
+        .advice = absl::StrCat("stream more rows than landmarks; ", kEvaluate)};
   }
   switch (certificate.aim) {
     case Aim::kSimilarities:
-      return {.cause = Cause::kOtherAim,
-              .reason = "features are similarities to landmarks, which are judged by a learner alone",
-              .advice = kEvaluate};
+      return {
+          .cause = Cause::kOtherAim,
+          .reason = "features are similarities to landmarks, which are judged by a learner alone",
+          .advice = kEvaluate};
     case Aim::kClasses:
       return {.cause = Cause::kOtherAim,
-              .reason = "features are for one weight vector of all classes, which is judged by its "
-                        "margins alone",
+              .reason =
+                  "features are for one weight vector of all classes, which is judged by its "
+                  "margins alone",
               .advice = kEvaluate};
     case Aim::kDistances:
     case Aim::kInnerProducts:
     case Aim::kUnknown:
       break;
   }
-  return {.cause = Cause::kNotMeasured,
-          .reason = "an earlier release built this version and did not measure what a learner loses",
-          .advice = absl::StrCat("build it anew; ", kEvaluate)};
+  return {
+      .cause = Cause::kNotMeasured,
+      .reason = "an earlier release built this version and did not measure what a learner loses",
+      .advice = absl::StrCat("build it anew; ", kEvaluate)};
 }
 
 // Whether serving in float32 accounts for half of the distance at the λ that it is measured at.
@@ -78,7 +82,8 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
       return "serve in float64: float32 cut off what differs";
     case Cause::kFewRowsCarry:
       return absl::StrFormat(
-          "%.2g of %d held-out rows carry the kernel's values, and more landmarks will hardly help: "
+          "%.2g of %d held-out rows carry the kernel's values, and more landmarks will hardly "
+          "help: "
           "normalize the kernel, or clip or transform the columns with outliers",
           certificate.effective_rows->kernel, certificate.held_out_rows);
     case Cause::kTooFewFeatures:
@@ -95,11 +100,11 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
 // A learner on projected inputs is judged by distances, which is what projections keep.
 Verdict OnDistances(const Certificate& certificate) {
   const double error = certificate.fidelity->distance_error_quantile_95;
-  Verdict verdict{
-      .grade = GradeOf(error),
-      .reason = absl::StrFormat("the squared distances of 95 %% of pairs of new rows are kept within "
-                                "%.1f %%",
-                                100 * error)};
+  Verdict verdict{.grade = GradeOf(error),
+                  .reason = absl::StrFormat(
+                      "the squared distances of 95 %% of pairs of new rows are kept within "
+                      "%.1f %%",
+                      100 * error)};
   if (verdict.grade == Grade::kGood) return verdict;
   verdict.cause = Cause::kTooFewFeatures;
   verdict.advice = AdviceOn(verdict.cause, certificate);
@@ -133,8 +138,9 @@ Verdict VerdictOf(const Certificate& certificate) {
   if (certificate.fidelity->smoothers.empty()) {
     return {.grade = Grade::kPoor,
             .cause = Cause::kConstantKernel,
-            .reason = "all kernel values of new rows are equal up to rounding, so nothing can be "
-                      "learned from them",
+            .reason =
+                "all kernel values of new rows are equal up to rounding, so nothing can be "
+                "learned from them",
             .advice = AdviceOn(Cause::kConstantKernel, certificate)};
   }
   if (certificate.aim == Aim::kDistances) return OnDistances(certificate);

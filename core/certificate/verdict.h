@@ -40,8 +40,8 @@ struct Verdict {
 
   Grade grade = Grade::kNotJudged;
   Cause cause = Cause::kNone;
-  // The reason with its number, a clause without a full stop: "a learner's predictions differ by 3.2
-  // % from those on the kernel". Never empty.
+  // The reason with its number, a clause without a full stop: "a learner's predictions differ
+  // by 3.2 % from those on the kernel". Never empty.
   std::string reason;
   // What to do about it; empty for good versions.
   std::string advice;
@@ -53,10 +53,11 @@ struct Verdict {
 };
 
 // Judges a version by what a linear learner on its features loses against a kernel machine: the
-// largest distance of smoothers on held-out rows. A mean of errors would not do, because it is blind
-// to constants, which intercepts absorb, and to rows with small kernel values. Features that are
-// constant are never good. Versions whose features are for something else than inner products, which
-// these distances do not measure, are not judged, and the reason says what they are judged by. Pure.
+// largest distance of smoothers on held-out rows. A mean of errors would not do, because it is
+// blind to constants, which intercepts absorb, and to rows with small kernel values. Features that
+// are constant are never good. Versions whose features are for something else than inner products,
+// which these distances do not measure, are not judged, and the reason says what they are judged
+// by. Pure.
 Verdict VerdictOf(const Certificate& certificate);
 
 }  // namespace phimap

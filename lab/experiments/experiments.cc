@@ -27,6 +27,8 @@ std::vector<Experiment> AllExperiments() {
       CoCosts(),
       CoTakeaway(),
       CoFourier(),
+      // Phimap
+      VerdictsOfCertificates(),
   };
 }
 

@@ -29,6 +29,7 @@ Experiment CoDemonstration();
 Experiment CoCosts();
 Experiment CoTakeaway();
 Experiment CoFourier();
+Experiment VerdictsOfCertificates();
 
 }  // namespace phimap::lab
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "core/certificate/verdict.h"
 
 namespace phimap {
 namespace {
@@ -66,6 +67,75 @@ void ResidualShareToProto(const ResidualShare& share, v1::Certificate::ResidualS
   out->set_zero_rows(share.zero_rows);
 }
 
+void FidelityToProto(const Fidelity& fidelity, v1::Certificate::Fidelity* out) {
+  out->set_rows(fidelity.rows);
+  for (const SmootherDistance& smoother : fidelity.smoothers) {
+    v1::Certificate::Fidelity::Smoother& to = *out->add_smoothers();
+    to.set_lambda(smoother.lambda);
+    to.set_distance(smoother.distance);
+  }
+  out->set_gram_error(fidelity.gram_error);
+  out->set_centred_gram_error(fidelity.centred_gram_error);
+  out->set_self_error_median(fidelity.self_error_median);
+  out->set_self_error_quantile_95(fidelity.self_error_quantile_95);
+  out->set_distance_error_quantile_95(fidelity.distance_error_quantile_95);
+}
+
+v1::Verdict::Grade GradeToProto(Verdict::Grade grade) {
+  switch (grade) {
+    case Verdict::Grade::kNotJudged:
+      return v1::Verdict::GRADE_NOT_JUDGED;
+    case Verdict::Grade::kGood:
+      return v1::Verdict::GRADE_GOOD;
+    case Verdict::Grade::kFair:
+      return v1::Verdict::GRADE_FAIR;
+    case Verdict::Grade::kPoor:
+      return v1::Verdict::GRADE_POOR;
+  }
+  return v1::Verdict::GRADE_UNSPECIFIED;
+}
+
+v1::Verdict::Cause CauseToProto(Verdict::Cause cause) {
+  switch (cause) {
+    case Verdict::Cause::kNone:
+      return v1::Verdict::CAUSE_UNSPECIFIED;
+    case Verdict::Cause::kTooFewRows:
+      return v1::Verdict::CAUSE_TOO_FEW_ROWS;
+    case Verdict::Cause::kNotMeasured:
+      return v1::Verdict::CAUSE_NOT_MEASURED;
+    case Verdict::Cause::kOtherAim:
+      return v1::Verdict::CAUSE_OTHER_AIM;
+    case Verdict::Cause::kConstantKernel:
+      return v1::Verdict::CAUSE_CONSTANT_KERNEL;
+    case Verdict::Cause::kServingType:
+      return v1::Verdict::CAUSE_SERVING_TYPE;
+    case Verdict::Cause::kFewRowsCarry:
+      return v1::Verdict::CAUSE_FEW_ROWS_CARRY;
+    case Verdict::Cause::kTooFewFeatures:
+      return v1::Verdict::CAUSE_TOO_FEW_FEATURES;
+  }
+  return v1::Verdict::CAUSE_UNSPECIFIED;
+}
+
+// Writes what was measured of learners, and the verdict that rests on it.
+void JudgementToProto(const Certificate& certificate, v1::Certificate* out) {
+  if (certificate.fidelity) FidelityToProto(*certificate.fidelity, out->mutable_fidelity());
+  if (certificate.effective_rows) {
+    out->mutable_effective_rows()->set_kernel(certificate.effective_rows->kernel);
+    out->mutable_effective_rows()->set_error(certificate.effective_rows->error);
+  }
+  if (certificate.residual_mass_interval) {
+    out->mutable_residual_mass()->set_low(certificate.residual_mass_interval->low);
+    out->mutable_residual_mass()->set_high(certificate.residual_mass_interval->high);
+  }
+  if (certificate.serving_distance) out->set_serving_distance(*certificate.serving_distance);
+  const Verdict verdict = VerdictOf(certificate);
+  out->mutable_verdict()->set_grade(GradeToProto(verdict.grade));
+  out->mutable_verdict()->set_cause(CauseToProto(verdict.cause));
+  out->mutable_verdict()->set_reason(verdict.reason);
+  out->mutable_verdict()->set_advice(verdict.advice);
+}
+
 }  // namespace
 
 bool IsServiceKernel(absl::string_view kernel_text) {
@@ -109,6 +179,7 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
   if (certificate.zero_landmarks) out->set_zero_landmarks(*certificate.zero_landmarks);
   out->set_theorem_scope(certificate.theorem_scope);
   if (certificate.serving_share) out->set_serving_share(*certificate.serving_share);
+  JudgementToProto(certificate, out);
   if (certificate.self_check.has_value() && shape.reference_rows_are_examples) {
     SelfCheckToProto(*certificate.self_check, shape, out->mutable_self_check());
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/views/color.h"
 #include "client/cli/views/lifetime_text.h"
@@ -13,7 +14,6 @@
 #include "client/cli/views/paragraph.h"
 #include "client/cli/views/reference_vectors.h"
 #include "client/cli/views/spectrum_view.h"
-#include "client/cli/views/version_verdict.h"
 #include "core/digest/named_columns.h"
 
 namespace phimap::cli {
@@ -154,12 +154,59 @@ void RenderAllPairs(std::string& out, const v1::Certificate::Error& error) {
   }
 }
 
+std::string PercentText(double share) { return absl::StrCat(ShortNumber(100 * share), " %"); }
+
+// What a learner on the features loses against one on the kernel.
+void RenderFidelity(std::string& out, const v1::Certificate::Fidelity& fidelity) {
+  if (fidelity.smoothers_size() > 0) {
+    std::vector<std::string> distances, lambdas;
+    for (const v1::Certificate::Fidelity::Smoother& smoother : fidelity.smoothers()) {
+      distances.push_back(PercentText(smoother.distance()));
+      lambdas.push_back(ShortNumber(smoother.lambda()));
+    }
+    Line(out, "learner", absl::StrJoin(distances, " / "),
+         absl::StrCat("difference of predictions on F from those on K by ridge at λ = ",
+                      absl::StrJoin(lambdas, " / "), ", over ", fidelity.rows(), " new rows"));
+  } else {
+    Line(out, "learner", "nothing to learn", "all kernel values are equal up to rounding");
+  }
+  Line(out, "Gram error",
+       absl::StrCat(PercentText(fidelity.gram_error()), " / ",
+                    PercentText(fidelity.centred_gram_error())),
+       "of the Gram matrix of these rows / of the centred one; 100 % for F = 0");
+  Line(out, "",
+       absl::StrCat(PercentText(fidelity.self_error_median()), " / ",
+                    PercentText(fidelity.self_error_quantile_95())),
+       "median / 95 % quantile of a row's |K(x,x) - |F(x)|²| as a share of K(x,x)");
+  Line(out, "", PercentText(fidelity.distance_error_quantile_95()),
+       "95 % quantile of the error of a squared distance in φ-space, as a share of it");
+}
+
+// Says that few rows carry the means, so that no interval is stated.
+void RenderFewRows(std::string& out, const v1::Certificate& certificate) {
+  const v1::Certificate::EffectiveRows& rows = certificate.effective_rows();
+  constexpr double kLeast = 50;
+  if (rows.kernel() >= kLeast && rows.error() >= kLeast) return;
+  Line(out, "effective rows",
+       absl::StrCat(ShortNumber(rows.kernel()), " / ", ShortNumber(rows.error())),
+       absl::StrCat(
+           "of ", WithThousands(certificate.held_out_rows()),
+           " new rows carry ΣK² / the sum of its squared errors: too few for an interval, and "
+           "the means are of these rows"));
+}
+
 // `centred` states that the kernel error is measured against the centred kernel.
 void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool centred) {
   if (certificate.has_held_out_trace_residual()) {
     Line(out, "residual mass",
          absl::StrFormat("%.2f %%", 100 * certificate.held_out_trace_residual()),
          "of the sum of K(x,x) on new rows lies outside the landmarks' span");
+    if (certificate.has_residual_mass()) {
+      Line(out, "", "",
+           absl::StrFormat("between %.2f %% and %.2f %% (95 %%, approximate)",
+                           100 * certificate.residual_mass().low(),
+                           100 * certificate.residual_mass().high()));
+    }
   }
   if (certificate.has_residual_share()) {
     const v1::Certificate::ResidualShare& share = certificate.residual_share();
@@ -183,11 +230,17 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
                       ShortNumber(error.scale())));
     RenderAllPairs(out, error);
   }
+  if (certificate.has_effective_rows()) RenderFewRows(out, certificate);
+  if (certificate.has_fidelity()) RenderFidelity(out, certificate.fidelity());
   if (certificate.has_serving_error()) {
     const v1::Certificate::Error& error = certificate.serving_error();
     Line(out, "serving error", ErrorText(error),
          absl::StrCat("mean / max of |F(x) - exact F(x)| over ", WithThousands(error.count()),
                       " rows; the largest |F| of them is ", ShortNumber(error.scale())));
+  }
+  if (certificate.has_serving_distance()) {
+    Line(out, "float32 costs", PercentText(certificate.serving_distance()),
+         "at most, of a learner's predictions at λ = 0.01, against a build for float64");
   }
   if (!certificate.has_kernel_error() && !certificate.has_serving_error()) {
     Line(out, "errors", "not measured",
@@ -210,14 +263,32 @@ void RenderReferenceVectors(std::string& out, const v1::Certificate& certificate
   }
 }
 
-void RenderVerdict(std::string& out, const v1::Version& version, bool color) {
-  const VersionVerdict verdict = VerdictOf(version);
-  using Grade = VersionVerdict::Grade;
-  const Color paint = verdict.grade == Grade::kGood   ? Color::kGreen
-                      : verdict.grade == Grade::kFair ? Color::kYellow
-                                                      : Color::kRed;
-  const bool known = verdict.grade != Grade::kUnknown;
-  Line(out, "verdict", Colored(verdict.text, paint, color && known));
+// Returns the grade in words, and its colour. A server of an earlier release gives no verdict, and
+// a newer one may know other grades.
+std::string GradeText(const v1::Verdict& verdict, bool color) {
+  switch (static_cast<int>(verdict.grade())) {
+    case v1::Verdict::GRADE_GOOD:
+      return Colored("good", Color::kGreen, color);
+    case v1::Verdict::GRADE_FAIR:
+      return Colored("fair", Color::kYellow, color);
+    case v1::Verdict::GRADE_POOR:
+      return Colored("poor", Color::kRed, color);
+    default:
+      return "not judged";
+  }
+}
+
+void RenderVerdict(std::string& out, const v1::Certificate& certificate, bool color, int width) {
+  const v1::Verdict& verdict = certificate.verdict();
+  std::string text = verdict.reason();
+  if (text.empty()) text = "the server is of an earlier release";
+  if (!verdict.advice().empty()) absl::StrAppend(&text, "; ", verdict.advice());
+  const int warnings = certificate.warnings_size();
+  if (warnings > 0) {
+    absl::StrAppend(&text, "; ", warnings, warnings == 1 ? " warning below" : " warnings below");
+  }
+  AppendParagraph(out, absl::StrFormat("  %-*s", kNameWidth, "verdict"),
+                  absl::StrCat(GradeText(verdict, color), ": ", text), width);
 }
 
 // Certificates of older releases do not say for which rows their theorem holds, and state some
@@ -253,7 +324,7 @@ std::string RenderVersion(const v1::Version& version, int width, bool color) {
   std::string out;
   RenderHead(out, RefText(version.ref()), version);
   if (!version.has_certificate()) return out;
-  RenderVerdict(out, version, color);
+  RenderVerdict(out, version.certificate(), color, width);
   RenderCertificate(out, version, width);
   return out;
 }

@@ -110,16 +110,29 @@ def _version_facts(version: Any) -> Facts:
     return facts
 
 
+_GRADES = {mapping_pb.Verdict.GRADE_GOOD: "good", mapping_pb.Verdict.GRADE_FAIR: "fair",
+           mapping_pb.Verdict.GRADE_POOR: "poor"}
+
+
+def _verdict(certificate: Any) -> str:
+    """Returns the server's verdict as the command line prints it; empty if the server gives none."""
+    if not certificate.message.HasField("verdict"):
+        return ""
+    verdict = certificate.message.verdict
+    text = f"{_GRADES.get(verdict.grade, 'not judged')}: {verdict.reason}"
+    return f"{text}; {verdict.advice}" if verdict.advice else text
+
+
 def _certificate_line(certificate: Any) -> str:
     said = [f"of {certificate.stream_rows:,} rows"]
-    said += [f"{name} {value}" for name, value in _certificate_facts(certificate)[3:7] if value]
+    said += [f"{name} {value}" for name, value in _certificate_facts(certificate)[4:8] if value]
     return ", ".join(said)
 
 
 def _certificate_facts(certificate: Any) -> Facts:
     has = certificate.message.HasField
     kept = f"{number(certificate.rank)} of {certificate.landmarks:,}" if certificate.rank is not None else ""
-    return [("rows", number(certificate.stream_rows)), ("held out", number(certificate.held_out_rows)),
+    return [("verdict", _verdict(certificate)), ("rows", number(certificate.stream_rows)), ("held out", number(certificate.held_out_rows)),
             ("landmarks", number(certificate.landmarks) if certificate.landmarks else ""), ("rank", kept),
             ("residual mass", percent(certificate.held_out_trace_residual)),
             ("kernel error", _error(certificate.kernel_error) if has("kernel_error") else ""),

@@ -53,15 +53,16 @@ TEST(VerdictBuildTest, AFeatureThatTellsNothingIsNeverGood) {
                 .grade,
             Grade::kPoor);
   EXPECT_EQ(VerdictOn("positive(dimensions=512)", "exp(linear())", Letter()).grade, Grade::kPoor);
-  EXPECT_NE(VerdictOn("f2(landmarks=100, serving_type=float32)", "rbf(gamma=1e-12)", Letter()).grade,
-            Grade::kGood);
+  EXPECT_NE(
+      VerdictOn("f2(landmarks=100, serving_type=float32)", "rbf(gamma=1e-12)", Letter()).grade,
+      Grade::kGood);
 }
 
 TEST(VerdictBuildTest, ConstantsThatInterceptsAbsorbHideNothing) {
-  const BuiltVersion built = MustBuild(
-      SpecOf("f2(landmarks=400, serving_type=float32)",
-             "poly(degree=2, gamma=0.0625, coef0=1000)", /*standardize=*/true),
-      Letter());
+  const BuiltVersion built =
+      MustBuild(SpecOf("f2(landmarks=400, serving_type=float32)",
+                       "poly(degree=2, gamma=0.0625, coef0=1000)", /*standardize=*/true),
+                Letter());
   EXPECT_LT(built.certificate.fidelity->gram_error, 1e-5);
   const Verdict verdict = VerdictOf(built.certificate);
   EXPECT_EQ(verdict.grade, Grade::kPoor);
