@@ -19,7 +19,7 @@ template <typename T>
 void ColumnSumValues<T>::Compute(const TileRows<T>& x, T* const* values, T* const* self,
                                  EngineScratch& /*scratch*/) const {
   for (int64_t m = 0; m < count(); ++m) {
-    for (int64_t i = 0; i < x.count; ++i) sums_[m].Sums(x.row(i), values[m * x.count + i]);
+    sums_[m].Sums(x.x, x.stride, x.count, values + m * x.count);
   }
   if (self != nullptr) ComputeSelf(x, self);
 }

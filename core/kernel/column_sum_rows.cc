@@ -18,15 +18,20 @@ namespace phimap {
 // Number of rows of a panel. On every target, it is a whole number of pairs of vectors.
 inline constexpr int64_t kSumPanelRows = 32;
 
-// Arguments for one row x and one panel. `x` and `weights` begin with the first column that the sum
-// reads.
+// Number of rows x whose sums are computed together. A step of a chain waits for the step before
+// it, so that many chains are needed to keep the units busy. The rows also share the panel's
+// numbers.
+inline constexpr int kSumRows = 4;
+
+// Arguments for kSumRows rows x, or one, and one panel. `x` and `weights` begin with the first
+// column that the sum reads.
 template <typename T>
 struct ColumnSumTask {
-  const T* x;
+  const T* x[kSumRows];
   const T* weights;
   const T* panel;
   int64_t taken;
-  T* out;  // kSumPanelRows numbers
+  T* out[kSumRows];  // kSumPanelRows numbers each
 };
 
 }  // namespace phimap
@@ -102,46 +107,70 @@ struct TermBody<ColumnTerm::kMinimum> {
   }
 };
 
-template <ColumnTerm kTerm, typename T>
-void SumPanel(const ColumnSumTask<T>& task) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = hn::Lanes(d);
+// Adds columns begin … end − 1 to the sums of 2·lanes fixed rows, which begin at `a`, with each row
+// x.
+template <ColumnTerm kTerm, int kRows, class D, class V, typename T>
+HWY_INLINE void AddColumns(D d, const ColumnSumTask<T>& task, int64_t begin, int64_t end,
+                           const T* a, V (&left)[kRows], V (&right)[kRows]) {
   using Body = TermBody<kTerm>;
-  for (int64_t j = 0; j < kSumPanelRows; j += 2 * lanes) {
-    auto total0 = hn::Zero(d);
-    auto total1 = hn::Zero(d);
-    for (int64_t begin = 0; begin < task.taken; begin += kChainBlock) {
-      const int64_t end = std::min(task.taken, begin + kChainBlock);
-      auto sum0 = hn::Zero(d);
-      auto sum1 = hn::Zero(d);
-      const T* a = task.panel + begin * kSumPanelRows + j;
-      for (int64_t k = begin; k < end; ++k, a += kSumPanelRows) {
-        const auto x = hn::Set(d, task.x[k]);
-        const auto w = hn::Set(d, task.weights[k]);
-        sum0 = Body::Add(d, x, hn::Load(d, a), w, sum0);
-        sum1 = Body::Add(d, x, hn::Load(d, a + lanes), w, sum1);
-      }
-      total0 = hn::Add(total0, sum0);
-      total1 = hn::Add(total1, sum1);
+  for (int64_t k = begin; k < end; ++k, a += kSumPanelRows) {
+    const auto w = hn::Set(d, task.weights[k]);
+    const auto a0 = hn::Load(d, a);
+    const auto a1 = hn::Load(d, a + hn::Lanes(d));
+    for (int r = 0; r < kRows; ++r) {
+      const auto x = hn::Set(d, task.x[r][k]);
+      left[r] = Body::Add(d, x, a0, w, left[r]);
+      right[r] = Body::Add(d, x, a1, w, right[r]);
     }
-    hn::StoreU(total0, d, task.out + j);
-    hn::StoreU(total1, d, task.out + j + lanes);
   }
 }
 
+template <ColumnTerm kTerm, int kRows, typename T>
+void SumPanel(const ColumnSumTask<T>& task) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = hn::Lanes(d);
+  for (int64_t j = 0; j < kSumPanelRows; j += 2 * lanes) {
+    V total_left[kRows];
+    V total_right[kRows];
+    for (int r = 0; r < kRows; ++r) total_left[r] = total_right[r] = hn::Zero(d);
+    for (int64_t begin = 0; begin < task.taken; begin += kChainBlock) {
+      const int64_t end = std::min(task.taken, begin + kChainBlock);
+      V left[kRows];
+      V right[kRows];
+      for (int r = 0; r < kRows; ++r) left[r] = right[r] = hn::Zero(d);
+      AddColumns<kTerm>(d, task, begin, end, task.panel + begin * kSumPanelRows + j, left, right);
+      for (int r = 0; r < kRows; ++r) {
+        total_left[r] = hn::Add(total_left[r], left[r]);
+        total_right[r] = hn::Add(total_right[r], right[r]);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      hn::StoreU(total_left[r], d, task.out[r] + j);
+      hn::StoreU(total_right[r], d, task.out[r] + j + lanes);
+    }
+  }
+}
+
+// `rows`: kSumRows or 1.
 template <typename T>
-void SumPanelOf(ColumnTerm term, const ColumnSumTask<T>& task) {
+void SumPanelOf(ColumnTerm term, int rows, const ColumnSumTask<T>& task) {
   switch (term) {
-#define PHIMAP_SUM(NAME, CODE) \
-  case ColumnTerm::NAME:       \
-    return SumPanel<ColumnTerm::NAME>(task);
+#define PHIMAP_SUM(NAME, CODE)                                              \
+  case ColumnTerm::NAME:                                                    \
+    return rows == kSumRows ? SumPanel<ColumnTerm::NAME, kSumRows, T>(task) \
+                            : SumPanel<ColumnTerm::NAME, 1, T>(task);
     PHIMAP_COLUMN_TERMS(PHIMAP_SUM)
 #undef PHIMAP_SUM
   }
 }
 
-void SumPanelF32(ColumnTerm term, const ColumnSumTask<float>& task) { SumPanelOf(term, task); }
-void SumPanelF64(ColumnTerm term, const ColumnSumTask<double>& task) { SumPanelOf(term, task); }
+void SumPanelF32(ColumnTerm term, int rows, const ColumnSumTask<float>& task) {
+  SumPanelOf(term, rows, task);
+}
+void SumPanelF64(ColumnTerm term, int rows, const ColumnSumTask<double>& task) {
+  SumPanelOf(term, rows, task);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace phimap
@@ -155,11 +184,11 @@ HWY_EXPORT(SumPanelF64);
 
 namespace {
 
-void RunPanel(ColumnTerm term, const ColumnSumTask<float>& task) {
-  HWY_DYNAMIC_DISPATCH(SumPanelF32)(term, task);
+void RunPanel(ColumnTerm term, int rows, const ColumnSumTask<float>& task) {
+  HWY_DYNAMIC_DISPATCH(SumPanelF32)(term, rows, task);
 }
-void RunPanel(ColumnTerm term, const ColumnSumTask<double>& task) {
-  HWY_DYNAMIC_DISPATCH(SumPanelF64)(term, task);
+void RunPanel(ColumnTerm term, int rows, const ColumnSumTask<double>& task) {
+  HWY_DYNAMIC_DISPATCH(SumPanelF64)(term, rows, task);
 }
 
 }  // namespace
@@ -183,23 +212,27 @@ ColumnSumRows<T>::ColumnSumRows(const ColumnSum& sum, ConstMatrixView<T> rows)
 }
 
 template <typename T>
-void ColumnSumRows<T>::Sums(const T* x, T* out) const {
-  ColumnSumTask<T> task{.x = x + first_,
-                        .weights = weights_.data(),
-                        .panel = panels_.data(),
-                        .taken = taken(),
-                        .out = out};
-  int64_t j = 0;
-  for (; j + kSumPanelRows <= rows_; j += kSumPanelRows) {
-    task.out = out + j;
-    RunPanel(term_, task);
-    task.panel += taken() * kSumPanelRows;
+void ColumnSumRows<T>::Sums(const T* x, int64_t stride, int64_t count, T* const* out) const {
+  // The panel is the outer loop: it stays in the cache while all rows are summed with it.
+  for (int64_t j = 0; j < rows_; j += kSumPanelRows) {
+    const T* const panel = panels_.data() + j * taken();
+    const bool is_whole = j + kSumPanelRows <= rows_;
+    for (int64_t i = 0; i < count;) {
+      const int rows = count - i >= kSumRows ? kSumRows : 1;
+      T last[kSumRows][kSumPanelRows];
+      ColumnSumTask<T> task{
+          .x = {}, .weights = weights_.data(), .panel = panel, .taken = taken(), .out = {}};
+      for (int r = 0; r < rows; ++r) {
+        task.x[r] = x + (i + r) * stride + first_;
+        task.out[r] = is_whole ? out[i + r] + j : last[r];
+      }
+      RunPanel(term_, rows, task);
+      for (int r = 0; r < rows && !is_whole; ++r) {
+        std::copy_n(last[r], rows_ - j, out[i + r] + j);
+      }
+      i += rows;
+    }
   }
-  if (j == rows_) return;
-  T last[kSumPanelRows];
-  task.out = last;
-  RunPanel(term_, task);
-  std::copy_n(last, rows_ - j, out + j);
 }
 
 template class ColumnSumRows<float>;

@@ -27,10 +27,10 @@ class ColumnSumRows {
 
   int64_t rows() const { return rows_; }
   int64_t taken() const { return static_cast<int64_t>(weights_.size()); }
-  // Computes out[j] = K(x, a_j) for each fixed row a_j. `x` is a whole row; `out` must not alias
-  // anything. Cost: 2 to 5 operations per number. Terms that divide also take one division per
-  // number.
-  void Sums(const T* x, T* out) const;
+  // Computes out[i][j] = K(x_i, a_j) for `count` whole rows x_i, which begin at x + i·stride, and
+  // each fixed row a_j. The rows of `out` must not alias anything. Cost: 2 to 5 operations per
+  // number. Terms that divide also take one division per number.
+  void Sums(const T* x, int64_t stride, int64_t count, T* const* out) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>(panels_.size() + weights_.size()) * static_cast<int64_t>(sizeof(T));
   }

@@ -160,7 +160,9 @@ Matrix<double> ColumnSums(const ColumnSum& sum, ConstMatrixView<double> x,
                           ConstMatrixView<double> z) {
   const ColumnSumRows<double> rows(sum, z);
   Matrix<double> out = Matrix<double>::Uninit(x.rows(), z.rows());
-  for (int64_t i = 0; i < x.rows(); ++i) rows.Sums(x.row(i), out.row(i));
+  std::vector<double*> out_rows(static_cast<size_t>(x.rows()));
+  for (int64_t i = 0; i < x.rows(); ++i) out_rows[i] = out.row(i);
+  rows.Sums(x.data(), x.stride(), x.rows(), out_rows.data());
   return out;
 }
 

@@ -89,6 +89,10 @@ KernelOp ProductOp(const ParameterValues& values, KernelEmitter& emitter) {
 
 KernelOp SquaredDistanceOp(const ParameterValues& values, KernelEmitter& emitter) {
   if (IsOfWholeRows(values)) return {.code = KernelOpCode::kPushSquaredDistance};
+  return SquaredDifferencesOp(values, emitter);
+}
+
+KernelOp SquaredDifferencesOp(const ParameterValues& values, KernelEmitter& emitter) {
   return emitter.ColumnSumOp(SumOver(ColumnTerm::kSquaredDifference, 2, values));
 }
 

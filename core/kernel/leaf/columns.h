@@ -46,6 +46,9 @@ std::optional<WrongColumns> CheckColumnsOfChoice(absl::string_view name,
 // divided by its scale.
 KernelOp ProductOp(const ParameterValues& values, KernelEmitter& emitter);
 KernelOp SquaredDistanceOp(const ParameterValues& values, KernelEmitter& emitter);
+// Like SquaredDistanceOp, but always computed as Σ(x_k − y_k)², never from ‖x‖², ‖y‖² and xᵀy. Its
+// error is relative to ‖x − y‖² itself. For functions whose slope at ‖x − y‖² = 0 is infinite.
+KernelOp SquaredDifferencesOp(const ParameterValues& values, KernelEmitter& emitter);
 KernelOp AbsoluteDistanceOp(const ParameterValues& values, KernelEmitter& emitter);
 // Returns an operation that pushes Σ g(x_k, y_k) over the columns.
 KernelOp ColumnSumOp(ColumnTerm term, const ParameterValues& values, KernelEmitter& emitter);

@@ -38,7 +38,11 @@ absl::Status CheckMatern(const ParsedCall& call, ParameterValues& values) {
 
 void CompileMatern(const ParameterValues& values, KernelEmitter& emitter) {
   const double length = values.Number("length_scale");
-  emitter.Emit(SquaredDistanceOp(values, emitter));
+  // e^{−r} is √(r²) in its exponent, whose slope is infinite at r² = 0. There, the error u·‖x‖² of
+  // ‖x‖² + ‖y‖² − 2xᵀy would change the kernel by √u·‖x‖/ℓ, and by e⁻¹·O(p·u) at most if r² is a
+  // sum of p squares.
+  emitter.Emit(OrderOf(values) == 1 ? SquaredDifferencesOp(values, emitter)
+                                    : SquaredDistanceOp(values, emitter));
   emitter.Emit({.code = KernelOpCode::kScale, .a = OrderOf(values) / length / length});
   emitter.Emit({.code = KernelOpCode::kMatern, .n = OrderOf(values)});
 }

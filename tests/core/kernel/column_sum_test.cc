@@ -38,7 +38,8 @@ Matrix<T> PositiveRows(int64_t rows, int64_t columns, uint64_t seed) {
 template <typename T>
 std::vector<T> SumsOf(const ColumnSum& sum, const Matrix<T>& z, const T* x) {
   std::vector<T> out(static_cast<size_t>(z.rows()));
-  ColumnSumRows<T>(sum, z.view()).Sums(x, out.data());
+  T* const row = out.data();
+  ColumnSumRows<T>(sum, z.view()).Sums(x, z.cols(), 1, &row);
   return out;
 }
 
@@ -90,6 +91,31 @@ TEST(ColumnSumTest, BitsAreThoseOfEveryTargetWithFusedMultiplyAdd) {
       sums.push_back(SumsOf<float>({.term = term}, z, x.row(0)));
     }
     for (const std::vector<float>& other : sums) EXPECT_EQ(other, sums[0]);
+  }
+}
+
+template <typename T>
+void ExpectBitsOfRowsAlone(ColumnTerm term, int64_t columns) {
+  const ColumnSum sum{.term = term, .first = 1};
+  const Matrix<T> z = PositiveRows<T>(70, columns, 3);
+  const Matrix<T> x = PositiveRows<T>(11, columns + 3, 4);  // the stride is larger than the row
+  for (const int64_t count : {1, 2, 3, 4, 5, 8, 11}) {
+    Matrix<T> sums(count, 70);
+    std::vector<T*> rows;
+    for (int64_t i = 0; i < count; ++i) rows.push_back(sums.row(i));
+    ColumnSumRows<T>(sum, z.view()).Sums(x.data(), x.cols(), count, rows.data());
+    for (int64_t i = 0; i < count; ++i) {
+      EXPECT_EQ(std::vector<T>(sums.row(i), sums.row(i) + 70), SumsOf(sum, z, x.row(i))) << i;
+    }
+  }
+}
+
+TEST(ColumnSumTest, BitsOfARowDoNotDependOnTheRowsBesideIt) {
+  for (const ColumnTerm term : kTerms) {
+    for (const int64_t columns : {3, 600}) {
+      ExpectBitsOfRowsAlone<float>(term, columns);
+      ExpectBitsOfRowsAlone<double>(term, columns);
+    }
   }
 }
 
