@@ -134,7 +134,8 @@ struct TransformResult {
 
 struct TransformStreamOptions {
   std::string expected_digest = {};
-  // Adds the residual ρ(x) of each row as the last column of the features. For F2 only.
+  // Adds the residual ρ(x) of each row, a number in [0, K(x, x)], as the last column of the
+  // features. For F2 only.
   bool residual = false;
   // Maximum number of unanswered requests, >= 1.
   int window = 8;

@@ -1,7 +1,5 @@
 #include "client/cpp/row_messages.h"
 
-#include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -80,10 +78,7 @@ void PutLast(const RowBlock& from, const google::protobuf::RepeatedField<double>
   const size_t row_bytes = sizeof(T) * static_cast<size_t>(from.columns);
   for (int32_t i = 0; i < from.rows; ++i) {
     to.append(from.values_le, row_bytes * static_cast<size_t>(i), row_bytes);
-    T value = static_cast<T>(column[i]);
-    if (static_cast<double>(value) < column[i]) {
-      value = std::nextafter(value, std::numeric_limits<T>::infinity());
-    }
+    const T value = static_cast<T>(column[i]);
     to.append(reinterpret_cast<const char*>(&value), sizeof(T));
   }
 }

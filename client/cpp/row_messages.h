@@ -16,8 +16,8 @@ void ToExamples(ExampleBlock block, v1::Examples& examples);
 // `expected_rows` well-formed rows.
 absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows);
 
-// Returns `block` with `column` appended. In float32 the column's values are rounded up, because
-// residuals are bounds. Returns kInternal if there is not one value per row.
+// Returns `block` with `column`, the residuals, appended in the type of the block. Returns
+// kInternal if there is not one value per row.
 absl::StatusOr<RowBlock> WithLastColumn(RowBlock block,
                                         const google::protobuf::RepeatedField<double>& column);
 

@@ -83,20 +83,23 @@ void StateShares(int64_t rows, std::vector<double> shares, std::vector<double> s
 
 }  // namespace
 
-std::vector<double> ServedResiduals(const MeasurementTask& task, const Matrix<double>& served) {
-  std::vector<double> residuals(static_cast<size_t>(served.rows()));
+std::vector<double> ResidualBounds(const MeasurementTask& task, const Matrix<double>& served) {
+  std::vector<double> bounds(static_cast<size_t>(served.rows()));
+  std::vector<double> allowances(bounds.size());
   const HeldOutExamples examples(task.rows, task.strings);
   const ExamplesView& rows = examples.view();
-  if (task.served->serving_type() == FloatType::kFloat64) {
-    task.residual->Compute(rows, served.data(), residuals.data());
-    return residuals;
-  }
+  const bool is_narrow = task.served->serving_type() == FloatType::kFloat32;
   for (int64_t begin = 0; begin < rows.rows(); begin += kHeldOutTileRows) {
     const int64_t count = std::min(kHeldOutTileRows, rows.rows() - begin);
-    const Matrix<float> features = Converted<float, double>(served.view().Rows(begin, count));
-    task.residual->Compute(rows.Slice(begin, count), features.data(), residuals.data() + begin);
+    Matrix<float> narrow;
+    if (is_narrow) narrow = Converted<float, double>(served.view().Rows(begin, count));
+    const void* const features = is_narrow ? static_cast<const void*>(narrow.data())
+                                           : static_cast<const void*>(served.row(begin));
+    task.residual->Compute(rows.Slice(begin, count), features, bounds.data() + begin,
+                           allowances.data() + begin);
   }
-  return residuals;
+  for (size_t i = 0; i < bounds.size(); ++i) bounds[i] += allowances[i];
+  return bounds;
 }
 
 absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>& x,

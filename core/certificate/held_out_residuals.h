@@ -13,8 +13,10 @@
 
 namespace phimap {
 
-// Returns ρ of each row as the server would compute it. REQUIRES: the task has a residual.
-std::vector<double> ServedResiduals(const MeasurementTask& task, const Matrix<double>& served);
+// Returns ρ(x) + a(x) of each row, the residual and its allowance for rounding as the server would
+// compute them. The sums bound kernel errors (core/plan/residual.h). REQUIRES: the task has a
+// residual.
+std::vector<double> ResidualBounds(const MeasurementTask& task, const Matrix<double>& served);
 
 // Measures how much of the held-out rows lies outside of the landmarks' span. The residual of a row
 // x is ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖². L is the Cholesky factor of the r landmarks' Gram matrix,

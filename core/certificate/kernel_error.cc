@@ -83,7 +83,7 @@ void AddSquare(double value, int64_t i, int64_t j, std::vector<double>& sums) {
 // Returns the errors of one tile. `values`: K(x, y), and `differences`: K(x, y) − F(x)·F(y), for
 // rows x = begin … end − 1 and y = first … end − 1.
 TileErrors ErrorsOf(const PairTile& pairs, const Matrix<double>& values,
-                    const Matrix<double>& differences, const std::vector<double>& residuals) {
+                    const Matrix<double>& differences, const std::vector<double>& bounds) {
   const auto [begin, end, first] = pairs;
   TileErrors errors;
   errors.row_sums.resize(static_cast<size_t>(end - first));
@@ -98,8 +98,8 @@ TileErrors ErrorsOf(const PairTile& pairs, const Matrix<double>& values,
       AddSquare(difference, i - first, j - first, errors.error_squares);
       AddSquare(values(i - begin, j - first), i - first, j - first, errors.kernel_squares);
       errors.max = std::max(errors.max, difference);
-      if (residuals.empty()) continue;
-      if (difference > std::sqrt(residuals[i]) * std::sqrt(residuals[j])) ++errors.unbounded;
+      if (bounds.empty()) continue;
+      if (difference > std::sqrt(bounds[i]) * std::sqrt(bounds[j])) ++errors.unbounded;
     }
     errors.count += i - first;
     if (i % 2 == 1) errors.disjoint.push_back(std::abs(differences(i - begin, i - 1 - first)));
@@ -164,7 +164,7 @@ std::vector<double> DiagonalOf(const MeasurementTask& task, const Matrix<double>
 
 absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matrix<double>& x,
                                          const Matrix<double>& features,
-                                         const std::vector<double>& residuals,
+                                         const std::vector<double>& bounds,
                                          const TileControl& control) {
   const int64_t h = features.rows();
   const std::vector<double> norms = SquaredNorms(x.view());
@@ -176,7 +176,7 @@ absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matr
     Matrix<double> differences = values.Clone();
     MultiplyTransposed(-1, features.view().Rows(begin, end - begin),
                        features.view().Rows(first, end - first), 1, differences.view());
-    tiles[t] = ErrorsOf(pairs, values, differences, residuals);
+    tiles[t] = ErrorsOf(pairs, values, differences, bounds);
   };
   PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), PairTileCount(h), control, measure));
   KernelErrors errors(h);

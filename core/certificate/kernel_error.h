@@ -36,7 +36,8 @@ struct KernelErrors {
   MeasuredError error;
   // Sums of the errors by row.
   RowErrors by_row;
-  // Number of pairs whose error exceeds √(ρ(x)·ρ(y)); ρ is the residual (held_out_residuals.h).
+  // Number of pairs whose error exceeds √((ρ(x) + a(x))·(ρ(y) + a(y))). ρ is the residual as
+  // served, and a its allowance for rounding (held_out_residuals.h).
   int64_t unbounded = 0;
   // Errors of the pairs of rows 0 and 1, 2 and 3 …, which are independent of each other.
   std::vector<double> disjoint;
@@ -62,11 +63,11 @@ std::vector<double> DiagonalOf(const MeasurementTask& task, const Matrix<double>
 // which are added in the order of the tiles. The result is therefore bit-for-bit the same for any
 // number of threads.
 //
-// `x`: rows after the kernel's input stage; `features`: their features as served; `residuals`: ρ of
-// each row, or empty. Errors: those of `control`.
+// `x`: rows after the kernel's input stage; `features`: their features as served; `bounds`: ρ + a
+// of each row, or empty. Errors: those of `control`.
 absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matrix<double>& x,
                                          const Matrix<double>& features,
-                                         const std::vector<double>& residuals,
+                                         const std::vector<double>& bounds,
                                          const TileControl& control);
 
 }  // namespace phimap

@@ -111,10 +111,9 @@ absl::Status MeasureFidelity(const MeasurementTask& task, const Matrix<double>& 
 absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double>& x,
                                 const Matrix<double>& served, const TileControl& control,
                                 Certificate& certificate) {
-  std::vector<double> residuals;
-  if (task.residual != nullptr) residuals = ServedResiduals(task, served);
-  PHIMAP_ASSIGN_OR_RETURN(const KernelErrors errors,
-                          KernelError(task, x, served, residuals, control));
+  std::vector<double> bounds;
+  if (task.residual != nullptr) bounds = ResidualBounds(task, served);
+  PHIMAP_ASSIGN_OR_RETURN(const KernelErrors errors, KernelError(task, x, served, bounds, control));
   if (!std::isfinite(errors.error.mean) || !std::isfinite(errors.error.max)) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "kernel",
                      "kernel values or products of features of the stream's own rows are not "

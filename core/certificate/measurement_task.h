@@ -64,8 +64,8 @@ struct MeasurementTask {
   ConstMatrixView<double> factor;
   // F2: the features are the coordinates of the projection, so ρ is computed from them.
   bool features_are_projection = false;
-  // F2: computes ρ as served. The measurement checks ρ's bound on the kernel error. Null if the
-  // bound is not checked.
+  // F2: computes ρ as served, and its allowance. The measurement checks the bound that both
+  // together set to the kernel error. Null if the bound is not checked.
   const Residual* residual = nullptr;
 };
 

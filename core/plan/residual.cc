@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "core/kernel/expanded_distances.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/string_kernel.h"
@@ -20,6 +21,8 @@ namespace {
 
 // Number of rows whose K(x, x) is computed at a time.
 constexpr int64_t kTileRows = 64;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <typename T>
 Matrix<double> Widened(const Matrix<T>& rows) {
@@ -160,6 +163,17 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
   return rounding;
 }
 
+// Returns the program of `kernel` with which the plan computes its features. Builds have compiled
+// some kernels to programs with other roundings than today's. The result is `kernel` itself if the
+// plan is not one of this kernel.
+template <typename T>
+KernelProgram AsPlanned(const ServingStages<T>& stages, const KernelProgram& kernel) {
+  const auto* features = std::get_if<ProductFeatures<T>>(&stages.features);
+  if (features == nullptr || features->program == kernel) return kernel;
+  const KernelProgram expanded = WithExpandedDistances(kernel);
+  return features->program == expanded ? expanded : kernel;
+}
+
 bool IsZeroRow(const double* x, int64_t columns) {
   return std::all_of(x, x + columns, [](double value) { return value == 0; });
 }
@@ -194,7 +208,9 @@ std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provena
   }
   if (!plan.input.projection.empty()) return std::nullopt;
   Residual residual;
-  residual.kernel_ = KernelProgram::Compile(*expression);
+  const KernelProgram compiled = KernelProgram::Compile(*expression);
+  residual.kernel_ =
+      std::visit([&](const auto& stages) { return AsPlanned(stages, compiled); }, plan.stages);
   double factor = 0;
   if (!expression->IsScaledLinear(&factor)) factor = 0;
   const std::optional<Rounding> rounding =
@@ -273,16 +289,25 @@ double Residual::Kept(const void* features, int64_t i) const {
              : SquaredNorm(static_cast<const double*>(features) + begin, output_columns_);
 }
 
-void Residual::ComputeRemote(const ExamplesView& rows, const void* features, double* out) const {
+void Residual::ComputeRemote(const ExamplesView& rows, const void* features, double* residuals,
+                             double* allowances) const {
   std::vector<double> row(static_cast<size_t>(rows.columns()));
   for (int64_t i = 0; i < rows.rows(); ++i) {
     rows.CopyRow(i, row.data());
     const double self = std::max(0.0, row.back());
     const double left = self - Kept(features, i);
     const double allowance = Allowance(FeatureError(nullptr, 0, self), self);
-    out[i] = row.back() < 0 || left < -allowance ? std::numeric_limits<double>::infinity()
-                                                 : std::max(0.0, left) + allowance;
+    const bool is_unknown = row.back() < 0 || left < -allowance;
+    residuals[i] = is_unknown ? self : std::max(0.0, left);
+    if (allowances != nullptr) allowances[i] = is_unknown ? kInfinity : allowance;
   }
+}
+
+// Returns a(x), with the error of K(x, x), which is computed in float64.
+double Residual::AllowanceOf(const double* x, double squared_norm, double self) const {
+  const double allowance = Allowance(FeatureError(x, squared_norm, self), self);
+  if (!rounding_.of_shares || !rounding_.kernel.has_value()) return allowance;
+  return allowance + 0x1p-53 * rounding_.kernel->SelfError(x, squared_norm);
 }
 
 Residual::Seen Residual::See(const ExamplesView& rows) const {
@@ -304,22 +329,18 @@ Residual::Seen Residual::See(const ExamplesView& rows) const {
   return seen;
 }
 
-void Residual::Compute(const ExamplesView& rows, const void* features, double* out) const {
-  if (is_remote_) return ComputeRemote(rows, features, out);
+void Residual::Compute(const ExamplesView& rows, const void* features, double* residuals,
+                       double* allowances) const {
+  if (is_remote_) return ComputeRemote(rows, features, residuals, allowances);
   for (int64_t begin = 0; begin < rows.rows(); begin += kTileRows) {
     const Seen seen = See(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
     for (int64_t i = 0; i < seen.x.rows(); ++i) {
       const double* x = seen.x.row(i);
-      if (IsLostToUnderflow(x, seen.x.cols(), seen.self[i])) {
-        out[begin + i] = std::numeric_limits<double>::infinity();
-        continue;
-      }
-      const double left = std::max(0.0, seen.self[i] - Kept(features, begin + i));
-      out[begin + i] = left + Allowance(FeatureError(x, seen.norms[i], seen.self[i]), seen.self[i]);
-      // Adds the error of K(x, x), which is computed in float64.
-      if (rounding_.of_shares && rounding_.kernel.has_value()) {
-        out[begin + i] += 0x1p-53 * rounding_.kernel->SelfError(x, seen.norms[i]);
-      }
+      const double self = seen.self[i];
+      const bool is_lost = IsLostToUnderflow(x, seen.x.cols(), self);
+      residuals[begin + i] = std::max(0.0, is_lost ? self : self - Kept(features, begin + i));
+      if (allowances == nullptr) continue;
+      allowances[begin + i] = is_lost ? kInfinity : AllowanceOf(x, seen.norms[i], self);
     }
   }
 }

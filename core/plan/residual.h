@@ -4,9 +4,12 @@
 //
 //     |K(x, y) − F2(x)·F2(y)| ≤ √(ρ(x)·ρ(y)).
 //
-// The features that are served, F, are F2 with rounding errors. If K(x, x) − ‖F(x)‖² were used as
-// the residual, it could be negative, and the bound could fail. The residual computed here is
-// max(0, K(x, x) − ‖F(x)‖²) + a(x). The allowance a(x) makes the bound hold for F.
+// The features that are served, F, are F2 with rounding errors. K(x, x) − ‖F(x)‖² can therefore be
+// negative, and the bound can fail. Two numbers are computed for each row. The residual as served
+// is the value max(0, K(x, x) − ‖F(x)‖²), which lies in [0, K(x, x)]. The allowance a(x) for
+// rounding is a number of its own, and not part of the value. For the features F,
+//
+//     |K(x, y) − F(x)·F(y)| ≤ √((ρ(x) + a(x))·(ρ(y) + a(y)))   and   |ρ(x) − ρ of F2| ≤ a(x).
 //
 // Notation. u is the unit round-off of the serving type. W is the plan's triangle, and r its order.
 // D is the diagonal matrix of K(a, a) of the landmarks a. From these, U = u·‖D^{1/2}·W‖_F. U does
@@ -23,8 +26,9 @@
 //      share, such as the rounding of ‖x‖², is not magnified by W. The allowance is
 //      min(3, √r)·U·v(x), and v(x) is already twice the deviation of a chain of roundings.
 // η(x) is the larger of the two allowances. This model of rounding assumes independent errors, so
-// η(x) is not a proven bound. Tests compare η with the errors of real features, and every build
-// compares the bound with pairs of held-out rows.
+// η(x) is not a proven bound; docs/maths.md says which parts are proven, and for which sizes. Tests
+// compare η with the errors of real features, and every build compares the bound with pairs of
+// held-out rows.
 //
 // The allowance. Let h = 4·√r·U. Then η(x) ≥ h·√K(x, x), because of source 1. Let s(x) = η(x) +
 // h·√K(x, x). Two consequences of rounding must be covered:
@@ -84,16 +88,23 @@ class Residual {
   // number.
   bool is_remote() const { return is_remote_; }
 
-  // Sets out[i] to ρ of row i, in float64. `features` are the features of the rows from the plan's
-  // engine, in the serving type.
+  // Sets residuals[i] to the ρ of row i that is served, a number in [0, K(x, x)], and
+  // allowances[i] to a(x), in float64. `allowances` may be null. `features` are the features of the
+  // rows from the plan's engine, in the serving type.
   //
-  // ρ is ∞ in two cases. The first is a K(x, x) that was sent with the row and is negative, or less
-  // than ‖F(x)‖² by more than a(x). The second is a row that is not 0 but loses all its digits to
-  // underflow.
+  // In two cases nothing is known of the row's residual. ρ is then K(x, x), or 0 if that is
+  // negative, and a(x) is ∞. The first case is a K(x, x) that was sent with the row and is
+  // negative, or less than ‖F(x)‖² by more than a(x). The second is a row that is not 0 but loses
+  // all its digits to underflow.
   //
   // Cost: for each row, input + output columns operations, and the square of the input columns for
-  //       each bilinear form. Pure, thread-safe, calls no BLAS.
-  void Compute(const ExamplesView& rows, const void* features, double* out) const;
+  //       each bilinear form; for allowances also KernelRounding::ScaledOf. Pure, thread-safe,
+  //       calls no BLAS.
+  void Compute(const ExamplesView& rows, const void* features, double* residuals,
+               double* allowances) const;
+  // Returns the allowance a(x), for a row whose features err by `feature_error` (FeatureError) and
+  // whose K(x, x) is `self`. The error of K(x, x) itself is not included.
+  double Allowance(double feature_error, double self) const;
 
   // Sets self[i] to K(x, x) of row i as served. Sets rounding[i] to η/√K(x, x), a bound on the
   // relative error of the row's features. Cost and threads: as Compute.
@@ -120,8 +131,9 @@ class Residual {
   Matrix<double> AsServed(const ExamplesView& rows) const;
   Seen See(const ExamplesView& rows) const;
   double Kept(const void* features, int64_t i) const;
-  void ComputeRemote(const ExamplesView& rows, const void* features, double* out) const;
-  double Allowance(double feature_error, double self) const;
+  void ComputeRemote(const ExamplesView& rows, const void* features, double* residuals,
+                     double* allowances) const;
+  double AllowanceOf(const double* x, double squared_norm, double self) const;
 
   InputStage input_;  // projects nothing
   KernelProgram kernel_;

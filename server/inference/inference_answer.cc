@@ -113,7 +113,7 @@ void InferenceAnswer::Complete(const ExamplesView& seen) {
   if (residual_ == nullptr) return;
   // A vector is needed because the field in the message may not be aligned for doubles.
   std::vector<double> residuals(static_cast<size_t>(seen.rows()));
-  residual_->Compute(seen, Features(), residuals.data());
+  residual_->Compute(seen, Features(), residuals.data(), /*allowances=*/nullptr);
   std::memcpy(message_.field(residuals_), residuals.data(), residuals.size() * sizeof(double));
   hidden_features_.reset();
 }

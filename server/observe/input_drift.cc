@@ -11,7 +11,7 @@ void InputDrift::Add(const ExamplesView& row, const RowsView& features,
                           ? SquaredNorm(static_cast<const float*>(numbers), features.columns)
                           : SquaredNorm(static_cast<const double*>(numbers), features.columns);
   double rho = 0;
-  if (residual != nullptr) residual->Compute(row, numbers, &rho);
+  if (residual != nullptr) residual->Compute(row, numbers, &rho, /*allowances=*/nullptr);
   counters_.rows->Increment();
   counters_.norm_sum->Increment(norm);
   counters_.residual_sum->Increment(rho);

@@ -18,6 +18,8 @@ static_assert(static_cast<int>(Response::kFeaturesFieldNumber) ==
               static_cast<int>(v1::TransformStreamResponse::kFeaturesFieldNumber));
 static_assert(static_cast<int>(Response::kResidualsFieldNumber) ==
               static_cast<int>(v1::TransformStreamResponse::kResidualsFieldNumber));
+static_assert(static_cast<int>(Response::kResidualAllowancesFieldNumber) ==
+              static_cast<int>(v1::TransformStreamResponse::kResidualAllowancesFieldNumber));
 
 }  // namespace
 
@@ -44,17 +46,20 @@ void TransformAnswer::Plan(const VersionHandle& version, int64_t rows, bool name
   message_.AddBytes(shape_bytes);
   features_ = message_.AddField(values, bytes);
   if (residual != nullptr) {
-    residuals_ = message_.AddField(Response::kResidualsFieldNumber,
-                                   static_cast<size_t>(rows) * sizeof(double));
+    const size_t column_bytes = static_cast<size_t>(rows) * sizeof(double);
+    residuals_ = message_.AddField(Response::kResidualsFieldNumber, column_bytes);
+    allowances_ = message_.AddField(Response::kResidualAllowancesFieldNumber, column_bytes);
   }
 }
 
 void TransformAnswer::Complete(const ExamplesView& seen) {
   if (residual_ == nullptr) return;
-  // A vector is needed because the field in the message may not be aligned for doubles.
+  // Vectors are needed because the fields in the message may not be aligned for doubles.
   std::vector<double> values(static_cast<size_t>(seen.rows()));
-  residual_->Compute(seen, Features(), values.data());
+  std::vector<double> allowances(values.size());
+  residual_->Compute(seen, Features(), values.data(), allowances.data());
   std::memcpy(message_.field(residuals_), values.data(), values.size() * sizeof(double));
+  std::memcpy(message_.field(allowances_), allowances.data(), values.size() * sizeof(double));
 }
 
 }  // namespace phimap

@@ -33,6 +33,7 @@ class TransformAnswer {
   // Places of the fields in message_; -1 if there are no residuals.
   int features_ = -1;
   int residuals_ = -1;
+  int allowances_ = -1;
   const Residual* residual_ = nullptr;
 };
 

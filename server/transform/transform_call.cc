@@ -9,7 +9,7 @@ namespace phimap {
 absl::StatusOr<TransformCall::Wanted> TransformCall::Read() {
   PHIMAP_ASSIGN_OR_RETURN(const ExamplesView rows, ExamplesFromProto(request().examples()));
   return Wanted{request().reference(), rows, RowsField(rows.kind()), deadline(),
-                request().residual() ? kResidualBytes : 0};
+                request().residual() ? kResidualBytes + kAllowanceBytes : 0};
 }
 
 absl::Status TransformCall::Accept(const VersionHandle& version, const ExamplesView& rows) {

@@ -31,8 +31,9 @@ absl::Status CheckColumnNamesHash(const VersionHandle& version, uint64_t hash,
 absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const ExamplesView& rows,
                                            absl::string_view field);
 
-// Bytes that the residual adds to each row of an answer.
+// Bytes that the residual adds to each row of an answer, and those of its allowance for rounding.
 inline constexpr int64_t kResidualBytes = sizeof(double);
+inline constexpr int64_t kAllowanceBytes = sizeof(double);
 
 }  // namespace phimap
 

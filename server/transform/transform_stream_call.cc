@@ -66,9 +66,9 @@ absl::Status TransformStreamCall::Accept(Slot& slot) {
   if (slot.request.residual()) {
     PHIMAP_ASSIGN_OR_RETURN(residual, ResidualOf(version_, slot.rows, "residual"));
   }
-  const absl::Status fits =
-      CheckAnswerFits(version_, slot.rows.rows(), residual == nullptr ? 0 : kResidualBytes,
-                      environment().max_message_bytes);
+  const absl::Status fits = CheckAnswerFits(
+      version_, slot.rows.rows(), residual == nullptr ? 0 : kResidualBytes + kAllowanceBytes,
+      environment().max_message_bytes);
   if (!fits.ok()) return WithFieldPrefix(fits, slot.field);
   slot.answer.Plan(version_, slot.rows.rows(), /*names_version=*/slot.number == 0, residual);
   return absl::OkStatus();

@@ -6,10 +6,13 @@
 // NAME.phimap is an artifact, and NAME.txt is the record that its release made of it.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/certificate/certificate.h"
 #include "core/plan/artifact.h"
 #include "tests/corpus/artifact_record.h"
@@ -33,6 +36,26 @@ std::vector<std::string> ArtifactPathsIn(const std::string& folder) {
   }
   return paths;
 }
+
+// A record whose residuals are apart from the rest. Release 0.1.0 served one number a row, which
+// now is the sum of two numbers, and rounded it once more.
+struct SplitRecord {
+  static SplitRecord Of(const std::string& record) {
+    const std::string kHead = "\nresiduals ";
+    const size_t at = record.find(kHead);
+    if (at == std::string::npos) return {.exact = record, .residuals = {}};
+    SplitRecord split{.exact = record.substr(0, at), .residuals = {}};
+    std::istringstream numbers(record.substr(at + kHead.size()));
+    for (std::string number; numbers >> number;) {
+      split.residuals.push_back(std::strtod(number.c_str(), nullptr));
+    }
+    EXPECT_FALSE(split.residuals.empty());
+    return split;
+  }
+
+  std::string exact;
+  std::vector<double> residuals;
+};
 
 TEST(ArtifactCorpusTest, EveryArtifactIsReadAndWrittenAgainByteForByte) {
   int64_t artifacts = 0;
@@ -62,11 +85,16 @@ TEST(ArtifactCorpusTest, EveryArtifactAnswersWithTheBitsOfItsRelease) {
       const CorpusInputs inputs = ReadCorpusInputs(folder);
       for (const std::string& path : ArtifactPathsIn(folder)) {
         const Artifact artifact = DecodeArtifact(ReadCorpusFile(path)).value();
-        const std::string expected =
-            ReadCorpusFile(std::filesystem::path(path).replace_extension(".txt").string());
+        const SplitRecord released = SplitRecord::Of(
+            ReadCorpusFile(std::filesystem::path(path).replace_extension(".txt").string()));
         for (const RowForm form : {RowForm::kFloat64, RowForm::kFloat32, RowForm::kSparse}) {
-          EXPECT_EQ(ArtifactRecord(artifact, inputs, form), expected)
-              << target.name << ": " << path << ", form " << static_cast<int>(form);
+          SCOPED_TRACE(absl::StrCat(target.name, ": ", path, ", form ", static_cast<int>(form)));
+          const SplitRecord now = SplitRecord::Of(ArtifactRecord(artifact, inputs, form));
+          EXPECT_EQ(now.exact, released.exact);
+          ASSERT_EQ(now.residuals.size(), released.residuals.size());
+          for (size_t i = 0; i < now.residuals.size(); ++i) {
+            EXPECT_NEAR(now.residuals[i], released.residuals[i], 0x1p-49 * released.residuals[i]);
+          }
         }
       }
     }

@@ -222,8 +222,11 @@ std::string ArtifactRecord(const Artifact& artifact, const CorpusInputs& inputs,
   }
   const std::optional<Residual> residual = Residual::Of(artifact.plan, made);
   if (!residual.has_value()) return out;
+  // The release served one number, the sum of what are now the residual and its allowance.
   std::vector<double> rho(static_cast<size_t>(examples.view.rows()));
-  residual->Compute(examples.view, features.data(), rho.data());
+  std::vector<double> allowances(rho.size());
+  residual->Compute(examples.view, features.data(), rho.data(), allowances.data());
+  for (size_t i = 0; i < rho.size(); ++i) rho[i] += allowances[i];
   AddLine(out, "residuals", ExactList(rho));
   return out;
 }

@@ -219,8 +219,8 @@ Command AddTransform(CLI::App& app) {
   AddInput(*command, transform.input, kLabelHelp);
   AddColumnFlags(*command, transform.input);
   command->add_flag("--residual", transform.residual,
-                    "Append rho(x) = K(x,x) - |F(x)|^2, which bounds the error of each row, as the "
-                    "last column; only for mappings that have residuals");
+                    "Append rho(x) = K(x,x) - |F(x)|^2, from 0 to K(x,x), as the last column: what "
+                    "the features lack of each row; only for mappings that have residuals");
   command->add_flag("--resume", transform.resume,
                     "If stopped, keep the finished rows in OUTPUT.partial. The same command then "
                     "continues there, with the same version; the output has the same bytes as "

@@ -61,7 +61,7 @@ class Target:
     asked: str
     reference: str
     expected_digest: str
-    # Whether the residuals are appended as the last column of the features.
+    # Whether residuals and allowances are appended as the last two columns of the features.
     residual: bool = False
 
     @staticmethod

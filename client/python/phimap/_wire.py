@@ -113,7 +113,7 @@ def features_of(answer: bytes, rows: int,
     a copy: numpy accepts unaligned arrays, but compiled code that users pass them to may not.
     """
     try:
-        version, dense, values, residuals = _split(answer)
+        version, dense, values, residuals, allowances = _split(answer)
     except (DecodeError, IndexError) as error:
         raise Internal(f"the server's answer is not a message: {error}") from None
     if values is None:
@@ -124,20 +124,26 @@ def features_of(answer: bytes, rows: int,
                        f"request of {rows} rows")
     features = np.frombuffer(answer, dtype, rows * dense.columns, start).reshape(rows, dense.columns)
     if residual:
-        return version, _with_residuals(features, residuals)
+        return version, _with_residuals(features, residuals, allowances)
     return version, features if features.flags.aligned else _read_only_copy(features)
 
 
-def _with_residuals(features: np.ndarray[Any, Any], residuals: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Appends the residuals as the last column. Rounding, if needed, is upwards, because they are
-    bounds."""
+def _with_residuals(features: np.ndarray[Any, Any], residuals: np.ndarray[Any, Any],
+                    allowances: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Appends residuals and allowances as the last two columns. An allowance is rounded upwards and
+    makes up for the rounding of its residual, so that their sum remains a bound."""
     rows, columns = features.shape
-    if len(residuals) != rows:
-        raise Internal(f"the server answered {len(residuals)} residuals to a request of {rows} rows")
-    wider = np.empty((rows, columns + 1), features.dtype)
+    if len(allowances) == 0:  # from a server of before they were sent, whose residuals are the sums
+        allowances = np.zeros(len(residuals))
+    if len(residuals) != rows or len(allowances) != rows:
+        raise Internal(f"the server answered {len(residuals)} residuals and {len(allowances)} allowances to a request of "
+                       f"{rows} rows")
+    wider = np.empty((rows, columns + 2), features.dtype)
     wider[:, :columns] = features
-    rounded = residuals.astype(features.dtype)
-    wider[:, columns] = np.where(rounded < residuals, np.nextafter(rounded, features.dtype.type(np.inf)), rounded)
+    wider[:, columns] = residuals
+    left = residuals - wider[:, columns] + allowances
+    rounded = left.astype(features.dtype)
+    wider[:, columns + 1] = np.where(rounded < left, np.nextafter(rounded, features.dtype.type(np.inf)), rounded)
     return wider
 
 
@@ -152,7 +158,7 @@ _Values = tuple[np.dtype[Any], int, int]
 
 
 def _split(answer: bytes) -> tuple[mapping_pb.VersionRef | None, examples_pb.DenseRows, _Values | None,
-                                   np.ndarray[Any, Any]]:
+                                   np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Splits a serialized answer. The generated classes parse every field but the values, in its
     original order."""
     rest = small = b""
@@ -174,7 +180,8 @@ def _split(answer: bytes) -> tuple[mapping_pb.VersionRef | None, examples_pb.Den
         at = end
     message = transform_service_pb.TransformResponse.FromString(rest)
     return (message.version if message.HasField("version") else None,
-            examples_pb.DenseRows.FromString(small), values, np.array(message.residuals, FLOAT64))
+            examples_pb.DenseRows.FromString(small), values, np.array(message.residuals, FLOAT64),
+            np.array(message.residual_allowances, FLOAT64))
 
 
 def _next_field(data: bytes, at: int) -> tuple[int, int, int]:

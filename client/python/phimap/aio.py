@@ -104,16 +104,16 @@ class AsyncClient:
             return await _aio_calls.transform(
                 connection, reference, expected_digest, source, Deadline(timeout), observer)
 
-    async def transform_with_residuals(self, reference: str, rows: Any, *, expected_digest: str = "",
-                                       timeout: float | None = None,
-                                       progress: ProgressArgument = None) -> tuple[Features, Features]:
+    async def transform_with_residuals(self, reference: str, rows: Any, *, allowances: bool = False,
+                                       expected_digest: str = "", timeout: float | None = None,
+                                       progress: ProgressArgument = None) -> tuple[Features, ...]:
         connection = self._connection
         connection.check_usable()
         source = async_source_of(rows)
         with _progress.observing(progress) as observer:
             both, _ = await _aio_calls.transform(
                 connection, reference, expected_digest, source, Deadline(timeout), observer, residual=True)
-        return both[:, :-1], both[:, -1]
+        return (both[:, :-2], both[:, -2], both[:, -1]) if allowances else (both[:, :-2], both[:, -2])
 
     async def transform_blocks(self, reference: str, rows: Any, *, expected_digest: str = "",
                                timeout: float | None = None, window: int = DEFAULT_WINDOW,

@@ -190,15 +190,16 @@ class Client:
         with _progress.observing(progress) as observer:
             return _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer)
 
-    def transform_with_residuals(self, reference: str, rows: Any, *, expected_digest: str = "",
+    def transform_with_residuals(self, reference: str, rows: Any, *, allowances: bool = False, expected_digest: str = "",
                                  timeout: float | None = None,
-                                 progress: ProgressArgument = None) -> tuple[Features, Features]:
-        """Like `transform`, but also returns for each row a bound on its residual ρ(x) = K(x, x) −
-        ‖F(x)‖², the part of K(x, x) that F2 cannot express.
+                                 progress: ProgressArgument = None) -> tuple[Features, ...]:
+        """Like `transform`, but also returns the residual of each row, ρ(x) = max(0, K(x, x) −
+        ‖F(x)‖²), the part of K(x, x) that F2 cannot express.
 
-        For any two rows, |K(x, y) − F(x)·F(y)| ≤ √(ρ(x)·ρ(y)), including the rounding of the
-        features. If ρ(x) is near K(x, x), the row x is unlike the rows that the version was built
-        from. FailedPrecondition for mappings other than F2.
+        ρ(x) is from 0 to K(x, x). If it is near K(x, x), the row x is unlike the rows that the
+        version was built from. With `allowances`, a third array has the allowance a(x) of each row
+        for the rounding of its features. For any two rows, |K(x, y) − F(x)·F(y)| ≤ √((ρ(x) +
+        a(x))·(ρ(y) + a(y))). FailedPrecondition for mappings other than F2.
         """
         connection = self._connection
         connection.check_usable()
@@ -206,7 +207,7 @@ class Client:
         with _progress.observing(progress) as observer:
             both = _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer,
                                     residual=True)[0]
-        return both[:, :-1], both[:, -1]
+        return (both[:, :-2], both[:, -2], both[:, -1]) if allowances else (both[:, :-2], both[:, -2])
 
     def transform_blocks(self, reference: str, rows: Any, *, expected_digest: str = "", timeout: float | None = None,
                          window: int = DEFAULT_WINDOW, rows_per_request: int | None = None,

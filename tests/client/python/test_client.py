@@ -50,14 +50,16 @@ def test_features_are_those_that_generated_code_gets(phimapd, client, version, r
 
 def test_residuals_bound_the_error_of_the_kernel(client, version, rows):
     reference = phimap.reference_to(version)
-    features, residuals = client.transform_with_residuals(reference, rows)
+    features, residuals, allowances = client.transform_with_residuals(reference, rows, allowances=True)
     assert (features == client.transform(reference, rows)).all()
-    assert residuals.shape == (300,) and (residuals > 0).all()
+    assert residuals.shape == (300,) and (residuals >= 0).all() and (residuals <= 1).all()
+    assert allowances.shape == (300,) and (allowances > 0).all() and (allowances < 1e-2).all()
     gamma = float(version.kernel_text.removeprefix("rbf(gamma=").removesuffix(")"))
     distances = ((rows[:, None, :] - rows[None, :, :]) ** 2).sum(axis=2)
     wide = features.astype(float)
     error = np.abs(np.exp(-gamma * distances) - wide @ wide.T)
-    assert (error <= np.sqrt(np.outer(residuals.astype(float), residuals.astype(float)))).all()
+    bounds = residuals.astype(float) + allowances
+    assert (error <= np.sqrt(np.outer(bounds, bounds))).all()
     # Streams and the asynchronous client must give the same features and residuals.
     blocks = [client.transform_with_residuals(reference, iter([rows[:7], rows[7:]]))]
 

@@ -128,9 +128,9 @@ TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
   const Matrix<double> features = FeaturesFrom(version, values);
   const Matrix<float> served = Converted<float, double>(features.view());
   std::vector<double> rho(static_cast<size_t>(x.rows()));
-  residual->Compute(WireRows(rows), served.data(), rho.data());
-  // η is the bound on the error of the features for K(x, x) = 1. The residual ρ includes an
-  // allowance for η.
+  std::vector<double> allowances(rho.size());
+  residual->Compute(WireRows(rows), served.data(), rho.data(), allowances.data());
+  // η is the bound on the error of the features for K(x, x) = 1. The allowance follows from η.
   const double eta = residual->FeatureError(nullptr, 0, 1);
   const double allowance = 4 * eta + 2 * eta * eta;
   EXPECT_GT(eta, 0);
@@ -142,13 +142,16 @@ TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
   for (int64_t i = 0; i < x.rows(); ++i) {
     double kept = 0;
     for (int64_t j = 0; j < features.cols(); ++j) kept += features(i, j) * features(i, j);
-    EXPECT_NEAR(rho[i], std::max(0.0, 1 - kept) + allowance, 1e-12);
+    EXPECT_NEAR(rho[i], std::max(0.0, 1 - kept), 1e-12);
+    EXPECT_NEAR(allowances[i], allowance, 1e-12);
   }
-  // The residual is infinite where the other values show that K(x, x) is wrong.
+  // Where the other values show that K(x, x) is wrong, the residual is all of it, and the allowance
+  // is infinite.
   for (const double self : {-1.0, 0.0, 1e-3}) {
     for (int64_t i = 0; i < x.rows(); ++i) rows(i, values.cols()) = self;
-    residual->Compute(WireRows(rows), served.data(), rho.data());
-    EXPECT_EQ(rho, std::vector<double>(rho.size(), std::numeric_limits<double>::infinity()));
+    residual->Compute(WireRows(rows), served.data(), rho.data(), allowances.data());
+    EXPECT_EQ(rho, std::vector<double>(rho.size(), std::max(0.0, self)));
+    EXPECT_EQ(allowances, std::vector<double>(rho.size(), std::numeric_limits<double>::infinity()));
   }
 }
 

@@ -100,16 +100,15 @@ TEST(RankToleranceTest, PolynomialOnSpamKeepsMostLandmarksAndItsAllowanceIsSmall
   ASSERT_TRUE(artifact.ok());
   const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
   ASSERT_TRUE(residual.has_value());
-  // The test passes K(x, x) itself as the squared length of the features. The residual then
-  // consists of the allowance alone.
+  // Allowances do not depend on the features.
   const int64_t n = rows.rows();
   std::vector<double> self(static_cast<size_t>(n));
   std::vector<double> rounding(static_cast<size_t>(n));
   residual->Lengths(WireRows(rows), self.data(), rounding.data());
-  Matrix<float> features(n, built.output_columns);
-  for (int64_t i = 0; i < n; ++i) features(i, 0) = static_cast<float>(std::sqrt(self[i]));
+  const Matrix<float> features(n, built.output_columns);
+  std::vector<double> rho(static_cast<size_t>(n));
   std::vector<double> allowance(static_cast<size_t>(n));
-  residual->Compute(WireRows(rows), features.data(), allowance.data());
+  residual->Compute(WireRows(rows), features.data(), rho.data(), allowance.data());
   double largest = 0;
   for (int64_t i = 0; i < n; ++i) largest = std::max(largest, allowance[i] / self[i]);
   std::printf("spam, poly: rank %ld, allowance at most %.4f of K(x, x)\n",

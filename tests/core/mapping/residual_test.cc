@@ -89,6 +89,21 @@ Matrix<double> RowsOf(const Case& c, const testing::RandomRowsSpec& spec) {
   return rows;
 }
 
+// Returns ρ(x) + a(x) of each row x.
+std::vector<double> BoundsOf(const Residual& residual, const BuiltVersion& built,
+                             const Matrix<double>& rows, const Matrix<double>& features) {
+  std::vector<double> bounds(static_cast<size_t>(rows.rows()));
+  std::vector<double> allowances(bounds.size());
+  if (built.serving_type == FloatType::kFloat32) {
+    const Matrix<float> narrow = Converted<float, double>(features.view());
+    residual.Compute(WireRows(rows), narrow.data(), bounds.data(), allowances.data());
+  } else {
+    residual.Compute(WireRows(rows), features.data(), bounds.data(), allowances.data());
+  }
+  for (size_t i = 0; i < bounds.size(); ++i) bounds[i] += allowances[i];
+  return bounds;
+}
+
 struct Served {
   explicit Served(const Case& c)
       : built(MustBuild(SpecOf(c.mapping, c.kernel, c.standardize),
@@ -105,16 +120,8 @@ struct Served {
     features = testing::MustTransformWide(artifact.plan, WireRows(rows));
   }
 
-  std::vector<double> Residuals() const {
-    std::vector<double> out(static_cast<size_t>(rows.rows()));
-    if (built.serving_type == FloatType::kFloat32) {
-      const Matrix<float> narrow = Converted<float, double>(features.view());
-      residual->Compute(WireRows(rows), narrow.data(), out.data());
-    } else {
-      residual->Compute(WireRows(rows), features.data(), out.data());
-    }
-    return out;
-  }
+  // Returns ρ + a of each row, which bounds errors.
+  std::vector<double> Bounds() const { return BoundsOf(*residual, built, rows, features); }
 
   // Returns K on the rows after the input stage, computed in long double.
   Matrix<double> Kernel() const {
@@ -144,7 +151,7 @@ TEST(ResidualTest, BoundsTheErrorOfEveryPairAndTheBareDifferenceDoesNot) {
     SCOPED_TRACE(c.what);
     const Served served(c);
     ASSERT_TRUE(served.residual.has_value());
-    const std::vector<double> rho = served.Residuals();
+    const std::vector<double> rho = served.Bounds();
     const Matrix<double> k = served.Kernel();
     double closest = 0;
     for (int64_t i = 0; i < k.rows(); ++i) {
@@ -286,13 +293,7 @@ TEST(ResidualTest, BoundsRowsThatUnderflowTakes) {
         const absl::StatusOr<Matrix<double>> f =
             FeaturesOf(artifact->plan, x.view(), {[] { return 1; }, NeverStop});
         if (!f.ok()) continue;  // refused with an error
-        std::vector<double> rho(20);
-        if (built.serving_type == FloatType::kFloat32) {
-          const Matrix<float> narrow = Converted<float, double>(f->view());
-          residual->Compute(WireRows(x), narrow.data(), rho.data());
-        } else {
-          residual->Compute(WireRows(x), f->data(), rho.data());
-        }
+        const std::vector<double> rho = BoundsOf(*residual, built, x, *f);
         const Matrix<double> k =
             testing::NaiveKernelMatrix(testing::MustParseKernel(kernel), seen, seen);
         for (int64_t i = 0; i < 20; ++i) {
@@ -321,7 +322,7 @@ TEST(ResidualTest, IsNearlyZeroOnLandmarksAndAllOfKFarAway) {
   for (int64_t j = 0; j < 3; ++j) queries(59, j) = 100;
   const Matrix<double> f = testing::MustTransformWide(artifact->plan, WireRows(queries));
   std::vector<double> rho(60);
-  residual->Compute(WireRows(queries), f.data(), rho.data());
+  residual->Compute(WireRows(queries), f.data(), rho.data(), /*allowances=*/nullptr);
   for (int i = 0; i < 59; ++i) EXPECT_LT(rho[i], 1e-6) << i;
   EXPECT_NEAR(rho[59], 1, 1e-6);
 }

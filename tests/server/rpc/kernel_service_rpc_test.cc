@@ -162,6 +162,7 @@ TEST_F(KernelServiceRpcTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripATr
   EXPECT_LE(LargestDifference({served.residuals().begin(), served.residuals().end()},
                               {built_in.residuals().begin(), built_in.residuals().end()}),
             1e-5);
+  EXPECT_EQ(served.residual_allowances_size(), served.residuals_size());
 }
 
 TEST_F(KernelServiceRpcTest, AStreamIsMappedInOrder) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -87,11 +88,13 @@ TEST_F(TransformRpcTest, ResidualsComeOnRequestAndLeaveTheFeaturesAlone) {
   v1::TransformResponse plain;
   ASSERT_TRUE(Transform(request, &plain).ok());
   EXPECT_EQ(plain.residuals_size(), 0);
+  EXPECT_EQ(plain.residual_allowances_size(), 0);
   request.set_residual(true);
   v1::TransformResponse response;
   ASSERT_TRUE(Transform(request, &response).ok());
   EXPECT_EQ(response.features().float32_le(), plain.features().float32_le());
   ASSERT_EQ(response.residuals_size(), 20);
+  ASSERT_EQ(response.residual_allowances_size(), 20);
   const int columns = response.features().columns();
   for (int i = 0; i < 20; ++i) {
     double norm = 0;
@@ -100,10 +103,10 @@ TEST_F(TransformRpcTest, ResidualsComeOnRequestAndLeaveTheFeaturesAlone) {
       std::memcpy(&value, response.features().float32_le().data() + 4 * (i * columns + j), 4);
       norm += static_cast<double>(value) * value;
     }
-    // An rbf kernel has K(x, x) = 1. The residual includes a small allowance for rounding, which
-    // can only make it larger.
-    EXPECT_GE(response.residuals(i), 1 - norm);
-    EXPECT_LE(response.residuals(i), 1 - norm + 1e-3);
+    // An rbf kernel has K(x, x) = 1.
+    EXPECT_NEAR(response.residuals(i), std::max(0.0, 1 - norm), 1e-15);
+    EXPECT_GT(response.residual_allowances(i), 0);
+    EXPECT_LT(response.residual_allowances(i), 1e-3);
     // The residual of a row does not depend on the other rows of the request.
     v1::TransformRequest one = Request(Row(request.examples(), i));
     one.set_residual(true);
@@ -111,6 +114,8 @@ TEST_F(TransformRpcTest, ResidualsComeOnRequestAndLeaveTheFeaturesAlone) {
     ASSERT_TRUE(Transform(one, &alone).ok());
     ASSERT_EQ(alone.residuals_size(), 1);
     EXPECT_EQ(alone.residuals(0), response.residuals(i));
+    ASSERT_EQ(alone.residual_allowances_size(), 1);
+    EXPECT_EQ(alone.residual_allowances(0), response.residual_allowances(i));
   }
 }
 
@@ -136,7 +141,11 @@ TEST_F(TransformRpcTest, ResidualsOfAStreamAreThoseOfACallAndOnlyWhereTheyAreAsk
     v1::TransformStreamResponse answer;
     ASSERT_TRUE(stream->Read(&answer));
     ASSERT_EQ(answer.residuals_size(), residual ? 9 : 0);
-    for (int i = 0; residual && i < 9; ++i) EXPECT_EQ(answer.residuals(i), response.residuals(i));
+    ASSERT_EQ(answer.residual_allowances_size(), residual ? 9 : 0);
+    for (int i = 0; residual && i < 9; ++i) {
+      EXPECT_EQ(answer.residuals(i), response.residuals(i));
+      EXPECT_EQ(answer.residual_allowances(i), response.residual_allowances(i));
+    }
   }
   EXPECT_TRUE(stream->Finish().ok());
 }
