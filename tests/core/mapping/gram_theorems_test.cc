@@ -13,6 +13,7 @@
 #include "tests/support/naive_kernel.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
+#include "tests/support/rare_failures.h"
 
 namespace phimap {
 namespace {
@@ -229,7 +230,7 @@ TEST(GramTheoremsTest, RoundedExpansionsMissAsRarelyAsStated) {
   const auto holds = [&](double t, double range) {
     const double p = RoundingProbability(kRows, range, 5, t);
     const auto missed = std::count_if(off.begin(), off.end(), [&](double o) { return o >= t; });
-    return static_cast<double>(missed) <= kTrials * p + 6 * std::sqrt(kTrials * p);
+    return testing::AreAsRareAs(p, missed, kTrials);
   };
   for (const double t : {1.1, 2.1, 3.1}) {
     EXPECT_TRUE(holds(t, 1)) << t;

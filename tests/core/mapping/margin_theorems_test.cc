@@ -1,11 +1,12 @@
 // Tests the theorems on margins of Balcan, Blum, Vempala 2006 (BBV) and of Blum 2005 (BS) with maps
 // from the real builders. The distributions make the theorems as tight as we know how to.
 //
-// A theorem that holds with probability 1 − δ may fail in at most δT + 6√(δT) of T trials. With
-// fewer landmarks or dimensions it must fail in more trials, because otherwise the test could not
-// detect a wrong bound. The kernel is linear(), so φ(x) = x.
+// A theorem that holds with probability 1 − δ may fail as often as AreAsRareAs allows. With fewer
+// landmarks or dimensions it must fail in more trials, because otherwise the test could not detect
+// a wrong bound. The kernel is linear(), so φ(x) = x.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,12 @@
 #include "tests/support/naive_kernel.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
+#include "tests/support/rare_failures.h"
 
 namespace phimap {
 namespace {
 
+using testing::AreAsRareAs;
 using testing::FeaturesFrom;
 using testing::MustBuild;
 using testing::MustParseKernel;
@@ -31,11 +34,6 @@ using testing::MustTransformWide;
 using testing::NormalRows;
 using testing::SpecOf;
 using testing::WireRows;
-
-// Whether this number of failures is consistent with a failure probability of δ, within six sigma.
-bool AreAsRareAs(double delta, int failures, int trials) {
-  return failures <= delta * trials + 6 * std::sqrt(delta * trials);
-}
 
 // A distribution on finitely many unit vectors, with labels.
 struct LabeledPoints {
@@ -245,7 +243,7 @@ struct RareDirections {
 // it falls with each draw, but the bound assumes that it stays at ε. For orthogonal rare
 // directions, this makes d too large by a factor of about e.
 TEST(MarginTheoremsTest, LemmaOneHoldsOnTheLandmarksOfABuildWithManyRareDirections) {
-  constexpr int kTrials = 50;
+  constexpr int kTrials = 120;
   const RareDirections rare;
   const auto failures = [&rare](int64_t d) {
     const std::string mapping = "f2(landmarks=" + std::to_string(d) + ", serving_type=float64)";
@@ -288,56 +286,77 @@ Matrix<double> ExamplesAndSeparator(int64_t examples, double margin) {
   return points;
 }
 
+// A margin γ, an error ε and a probability δ, with the numbers that Theorem 3 needs for them: the
+// literal d2 landmarks and the exact law's d3 dimensions.
+struct Triple {
+  double margin, error, delta;
+  int64_t landmarks, dimensions;
+  // Rank of the data, over d3 and under d2.
+  int64_t rank;
+  int trials;
+};
+
 // Theorem 3 of BBV (5 of BS): F3 keeps a quarter of the margin γ. F3 has two steps: F2 on landmarks
-// may halve the margin, and a random projection may halve it again. The test has γ = 0.5, ε = 0.1
-// and δ = 0.05. The data have rank 600. The examples have margin γ with w, but only γ/2 with w',
-// which is the smallest margin that the first step may leave.
+// may halve the margin, and a random projection may halve it again. The examples have margin γ with
+// w, but only γ/2 with w', which is the smallest margin that the first step may leave.
 //
-// The 1,231 landmarks are those of the literal tier. The 544 dimensions are those of the exact law,
-// because the literal and derived tiers require more dimensions than there are landmarks, and no
-// such map exists. With 544 dimensions, the margin of an example falls below γ/4 with probability
-// at most εδ/4 = 0.00125. With a third of 544 this probability is 0.040, and the test must fail.
+// The landmarks are those of the literal tier. The dimensions are those of the exact law, because
+// the literal and derived tiers require more dimensions than there are landmarks, and no such map
+// exists. With them, the margin of an example falls below γ/4 with probability at most εδ/4. A
+// third of them must lose more than three times as many examples.
 //
 // The theorem itself states less, because it uses Markov's inequality: the share of such examples
-// is at most ε. About 98 dimensions make the probability for a single example as small as ε
-// (scipy).
+// is at most ε. That share is so small at the exact law's dimensions that no draw comes near to ε,
+// and a third of them keeps it too; a twenty-fourth does not. At (0.5, 0.1, 0.05) about 98
+// dimensions make the probability for a single example as small as ε (scipy).
 TEST(MarginTheoremsTest, F3IsSeparableAtAQuarterOfTheMarginButForTheError) {
-  constexpr double kMargin = 0.5;
-  constexpr double kError = 0.1;
-  constexpr double kDelta = 0.05;
-  constexpr int64_t kRank = 600;
-  constexpr int kExamples = kRank - 2;
-  constexpr int kTrials = 3;
-  const int64_t d2 = LiteralLandmarks(kMargin, kError / 2, kDelta / 2).value();
-  EXPECT_EQ(d2, 1231);
-  for (const Tier tier : {Tier::kLiteral, Tier::kDerived}) {
-    EXPECT_GT(F3Dimensions(tier, kMargin, kError, kDelta).value(), d2);
-  }
-  const Matrix<double> points = ExamplesAndSeparator(kExamples, kMargin);
-  const Matrix<double> landmarks = NormalRows({.rows = d2, .cols = kRank, .seed = 5});
-  const auto holds = [&](int64_t d3) {
-    int lost = 0;
-    for (int trial = 0; trial < kTrials; ++trial) {
-      const Matrix<double> f = MustTransformWide(
-          BuildF3(LinearTask(landmarks), {.dimensions = d3, .seed = static_cast<uint64_t>(trial)},
-                  NeverStop)
-              ->served,
-          WireRows(points));
-      const double* w = f.row(kExamples);
-      int wrong = 0;
-      for (int i = 0; i < kExamples; ++i) {
-        const double lengths = InnerProduct(w, w, d3) * InnerProduct(f.row(i), f.row(i), d3);
-        wrong += InnerProduct(w, f.row(i), d3) < kMargin / 4 * std::sqrt(lengths) ? 1 : 0;
-      }
-      EXPECT_LE(wrong, kError * kExamples) << d3;
-      lost += wrong;
+  for (const Triple& t :
+       {Triple{0.5, 0.1, 0.05, 1231, 544, 600, 4}, Triple{0.7, 0.2, 0.1, 403, 188, 230, 40},
+        Triple{0.9, 0.1, 0.2, 566, 103, 160, 40}}) {
+    SCOPED_TRACE(t.margin);
+    EXPECT_EQ(LiteralLandmarks(t.margin, t.error / 2, t.delta / 2).value(), t.landmarks);
+    EXPECT_EQ(F3Dimensions(Tier::kExact, t.margin, t.error, t.delta).value(), t.dimensions);
+    for (const Tier tier : {Tier::kLiteral, Tier::kDerived}) {
+      EXPECT_GT(F3Dimensions(tier, t.margin, t.error, t.delta).value(), t.landmarks);
     }
-    return AreAsRareAs(kError * kDelta / 4, lost, kTrials * kExamples);
-  };
-  const int64_t d3 = F3Dimensions(Tier::kExact, kMargin, kError, kDelta).value();
-  EXPECT_EQ(d3, 544);
-  EXPECT_TRUE(holds(d3));
-  EXPECT_FALSE(holds(d3 / 3));
+    const int64_t examples = t.rank - 2;
+    const Matrix<double> points = ExamplesAndSeparator(examples, t.margin);
+    // Returns how many examples each draw of landmarks and projection loses.
+    const auto lost = [&](int64_t d3) {
+      std::vector<int64_t> counts;
+      for (int trial = 0; trial < t.trials; ++trial) {
+        const auto seed = static_cast<uint64_t>(trial);
+        const Matrix<double> landmarks =
+            NormalRows({.rows = t.landmarks, .cols = t.rank, .seed = 5 + seed});
+        const Matrix<double> f = MustTransformWide(
+            BuildF3(LinearTask(landmarks), {.dimensions = d3, .seed = seed}, NeverStop)->served,
+            WireRows(points));
+        const double* w = f.row(examples);
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < examples; ++i) {
+          const double lengths = InnerProduct(w, w, d3) * InnerProduct(f.row(i), f.row(i), d3);
+          wrong += InnerProduct(w, f.row(i), d3) < t.margin / 4 * std::sqrt(lengths) ? 1 : 0;
+        }
+        counts.push_back(wrong);
+      }
+      return counts;
+    };
+    const auto sum = [](const std::vector<int64_t>& counts) {
+      return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    };
+    const auto failures = [&](const std::vector<int64_t>& counts) {
+      return std::count_if(counts.begin(), counts.end(), [&](int64_t wrong) {
+        return static_cast<double>(wrong) > t.error * static_cast<double>(examples);
+      });
+    };
+    const double each = t.error * t.delta / 4;
+    const std::vector<int64_t> stated = lost(t.dimensions);
+    EXPECT_TRUE(AreAsRareAs(t.delta, failures(stated), t.trials));
+    EXPECT_TRUE(AreAsRareAs(each, sum(stated), t.trials * examples)) << sum(stated);
+    const std::vector<int64_t> third = lost(t.dimensions / 3);
+    EXPECT_FALSE(AreAsRareAs(3 * each, sum(third), t.trials * examples)) << sum(third);
+    EXPECT_FALSE(AreAsRareAs(t.delta, failures(lost(t.dimensions / 24)), t.trials));
+  }
 }
 
 // Theorem 3 of BS: a random projection of φ-space itself keeps half of the margin γ. The test has a

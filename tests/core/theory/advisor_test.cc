@@ -41,7 +41,7 @@ TEST(AdvisorTest, MatchesTheGoldenTable) {
                      {0.1, 0.1, 0.95, 8240, 4307, 16591, 873440, 186200, 14584, 2624},
                      {0.1, 0.01, 0.95, 82397, 43225, 165903, 1110708, 241285, 21399, 4282}};
   for (const auto& c : cases) {
-    SCOPED_TRACE(testing::Message() << c.margin << " " << c.error);
+    SCOPED_TRACE(::testing::Message() << c.margin << " " << c.error);
     const Advice advice =
         MustAdvise({.margin = c.margin, .error = c.error, .confidence = c.confidence});
     for (const char* what : {"F1", "F2"}) {

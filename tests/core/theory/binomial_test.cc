@@ -54,7 +54,7 @@ TEST(BinomialTest, TrialsAreTheFewestThatDo) {
   for (int64_t k : {1, 2, 16, 100}) {
     for (double p : {0.9, 0.5, 0.1, 0.003}) {
       for (double delta : {0.9, 0.5, 0.05, 1e-9}) {
-        SCOPED_TRACE(testing::Message() << k << " " << p << " " << delta);
+        SCOPED_TRACE(::testing::Message() << k << " " << p << " " << delta);
         const std::optional<int64_t> n = TrialsFor(k, p, delta);
         ASSERT_TRUE(n.has_value());
         EXPECT_LE(BinomialBelow(k, *n, p), delta);

@@ -125,7 +125,7 @@ TEST(CosineLawTest, DimensionsAreTheFewestThatDo) {
       for (double p : {0.6, 0.1, 1e-3, 1e-12, 1e-30}) {
         const double t = c * ratio;
         const int64_t n = ProjectionDimensions(c, t, p);
-        SCOPED_TRACE(testing::Message() << c << " " << t << " " << p << ": " << n);
+        SCOPED_TRACE(::testing::Message() << c << " " << t << " " << p << ": " << n);
         EXPECT_LE(CosineBelow(n, c, t), p);
         if (n > 1) {
           EXPECT_GT(CosineBelow(n - 1, c, t), p);

@@ -51,7 +51,7 @@ TEST(MulticlassBoundsTest, OneParameterIsTheoremNine) {
       {0.2, 10, {0.042808889799345134, -0.05583428681316254, -0.774088903692865}},
       {0.2, 1000, {0.0024790871781327118, -0.10032027078657942, -0.8488374617978579}}};
   for (const auto& c : cases) {
-    SCOPED_TRACE(testing::Message() << c.margin << " " << c.classes);
+    SCOPED_TRACE(::testing::Message() << c.margin << " " << c.classes);
     for (int i = 0; i < 3; ++i) {
       EXPECT_NEAR(OneParameterMargin(c.margin, kDistortions[i], c.classes), c.printed[i], 1e-14);
     }
