@@ -23,6 +23,16 @@ using Code = absl::StatusCode;
 constexpr double kLearningShare = 0.9;
 constexpr int kMaxFolds = 100;
 
+constexpr absl::string_view kHeldOutPremise =
+    "assumes that the tested rows were drawn independently from the rows to come, and that neither "
+    "the learner nor the version was fitted to them";
+constexpr absl::string_view kFoldsPremise =
+    "approximate: it assumes that the errors on all tested rows are independent and equally "
+    "likely, "
+    "but the models of the folds share most of their training rows, so that it is often too "
+    "narrow; "
+    "a held-out share has an exact interval";
+
 absl::Status OutOfRange(absl::string_view field, absl::string_view expected,
                         absl::string_view actual) {
   return MakeError(Code::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
@@ -225,9 +235,8 @@ void Run::TakeMargins(int64_t i, bool tested, absl::Span<const double> scores) {
   }
   if (labeled_.self_kernel.empty()) return;
   const auto row = static_cast<size_t>(order_[i]);
-  const double margin =
-      NormalisedMargin(*separators_, scores, labeled_.self_kernel[row], labels_[i]) -
-      MarginAllowance(*separators_, labeled_.rounding[row]);
+  const double margin = CertainMargin(*separators_, scores, labeled_.self_kernel[row],
+                                      labeled_.rounding[row], labels_[i]);
   fold_margins_.push_back(margin);
   if (!tested) return;
   fold_tested_margins_.push_back(margin);
@@ -275,6 +284,8 @@ void Run::CountUp() {
     out_.errors += fold.errors;
   }
   out_.error = static_cast<double>(out_.errors) / static_cast<double>(out_.tested_rows);
+  out_.error_interval = BinomialInterval(out_.errors, out_.tested_rows, options_.confidence);
+  out_.error_premise = std::string(options_.folds == 0 ? kHeldOutPremise : kFoldsPremise);
   if (folds_ == 1) {
     out_.error_standard_error =
         std::sqrt(out_.error * (1 - out_.error) / static_cast<double>(out_.tested_rows));

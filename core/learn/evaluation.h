@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "core/learn/learner.h"
 #include "core/linalg/matrix.h"
+#include "core/theory/binomial.h"
 
 namespace phimap {
 
@@ -43,7 +44,8 @@ struct EvaluationOptions {
   int folds = 0;
   // Seed of the split and of the learner.
   uint64_t seed = 0;
-  // Probability with which the certified margins for future rows hold, in (0, 1).
+  // Probability with which the interval of the error holds, and that with which the certified
+  // margins for future rows hold, in (0, 1).
   double confidence = 0.95;
 
   // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE, field "held_out", "folds" or "confidence") if a value is
@@ -101,7 +103,14 @@ struct Evaluation {
   double error = 0;
   // Standard error of `error`. With one split, it is √(e(1 − e)/n), where e is the error on the n
   // tested rows. With folds, it is the standard deviation of the folds' errors, divided by √folds.
+  // It is 0 if no row is misclassified, which does not mean that the error is known exactly.
   double error_standard_error = 0;
+  // Interval for the probability that the learner errs on a future row: the interval of Clopper and
+  // Pearson for `errors` of `tested_rows`, at the confidence of the options. `error_premise` is
+  // what it assumes, for people. Under this premise it is exact with one split; with folds no
+  // interval is, and it is called approximate.
+  ProbabilityInterval error_interval;
+  std::string error_premise;
   std::vector<Class> classes;
   // The pairs of actual and predicted class that occur, sorted by actual, then by predicted class.
   std::vector<Confusion> confusion;
@@ -110,8 +119,8 @@ struct Evaluation {
   std::vector<double> margins;
   std::vector<double> unnormalised_margins;
   // Percentiles of the tested rows' margins in the kernel's own space. They are lower bounds,
-  // because the possible effect of rounding is subtracted. Empty if the model is not linear or
-  // there is no self_kernel.
+  // because the possible effect of rounding is subtracted, but never less than the least margin
+  // that exists. Empty if the model is not linear or there is no self_kernel.
   std::vector<double> kernel_margins;
   // Value B of the constant feature whose weight is the intercept (margin.h). 0 means that there is
   // no intercept.

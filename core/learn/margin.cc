@@ -58,6 +58,19 @@ double UnnormalisedMargin(const Separators& separators, absl::Span<const double>
   return Lead(separators, scores, 1, label);
 }
 
+double CertainMargin(const Separators& separators, absl::Span<const double> scores,
+                     double squared_length, double rounding, int label) {
+  const double cosines = separators.norms.size() == 1 ? 1 : 2;
+  const double offset = separators.intercepts.empty() ? 0 : separators.intercept_scale;
+  const double share =
+      offset == 0 ? 1 : std::sqrt(squared_length / (squared_length + offset * offset));
+  const double certain =
+      NormalisedMargin(separators, scores, squared_length, label) - cosines * share * rounding;
+  // `certain` is not a number if the row has length 0 and an infinite `rounding`. Then nothing is
+  // certain.
+  return certain > -cosines ? certain : -cosines;
+}
+
 std::vector<double> Percentiles(absl::Span<const double> rising) {
   std::vector<double> quantiles;
   if (rising.empty()) return quantiles;
@@ -74,19 +87,6 @@ double MarginOfRows(absl::Span<const double> rising, double alpha) {
   // The factor 1 + 1e-12 makes 0.29 of 100 rows 29 rows. The rounded product alone would give 28.
   const double missing = alpha * static_cast<double>(rising.size()) * (1 + 1e-12);
   return rising[std::min(static_cast<size_t>(missing), rising.size() - 1)];
-}
-
-int64_t ConfidentRank(int64_t n, double alpha, double doubt) {
-  if (n == 0 || alpha <= 0) return 0;
-  // Searches the largest k with P[Bin(n, α) < k] ≤ doubt. The probability increases with k, from 0
-  // at k = 0 to 1 at k = n + 1.
-  int64_t low = 0;
-  int64_t high = n + 1;
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (BinomialBelow(middle, n, alpha) <= doubt ? low : high) = middle;
-  }
-  return low;
 }
 
 std::optional<double> MarginOfDistribution(absl::Span<const double> rising, double alpha,

@@ -65,12 +65,16 @@ double NormalisedMargin(const Separators& separators, absl::Span<const double> s
 // length.
 double UnnormalisedMargin(const Separators& separators, absl::Span<const double> scores, int label);
 
-// Returns the largest possible error of a margin if the score of a row x with vector w_k has an
-// error of at most rounding·‖w_k‖·‖x‖. Scores have such errors if, for example, the features of F2
-// are in float32.
-inline double MarginAllowance(const Separators& separators, double rounding) {
-  return separators.norms.size() == 1 ? rounding : 2 * rounding;
-}
+// Returns a lower bound on the margin of a row x if its score with vector w_k has an error of at
+// most rounding·‖w_k‖·‖x‖. Scores have such errors if, for example, the features of F2 are in
+// float32. What may be lost is rounding·‖x‖/√(‖x‖² + B²), twice with more than two classes: the
+// constant feature B has no error. The bound is at least the least margin that exists, −1 for two
+// classes and −2 for more. Without this limit, a row whose features may have lost all their digits
+// would have a margin that no row can have.
+//
+// REQUIRES: as NormalisedMargin; rounding >= 0, which may be infinite.
+double CertainMargin(const Separators& separators, absl::Span<const double> scores,
+                     double squared_length, double rounding, int label);
 
 // Returns the quantiles at 0, 0.01 … 1 of numbers in ascending order. The quantile at q > 0 is the
 // ⌈q·n⌉-th smallest number; the quantile at 0 is the smallest number. Returns an empty list if
@@ -87,7 +91,8 @@ double MarginOfRows(absl::Span<const double> rising, double alpha);
 // doubt over the draw of the rows. Returns nullopt if no such statement is possible. This is always
 // the case for α = 0.
 //
-// Method: γ is the k-th smallest margin, for the largest k with P[Bin(n, α) < k] ≤ doubt.
+// Method: γ is the k-th smallest margin, for the largest k with P[Bin(n, α) < k] ≤ doubt
+// (ConfidentRank in core/theory/binomial.h).
 //
 // Proof: let q be the largest number with P[margin < q] ≤ α. Then P[margin ≤ q] ≥ α. The statement
 // is false only if γ > q. This means that fewer than k rows have a margin of at most q, which has a
@@ -101,8 +106,6 @@ double MarginOfRows(absl::Span<const double> rising, double alpha);
 // REQUIRES: margins in ascending order; 0 <= alpha < 1; 0 < doubt < 1.
 std::optional<double> MarginOfDistribution(absl::Span<const double> rising, double alpha,
                                            double doubt);
-// Returns the k of MarginOfDistribution; 0 if there is none. Cost: about 50 sums of BinomialBelow.
-int64_t ConfidentRank(int64_t n, double alpha, double doubt);
 
 }  // namespace phimap
 

@@ -48,6 +48,19 @@ double SumOfProducts(const Ratio& ratio) {
   return sum;
 }
 
+// Returns the smallest p for which `holds`, up to 2^-48, between 0 and 1. REQUIRES: `holds` is
+// false below a number and true above it.
+template <typename Condition>
+double LeastProbability(const Condition& holds) {
+  double low = 0;
+  double high = 1;
+  for (int i = 0; i < 48; ++i) {
+    const double middle = low + (high - low) / 2;
+    (holds(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
 }  // namespace
 
 double LogBinomial(int64_t k, int64_t n, double p) {
@@ -95,6 +108,34 @@ std::optional<int64_t> TrialsFor(int64_t k, double p, double delta) {
   if (!guess.has_value() || k > kMaxCount) return std::nullopt;
   return FirstWhere(k, kMaxCount, *guess,
                     [=](int64_t n) { return BinomialBelow(k, n, p) <= delta; });
+}
+
+int64_t ConfidentRank(int64_t n, double alpha, double doubt) {
+  if (n == 0 || alpha <= 0) return 0;
+  // Searches the largest k with P[Bin(n, α) < k] ≤ doubt. The probability increases with k, from 0
+  // at k = 0 to 1 at k = n + 1.
+  int64_t low = 0;
+  int64_t high = n + 1;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (BinomialBelow(middle, n, alpha) <= doubt ? low : high) = middle;
+  }
+  return low;
+}
+
+ProbabilityInterval BinomialInterval(int64_t k, int64_t n, double confidence) {
+  PHIMAP_CHECK(0 <= k && k <= n && n >= 1 && confidence > 0 && confidence < 1);
+  const double doubt = (1 - confidence) / 2;
+  ProbabilityInterval interval;
+  // P[Bin(n, p) <= k] falls as p grows. P[Bin(n, p) >= k] is P[Bin(n, 1 - p) <= n - k].
+  if (k < n) {
+    interval.high = LeastProbability([=](double p) { return BinomialBelow(k + 1, n, p) <= doubt; });
+  }
+  if (k > 0) {
+    interval.low =
+        1 - LeastProbability([=](double q) { return BinomialBelow(n - k + 1, n, q) <= doubt; });
+  }
+  return interval;
 }
 
 }  // namespace phimap

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "core/learn/margin.h"
 #include "core/learn/row_split.h"
 #include "core/status/error.h"
+#include "core/theory/binomial.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_rows.h"
@@ -20,6 +22,7 @@
 namespace phimap {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::NormalRows;
 using ::testing::SizeIs;
@@ -175,7 +178,9 @@ ByHand EvaluateByHand(const LabeledRows& data, const RowSplit& split, double bia
     const int64_t row = split.order[i];
     const double* x = data.rows.row(row);
     const int32_t label = data.labels[row];
-    const double allowance = data.rounding[row] * (data.class_count == 2 ? 1 : 2);
+    const double allowance =
+        data.rounding[row] * (data.class_count == 2 ? 1 : 2) *
+        std::sqrt(data.self_kernel[row] / (data.self_kernel[row] + bias * bias));
     result.all_kernel_margins.push_back(NaiveMargin(linear, x, label, data.self_kernel[row]) -
                                         allowance);
     if (static_cast<int64_t>(i) < split.trained) continue;
@@ -246,6 +251,10 @@ TEST(EvaluationTest, OneSplitIsWhatItIsByHand) {
       const double error = static_cast<double>(expected.errors) / 84;
       EXPECT_DOUBLE_EQ(evaluation->error, error);
       EXPECT_DOUBLE_EQ(evaluation->error_standard_error, std::sqrt(error * (1 - error) / 84));
+      const ProbabilityInterval interval = BinomialInterval(expected.errors, 84, 0.95);
+      EXPECT_EQ(evaluation->error_interval.low, interval.low);
+      EXPECT_EQ(evaluation->error_interval.high, interval.high);
+      EXPECT_THAT(evaluation->error_premise, HasSubstr("assumes that the tested rows were drawn"));
       EXPECT_EQ(evaluation->intercept_scale, bias);
       ExpectConfusion(*evaluation, expected.confusion);
       ExpectNear(evaluation->margins, expected.margins);
@@ -285,6 +294,40 @@ TEST(EvaluationTest, FoldsAreAsManySplitsThatTestEachRowOnce) {
   double squares = 0;
   for (const double error : errors) squares += (error - mean) * (error - mean);
   EXPECT_NEAR(evaluation->error_standard_error, std::sqrt(squares / (kFolds - 1) / kFolds), 1e-12);
+  const ProbabilityInterval interval = BinomialInterval(sum.errors, 203, 0.95);
+  EXPECT_EQ(evaluation->error_interval.low, interval.low);
+  EXPECT_EQ(evaluation->error_interval.high, interval.high);
+  EXPECT_THAT(evaluation->error_premise, HasSubstr("approximate"));
+  EXPECT_THAT(evaluation->error_premise, HasSubstr("share most of their training rows"));
+}
+
+// Two classes so far apart that no row is misclassified: the standard error is 0, but the interval
+// is not, because 60 rows cannot show that a learner never errs.
+TEST(EvaluationTest, NoErrorIsNoCertainty) {
+  LabeledRows labeled = Clouds(200, 2, 3);
+  for (int64_t i = 0; i < 200; ++i) labeled.rows(i, 0) += labeled.labels[i] == 0 ? 100 : -100;
+  const absl::StatusOr<Evaluation> evaluation = Evaluate(MeansLearner(), labeled, {}, Watch);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  ASSERT_EQ(evaluation->errors, 0);
+  EXPECT_EQ(evaluation->error_interval.low, 0);
+  EXPECT_NEAR(evaluation->error_interval.high, 1 - std::pow(0.025, 1.0 / 60), 1e-12);
+}
+
+// Rows whose features may have lost all their digits: their margins are the least that exists.
+TEST(EvaluationTest, MarginsStayInTheirRangeHoweverMuchIsAllowedForRounding) {
+  for (const int32_t classes : {2, 4}) {
+    LabeledRows labeled = Clouds(200, classes, 11);
+    for (size_t i = 0; i < 200; i += 5) {
+      labeled.rounding[i] = i % 2 == 0 ? 1.7 : std::numeric_limits<double>::infinity();
+    }
+    const absl::StatusOr<Evaluation> evaluation = Evaluate(MeansLearner(1), labeled, {}, Watch);
+    ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+    const double least = classes == 2 ? -1 : -2;
+    EXPECT_EQ(evaluation->kernel_margins.front(), least);
+    EXPECT_EQ(evaluation->certified.front().rows_margin, least);
+    EXPECT_GT(evaluation->kernel_margins[50], least);
+    for (const double margin : evaluation->kernel_margins) EXPECT_LE(margin, -least);
+  }
 }
 
 // Tests both margins that are certified for each α. The margin of the rows is computed by counting:

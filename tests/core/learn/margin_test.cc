@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/random/random_stream.h"
@@ -179,11 +180,32 @@ TEST(MarginTest, ScoresThatAreOffMoveMarginsByTheAllowanceAtMost) {
       }
       const double moved =
           std::abs(NormalisedMargin(known.separators, known.scores, Dot(x, x), trial % 2) - exact);
-      EXPECT_LE(moved, MarginAllowance(known.separators, kOff) + kRounding);
-      largest = std::max(largest, moved / MarginAllowance(known.separators, kOff));
+      const double allowance =
+          (vectors == 1 ? kOff : 2 * kOff) * std::sqrt(Dot(x, x) / (Dot(x, x) + 1));
+      EXPECT_LE(moved, allowance + kRounding);
+      EXPECT_NEAR(
+          CertainMargin(known.separators, known.scores, Dot(x, x), kOff, trial % 2),
+          NormalisedMargin(known.separators, known.scores, Dot(x, x), trial % 2) - allowance,
+          kRounding);
+      largest = std::max(largest, moved / allowance);
     }
     EXPECT_GT(largest, 0.5) << vectors;
   }
+}
+
+// A row whose features may have lost all digits has the least margin that exists, not a smaller
+// one.
+TEST(MarginTest, ACertainMarginIsNeverLessThanTheLeastThatExists) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  const Separators two{.norms = {2}};
+  const Separators three{.norms = {1, 1, 2}};
+  for (const double rounding : {0.9, 1.4, 8.0, infinite}) {
+    EXPECT_EQ(CertainMargin(two, {-1.0}, 1, rounding, 1), -1) << rounding;
+    EXPECT_EQ(CertainMargin(three, {-0.5, 0.5, 0.1}, 1, rounding, 0), -2) << rounding;
+  }
+  EXPECT_EQ(CertainMargin({.norms = {2}, .intercepts = {1}}, {1}, 0, infinite, 1), -1);
+  EXPECT_DOUBLE_EQ(CertainMargin(two, {-1.0}, 1, 0.25, 1), -0.75);
+  EXPECT_DOUBLE_EQ(CertainMargin(three, {-0.5, 0.5, 0.1}, 1, 0.25, 0), -1.5);
 }
 
 // Returns rising numbers with ties.
@@ -232,41 +254,6 @@ TEST(MarginTest, OfRowsItIsTheLargestThatAShareOfThemMissesAtMost) {
           << hundredths << " of " << n;
     }
   }
-}
-
-// Returns P[Bin(n, p) < k], summed term by term.
-double NaiveBelow(int64_t k, int64_t n, double p) {
-  long double below = 0;
-  long double term = std::pow(1.0L - p, n);
-  for (int64_t i = 0; i < k; ++i) {
-    below += term;
-    term *= static_cast<long double>(n - i) / (i + 1) * (p / (1.0L - p));
-  }
-  return static_cast<double>(below);
-}
-
-TEST(MarginTest, TheConfidentRankIsTheLargestOfItsProbability) {
-  for (const int64_t n : {1, 5, 58, 59, 200, 1000}) {
-    for (const double alpha : {0.01, 0.05, 0.3, 0.5, 0.9}) {
-      for (const double doubt : {0.5, 0.05, 0.001}) {
-        const int64_t rank = ConfidentRank(n, alpha, doubt);
-        EXPECT_GE(rank, 0);
-        EXPECT_LE(rank, n);
-        if (rank > 0) {
-          EXPECT_LE(NaiveBelow(rank, n, alpha), doubt * (1 + 1e-9));
-        }
-        if (rank < n) {
-          EXPECT_GT(NaiveBelow(rank + 1, n, alpha), doubt * (1 - 1e-9));
-        }
-      }
-    }
-  }
-  // 59 is the least number of rows for which the smallest margin is a bound at α = 0.05, because
-  // 0.95⁵⁸ > 0.05 > 0.95⁵⁹.
-  EXPECT_EQ(ConfidentRank(58, 0.05, 0.05), 0);
-  EXPECT_EQ(ConfidentRank(59, 0.05, 0.05), 1);
-  EXPECT_EQ(ConfidentRank(1000, 0.05, 0.05), 39);
-  EXPECT_EQ(ConfidentRank(0, 0.05, 0.05), 0);
 }
 
 TEST(MarginTest, OfTheDistributionNothingIsSaidAtErrorZeroOrOfTooFewRows) {

@@ -1,5 +1,6 @@
 #include "core/theory/binomial.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "gtest/gtest.h"
@@ -75,6 +76,99 @@ TEST(BinomialTest, OneSuccessHasAClosedForm) {
 TEST(BinomialTest, MoreTrialsThanADoubleCountsAreNoNumber) {
   EXPECT_EQ(TrialsFor(400'000'000, 1e-9, 0.05), std::nullopt);
   EXPECT_EQ(TrialsFor(1, 1e-30, 0.05), std::nullopt);
+}
+
+// Returns P[Bin(n, p) < k], summed term by term, from the side on which the terms do not underflow.
+double NaiveBelow(int64_t k, int64_t n, double p) {
+  if (p > 0.5) return 1 - NaiveBelow(n - k + 1, n, 1 - p);
+  long double below = 0;
+  long double term = std::pow(1.0L - p, n);
+  for (int64_t i = 0; i < k; ++i) {
+    below += term;
+    term *= static_cast<long double>(n - i) / (i + 1) * (p / (1.0L - p));
+  }
+  return static_cast<double>(below);
+}
+
+TEST(BinomialTest, TheConfidentRankIsTheLargestOfItsProbability) {
+  for (const int64_t n : {1, 5, 58, 59, 200, 1000}) {
+    for (const double alpha : {0.01, 0.05, 0.3, 0.5, 0.9}) {
+      for (const double doubt : {0.5, 0.05, 0.001}) {
+        const int64_t rank = ConfidentRank(n, alpha, doubt);
+        EXPECT_GE(rank, 0);
+        EXPECT_LE(rank, n);
+        if (rank > 0) {
+          EXPECT_LE(NaiveBelow(rank, n, alpha), doubt * (1 + 1e-9));
+        }
+        if (rank < n) {
+          EXPECT_GT(NaiveBelow(rank + 1, n, alpha), doubt * (1 - 1e-9));
+        }
+      }
+    }
+  }
+  // 59 is the least number of rows for which the smallest margin is a bound at α = 0.05, because
+  // 0.95⁵⁸ > 0.05 > 0.95⁵⁹.
+  EXPECT_EQ(ConfidentRank(58, 0.05, 0.05), 0);
+  EXPECT_EQ(ConfidentRank(59, 0.05, 0.05), 1);
+  EXPECT_EQ(ConfidentRank(1000, 0.05, 0.05), 39);
+  EXPECT_EQ(ConfidentRank(0, 0.05, 0.05), 0);
+}
+
+// The ends solve the two equations of Clopper and Pearson; NaiveBelow sums the probabilities.
+TEST(BinomialTest, TheIntervalEndsWhereTheTailsAreHalfTheDoubt) {
+  for (const int64_t n : {1, 7, 100, 1200}) {
+    for (const int64_t k : {int64_t{0}, n / 10, n / 2, n - 1, n}) {
+      for (const double confidence : {0.5, 0.95, 0.999}) {
+        SCOPED_TRACE(testing::Message() << k << " of " << n << " at " << confidence);
+        const ProbabilityInterval interval = BinomialInterval(k, n, confidence);
+        const double doubt = (1 - confidence) / 2;
+        if (k == 0) {
+          EXPECT_EQ(interval.low, 0);
+        }
+        if (k == n) {
+          EXPECT_EQ(interval.high, 1);
+        }
+        if (k > 0) {
+          EXPECT_NEAR(1 - NaiveBelow(k, n, interval.low), doubt, 1e-9);
+        }
+        if (k < n) {
+          EXPECT_NEAR(NaiveBelow(k + 1, n, interval.high), doubt, 1e-9);
+        }
+      }
+    }
+  }
+}
+
+TEST(BinomialTest, NoErrorOfTwelveHundredIsNoCertainty) {
+  const ProbabilityInterval none = BinomialInterval(0, 1200, 0.95);
+  EXPECT_EQ(none.low, 0);
+  EXPECT_NEAR(none.high, 1 - std::pow(0.025, 1.0 / 1200), 1e-12);  // 0.307 %
+  const ProbabilityInterval all = BinomialInterval(1200, 1200, 0.95);
+  EXPECT_NEAR(all.low, std::pow(0.025, 1.0 / 1200), 1e-12);
+  EXPECT_EQ(all.high, 1);
+}
+
+// For each p, the probability of the k whose interval has p is summed over all k. An interval whose
+// half-widths are divided by 2 must not pass.
+TEST(BinomialTest, TheIntervalCoversEveryProbability) {
+  constexpr int64_t kTrials = 60;
+  double least = 1;
+  double least_of_half = 1;
+  for (double p = 0.005; p < 1; p += 0.01) {
+    double covered = 0;
+    double half_covered = 0;
+    for (int64_t k = 0; k <= kTrials; ++k) {
+      const ProbabilityInterval interval = BinomialInterval(k, kTrials, 0.95);
+      const double share = static_cast<double>(k) / kTrials;
+      const double mass = NaiveBelow(k + 1, kTrials, p) - NaiveBelow(k, kTrials, p);
+      if (interval.low <= p && p <= interval.high) covered += mass;
+      if ((interval.low + share) / 2 <= p && p <= (interval.high + share) / 2) half_covered += mass;
+    }
+    least = std::min(least, covered);
+    least_of_half = std::min(least_of_half, half_covered);
+  }
+  EXPECT_GE(least, 0.95 - 1e-9);
+  EXPECT_LT(least_of_half, 0.9);
 }
 
 }  // namespace
