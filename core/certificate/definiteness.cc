@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/value_error.h"
+#include "core/kernel/value_remedy.h"
 #include "core/linalg/blas.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -42,10 +43,11 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
     std::copy_n(rows.row(kept[i]), rows.cols(), live.row(static_cast<int64_t>(i)));
   }
   const double value_error = kept.empty() ? 0 : ValueErrorOf(program, live.view(), self);
-  return ProbeGram(std::move(gram), std::ldexp(1.0, -53), value_error);
+  return ProbeGram(std::move(gram), std::ldexp(1.0, -53), value_error, ValueRemedy(program));
 }
 
-absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, double value_error) {
+absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, double value_error,
+                                            absl::string_view remedy) {
   const int64_t n = gram.rows();
   PHIMAP_CHECK(n == gram.cols() && n <= kMaxProbeRows);
   double norm = 0;  // largest sum of |K| in a row; the error bounds of eigenvalues depend on it
@@ -56,10 +58,9 @@ absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, do
     norm = std::max(norm, sum);
     trace += std::abs(gram(i, i));
     if (std::isfinite(sum)) continue;
-    return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
-                     absl::StrCat("K(x, y) of landmark ", i,
-                                  " with some landmark is not finite; "
-                                  "standardize the inputs or rescale the kernel"));
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+        absl::StrCat("K(x, y) of landmark ", i, " with some landmark is not finite; ", remedy));
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, SymmetricEigenvalues(gram.view()));
   // The bound on the error of the smallest eigenvalue has two parts. First, a kernel value has an

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
@@ -40,10 +41,11 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
 
 // Probes a given Gram matrix, of which it reads the lower triangle. `unit` is the unit round-off of
 // the values; `value_error` is their additional error, relative to √(K(x, x)·K(y, y)). Returns
-// INVALID_ARGUMENT as ProbeDefiniteness does. REQUIRES: `gram` is square with at most kMaxProbeRows
-// rows.
+// INVALID_ARGUMENT as ProbeDefiniteness does, with `remedy` as the last clause. REQUIRES: `gram` is
+// square with at most kMaxProbeRows rows.
 absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit,
-                                            double value_error = 0);
+                                            double value_error = 0,
+                                            absl::string_view remedy = "rescale the kernel");
 
 }  // namespace phimap
 

@@ -11,6 +11,7 @@
 #include "core/certificate/held_out_residuals.h"
 #include "core/certificate/kernel_error.h"
 #include "core/certificate/pair_error.h"
+#include "core/kernel/value_remedy.h"
 #include "core/linalg/blas.h"
 #include "core/plan/input_stage.h"
 #include "core/status/error.h"
@@ -76,11 +77,13 @@ absl::StatusOr<HeldOutFeatures> MapHeldOut(const MeasurementTask& task,
   if (served.ok() && reference.ok()) {
     return HeldOutFeatures{*std::move(served), *std::move(reference)};
   }
+  // The engine's message names a cause that the kernel has, and its remedy.
+  const absl::Status& status = served.ok() ? reference.status() : served.status();
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "spec.serving_type",
       absl::StrCat("features of the stream's own rows overflow ",
                    FloatTypeName(served.ok() ? FloatType::kFloat64 : task.served->serving_type()),
-                   "; standardize the inputs or serve in float64"));
+                   "; standardize the inputs or serve in float64 (", status.message(), ")"));
 }
 
 // Returns the symmetric matrix F·Fᵀ of the first `count` rows of features.
@@ -115,9 +118,11 @@ absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double
   if (task.residual != nullptr) bounds = ResidualBounds(task, served);
   PHIMAP_ASSIGN_OR_RETURN(const KernelErrors errors, KernelError(task, x, served, bounds, control));
   if (!std::isfinite(errors.error.mean) || !std::isfinite(errors.error.max)) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "kernel",
-                     "kernel values or products of features of the stream's own rows are not "
-                     "finite; standardize the inputs or rescale the kernel");
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "kernel",
+        absl::StrCat("kernel values or products of features of the stream's own rows "
+                     "are not finite; ",
+                     task.kernel.has_value() ? ValueRemedy(*task.kernel) : "rescale the kernel"));
   }
   certificate.kernel_error = errors.error;
   certificate.effective_rows = EffectiveRows{.kernel = EffectiveCount(errors.kernel_squares),

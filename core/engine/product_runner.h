@@ -9,6 +9,7 @@
 #include "core/engine/feature_runner.h"
 #include "core/engine/landmark_kernel.h"
 #include "core/engine/pair_values.h"
+#include "core/kernel/value_remedy.h"
 #include "core/linalg/panel_product.h"
 #include "core/plan/plan.h"
 
@@ -45,6 +46,9 @@ class ProductRunner : public FeatureRunner<T> {
     return program().uses_products() ? landmarks_.rows.multiplications() : 0;
   }
   absl::string_view overflow_cause() const override { return landmarks_.kernel.overflow_cause(); }
+  absl::string_view overflow_remedy() const override {
+    return DividesByRow(program()) ? ValueRemedy(program()) : FeatureRunner<T>::overflow_remedy();
+  }
 
  protected:
   const PackedLandmarks<T>& landmarks() const { return landmarks_; }

@@ -8,6 +8,7 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
 #include "core/kernel/value_error.h"
+#include "core/kernel/value_remedy.h"
 #include "core/linalg/triangular_inverse.h"
 #include "core/mapping/builder/plan_pair.h"
 #include "core/status/error.h"
@@ -116,10 +117,11 @@ class Factoring {
     for (int64_t i = 0; i < d_; ++i) {
       for (int64_t j = 0; j <= i; ++j) {
         if (std::isfinite(gram_(i, j))) continue;
-        return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
-                         absl::StrCat("K(x, y) of landmarks ", i, " and ", j, " is ", gram_(i, j),
-                                      "; standardize the inputs or rescale the kernel"),
-                         {{"landmark", absl::StrCat(i)}});
+        return MakeError(
+            absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+            absl::StrCat("K(x, y) of landmarks ", i, " and ", j, " is ", gram_(i, j), "; ",
+                         task_.remote == nullptr ? ValueRemedy(program_) : "rescale the kernel"),
+            {{"landmark", absl::StrCat(i)}});
       }
     }
     return absl::OkStatus();

@@ -27,12 +27,18 @@ absl::Status CheckMonomials(const BuildSpec& spec, int64_t columns) {
   const std::optional<int64_t> count = PolynomialKernelOf(spec.kernel)->Monomials(columns);
   const int64_t dimensions = spec.mapping.dimensions;
   if (count.has_value() && *count <= dimensions) return absl::OkStatus();
-  const std::string actual = count.has_value() ? absl::StrCat(*count) : "over 65536";
+  const std::string limit = absl::StrCat(kMaxDimensions);
+  const std::string actual = count.has_value() ? absl::StrCat(*count) : "over " + limit;
+  // More dimensions are no remedy where the map needs more than any mapping may have.
+  const std::string remedy = count.has_value()
+                                 ? absl::StrCat("ask for dimensions=", *count, ", or use f2")
+                                 : absl::StrCat("no mapping has more than ", limit,
+                                                " dimensions, so use a smaller degree, or f2");
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "DIMENSIONS_TOO_MANY", "spec.dimensions",
       absl::StrCat("the exact map of ", spec.kernel.ToText(), " on ", columns, " columns has ",
-                   actual, " monomials, more than dimensions=", dimensions,
-                   "; allow more dimensions, or use f2 with as many landmarks as you can afford"),
+                   actual, " monomials, more than dimensions=", dimensions, "; ", remedy,
+                   " with as many landmarks as you can afford"),
       {{"limit", absl::StrCat(dimensions)}, {"actual", actual}});
 }
 

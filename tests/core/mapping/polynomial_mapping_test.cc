@@ -28,6 +28,7 @@ using testing::MustParseKernel;
 using testing::MustTransformWide;
 using testing::NaiveGram;
 using testing::NaiveKernelMatrix;
+using ::testing::Not;
 using testing::SpecOf;
 using testing::UniformRows;
 using testing::WireRows;
@@ -178,10 +179,13 @@ TEST(PolynomialMappingTest, MoreMonomialsThanDimensionsAreRefusedWithTheirCount)
   EXPECT_EQ(DetailOf(one_less)->reason, "DIMENSIONS_TOO_MANY");
   EXPECT_EQ(DetailOf(one_less)->field, "spec.dimensions");
   EXPECT_THAT(one_less.message(), HasSubstr("has 45 monomials, more than dimensions=44"));
+  EXPECT_THAT(one_less.message(), HasSubstr("ask for dimensions=45, or use f2"));
   const absl::Status far =
       Build(SpecOf("polynomial(dimensions=65536)", "poly(degree=64, gamma=1, coef0=1)"), x)
           .status();
   EXPECT_THAT(far.message(), HasSubstr("over 65536 monomials"));
+  EXPECT_THAT(far.message(), HasSubstr("no mapping has more than 65536 dimensions"));
+  EXPECT_THAT(far.message(), Not(HasSubstr("ask for dimensions")));
 }
 
 TEST(PolynomialMappingTest, OtherKernelsAreRefused) {

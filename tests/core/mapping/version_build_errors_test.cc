@@ -193,5 +193,43 @@ TEST(VersionBuildErrorsTest, ProgressRisesFromZeroToOneThroughThePhases) {
   }
 }
 
+// A row of zeros has no direction: no scaling helps, and the message says what does. Landmarks are
+// the first to be seen; held-out rows only if no landmark is 0, and float32 is not to blame there.
+TEST(VersionBuildErrorsTest, RowsOfZerosCannotBeNormalisedAndTheRemedyIsNotToScale) {
+  Matrix<double> x = NormalRows({.rows = 400, .cols = 3, .seed = 5});
+  for (int64_t i = 0; i < x.rows(); i += 2) std::fill_n(x.row(i), 3, 0.0);
+  for (const char* mapping :
+       {"f1(landmarks=20)", "f2(landmarks=20)", "f3(landmarks=20, dimensions=5)",
+        "f2(landmarks=auto(residual=0.1))"}) {
+    for (const char* kernel : {"normalize(linear())", "normalize(poly(degree=2))"}) {
+      SCOPED_TRACE(std::string(mapping) + " " + kernel);
+      const absl::Status status = Build(SpecOf(mapping, kernel), x).status();
+      ASSERT_FALSE(status.ok());
+      EXPECT_NE(status.message().find("is 0 for a row of zeros: leave such rows out"),
+                std::string::npos)
+          << status;
+      EXPECT_NE(status.message().find("normalize(poly(degree=1, coef0=1))"), std::string::npos);
+    }
+    // The remedies are true.
+    EXPECT_TRUE(Build(SpecOf(mapping, "normalize(poly(degree=1, coef0=1))"), x).ok()) << mapping;
+    EXPECT_TRUE(Build(SpecOf(mapping, "cosine()"), x).ok()) << mapping;
+  }
+  // One zero row in the whole stream, which is no landmark.
+  Matrix<double> one = NormalRows({.rows = 400, .cols = 3, .seed = 6});
+  for (int64_t i = 200; i < 400; ++i) std::fill_n(one.row(i), 3, 0.0);
+  const absl::Status held_out =
+      Build(SpecOf("f2(landmarks=5, policy=given)", "normalize(linear())"), one).status();
+  ASSERT_FALSE(held_out.ok());
+  EXPECT_NE(held_out.message().find("leave such rows out"), std::string::npos) << held_out;
+  // Any other kernel has the remedy of large numbers.
+  const Matrix<double> large = NormalRows({.rows = 400, .cols = 3, .seed = 7});
+  Matrix<double> huge = large.Clone();
+  for (int64_t i = 0; i < huge.size(); ++i) huge.data()[i] *= 1e100;
+  const absl::Status overflow =
+      Build(SpecOf("f2(landmarks=20, serving_type=float64)", "poly(degree=4)"), huge).status();
+  EXPECT_EQ(overflow.message().find("row of zeros"), std::string::npos) << overflow;
+  EXPECT_NE(overflow.message().find("standardize the inputs"), std::string::npos) << overflow;
+}
+
 }  // namespace
 }  // namespace phimap
