@@ -36,8 +36,8 @@ struct LandmarkCount {
   int64_t landmarks = 0;
   // Text that completes the sentence "The number of landmarks was found by the build, which ".
   std::string how;
-  // Warning for people if a limit was reached before the goal; it includes the remedy. Empty if the
-  // goal was reached.
+  // Warning for people if a limit was reached before the goal, or too few rows decided; it includes
+  // the remedy. Empty if the goal was reached as promised.
   std::string warning;
 };
 

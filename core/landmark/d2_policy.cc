@@ -179,8 +179,8 @@ constinit const LandmarkPolicy kD2Policy = {
     .name = "d2",
     .line =
         "rows far from each other, by greedy D² seeding on Euclidean distances of the scaled "
-        "columns; often a smaller kernel error than uniform on standardised rows, no margin "
-        "theorem",
+        "columns; on letter and spam, standardised, a smaller root mean square of K(x, y) − "
+        "F(x)·F(y) over unseen rows than uniform; no margin theorem",
     .no_strings = "d2 computes distances between rows of numbers",
     .no_remote = "d2 computes distances between rows; a remote kernel need not depend on them",
     .copies_pool = true,

@@ -153,7 +153,8 @@ constinit const LandmarkPolicy kKMeansPolicy = {
     .name = "kmeans",
     .line =
         "centres of k-means clusters on Euclidean distances of the scaled columns, not rows of the "
-        "stream; often the smallest kernel error on standardised rows, no margin theorem",
+        "stream; on letter and spam, standardised, a smaller root mean square of K(x, y) − "
+        "F(x)·F(y) over unseen rows than other policies; no margin theorem",
     .no_strings = "kmeans computes means of rows of numbers",
     .no_remote = "kmeans computes means of rows, for which a remote kernel has no values",
     .no_jumps = "kmeans places centres, which equal no row",

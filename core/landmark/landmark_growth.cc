@@ -5,11 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/value_error.h"
+#include "core/kernel/value_remedy.h"
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/theory/binomial.h"
 
 namespace phimap {
 namespace {
@@ -47,10 +50,11 @@ struct NormalRows {
   std::vector<double> squares;
 };
 
-absl::Status NotFinite() {
-  return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
-                   "K(x, y) of a landmark with a landmark or another row is not finite; "
-                   "standardize the inputs or rescale the kernel");
+absl::Status NotFinite(const KernelProgram& kernel) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+      absl::StrCat("K(x, y) of a landmark with a landmark or another row is not finite; ",
+                   ValueRemedy(kernel)));
 }
 
 class Growing {
@@ -65,14 +69,15 @@ class Growing {
         shares_(static_cast<size_t>(deciding_.count()), 1.0) {}
 
   absl::StatusOr<LandmarkGrowth> Run() {
-    if (!candidates_.is_finite || !deciding_.is_finite) return NotFinite();
+    if (!candidates_.is_finite || !deciding_.is_finite) return NotFinite(task_.kernel);
     const double value_error =
         candidates_.count() == 0
             ? 0
             : ValueErrorOf(task_.kernel, std::as_const(candidates_.rows).view(),
                            candidates_.squares);
     const int64_t all = task_.candidates.rows();
-    LandmarkGrowth growth{.deciding_rows = deciding_.count()};
+    LandmarkGrowth growth{.deciding_rows = deciding_.count(),
+                          .rank = ResidualRank(deciding_.count())};
     for (int64_t begin = 0; begin < all; begin += kGrowthBlock) {
       const double done = static_cast<double>(begin) / static_cast<double>(all);
       PHIMAP_RETURN_IF_ERROR(control_(done * done));
@@ -81,7 +86,7 @@ class Growing {
           std::max(static_cast<double>(growth.landmarks) * task_.unit, 4 * value_error);
       PHIMAP_RETURN_IF_ERROR(AddUpTo(growth.landmarks, tolerance));
       PHIMAP_RETURN_IF_ERROR(Look(growth));
-      if (growth.quantile_95 <= task_.goal) return growth;
+      if (growth.share <= task_.goal) return growth;
       if (largest_ <= tolerance) {
         growth.end = LandmarkGrowth::End::kRank;
         return growth;
@@ -151,7 +156,7 @@ class Growing {
         row[r + static_cast<int64_t>(a)] = value / other[a];
         rest -= row[r + static_cast<int64_t>(a)] * row[r + static_cast<int64_t>(a)];
       }
-      if (!std::isfinite(rest)) return NotFinite();
+      if (!std::isfinite(rest)) return NotFinite(task_.kernel);
       if (!(rest > tolerance)) continue;
       std::copy_n(before.row(i), r, row);
       row[added_] = std::sqrt(rest);
@@ -200,14 +205,13 @@ class Growing {
   absl::Status Look(LandmarkGrowth& growth) {
     std::vector<double> sorted = shares_;
     for (double& share : sorted) {
-      if (!std::isfinite(share)) return NotFinite();
+      if (!std::isfinite(share)) return NotFinite(task_.kernel);
       share = std::max(0.0, share);
     }
     std::sort(sorted.begin(), sorted.end());
     if (sorted.empty()) return absl::OkStatus();
     largest_ = sorted.back();
-    const auto rank = static_cast<size_t>(std::ceil(0.95 * static_cast<double>(sorted.size())));
-    growth.quantile_95 = sorted[rank - 1];
+    growth.share = sorted[static_cast<size_t>(std::min(growth.rank, growth.deciding_rows)) - 1];
     return absl::OkStatus();
   }
 
@@ -230,6 +234,13 @@ class Growing {
 };
 
 }  // namespace
+
+int64_t ResidualRank(int64_t deciding_rows) {
+  // ConfidentRank counts from the other end: the k-th largest number is an upper bound on the
+  // (1 − α)-quantile.
+  return deciding_rows + 1 -
+         ConfidentRank(deciding_rows, 1 - kGrowthQuantile, 1 - kGrowthConfidence);
+}
 
 absl::StatusOr<LandmarkGrowth> GrowLandmarks(const CountTask& task, const TileControl& control) {
   return Growing(task, control).Run();

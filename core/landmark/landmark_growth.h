@@ -24,14 +24,33 @@ struct LandmarkGrowth {
   // Number of landmarks: the first candidates. A multiple of kGrowthBlock, unless it is the number
   // of all candidates.
   int64_t landmarks = 0;
-  // The 95 % quantile of the residual with these landmarks, over the deciding rows whose K(x, x) is
-  // not only rounding.
-  double quantile_95 = 0;
+  // Number of deciding rows whose K(x, x) is not only rounding.
   int64_t deciding_rows = 0;
+  // The `rank`-th smallest share of these rows with these landmarks, where `rank` is
+  // ResidualRank(deciding_rows).
+  int64_t rank = 0;
+  double share = 0;
 };
 
+// Confidence of the number of landmarks, and the quantile that it is about.
+inline constexpr double kGrowthConfidence = 0.95;
+inline constexpr double kGrowthQuantile = 0.95;
+
+// The k-th smallest of n independent numbers is an upper bound on the 95 % quantile of their law
+// with confidence 95 % if P[Bin(n, .95) < k] >= .95. Returns the smallest such k; n + 1 if there is
+// none, which is the case for n < 59.
+int64_t ResidualRank(int64_t deciding_rows);
+
 // Adds candidates in blocks until they explain the deciding rows well enough: until the 95 %
-// quantile of ρ(x)/K(x, x) over the deciding rows x is at most `task.goal`.
+// quantile of ρ(x)/K(x, x) is at most `task.goal` with confidence 95 %, judged by the order
+// statistic of the deciding rows (ResidualRank). With too few deciding rows for any, the largest
+// share has to be at most the goal.
+//
+// The confidence is that of the whole search, although it looks at the same rows after each block.
+// Let j be the last block after which the true quantile exceeds the goal. Each share only falls as
+// candidates are added, and so does the order statistic. A search that stops at j or before has an
+// order statistic of at most the goal there, so also after block j, where this has a probability of
+// at most 5 %. The candidates must not depend on the deciding rows.
 //
 // Here ρ(x) = K(x, x) − ‖L⁻¹k(x)‖² is the residual of row x. The vector k(x) has the kernel values
 // of x with the added candidates, and L is the Cholesky factor of their Gram matrix. Each added

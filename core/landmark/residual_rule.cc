@@ -16,12 +16,21 @@ namespace {
 // Maximum of the parameter `residual`, a share of K(x, x).
 constexpr double kMaxResidual = 0.5;
 
-// Returns a text such as "at 512 the 95 % quantile of ρ(x)/K(x, x) over the 1000 deciding rows is
-// 0.0097". The 512 is the number of landmarks, and ρ(x) is the residual of row x.
+// Number of rows from which on the largest of them bounds the 95 % quantile with confidence 95 %.
+constexpr int64_t kFewestRows = 59;
+
+// Returns a text such as "at 512 the 95 % quantile of ρ(x)/K(x, x) is at most 0.0097 with
+// confidence 95 %, by number 962 in ascending order of the 1000 deciding rows". The 512 is the
+// number of landmarks, and ρ(x) is the residual of row x.
 std::string QuantileText(const LandmarkGrowth& growth) {
+  if (growth.rank > growth.deciding_rows) {
+    return absl::StrFormat("at %d the largest ρ(x)/K(x, x) of the %d deciding rows is %.3g",
+                           growth.landmarks, growth.deciding_rows, growth.share);
+  }
   return absl::StrFormat(
-      "at %d the 95 %% quantile of ρ(x)/K(x, x) over the %d deciding rows is %.3g",
-      growth.landmarks, growth.deciding_rows, growth.quantile_95);
+      "at %d the 95 %% quantile of ρ(x)/K(x, x) is at most %.3g with confidence 95 %%, by number "
+      "%d in ascending order of the %d deciding rows",
+      growth.landmarks, growth.share, growth.rank, growth.deciding_rows);
 }
 
 // Returns why the residual was not reached, and the remedy. Returns an empty text if it was
@@ -53,6 +62,11 @@ absl::StatusOr<LandmarkCount> FindCount(const CountTask& task, const TileControl
   if (const absl::string_view limit = LimitText(task, growth); !limit.empty()) {
     count.warning = absl::StrCat("landmarks=auto(…) did not reach a residual of ", residual, ": ",
                                  quantile, "; ", limit);
+  } else if (growth.rank > growth.deciding_rows) {
+    count.warning = absl::StrCat(
+        "landmarks=auto(…) reached a residual of ", residual, " on the ", growth.deciding_rows,
+        " deciding rows, a tenth of the pool, but a confidence of 95 % needs at least ",
+        kFewestRows, "; stream more rows, or allow more pool_rows");
   }
   return count;
 }
@@ -67,7 +81,7 @@ const CountRule kResidualRule = {
              .least = 0,
              .largest = kMaxResidual,
              .above_least = true,
-             .line = "largest 95 % quantile of ρ(x)/K(x, x) that is allowed"},
+             .line = "largest 95 % quantile of ρ(x)/K(x, x) that is allowed, with confidence 95 %"},
     .line = "auto(residual=0.01) finds the number",
     // The residual is defined in φ-space, which only positive semidefinite kernels have.
     .needs_definite_kernel = true,

@@ -23,7 +23,8 @@ inline constexpr int64_t kMaxDefaultFactorBytes = int64_t{1} << 30;
 int64_t DefaultPoolRows(int64_t landmarks, int64_t columns);
 
 // Limits for deciding rows, which determine how many landmarks suffice (CountRule): a tenth of the
-// pool, at most 1,000 and at least 20. The 95 % quantile of 20 rows is the second largest value.
+// pool, at most 1,000 and at least 20. With fewer than 59 rows no order statistic bounds the
+// 95 % quantile with confidence 95 %.
 inline constexpr int64_t kMaxDecidingRows = 1000;
 inline constexpr int64_t kMinDecidingRows = 20;
 inline constexpr int64_t kMinDecidedPool = 10 * kMinDecidingRows;

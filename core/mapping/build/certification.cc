@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/certificate/measurement.h"
 #include "core/certificate/spectrum.h"
 #include "core/kernel/kernel_block.h"
@@ -97,6 +98,22 @@ void AddWarnings(const CertificationTask& task, const BuiltMapping& mapping,
   }
 }
 
+// Adds a warning if the held-out rows, which had no part in the choice, leave more than the goal
+// for which the number of landmarks was found.
+void CompareWithGoal(const CertificationTask& task, Certificate& certificate) {
+  const LandmarkCount* const count = task.kernel.found_count();
+  const std::optional<ResidualShare>& share = certificate.residual_share;
+  const MappingSpec& spec = task.spec.mapping;
+  if (count == nullptr || !count->warning.empty() || !share.has_value()) return;
+  if (!(share->quantile_95 > spec.goal)) return;
+  certificate.warnings.push_back(absl::StrCat(
+      "landmarks=", spec.count_rule->name, "(…) was to leave at most ", spec.goal,
+      " of K(x, x) on 95 % of the rows, but on ", share->rows,
+      " held-out rows, which had no part in the choice, the 95 % quantile is ",
+      absl::StrFormat("%.3g", share->quantile_95),
+      "; ask for a smaller residual, or stream more rows so that more of them decide"));
+}
+
 absl::Status AddMeasurements(const CertificationTask& task, BuiltMapping& mapping,
                              BuildProgress& progress, Certificate& certificate) {
   const MappingSpec& spec = task.spec.mapping;
@@ -126,6 +143,7 @@ absl::StatusOr<Certificate> Certify(const CertificationTask& task, BuiltMapping&
   AddWarnings(task, mapping, certificate);
   certificate.self_check = task.kernel.ReferenceVectors(mapping);
   PHIMAP_RETURN_IF_ERROR(AddMeasurements(task, mapping, progress, certificate));
+  CompareWithGoal(task, certificate);
   return certificate;
 }
 

@@ -45,10 +45,9 @@ Matrix<double> FirstRows(const Matrix<double>& from, int64_t count) {
   return Converted<double, double>(from.view().Rows(0, count));
 }
 
-// Returns the 95 % quantile of ρ(x)/K(x, x) over `rows`, computed with a single pivoted
-// factorization.
-double QuantileByOneFactor(const KernelProgram& kernel, const Matrix<double>& landmarks,
-                           const Matrix<double>& rows) {
+// Returns ρ(x)/K(x, x) of `rows` in ascending order, computed with a single pivoted factorization.
+std::vector<double> SharesByOneFactor(const KernelProgram& kernel, const Matrix<double>& landmarks,
+                                      const Matrix<double>& rows) {
   Matrix<double> gram(landmarks.rows(), landmarks.rows());
   EXPECT_TRUE(KernelGram(kernel, landmarks.view(), gram.view(), NeverStop).ok());
   std::vector<double> roots;
@@ -80,7 +79,31 @@ double QuantileByOneFactor(const KernelProgram& kernel, const Matrix<double>& la
     shares.push_back(left / self[j]);
   }
   std::sort(shares.begin(), shares.end());
-  return shares[static_cast<size_t>(std::ceil(0.95 * static_cast<double>(shares.size()))) - 1];
+  return shares;
+}
+
+double Quantile(const std::vector<double>& rising) {
+  return rising[static_cast<size_t>(std::ceil(0.95 * static_cast<double>(rising.size()))) - 1];
+}
+
+// Returns the smallest k with P[Bin(n, .95) < k] >= .95; n + 1 if there is none. The probabilities
+// are summed from the top.
+int64_t RankBySums(int64_t n) {
+  double above = 0;  // P[Bin(n, .95) >= k]
+  double term = std::pow(0.95, n);
+  int64_t k = n + 1;
+  while (k > 1 && above + term <= 0.05) {
+    above += term;
+    --k;
+    term *= static_cast<double>(k) / static_cast<double>(n - k + 1) * (0.05 / 0.95);
+  }
+  return k;
+}
+
+double BoundByOneFactor(const KernelProgram& kernel, const Matrix<double>& landmarks,
+                        const Matrix<double>& rows) {
+  return SharesByOneFactor(kernel, landmarks,
+                           rows)[static_cast<size_t>(RankBySums(rows.rows()) - 1)];
 }
 
 TEST(LandmarkGrowthTest, TextHasOneForm) {
@@ -124,7 +147,7 @@ TEST(LandmarkGrowthTest, MalformedTextNamesTheColumn) {
   }
 }
 
-TEST(LandmarkGrowthTest, StopsAtTheFirstBlockWhoseQuantileIsUnderTheResidual) {
+TEST(LandmarkGrowthTest, StopsAtTheFirstBlockWhoseBoundIsUnderTheResidual) {
   UseOneBlasThread();
   const Matrix<double> candidates = UniformRows({.rows = 600, .cols = 3, .seed = 1});
   const Matrix<double> deciding = UniformRows({.rows = 700, .cols = 3, .seed = 2});
@@ -142,22 +165,68 @@ TEST(LandmarkGrowthTest, StopsAtTheFirstBlockWhoseQuantileIsUnderTheResidual) {
       ASSERT_TRUE(growth.ok()) << growth.status();
       EXPECT_EQ(growth->deciding_rows, 700);
       const int64_t n = growth->landmarks;
-      const double quantile = QuantileByOneFactor(program, FirstRows(candidates, n), deciding);
+      const double bound = BoundByOneFactor(program, FirstRows(candidates, n), deciding);
       // The two factorizations differ by what their tolerances leave out, 1e-11 for each landmark.
-      EXPECT_NEAR(growth->quantile_95, quantile, 1e-7);
+      EXPECT_NEAR(growth->share, bound, 1e-7);
+      EXPECT_EQ(growth->rank, RankBySums(700));
       if (growth->end == End::kReached) {
         EXPECT_EQ(n % kGrowthBlock, 0);
-        EXPECT_LE(growth->quantile_95, residual);
+        EXPECT_LE(growth->share, residual);
       } else {
         EXPECT_EQ(n, 600);
-        EXPECT_GT(growth->quantile_95, residual);
+        EXPECT_GT(growth->share, residual);
       }
       if (n > kGrowthBlock) {
-        EXPECT_GT(QuantileByOneFactor(program, FirstRows(candidates, n - kGrowthBlock), deciding),
+        EXPECT_GT(BoundByOneFactor(program, FirstRows(candidates, n - kGrowthBlock), deciding),
                   residual);
       }
     }
   }
+}
+
+TEST(LandmarkGrowthTest, TheRankIsTheLeastThatHolds) {
+  for (const int64_t n : {1, 20, 58, 59, 60, 200, 999, 1000}) {
+    EXPECT_EQ(ResidualRank(n), RankBySums(n)) << n;
+  }
+  EXPECT_EQ(ResidualRank(58), 59);  // not even the largest of them holds: .95⁵⁸ > .05
+  EXPECT_EQ(ResidualRank(59), 59);
+  EXPECT_EQ(ResidualRank(1000), 962);
+}
+
+// The residual is set just below the true 95 % quantile that 96 landmarks leave, so that a search
+// that stops at 96 or before is wrong. Of 400 searches, each with its own 300 deciding rows, at
+// most 5 % may be, with four standard errors for the number of searches. A search by the deciding
+// rows' own 95 % quantile, without any confidence, is wrong about half the time.
+TEST(LandmarkGrowthTest, StopsTooEarlyInAtMostFivePercentOfTheSearches) {
+  UseOneBlasThread();
+  constexpr int kSearches = 400;
+  constexpr int64_t kEnough = 128;
+  const KernelProgram program = ProgramOf("rbf(gamma=0.7)");
+  const Matrix<double> candidates = UniformRows({.rows = 160, .cols = 3, .seed = 1});
+  const Matrix<double> before = FirstRows(candidates, kEnough - kGrowthBlock);
+  const double truth = Quantile(
+      SharesByOneFactor(program, before, UniformRows({.rows = 100'000, .cols = 3, .seed = 2})));
+  int early = 0;
+  int early_without_confidence = 0;
+  for (int search = 0; search < kSearches; ++search) {
+    const Matrix<double> deciding =
+        UniformRows({.rows = 300, .cols = 3, .seed = static_cast<uint64_t>(search) + 3});
+    const absl::StatusOr<LandmarkGrowth> growth = GrowLandmarks({.kernel = program,
+                                                                 .candidates = candidates.view(),
+                                                                 .deciding = deciding.view(),
+                                                                 .goal = 0.999 * truth,
+                                                                 .unit = 0x1p-53},
+                                                                NeverStop);
+    ASSERT_TRUE(growth.ok()) << growth.status();
+    if (growth->end == End::kReached && growth->landmarks < kEnough) ++early;
+    if (Quantile(SharesByOneFactor(program, before, deciding)) <= 0.999 * truth) {
+      ++early_without_confidence;
+    }
+  }
+  const int limit = static_cast<int>(0.05 * kSearches + 4 * std::sqrt(0.0475 * kSearches));
+  EXPECT_LE(early, limit);
+  EXPECT_GT(early, 0);  // the bound is not so wide that no search ever stops early
+  EXPECT_GT(early_without_confidence, 4 * limit);
 }
 
 TEST(LandmarkGrowthTest, CandidatesThatRepeatOthersOrAreZeroAddNothing) {
@@ -176,7 +245,7 @@ TEST(LandmarkGrowthTest, CandidatesThatRepeatOthersOrAreZeroAddNothing) {
   ASSERT_TRUE(growth.ok()) << growth.status();
   EXPECT_EQ(growth->end, End::kCandidates);
   EXPECT_EQ(growth->landmarks, 200);
-  EXPECT_NEAR(growth->quantile_95, QuantileByOneFactor(program, some, deciding), 1e-6);
+  EXPECT_NEAR(growth->share, BoundByOneFactor(program, some, deciding), 1e-6);
 }
 
 TEST(LandmarkGrowthTest, EndsWhereNothingIsLeftToAdd) {
@@ -211,6 +280,8 @@ TEST(LandmarkGrowthTest, FreshRowsLeaveMoreThanTheResidualAsRarelyAsWasAskedFor)
     EXPECT_TRUE(certificate.warnings.empty()) << certificate.warnings[0];
     EXPECT_THAT(certificate.theorem,
                 HasSubstr(absl::StrCat("at ", certificate.landmarks, " the 95 % quantile")));
+    EXPECT_THAT(certificate.theorem, HasSubstr("with confidence 95 %, by number 962 in ascending"));
+    EXPECT_LE(certificate.residual_share->quantile_95, residual);
     EXPECT_EQ(certificate.pool_rows, 9000);
     EXPECT_EQ(certificate.held_out_rows, 1200);
     const auto over = [&](const BuiltVersion& built) {
@@ -355,8 +426,10 @@ TEST(LandmarkGrowthTest, ShortestStreamHasTwentyRowsThatDecide) {
   EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_FEW");
   EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "222");
   const BuiltVersion version = MustBuild(spec, NormalRows({.rows = 222, .cols = 2, .seed = 1}));
-  EXPECT_THAT(version.certificate.theorem, HasSubstr("over the 20 deciding rows"));
+  EXPECT_THAT(version.certificate.theorem, HasSubstr("of the 20 deciding rows"));
   EXPECT_EQ(version.certificate.landmarks, 32);
+  EXPECT_THAT(version.certificate.warnings,
+              ::testing::Contains(HasSubstr("a confidence of 95 % needs at least 59")));
 }
 
 TEST(LandmarkGrowthTest, ForecastIsThatOfTheMostLandmarksAndTheirSearch) {
