@@ -46,6 +46,7 @@ enum Tag : uint16_t {
   kResidualMassInterval = 30,
   kServingDistance = 31,
   kAim = 32,
+  kHeldOutSpectrum = 40,
 };
 
 constexpr int64_t kMaxFields = 1024;
@@ -169,6 +170,11 @@ void Read(ByteReader& field, std::optional<Spectrum>& out) {
     spectrum.effective_dimensions.push_back(dimension);
   }
   out = std::move(spectrum);
+}
+
+void ReadHeldOutSpectrum(ByteReader& field, Certificate& out) {
+  Read(field, out.spectrum);
+  out.spectrum->held_out = true;
 }
 
 void Read(ByteReader& field, std::optional<ResidualShare>& out) {
@@ -301,6 +307,7 @@ constexpr NumberField kNumberFields[] = {
     {kSelfCheck, ReadMember<&Certificate::self_check>},
     {kPoolTraceResidual, ReadMember<&Certificate::pool_trace_residual>},
     {kSpectrum, ReadMember<&Certificate::spectrum>},
+    {kHeldOutSpectrum, ReadHeldOutSpectrum},
     {kKernelErrorHalfWidth, ReadMember<&Certificate::kernel_error_half_width>},
     {kKernelErrorInterval, ReadMember<&Certificate::kernel_error_interval>},
     {kKernelErrorBound, ReadMember<&Certificate::kernel_error_bound>},
@@ -362,7 +369,8 @@ std::string EncodeCertificate(const Certificate& certificate) {
   writer.List(kPivots, certificate.pivots);
   writer.Encoded(kSelfCheck, certificate.self_check, SelfCheckBytes);
   writer.Number(kPoolTraceResidual, certificate.pool_trace_residual);
-  writer.Encoded(kSpectrum, certificate.spectrum, SpectrumBytes);
+  const bool held_out = certificate.spectrum.has_value() && certificate.spectrum->held_out;
+  if (!held_out) writer.Encoded(kSpectrum, certificate.spectrum, SpectrumBytes);
   writer.Number(kKernelErrorHalfWidth, certificate.kernel_error_half_width);
   writer.Number(kMeanSquaredNorm, certificate.mean_squared_norm);
   if (!certificate.landmark_rows.empty()) writer.List(kLandmarkRows, certificate.landmark_rows);
@@ -387,6 +395,7 @@ std::string EncodeCertificate(const Certificate& certificate) {
   if (certificate.aim != Aim::kUnknown) {
     writer.Number(kAim, static_cast<uint8_t>(certificate.aim));
   }
+  if (held_out) writer.Encoded(kHeldOutSpectrum, certificate.spectrum, SpectrumBytes);
   return std::move(writer).Finish();
 }
 

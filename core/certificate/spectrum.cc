@@ -52,6 +52,7 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
   PHIMAP_CHECK(m >= 1 && gram.cols() == m && block.cols() == m && block.rows() == factor.rows());
   Spectrum spectrum;
   spectrum.rows = m;
+  spectrum.held_out = true;
   for (int64_t i = 0; i < m; ++i) spectrum.trace += gram(i, i) / static_cast<double>(m);
   if (!(spectrum.trace > 0) || !std::isfinite(spectrum.trace)) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "SPECTRUM_UNDEFINED", "kernel",

@@ -29,8 +29,11 @@ struct EffectiveDimension {
 };
 
 struct Spectrum {
-  // m, the number of rows.
+  // m, the number of rows, and whether they were held out. Earlier versions of phimap measured the
+  // spectrum on rows of the pool, which has the landmarks, so that more of it lay in their span
+  // than of the rows to come.
   int64_t rows = 0;
+  bool held_out = false;
   // `trace` is tr K/m, the sum of all eigenvalues of K/m. `residual` is τ = tr(K − K̂)/m.
   double trace = 0;
   double residual = 0;
@@ -40,7 +43,8 @@ struct Spectrum {
   std::vector<EffectiveDimension> effective_dimensions;
 };
 
-// Measures the spectrum of `kernel` on the rows `x`, and how much of it the span of `pivots` keeps.
+// Measures the spectrum of `kernel` on the held-out rows `x`, and how much of it the span of
+// `pivots` keeps. No pivot may be among the rows, or `residual` is less than that of rows to come.
 //
 // Shapes:   x has m rows and `pivots` r rows of p columns, both after the input stage. `factor` is
 //           the Cholesky factor of the pivots' Gram matrix, a lower triangle of order r. REQUIRES:

@@ -34,6 +34,7 @@ void PairStatementsToProto(const Certificate& certificate, v1::Certificate* out)
 
 void SpectrumToProto(const Spectrum& spectrum, v1::Certificate::Spectrum* out) {
   out->set_rows(spectrum.rows);
+  out->set_held_out(spectrum.held_out);
   out->set_trace(spectrum.trace);
   out->set_residual(spectrum.residual);
   out->mutable_eigenvalues()->Add(spectrum.eigenvalues.begin(), spectrum.eigenvalues.end());

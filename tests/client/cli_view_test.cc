@@ -249,6 +249,7 @@ TEST(CertificateViewTest, WrapsSentencesBetweenWords) {
 v1::Certificate::Spectrum FallingSpectrum() {
   v1::Certificate::Spectrum spectrum;
   spectrum.set_rows(512);
+  spectrum.set_held_out(true);
   spectrum.set_trace(2);
   for (int i = 0; i < 64; ++i) spectrum.add_eigenvalues(1.2 * std::pow(0.7, i));
   for (const double level : {0.1, 0.01}) {
@@ -264,13 +265,20 @@ TEST(SpectrumViewTest, DrawsSharesOfTheTraceAgainstPowersOfTen) {
   const std::string text = RenderSpectrum(FallingSpectrum(), 100);
   // The eigenvalues' shares of the trace are 0.6, 0.42, 0.294, … Two of them are above 10^-½, and
   // the first six are above 10^-1.
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("  spectrum: eigenvalues 1 to 64 of K on 512 rows, shares of their "
-                              "sum\n       100 % |##\n             |######\n        10 % |"),
-                    HasSubstr("  over 10 %         3.9 of 4.0 effective dimensions are in the span "
-                              "of the landmarks\n"),
-                    HasSubstr("  over 1 %         39.0 of 40.0 effective dimensions are in the "
-                              "span of the landmarks\n")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("  spectrum: eigenvalues 1 to 64 of K on 512 held-out rows, shares "
+                            "of their sum\n       100 % |##\n             |######\n        10 % |"),
+                  HasSubstr("  over 10 %         3.9 of 4.0 effective dimensions are in the span "
+                            "of the landmarks\n"),
+                  HasSubstr("  over 1 %         39.0 of 40.0 effective dimensions are in the "
+                            "span of the landmarks\n")));
+}
+
+TEST(SpectrumViewTest, AnEarlierReleaseMeasuredOnThePool) {
+  v1::Certificate::Spectrum spectrum = FallingSpectrum();
+  spectrum.clear_held_out();
+  EXPECT_THAT(RenderSpectrum(spectrum, 100),
+              HasSubstr("of K on 512 rows of the pool, landmarks among them, shares"));
 }
 
 TEST(SpectrumViewTest, StaysWithinItsWidthAndDrawsNothingWithoutRoom) {

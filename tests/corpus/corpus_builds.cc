@@ -106,8 +106,10 @@ BuildSpec CorpusBuild::Spec() const {
   return spec;
 }
 
-absl::StatusOr<BuiltVersion> BuildOfCorpus(const CorpusBuild& build, const CorpusInputs& inputs) {
-  const BuildSpec spec = build.Spec();
+absl::StatusOr<BuiltVersion> BuildOfCorpus(const CorpusBuild& build, const CorpusInputs& inputs,
+                                           std::optional<FloatType> serving_type) {
+  BuildSpec spec = build.Spec();
+  if (serving_type.has_value()) spec.mapping.serving_type = serving_type;
   PHIMAP_RETURN_IF_ERROR(spec.Validate());
   if (build.stream == "rows") return BuildFrom(spec, WireRows(inputs.stream));
   if (build.stream == "sparse") return BuildFrom(spec, SparseOf(inputs.stream).view());

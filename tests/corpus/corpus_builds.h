@@ -2,6 +2,7 @@
 #ifndef PHIMAP_TESTS_CORPUS_CORPUS_BUILDS_H_
 #define PHIMAP_TESTS_CORPUS_CORPUS_BUILDS_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -32,8 +33,10 @@ struct CorpusBuild {
 // another order. It is chosen by OPENBLAS_CORETYPE before the process starts.
 inline constexpr char kCorpusBlasCore[] = "Haswell";
 
-// REQUIRES: UseOneBlasThread was called.
-absl::StatusOr<BuiltVersion> BuildOfCorpus(const CorpusBuild& build, const CorpusInputs& inputs);
+// Builds in the serving type that is given, or in that of the spec. REQUIRES: UseOneBlasThread was
+// called.
+absl::StatusOr<BuiltVersion> BuildOfCorpus(const CorpusBuild& build, const CorpusInputs& inputs,
+                                           std::optional<FloatType> serving_type = std::nullopt);
 
 }  // namespace phimap::testing
 

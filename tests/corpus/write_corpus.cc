@@ -15,6 +15,7 @@
 #include "core/linalg/blas.h"
 #include "core/plan/artifact.h"
 #include "tests/corpus/artifact_record.h"
+#include "tests/corpus/artifact_sections.h"
 #include "tests/corpus/corpus_cases.h"
 #include "tests/corpus/kernel_record.h"
 
@@ -56,6 +57,7 @@ void WriteArtifact(const std::string& folder, const std::string& name, const std
 bool WriteBuilds(const std::string& folder, const CorpusInputs& inputs) {
   std::string builds;
   std::string costs;
+  std::string sections;
   for (CorpusBuild build : CorpusBuildCases()) {
     const absl::StatusOr<BuiltVersion> built = BuildOfCorpus(build, inputs);
     if (!built.ok()) {
@@ -65,11 +67,14 @@ bool WriteBuilds(const std::string& folder, const CorpusInputs& inputs) {
     Sha256 hash;
     hash.Update(built->bytes);
     build.digest = hash.Hex();
+    absl::StrAppend(&sections, build.name, "\t", FloatTypeName(built->serving_type), "\t",
+                    SectionsDigest(built->bytes), "\n");
     absl::StrAppend(&builds, build.ToText(), "\n");
     absl::StrAppend(&costs, build.name, " ", CostRecord(build.Spec()));
     if (build.name[0] != '-') WriteArtifact(folder, build.name, built->bytes, inputs);
   }
   Write(folder + "/builds.txt", builds);
+  Write(folder + "/sections.txt", sections);
   Write(folder + "/costs.txt", costs);
   return true;
 }

@@ -52,8 +52,11 @@ std::string RenderSpectrum(const v1::Certificate::Spectrum& spectrum, int width)
   }
   std::string out;
   if (shares.empty()) return out;
-  absl::StrAppend(&out, "  spectrum: eigenvalues 1 to ", shares.size(), " of K on ",
-                  WithThousands(spectrum.rows()), " rows, shares of their sum\n");
+  absl::StrAppend(
+      &out, "  spectrum: eigenvalues 1 to ", shares.size(), " of K on ",
+      WithThousands(spectrum.rows()),
+      spectrum.held_out() ? " held-out rows" : " rows of the pool, landmarks among them",
+      ", shares of their sum\n");
   DrawPlot(shares, out);
   for (const auto& dimension : spectrum.effective_dimensions()) {
     const double level = dimension.lambda() / spectrum.trace();

@@ -65,9 +65,9 @@ class CertificateDisplay:
     captured share, the pivots, and the residuals of held-out rows. For F2 and F3.
 
     Args:
-        eigenvalues: eigenvalues of K on rows of the sample, as shares of their sum, in descending
+        eigenvalues: eigenvalues of K on held-out rows, as shares of their sum, in descending
             order.
-        captured: the share of that sum that lies in the landmarks' span.
+        captured: the share of Σ K(x, x) over the held-out rows that lies in the landmarks' span.
         pivots: for each landmark, the share of its K(x, x) outside the span of earlier landmarks.
         tolerance: a landmark with at most this share outside that span is dropped.
         residuals: shares of K(x, x) of held-out rows outside the landmarks' span, by name.
@@ -101,7 +101,8 @@ class CertificateDisplay:
             residuals |= {"median row": share.median, "95 % quantile": share.quantile_95}
         display = cls(
             eigenvalues=[value / spectrum.trace for value in spectrum.eigenvalues],
-            captured=1 - spectrum.residual / spectrum.trace, pivots=list(certificate.pivots),
+            captured=1 - (spectrum.residual / spectrum.trace if residuals["all rows"] is None else residuals["all rows"]),
+            pivots=list(certificate.pivots),
             tolerance=certificate.tolerance,
             residuals={name: value for name, value in residuals.items() if value is not None}, name=reference_to(version))
         return display.plot(ax=ax)

@@ -172,20 +172,19 @@ Work ChoosingWork(const BuildSpec& spec, const SampleShape& sample, int64_t colu
 
 // Returns the number of rows that the spectrum is measured on; 0 for a mapping without a factor.
 int64_t SpectrumRows(const MappingCost& mapping, const SampleShape& sample) {
-  return mapping.rank > 0 ? std::min(sample.pool_rows, kMaxSpectrumRows) : 0;
+  if (mapping.rank == 0 || sample.held_out < kMinHeldOutRows) return 0;
+  return std::min(sample.held_out, kMaxSpectrumRows);
 }
 
 // Returns the number of values requested from a remote kernel; 0 for any other kernel.
 double RemoteValueCount(const BuildSpec& spec, const SampleShape& sample) {
   if (!spec.remote.has_value()) return 0;
-  return CountRemoteValues(spec.mapping, spec.mapping.landmarks, sample.held_out,
-                           std::min(sample.pool_rows, kMaxRemoteSpectrumRows));
+  return CountRemoteValues(spec.mapping, spec.mapping.landmarks, sample.held_out);
 }
 
 // Returns the bytes of a GramSample.
 int64_t GramSampleBytes(const BuildSpec& spec, int64_t columns) {
-  const int64_t kept =
-      std::min(columns, spec.mapping.landmarks + kMaxRemoteHeldOutRows + kMaxRemoteSpectrumRows);
+  const int64_t kept = std::min(columns, spec.mapping.landmarks + kMaxRemoteHeldOutRows);
   return kDouble * (kept * kept + columns);
 }
 

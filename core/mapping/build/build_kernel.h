@@ -44,8 +44,8 @@ class BuildKernel {
 
   // Returns K(x, x) of the held-out rows.
   virtual std::vector<double> HeldOutDiagonal() const = 0;
-  // Returns the spectrum over rows of the pool, for F2 and F3. FAILED_PRECONDITION if there is
-  // none, because there are no rows or the kernel is 0 on all of them.
+  // Returns the spectrum over held-out rows, for F2 and F3. FAILED_PRECONDITION if there is none,
+  // because there are fewer than kMinHeldOutRows of them or the kernel is 0 on all.
   virtual absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const = 0;
   // Returns coordinates of the first held-out rows, at most kMaxFidelityRows, whose inner products
   // are those of a mapping built for `type`, without rounding of the features. If the mapping has a

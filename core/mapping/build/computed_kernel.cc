@@ -211,9 +211,12 @@ std::vector<double> ComputedKernel::HeldOutDiagonal() const {
 }
 
 absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping) const {
-  const Matrix<double> rows = sample_.FirstOfPool(kMaxSpectrumRows);
-  if (rows.rows() == 0) return absl::FailedPreconditionError("no rows");
-  const Matrix<double> x = AfterInputStage(input_, rows.view());
+  if (sample_.held_out.rows() < kMinHeldOutRows) {
+    return absl::FailedPreconditionError("too few held-out rows");
+  }
+  Matrix<double> x = AfterInputStage(input_, sample_.FirstHeldOut(kMaxSpectrumRows).view());
+  // Rows that equal a landmark must equal it as it is served.
+  if (kernel_.JumpsAtEqualRows()) x = RoundedTo(mapping.served.serving_type(), x.view());
   return MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(), mapping.pivots.view(),
                          mapping.factor.view());
 }

@@ -67,8 +67,7 @@ absl::Status RemoteBuildKernel::FetchFromService(KernelSource& source, BuildProg
   for (int64_t i = 0; i < landmarks.rows(); ++i) {
     landmarks_.block.examples.push_back(landmarks.Bytes(i));
   }
-  ServiceExamples examples(std::move(landmarks), ExamplesOf(sample_.held_out),
-                           ExamplesOf(sample_.FirstOfPool(kMaxRemoteSpectrumRows)), source);
+  ServiceExamples examples(std::move(landmarks), ExamplesOf(sample_.held_out), source);
   PHIMAP_ASSIGN_OR_RETURN(values_, FetchRemoteValues(spec_, examples, checkpoint));
   return absl::OkStatus();
 }
@@ -102,9 +101,10 @@ std::vector<int64_t> RemoteBuildKernel::RowsOfLandmarks(const BuiltMapping& mapp
 }
 
 absl::StatusOr<Spectrum> RemoteBuildKernel::SpectrumOf(const BuiltMapping& mapping) const {
-  if (values_.spectrum.empty()) return absl::FailedPreconditionError("no rows");
-  return MeasureGramSpectrum(values_.spectrum_gram.Clone(),
-                             Transposed(ColumnsOf(values_.spectrum, mapping.used).view()),
+  const int64_t m = values_.spectrum_gram.rows();
+  if (m == 0) return absl::FailedPreconditionError("too few held-out rows");
+  const Matrix<double> used = ColumnsOf(values_.held_out, mapping.used);
+  return MeasureGramSpectrum(values_.spectrum_gram.Clone(), Transposed(used.view().Rows(0, m)),
                              mapping.factor.view());
 }
 

@@ -161,11 +161,9 @@ absl::Status ServiceExamples::Block(const Range& left, const Range& right, Matri
 
 absl::StatusOr<RemoteValues> FetchRemoteValues(const BuildSpec& spec, RemoteExamples& examples,
                                                Checkpoint checkpoint) {
-  const int64_t spectrum =
-      spec.mapping.kind->has_factor ? examples.count(RemotePart::kSpectrum) : 0;
+  const int64_t held_out = examples.count(RemotePart::kHeldOut);
   Fetcher fetcher(examples,
-                  CountRemoteValues(spec.mapping, examples.count(RemotePart::kLandmarks),
-                                    examples.count(RemotePart::kHeldOut), spectrum),
+                  CountRemoteValues(spec.mapping, examples.count(RemotePart::kLandmarks), held_out),
                   checkpoint);
   const Range landmarks = fetcher.All(RemotePart::kLandmarks);
   RemoteValues values;
@@ -174,21 +172,23 @@ absl::StatusOr<RemoteValues> FetchRemoteValues(const BuildSpec& spec, RemoteExam
   // The verdict is reached before more values are requested, because requests may take long.
   PHIMAP_ASSIGN_OR_RETURN(values.verdict, VerdictOnValues(spec, values));
   PHIMAP_RETURN_IF_ERROR(FetchHeldOut(spec, fetcher, values));
-  if (spectrum > 0) {
-    const Range rows = fetcher.All(RemotePart::kSpectrum);
-    PHIMAP_ASSIGN_OR_RETURN(values.spectrum, fetcher.Fetch(rows, landmarks));
+  if (const int64_t m = RemoteSpectrumRows(spec.mapping, held_out); m > 0) {
+    const Range rows{RemotePart::kHeldOut, 0, m};
     PHIMAP_ASSIGN_OR_RETURN(values.spectrum_gram, fetcher.Fetch(rows, rows));
   }
   values.unit = examples.unit();
   return values;
 }
 
-double CountRemoteValues(const MappingSpec& mapping, int64_t landmarks, int64_t held_out,
-                         int64_t spectrum) {
+int64_t RemoteSpectrumRows(const MappingSpec& mapping, int64_t held_out) {
+  if (!mapping.kind->has_factor || held_out < kMinHeldOutRows) return 0;
+  return std::min(held_out, kMaxRemoteSpectrumRows);
+}
+
+double CountRemoteValues(const MappingSpec& mapping, int64_t landmarks, int64_t held_out) {
   const auto d = static_cast<double>(landmarks);
-  const auto m = static_cast<double>(mapping.kind->has_factor ? spectrum : 0);
-  return d * d + static_cast<double>(held_out) * d + m * (m + d) +
-         PairValueCount(mapping, held_out);
+  const auto m = static_cast<double>(RemoteSpectrumRows(mapping, held_out));
+  return d * d + static_cast<double>(held_out) * d + m * m + PairValueCount(mapping, held_out);
 }
 
 Matrix<double> ColumnsOf(const Matrix<double>& values, const std::vector<int64_t>& which) {

@@ -23,8 +23,7 @@ namespace phimap {
 // value takes 1 ms, such a call takes 16 s.
 inline constexpr int64_t kValuesOfCall = 16384;
 
-// Three sets of examples (landmarks, held-out rows, rows for the spectrum), and the source of their
-// kernel values.
+// Two sets of examples, landmarks and held-out rows, and the source of their kernel values.
 class RemoteExamples {
  public:
   struct Range {
@@ -60,9 +59,8 @@ class GramExamples final : public RemoteExamples {
 class ServiceExamples final : public RemoteExamples {
  public:
   // All blocks must have the same kind and number of columns.
-  ServiceExamples(ExampleBlock landmarks, ExampleBlock held_out, ExampleBlock spectrum,
-                  KernelSource& source)
-      : parts_{std::move(landmarks), std::move(held_out), std::move(spectrum)}, source_(source) {}
+  ServiceExamples(ExampleBlock landmarks, ExampleBlock held_out, KernelSource& source)
+      : parts_{std::move(landmarks), std::move(held_out)}, source_(source) {}
   int64_t count(RemotePart part) const override { return examples(part).rows(); }
   absl::Status Block(const Range& left, const Range& right, MatrixView<double> out,
                      double* diagonal, KernelSource::Alive alive) override;
@@ -70,7 +68,7 @@ class ServiceExamples final : public RemoteExamples {
   const ExampleBlock& examples(RemotePart part) const { return parts_[static_cast<size_t>(part)]; }
 
  private:
-  const ExampleBlock parts_[3];
+  const ExampleBlock parts_[2];
   KernelSource& source_;
 };
 
@@ -84,11 +82,9 @@ struct RemoteValues {
   // fewer than kMinHeldOutRows held-out rows or the mapping does not approximate the kernel.
   Matrix<double> held_out;
   KnownKernel known;
-  // Kernel values of the m rows for the spectrum. `spectrum_gram` is m×m and has their values with
-  // each other; `spectrum` is m×d and has their values with S. Both are empty unless the mapping is
-  // F2 or F3.
+  // The m×m kernel values of the first m held-out rows with each other, for the spectrum. Empty
+  // unless the mapping is F2 or F3 and there are at least kMinHeldOutRows held-out rows.
   Matrix<double> spectrum_gram;
-  Matrix<double> spectrum;
   KernelVerdict verdict;
 };
 
@@ -107,9 +103,10 @@ struct RemoteValues {
 absl::StatusOr<RemoteValues> FetchRemoteValues(const BuildSpec& spec, RemoteExamples& examples,
                                                Checkpoint checkpoint);
 
+// Returns the number of held-out rows that the spectrum is measured on.
+int64_t RemoteSpectrumRows(const MappingSpec& mapping, int64_t held_out);
 // Returns the number of values that FetchRemoteValues requests.
-double CountRemoteValues(const MappingSpec& mapping, int64_t landmarks, int64_t held_out,
-                         int64_t spectrum);
+double CountRemoteValues(const MappingSpec& mapping, int64_t landmarks, int64_t held_out);
 
 // Returns the columns `which` of `values`, in that order.
 Matrix<double> ColumnsOf(const Matrix<double>& values, const std::vector<int64_t>& which);

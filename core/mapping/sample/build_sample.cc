@@ -28,9 +28,8 @@ int64_t BuildSample::pool_rows() const {
   return stream.gram() != nullptr ? stream.pool_rows() : static_cast<int64_t>(split.pool.size());
 }
 
-Matrix<double> BuildSample::FirstOfPool(int64_t at_most) const {
-  const auto count = std::min<int64_t>(at_most, split.pool.size());
-  return stream.reservoir().Gather(absl::MakeConstSpan(split.pool).first(count));
+Matrix<double> BuildSample::FirstHeldOut(int64_t at_most) const {
+  return Converted<double, double>(held_out.view().Rows(0, std::min(at_most, held_out.rows())));
 }
 
 absl::Status CheckStream(const BuildSpec& spec, const StreamSample& stream) {

@@ -32,9 +32,9 @@ struct BuildSample {
   // Number of rows that landmarks are drawn from.
   int64_t pool_rows() const;
   int64_t held_out_rows() const { return static_cast<int64_t>(split.held_out.size()); }
-  // Returns the first rows of the pool before the input stage. The pool is in random order, so its
-  // first rows are a uniform sample of it.
-  Matrix<double> FirstOfPool(int64_t at_most) const;
+  // Returns the first held-out rows before the input stage. They are in random order, so the first
+  // are a uniform sample of them.
+  Matrix<double> FirstHeldOut(int64_t at_most) const;
 };
 
 // Checks that a mapping can be built from the stream. Errors: those of CheckStreamRows,

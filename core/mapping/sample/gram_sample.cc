@@ -44,10 +44,7 @@ GramSample::GramSample(const BuildSpec& spec, int64_t examples)
   landmarks_.resize(static_cast<size_t>(given));
   std::iota(landmarks_.begin(), landmarks_.end(), 0);
   landmarks_.insert(landmarks_.end(), order.begin() + held_out, order.begin() + held_out + drawn);
-  // Rows for the spectrum come from the end of the order, so that they are not landmarks if there
-  // are enough other rows.
-  spectrum_.assign(order.end() - std::min(kMaxRemoteSpectrumRows, pool_rows_), order.end());
-  for (const std::vector<int64_t>* part : {&landmarks_, &held_out_, &spectrum_}) {
+  for (const std::vector<int64_t>* part : {&landmarks_, &held_out_}) {
     kept_.insert(kept_.end(), part->begin(), part->end());
   }
   std::sort(kept_.begin(), kept_.end());
@@ -86,8 +83,6 @@ const std::vector<int64_t>& GramSample::rows_of(RemotePart part) const {
       return landmarks_;
     case RemotePart::kHeldOut:
       return held_out_;
-    case RemotePart::kSpectrum:
-      return spectrum_;
   }
   PHIMAP_CHECK(false);
 }

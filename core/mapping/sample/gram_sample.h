@@ -12,20 +12,20 @@
 
 namespace phimap {
 
-// Values of a remote kernel are expensive, so the numbers of held-out rows and of rows for the
-// spectrum are limited to these.
+// Values of a remote kernel are expensive, so the number of held-out rows is limited, and that of
+// the held-out rows on which the spectrum is measured.
 inline constexpr int64_t kMaxRemoteHeldOutRows = 512;
 inline constexpr int64_t kMaxRemoteSpectrumRows = 256;
 
 // Sets of examples whose kernel values a build needs.
-enum class RemotePart { kLandmarks, kHeldOut, kSpectrum };
+enum class RemotePart { kLandmarks, kHeldOut };
 
 // The part of a streamed Gram matrix that a build needs. Row i of the stream holds the kernel
 // values K(x_i, x_j) of example x_i with each of the n examples x_j.
 //
-// The first row gives n. From n and the spec, the constructor chooses the landmarks, the held-out
-// rows and the rows for the spectrum (StreamId::kSplit of the spec's seed). Only the kernel values
-// between these rows are kept. Not thread-safe.
+// The first row gives n. From n and the spec, the constructor chooses the landmarks and the
+// held-out rows (StreamId::kSplit of the spec's seed). Only the kernel values between these rows
+// are kept. Not thread-safe.
 class GramSample {
  public:
   // REQUIRES: spec.Validate() is OK and 1 <= examples <= kMaxColumns.
@@ -60,7 +60,6 @@ class GramSample {
   double unit_ = 0x1p-53;
   std::vector<int64_t> landmarks_;
   std::vector<int64_t> held_out_;
-  std::vector<int64_t> spectrum_;
   // All rows in some part, in ascending order, and their values with each other.
   std::vector<int64_t> kept_;
   Matrix<double> values_;

@@ -44,7 +44,10 @@ def test_a_certificate_is_its_spectrum_its_pivots_and_its_residuals(version):
     assert len(display.ax_) == 3 and display.figure_ is display.ax_[0].figure
     spectrum, left = display.ax_[0].lines
     assert np.allclose(spectrum.get_ydata(), np.array(certificate.spectrum.eigenvalues) / certificate.spectrum.trace)
-    assert left.get_ydata()[0] == pytest.approx(certificate.spectrum.residual / certificate.spectrum.trace)
+    # The share that is not captured is that of the bar beside it, and the spectrum is of the same kind of rows.
+    assert left.get_ydata()[0] == pytest.approx(certificate.held_out_trace_residual)
+    assert certificate.spectrum.held_out and certificate.spectrum.rows == certificate.held_out_rows
+    assert certificate.spectrum.residual / certificate.spectrum.trace == pytest.approx(certificate.held_out_trace_residual, abs=1e-4)
     assert display.captured == pytest.approx(1 - left.get_ydata()[0]) and "captured" in display.ax_[0].get_title()
     assert display.ax_[1].lines[0].get_ydata().tolist() == list(certificate.pivots)
     widths = [bar.get_width() / 100 for bar in display.ax_[2].patches]

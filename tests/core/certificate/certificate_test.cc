@@ -65,6 +65,7 @@ void ExpectEqual(const std::optional<Spectrum>& a, const std::optional<Spectrum>
   ASSERT_EQ(a.has_value(), b.has_value());
   if (!a.has_value()) return;
   EXPECT_EQ(a->rows, b->rows);
+  EXPECT_EQ(a->held_out, b->held_out);
   EXPECT_EQ(a->trace, b->trace);
   EXPECT_EQ(a->residual, b->residual);
   EXPECT_EQ(a->eigenvalues, b->eigenvalues);
@@ -161,11 +162,15 @@ std::string Field(uint16_t tag, const std::string& bytes) {
 }
 
 TEST(CertificateTest, EveryMemberSurvives) {
-  const std::string bytes = EncodeCertificate(Full());
-  const absl::StatusOr<Certificate> decoded = DecodeCertificate(bytes);
-  ASSERT_TRUE(decoded.ok()) << decoded.status();
-  ExpectEqual(*decoded, Full());
-  EXPECT_EQ(EncodeCertificate(*decoded), bytes);
+  for (const bool held_out : {false, true}) {
+    Certificate certificate = Full();
+    certificate.spectrum->held_out = held_out;
+    const std::string bytes = EncodeCertificate(certificate);
+    const absl::StatusOr<Certificate> decoded = DecodeCertificate(bytes);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    ExpectEqual(*decoded, certificate);
+    EXPECT_EQ(EncodeCertificate(*decoded), bytes);
+  }
 }
 
 TEST(CertificateTest, AbsentMembersStayAbsent) {

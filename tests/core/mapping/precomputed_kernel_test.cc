@@ -83,8 +83,11 @@ TEST(PrecomputedTest, CertificateIsThatOfTheKernel) {
   EXPECT_EQ(certificate.kernel_error->scale, 1);
   EXPECT_LT(certificate.kernel_error->mean, 0.05);
   ASSERT_TRUE(certificate.spectrum.has_value());
-  EXPECT_EQ(certificate.spectrum->rows, kMaxRemoteSpectrumRows);
+  EXPECT_EQ(certificate.spectrum->rows, 60);
+  EXPECT_TRUE(certificate.spectrum->held_out);
   EXPECT_NEAR(certificate.spectrum->trace, 1, 1e-12);
+  // Both are of the 60 held-out rows; the one is computed in float64, the other by what is served.
+  EXPECT_NEAR(certificate.spectrum->residual, *certificate.held_out_trace_residual, 1e-4);
   EXPECT_GT(*certificate.held_out_trace_residual, 0);
   EXPECT_LT(*certificate.held_out_trace_residual, 1);
   EXPECT_LT(certificate.serving_error->max, 1e-3);

@@ -72,7 +72,7 @@ TEST(RemoteKernelTest, SpecsThatAskForMoreThanTheValuesAreRefused) {
 // The memory of a Gram matrix does not grow with the length of the stream.
 TEST(RemoteKernelTest, MemoryOfAGramMatrixIsBounded) {
   const BuildSpec spec = SpecOf("f2(landmarks=100)", "precomputed()");
-  const int64_t kept = 100 + kMaxRemoteHeldOutRows + kMaxRemoteSpectrumRows;
+  const int64_t kept = 100 + kMaxRemoteHeldOutRows;
   EXPECT_LE(StreamSample(spec, kMaxColumns).memory_bound_bytes(), 8 * kept * kept);
   EXPECT_LE(StreamSample(spec, kMaxColumns).memory_bound_bytes(),
             CostOfBuild(spec, kMaxColumns, kMaxColumns).sample_bytes);

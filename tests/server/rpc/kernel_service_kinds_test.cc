@@ -194,16 +194,14 @@ TEST_P(KernelServiceKindsTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripA
   StartWith((*kernel)->address());
   const v1::Examples stream = Rows(kRows, 1);
   // The number beside each mapping is how many blocks of kernel values its build requests. With
-  // landmarks S, there are at most six: K(S, S); the held-out rows with S; pairs of held-out rows;
-  // the 180 rows of the spectrum with S; and those rows with each other, in two tiles of at most
-  // 16,384 values. With given landmarks, the spectrum has 24 rows fewer and needs only one tile.
-  // Not every mapping needs all blocks.
+  // landmarks S, there are at most four: K(S, S); the held-out rows with S; pairs of held-out rows;
+  // and for the spectrum all held-out rows with each other. Not every mapping needs all blocks.
   const std::pair<const char*, int64_t> kMappings[] = {
       {"f1(landmarks=24, serving_type=float64)", 2},
-      {"f3(landmarks=24, dimensions=12, serving_type=float64)", 6},
+      {"f3(landmarks=24, dimensions=12, serving_type=float64)", 4},
       {"kpca(landmarks=24, dimensions=5, serving_type=float64)", 3},
-      {"f2(landmarks=24, policy=given, serving_type=float64)", 5},
-      {"f2(landmarks=24, serving_type=float64)", 6},
+      {"f2(landmarks=24, policy=given, serving_type=float64)", 4},
+      {"f2(landmarks=24, serving_type=float64)", 4},
   };
   for (const auto& [mapping, blocks] : kMappings) {
     SCOPED_TRACE(mapping);
