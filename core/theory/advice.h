@@ -77,10 +77,14 @@ struct Advice {
   bool f3_helps = false;
   // The error below which F3 has fewer features, at the same margin and confidence; to two digits.
   double f3_helps_below_error = 0;
+  // One or two sentences that say what to do. `verdict` and `lines` say why.
+  std::string to_do;
   // One or two sentences that say whether to use F2 or F3, and why.
   std::string verdict;
   // The mapping to build, as in "f2(landmarks=215)"; empty when it has more than max_landmarks.
   std::string proposal;
+  // If there is no proposal: the mapping whose build measures how many landmarks suffice.
+  std::string to_measure;
 };
 
 }  // namespace phimap

@@ -39,7 +39,7 @@ absl::StatusOr<Advice> Advise(const AdviceQuery& query);
 // Return the parts of the advice. REQUIRES: a valid query.
 std::vector<AdviceLine> LandmarkAdvice(const AdviceQuery& query);    // F1, F2, F3
 std::vector<AdviceLine> ProjectionAdvice(const AdviceQuery& query);  // the rest
-// Fills in the verdict, the proposal, f3_helps and f3_helps_below_error.
+// Fills in everything but the lines.
 void DecideF2OrF3(const AdviceQuery& query, Advice& advice);
 
 }  // namespace phimap

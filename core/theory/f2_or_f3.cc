@@ -19,6 +19,9 @@ constexpr Contest kSharpest = {Tier::kDerived, Tier::kExact};
 constexpr Contest kSharperF3 = {Tier::kLiteral, Tier::kDerived};
 constexpr Contest kPrinted = {Tier::kLiteral, Tier::kLiteral};
 
+// The mapping whose build finds how many landmarks the rows need.
+constexpr char kMeasuredMapping[] = "f2(landmarks=auto(residual=0.1))";
+
 std::optional<int64_t> F2Dimensions(Tier tier, double margin, double error, double delta) {
   return tier == Tier::kLiteral ? LiteralLandmarks(margin, error, delta)
                                 : BinomialLandmarks(margin, error, delta);
@@ -74,6 +77,25 @@ std::string OverTheLimit(const AdviceQuery& query, std::optional<int64_t> landma
                                             query.alpha + *error));
 }
 
+// A theorem that asks for more landmarks than can be built decides nothing about the caller's rows.
+// What decides then is measured: the residual by a build that grows until it is reached, and the
+// error by a learner on labeled rows.
+void SayWhatToDo(const AdviceQuery& query, std::optional<int64_t> landmarks, Advice& advice) {
+  if (!advice.proposal.empty()) {
+    advice.to_do = absl::StrCat(
+        "Build ", advice.proposal, ": so many landmarks suffice for every kernel and rows with ",
+        "this margin. Your rows may need fewer, which only measuring shows.");
+    return;
+  }
+  advice.to_measure = kMeasuredMapping;
+  advice.to_do = absl::StrCat(
+      "Measure: the theorem asks for ", CountText(landmarks), " landmarks where a mapping has at ",
+      "most ", Thousands(query.max_landmarks), ", for the worst rows that have this margin, and ",
+      "says nothing of yours. Build ", advice.to_measure,
+      ", which adds landmarks until 95 % of the rows keep 90 % of their K(x, x); then test a ",
+      "learner on labeled rows, for a few numbers of landmarks, and take the smallest that does.");
+}
+
 }  // namespace
 
 void DecideF2OrF3(const AdviceQuery& query, Advice& advice) {
@@ -108,6 +130,7 @@ void DecideF2OrF3(const AdviceQuery& query, Advice& advice) {
   } else {
     advice.proposal = absl::StrCat("f2(landmarks=", *landmarks, ")");
   }
+  SayWhatToDo(query, landmarks, advice);
 }
 
 }  // namespace phimap

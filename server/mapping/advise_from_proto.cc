@@ -11,14 +11,14 @@ void LineToProto(const AdviceLine& line, v1::AdviseResponse::Line* out) {
   out->set_what(line.what);
   out->set_source(line.source);
   out->set_tier(TierName(line.tier));
-  out->set_dimensions(line.dimensions.value_or(0));
-  out->set_margin(line.margin.value_or(0));
+  if (line.dimensions.has_value()) out->set_dimensions(*line.dimensions);
+  if (line.margin.has_value()) out->set_margin(*line.margin);
   out->set_note(line.note);
-  out->set_landmarks(line.landmarks.value_or(0));
-  out->set_error(line.error.value_or(0));
-  out->set_distortion(line.distortion.value_or(0));
-  out->set_success(line.success.value_or(0));
-  out->set_draws(line.draws.value_or(0));
+  if (line.landmarks.has_value()) out->set_landmarks(*line.landmarks);
+  if (line.error.has_value()) out->set_error(*line.error);
+  if (line.distortion.has_value()) out->set_distortion(*line.distortion);
+  if (line.success.has_value()) out->set_success(*line.success);
+  if (line.draws.has_value()) out->set_draws(*line.draws);
 }
 
 }  // namespace
@@ -35,6 +35,8 @@ absl::Status AdviseFromProto(const v1::AdviseRequest& request, v1::AdviseRespons
                           .max_landmarks = kMaxLandmarks};
   PHIMAP_ASSIGN_OR_RETURN(const Advice advice, Advise(query));
   for (const AdviceLine& line : advice.lines) LineToProto(line, response->add_lines());
+  response->set_to_do(advice.to_do);
+  response->set_to_measure(advice.to_measure);
   response->set_verdict(advice.verdict);
   response->set_proposal(advice.proposal);
   response->set_f3_helps(advice.f3_helps);

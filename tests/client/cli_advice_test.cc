@@ -40,6 +40,7 @@ v1::AdviseResponse Answer() {
   weak->set_source("Theorem 1");
   weak->set_tier("literal");
   weak->set_note("the paper says Ω(γ) only");
+  response.set_to_do("Build f2(landmarks=215).");
   response.set_verdict("F3 cannot help. Use F2.");
   response.set_proposal("f2(landmarks=215)");
   return response;
@@ -47,8 +48,10 @@ v1::AdviseResponse Answer() {
 
 TEST(AdviceViewTest, DrawsABlockForEachTheoremAndARowForEachTier) {
   EXPECT_EQ(RenderAdvice(Question(), Answer(), 80),
-            "F3 cannot help. Use F2.\n"
-            "  phimap build NAME --mapping='f2(landmarks=215)' ...\n"
+            "Build f2(landmarks=215).\n"
+            "  phimap build NAME --input=ROWS --mapping='f2(landmarks=215)' ...\n"
+            "\n"
+            "Why: F3 cannot help. Use F2.\n"
             "\n"
             "margin 0.5, error 0.1, confidence 0.95\n"
             "                     landmarks        dimensions    margin     error distortion\n"
@@ -62,9 +65,28 @@ TEST(AdviceViewTest, DrawsABlockForEachTheoremAndARowForEachTier) {
             "             the paper says Ω(γ) only\n");
 }
 
+// Where no theorem decides, the first lines say what to measure and with which commands.
+TEST(AdviceViewTest, BeginsWithWhatToMeasureWhereTheTheoremAsksForTooMuch) {
+  v1::AdviseResponse answer = Answer();
+  answer.clear_proposal();
+  answer.set_to_do("Measure: the theorem asks for a million landmarks.");
+  answer.set_to_measure("f2(landmarks=auto(residual=0.1))");
+  EXPECT_THAT(RenderAdvice(Question(), answer, 100),
+              ::testing::StartsWith(
+                  "Measure: the theorem asks for a million landmarks.\n"
+                  "  phimap build NAME --input=ROWS --mapping='f2(landmarks=auto(residual=0.1))' "
+                  "...\n"
+                  "  phimap evaluate NAME --input=ROWS --label=COLUMN\n"
+                  "  phimap sweep --input=ROWS --label=COLUMN --mapping=f2 "
+                  "--landmarks=100,300,1000,3000 ...\n"
+                  "\n"
+                  "Why: F3 cannot help. Use F2.\n"));
+}
+
 TEST(AdviceViewTest, ProposesNothingWhenTheServerDoesNot) {
   v1::AdviseResponse answer = Answer();
   answer.clear_proposal();
+  answer.clear_to_do();
   const std::string text = RenderAdvice(Question(), answer, 80);
   EXPECT_THAT(text, Not(HasSubstr("phimap build")));
   EXPECT_THAT(text, ::testing::StartsWith("No theorem covers this case: measure instead."));

@@ -10,6 +10,7 @@ namespace {
 
 using AdviceLine = v1::AdviseResponse::Line;
 
+// The texts of numbers that a theorem may leave open. Earlier servers send 0 in their place.
 std::string CountText(int64_t count) { return count == 0 ? "-" : WithThousands(count); }
 std::string ShareText(double share) { return share == 0 ? "-" : ShortNumber(share); }
 
@@ -51,17 +52,35 @@ void RenderLine(std::string& out, const AdviceLine& line, int width) {
   if (!note.empty()) AppendParagraph(out, "             ", note, width);
 }
 
+// Shows what to do, and the commands that do it. The reasons come after it.
+void RenderToDo(const v1::AdviseResponse& response, int width, std::string& out) {
+  const std::string& to_do = response.to_do();
+  if (!to_do.empty()) {
+    AppendParagraph(out, "", to_do, width);
+  } else if (response.proposal().empty()) {
+    AppendParagraph(out, "", kNoTheorem, width);
+  }
+  const std::string& mapping =
+      response.proposal().empty() ? response.to_measure() : response.proposal();
+  if (!mapping.empty()) {
+    absl::StrAppend(&out, "  phimap build NAME --input=ROWS --mapping='", mapping, "' ...\n");
+  }
+  if (!response.to_measure().empty()) {
+    const std::string family = response.to_measure().substr(0, response.to_measure().find('('));
+    absl::StrAppend(&out, "  phimap evaluate NAME --input=ROWS --label=COLUMN\n",
+                    "  phimap sweep --input=ROWS --label=COLUMN --mapping=", family,
+                    " --landmarks=100,300,1000,3000 ...\n");
+  }
+  out += "\n";
+}
+
 }  // namespace
 
 std::string RenderAdvice(const v1::AdviseRequest& request, const v1::AdviseResponse& response,
                          int width) {
   std::string out;
-  // The proposal comes first.
-  if (response.proposal().empty()) AppendParagraph(out, "", kNoTheorem, width);
-  AppendParagraph(out, "", response.verdict(), width);
-  if (!response.proposal().empty()) {
-    absl::StrAppend(&out, "  phimap build NAME --mapping='", response.proposal(), "' ...\n");
-  }
+  RenderToDo(response, width, out);
+  AppendParagraph(out, "Why: ", response.verdict(), width);
   absl::StrAppend(&out, "\n", Question(request));
   absl::StrAppendFormat(&out, kRow, "", "landmarks", "dimensions", "margin", "error", "distortion");
   const AdviceLine* before = nullptr;

@@ -208,10 +208,18 @@ TEST(AdvisorTest, ProposesNothingThatCannotBeBuiltAndSaysWhatCan) {
   AdviceQuery query{.margin = 0.1, .error = 0.01, .confidence = 0.95, .max_landmarks = 8192};
   const Advice advice = MustAdvise(query);
   EXPECT_EQ(advice.proposal, "");
+  EXPECT_EQ(advice.to_measure, "f2(landmarks=auto(residual=0.1))");
+  EXPECT_THAT(advice.to_do, ::testing::StartsWith("Measure: the theorem asks for 87,798 landmarks "
+                                                  "where a mapping has at most 8,192"));
+  EXPECT_THAT(advice.to_do, HasSubstr("Build f2(landmarks=auto(residual=0.1)), which adds"));
+  EXPECT_THAT(advice.to_do, HasSubstr("test a learner on labeled rows"));
   EXPECT_THAT(advice.verdict, HasSubstr("a mapping has at most 8,192: with these, F2 has error at "
                                         "most 0.0527"));
   query.error = 0.053;
-  EXPECT_EQ(MustAdvise(query).proposal.substr(0, 13), "f2(landmarks=");
+  const Advice fits = MustAdvise(query);
+  EXPECT_EQ(fits.proposal.substr(0, 13), "f2(landmarks=");
+  EXPECT_EQ(fits.to_measure, "");
+  EXPECT_THAT(fits.to_do, ::testing::StartsWith("Build " + fits.proposal + ": so many landmarks"));
   query.margin = 0.01;
   EXPECT_THAT(MustAdvise(query).verdict, HasSubstr("gives no guarantee for so few landmarks"));
 }

@@ -101,6 +101,12 @@ TEST_F(AdviseRpcTest, SaysWhenF3CannotHelpAndProposesWhatThisServerBuilds) {
   EXPECT_TRUE(more.f3_helps());
   EXPECT_EQ(more.proposal(), "");
   EXPECT_THAT(more.verdict(), HasSubstr("at most 8,192"));
+  EXPECT_THAT(more.to_do(), ::testing::StartsWith("Measure: "));
+  EXPECT_EQ(more.to_measure(), "f2(landmarks=auto(residual=0.1))");
+  EXPECT_THAT(advice.to_do(), ::testing::StartsWith("Build f2(landmarks=4307)"));
+  // A number that a theorem does not give is absent, not 0.
+  const v1::AdviseResponse::Line weak = LineOf(more, "weak learner", "literal");
+  EXPECT_FALSE(weak.has_dimensions() || weak.has_margin() || weak.has_error() || weak.has_draws());
 }
 
 TEST_F(AdviseRpcTest, NamesTheFieldThatIsOutOfRange) {
