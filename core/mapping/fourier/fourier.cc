@@ -109,8 +109,9 @@ std::string UniformBoundText(const TheoremTask& task) {
 std::string FourierTheorem(const TheoremTask& task) {
   if (task.spec.orthogonal) {
     return "Rahimi, Recht 2007: F(x)·F(y) has the mean K(x, y). With orthogonal frequencies (Yu, "
-           "Suresh, Choromanski, Holtmann-Rice, Kumar 2016) its variance is smaller, but the terms "
-           "are not independent, and no bound of its deviation is given here";
+           "Suresh, Choromanski, Holtmann-Rice, Kumar 2016) the terms are not independent, and no "
+           "bound of its deviation is given here; its variance may be smaller or larger than with "
+           "independent frequencies";
   }
   const FourierForm form = task.spec.form;
   const int64_t dimensions = task.spec.dimensions;

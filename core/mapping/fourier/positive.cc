@@ -118,7 +118,7 @@ std::string PositiveTheorem(const TheoremTask& task) {
       task.spec.orthogonal ? " independent frequencies; with orthogonal ones it is smaller "
                              "(Theorem 2 there)"
                            : "",
-      ": small where the kernel is, large where rows are long");
+      ": 0 where x = −y, and large against K(x, y)² where ‖x + y‖ is, even where K(x, y) is small");
 }
 
 }  // namespace

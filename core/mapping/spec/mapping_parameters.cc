@@ -149,8 +149,8 @@ std::vector<MappingParameter> FeatureParameters() {
              "sincos: a cosine and a sine of each frequency; phase: a cosine with a random phase"),
        kFormField, true},
       {Switch("orthogonal", "false",
-              "whether frequencies are orthogonal, in groups of the number of columns; this lowers "
-              "the variance"),
+              "whether frequencies are orthogonal, in groups of the number of columns; for rows "
+              "near each other this lowers the variance under an rbf kernel"),
        &MappingSpec::orthogonal, true},
       {Switch("centred", "true", "whether the axes go through the landmarks' mean in φ-space"),
        &MappingSpec::centred, true},

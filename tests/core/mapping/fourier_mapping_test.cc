@@ -236,8 +236,8 @@ TEST(FourierMappingTest, EachOrthogonalFrequencyAloneIsNormal) {
 // variance of ψ(x)·ψ(y) is c² times the variance of these means.
 //
 // The mean over S seeds may deviate by six standard deviations, √(variance/S) each. Seeds are
-// fixed. With orthogonal frequencies the variance is smaller (Yu and others, theorem 3, for √p‖δ‖
-// as here), so the same tolerance is enough.
+// fixed. With orthogonal frequencies the variance is at most a few percent larger
+// (orthogonal_frequencies_test.cc), so the same tolerance is enough.
 TEST(FourierMappingTest, InnerProductsAreUnbiasedWithTheVarianceOfTheLaw) {
   constexpr int kSeeds = 2500;
   constexpr int64_t kDimensions = 12;

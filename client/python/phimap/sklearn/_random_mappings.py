@@ -21,7 +21,8 @@ class FourierFeatures(Mapping):
             a cosine of each frequency at a random phase, which has a larger error. None means
             "sincos" for an even number of features, and "phase" for an odd one.
         orthogonal: draw frequencies that are orthogonal to each other, in groups whose size is the
-            number of columns of X, which reduces the error. Only for an rbf kernel.
+            number of columns of X. For an rbf kernel this lowers the variance for rows near each
+            other; for rows far apart it can be a little larger. Only for rbf and matern.
         kernel: "rbf", "laplacian", or a text such as "rbf(gamma=scale)", "2*laplacian(gamma=0.1)".
         gamma: parameter of a kernel that is only a name; None means 1/n_features. RBFSampler's default
             is 1.
