@@ -187,6 +187,7 @@ absl::StatusOr<EvaluationOutcome> EvaluationJob::Run(Store& store, EvaluationMon
 
 absl::StatusOr<EvaluationOutcome> EvaluationJob::Learn(Store& store, EvaluationMonitor monitor) {
   PHIMAP_RETURN_IF_ERROR(memory_.Grow(reserved_, LearningNeeds(rows_.rows())));
+  if (const absl::Status classes = labels_.CheckClasses(); !classes.ok()) return InRequest(classes);
   LabelIndex::Classes classes = labels_.Take();
   EvaluationOutcome outcome;
   outcome.classes = std::move(classes.names);

@@ -4,6 +4,9 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 
@@ -15,9 +18,26 @@ absl::Status Invalid(absl::string_view reason, absl::string_view message, int64_
                    {{"limit", absl::StrCat(limit)}});
 }
 
+bool IsMissing(absl::string_view label) {
+  const absl::string_view text = absl::StripAsciiWhitespace(label);
+  return text.empty() || absl::EqualsIgnoreCase(text, "nan");
+}
+
+bool IsNumber(absl::string_view label) {
+  double number = 0;
+  return absl::SimpleAtod(label, &number);
+}
+
 }  // namespace
 
 absl::Status LabelIndex::Add(absl::string_view label) {
+  if (IsMissing(label)) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "LABEL_MISSING", "labels",
+        absl::StrCat("row ", rows(), " of the stream has no label: got ", Quoted(label),
+                     "; leave the row out, or give it a label of its own, for example \"unknown\""),
+        {{"stream_row", absl::StrCat(rows())}});
+  }
   if (static_cast<int64_t>(label.size()) > kMaxLabelBytes) {
     return Invalid("LABEL_TOO_LONG",
                    absl::StrCat("row ", rows(), " of the stream: expected a label of at most ",
@@ -41,6 +61,26 @@ absl::Status LabelIndex::Add(absl::string_view label) {
   numbers_.push_back(class_count());
   names_.emplace_back(label);
   return absl::OkStatus();
+}
+
+absl::Status LabelIndex::CheckClasses() const {
+  if (class_count() <= kMaxNumericLabels) return absl::OkStatus();
+  if (!std::all_of(names_.begin(), names_.end(), IsNumber)) return absl::OkStatus();
+  std::vector<int64_t> counts(names_.size());
+  for (const int32_t number : numbers_) ++counts[static_cast<size_t>(number)];
+  const auto most = std::max_element(counts.begin(), counts.end());
+  if (*most > kRareRows && static_cast<double>(*most) >= kRareShare * static_cast<double>(rows())) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "LABELS_NOT_CLASSES", "labels",
+      absl::StrCat("the labels are ", class_count(), " different numbers in ", rows(),
+                   " rows, the most frequent of them, ",
+                   names_[static_cast<size_t>(most - counts.begin())], ", in ", *most,
+                   "; this looks like the target of a regression, and learners here tell classes "
+                   "apart. Cut the target into a few ranges, each with a label; if the numbers do "
+                   "name classes, write them as text, for example \"class 7\""),
+      {{"limit", absl::StrCat(kMaxNumericLabels)}, {"actual", absl::StrCat(class_count())}});
 }
 
 LabelIndex::Classes LabelIndex::Take() {

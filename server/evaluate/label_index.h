@@ -14,13 +14,24 @@ namespace phimap {
 
 inline constexpr int64_t kMaxLabels = 1000;
 inline constexpr int64_t kMaxLabelBytes = 256;
+// Labels are taken for the target of a regression if all are numbers, there are more than
+// kMaxNumericLabels different ones, and each is rare: it has at most kRareRows rows or less than
+// kRareShare of the rows.
+inline constexpr int64_t kMaxNumericLabels = 100;
+inline constexpr int64_t kRareRows = 5;
+inline constexpr double kRareShare = 0.02;
 
 // Not thread-safe.
 class LabelIndex {
  public:
-  // Adds the label of the next row. INVALID_ARGUMENT (field "labels"): LABEL_TOO_LONG,
-  // CLASSES_TOO_MANY.
+  // Adds the label of the next row. INVALID_ARGUMENT (field "labels"): LABEL_MISSING for a label
+  // that is empty, only blanks, or "nan", by which programs write that there is none;
+  // LABEL_TOO_LONG, CLASSES_TOO_MANY.
   absl::Status Add(absl::string_view label);
+
+  // INVALID_ARGUMENT (field "labels", LABELS_NOT_CLASSES) if the labels look like the target of a
+  // regression. A learner would count each of its values as a class of its own.
+  absl::Status CheckClasses() const;
 
   int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }
   int32_t class_count() const { return static_cast<int32_t>(names_.size()); }

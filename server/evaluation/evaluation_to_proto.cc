@@ -63,6 +63,9 @@ void EvaluationToProto(const EvaluationSpec& spec, const EvaluationOutcome& outc
   out->set_errors(evaluation.errors);
   out->set_error(evaluation.error);
   out->set_error_standard_error(evaluation.error_standard_error);
+  out->set_error_low(evaluation.error_interval.low);
+  out->set_error_high(evaluation.error_interval.high);
+  out->set_error_premise(evaluation.error_premise);
   ClassesToProto(outcome, out);
   FoldsToProto(evaluation, out);
   Copy(evaluation.margins, out->mutable_margin_quantiles());

@@ -28,6 +28,9 @@ v1::Evaluation Example(int classes = 2) {
   evaluation.set_errors(30);
   evaluation.set_error(0.1);
   evaluation.set_error_standard_error(0.0173);
+  evaluation.set_error_low(0.0684);
+  evaluation.set_error_high(0.1397);
+  evaluation.set_error_premise("assumes that the tested rows were drawn");
   evaluation.set_confidence(0.95);
   for (int i = 0; i < classes; ++i) {
     auto& c = *evaluation.add_classes();
@@ -59,7 +62,9 @@ TEST(EvaluationViewTest, ShowsErrorsClassesMarginsAndWhatIsCertified) {
   const std::string text = RenderEvaluation(Example(), 100);
   EXPECT_THAT(text, HasSubstr("letters@3  linear_svm(C=1)\n"));
   EXPECT_THAT(text, HasSubstr("10.00 %"));
-  EXPECT_THAT(text, HasSubstr("± 1.73 %: 30 rows of another class"));
+  EXPECT_THAT(text, HasSubstr("30 rows were assigned a class not theirs"));
+  EXPECT_THAT(text, HasSubstr("6.84 to 13.97 %   of future rows, confidence 0.95\n"));
+  EXPECT_THAT(text, HasSubstr("assumes that the tested rows were drawn\n"));
   EXPECT_THAT(text, HasSubstr("class 1 as class 0 (15)"));
   EXPECT_THAT(text, HasSubstr("90.00 %    96.43 %"));  // recall 135/150, precision 135/140
   EXPECT_THAT(text, HasSubstr("5 steps"));
@@ -67,6 +72,23 @@ TEST(EvaluationViewTest, ShowsErrorsClassesMarginsAndWhatIsCertified) {
               HasSubstr("  0                   -0.500000                                  -\n"));
   EXPECT_THAT(text, HasSubstr("0.080000\n"));
   EXPECT_THAT(text, Not(HasSubstr("intercept")));
+}
+
+// The standard error of no error is 0, which is no certainty: 0.31 % is 1 − .025^(1/1200).
+TEST(EvaluationViewTest, NoErrorIsShownWithItsInterval) {
+  v1::Evaluation evaluation = Example();
+  evaluation.set_tested_rows(1200);
+  evaluation.set_errors(0);
+  evaluation.set_error(0);
+  evaluation.set_error_standard_error(0);
+  evaluation.set_error_low(0);
+  evaluation.set_error_high(0.0030694);
+  const std::string text = RenderEvaluation(evaluation, 100);
+  EXPECT_THAT(text, HasSubstr("0.00 to 0.31 % "));
+  EXPECT_THAT(text, Not(HasSubstr("±")));
+  // A server of an earlier release sends no interval, and none is shown.
+  evaluation.clear_error_low();
+  EXPECT_THAT(RenderEvaluation(evaluation, 100), Not(HasSubstr(" to 0.")));
 }
 
 TEST(EvaluationViewTest, SaysWhatTheInterceptDoesAndWhyNothingIsCertified) {

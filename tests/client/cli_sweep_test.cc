@@ -28,6 +28,8 @@ SweepPoint SomePoint() {
           .output_columns = 99,
           .error = 0.1,
           .error_standard_error = 1.0 / 3,
+          .error_low = 0.0625,
+          .error_high = 0.125,
           .kernel_error_mean = 1e-9,
           .microseconds_per_row = 2.25,
           .rows = 20'000,
@@ -48,6 +50,8 @@ TEST(SweepPointsTest, ALineReadsBackAsItsPoint) {
   bare.landmarks.reset();
   bare.policy.reset();
   bare.kernel_error_mean.reset();
+  bare.error_low.reset();
+  EXPECT_THAT(SweepLine(bare), HasSubstr("\"error_low\": null, \"error_high\": 0.125"));
   EXPECT_THAT(SweepLine(bare), HasSubstr("\"landmarks\": null, \"policy\": null"));
   EXPECT_EQ(SweepLine(*ParseSweepLine(SweepLine(bare))), SweepLine(bare));
 }

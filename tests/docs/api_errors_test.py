@@ -334,6 +334,8 @@ class ApiErrorsTest(InferenceErrors, unittest.TestCase):
                 ("LENGTH_MISMATCH", [first, labeled(wrong)]), ("LENGTH_MISMATCH", [first, labeled(dense(ROWS), ["a"])]),
                 ("COLUMNS_MISMATCH", [first, labeled(dense(ROWS[:, :3]))]),
                 ("VALUE_NOT_FINITE", [first, labeled(dense(endless))]),
+                ("LABEL_MISSING", [first, labeled(dense(ROWS), ["a", ""] * 25)]),
+                ("LABELS_NOT_CLASSES", evaluation_of(numpy.zeros((101, 4)), labels=[str(i) for i in range(101)])),
                 ("LABEL_TOO_LONG", [first, labeled(dense(ROWS), ["x" * 257] * 50)]),
                 ("CLASSES_TOO_MANY", [first, labeled(dense(numpy.zeros((1001, 4))), map(str, range(1001)))]),
                 ("CLASSES_TOO_FEW", evaluation_of(ROWS, labels=["a"] * 50)),

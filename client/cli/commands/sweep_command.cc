@@ -105,6 +105,8 @@ SweepPoint PointOf(const SweepKey& key, const v1::Version& version,
   point.output_columns = version.output_columns();
   point.error = evaluation.error();
   point.error_standard_error = evaluation.error_standard_error();
+  if (evaluation.has_error_low()) point.error_low = evaluation.error_low();
+  if (evaluation.has_error_high()) point.error_high = evaluation.error_high();
   if (certificate.has_kernel_error()) point.kernel_error_mean = certificate.kernel_error().mean();
   point.microseconds_per_row = microseconds;
   point.rows = evaluation.rows();
@@ -148,16 +150,22 @@ absl::StatusOr<SweepPoint> Measure(const SweepKey& key, const InputArguments& in
   return PointOf(key, version, evaluation, microseconds);
 }
 
+// Returns between which numbers the accuracy on rows to come lies; "-" if it is not known.
+std::string AccuracyInterval(const SweepPoint& point) {
+  if (!point.error_low.has_value() || !point.error_high.has_value()) return "-";
+  return absl::StrFormat("%.2f to %.2f %%", 100 * (1 - *point.error_high),
+                         100 * (1 - *point.error_low));
+}
+
 void PrintPoints(const std::vector<SweepPoint>& points, std::ostream& out) {
   size_t width = 7;
   for (const SweepPoint& point : points) width = std::max(width, point.key.spec.size());
-  out << absl::StrFormat("%-*s  %8s  %8s  %18s  %8s  %s\n", width, "MAPPING", "SEED", "FEATURES",
-                         "ACCURACY", "US A ROW", "KERNEL");
+  out << absl::StrFormat("%-*s  %8s  %8s  %10s  %18s  %8s  %s\n", width, "MAPPING", "SEED",
+                         "FEATURES", "ACCURACY", "CONFIDENCE 95 %", "US A ROW", "KERNEL");
   for (const SweepPoint& point : points) {
-    out << absl::StrFormat("%-*s  %8d  %8d  %7.2f %% ± %.2f %%  %8.2f  %s\n", width, point.key.spec,
+    out << absl::StrFormat("%-*s  %8d  %8d  %8.2f %%  %18s  %8.2f  %s\n", width, point.key.spec,
                            point.key.seed, point.output_columns, 100 * (1 - point.error),
-                           100 * point.error_standard_error, point.microseconds_per_row,
-                           point.key.kernel);
+                           AccuracyInterval(point), point.microseconds_per_row, point.key.kernel);
   }
 }
 

@@ -137,6 +137,8 @@ std::string SweepLine(const SweepPoint& point) {
       {"digest", JsonOf(point.digest)},
       {"data", JsonOf(point.key.data)},
       {"standardize", point.key.standardize ? "true" : "false"},
+      {"error_low", JsonOf(point.error_low)},
+      {"error_high", JsonOf(point.error_high)},
   };
   return absl::StrCat("{",
                       absl::StrJoin(fields, ", ",
@@ -174,6 +176,8 @@ absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line) {
   point.output_columns = static_cast<int32_t>(Integer(fields, "output_columns").value_or(0));
   point.error = *error;
   point.error_standard_error = Number(fields, "error_standard_error").value_or(0);
+  point.error_low = Number(fields, "error_low");
+  point.error_high = Number(fields, "error_high");
   point.kernel_error_mean = Number(fields, "kernel_error_mean");
   point.microseconds_per_row = Number(fields, "microseconds_per_row").value_or(0);
   point.rows = Integer(fields, "rows").value_or(0);

@@ -38,6 +38,9 @@ struct SweepPoint {
   // Share of the tested rows that the learner got wrong, and its standard error.
   double error = 0;
   double error_standard_error = 0;
+  // Interval of the error on rows to come, confidence 0.95. Unset in lines of earlier releases.
+  std::optional<double> error_low = std::nullopt;
+  std::optional<double> error_high = std::nullopt;
   // Unset if it was not measured.
   std::optional<double> kernel_error_mean;
   double microseconds_per_row = 0;

@@ -46,7 +46,17 @@ void AddRow(std::string& out, absl::string_view name, absl::string_view value,
   absl::StrAppendFormat(&out, "  %-12s  %-18s%s\n", name, value, note);
 }
 
-void RenderErrors(const v1::Evaluation& evaluation, std::string& out) {
+// Shows between which numbers the error on future rows lies, and what this assumes.
+void RenderInterval(const v1::Evaluation& evaluation, int width, std::string& out) {
+  if (!evaluation.has_error_low() || !evaluation.has_error_high()) return;
+  AddRow(out, "",
+         absl::StrFormat("%.2f to %.2f %%", 100 * evaluation.error_low(),
+                         100 * evaluation.error_high()),
+         absl::StrFormat("of future rows, confidence %g", evaluation.confidence()));
+  AppendParagraph(out, "                ", evaluation.error_premise(), width);
+}
+
+void RenderErrors(const v1::Evaluation& evaluation, int width, std::string& out) {
   AddRow(out, "rows", WithThousands(evaluation.rows()),
          absl::StrCat("of ", evaluation.classes_size(), " classes"));
   if (evaluation.held_out() > 0) {
@@ -56,9 +66,10 @@ void RenderErrors(const v1::Evaluation& evaluation, std::string& out) {
     AddRow(out, "tested", WithThousands(evaluation.tested_rows()),
            absl::StrCat("each in one of ", evaluation.folds_size(), " folds"));
   }
-  AddRow(out, "error", Percent(evaluation.error()),
-         absl::StrCat("± ", Percent(evaluation.error_standard_error()), ": ",
-                      WithThousands(evaluation.errors()), " rows of another class"));
+  AddRow(
+      out, "error", Percent(evaluation.error()),
+      absl::StrCat(WithThousands(evaluation.errors()), " rows were assigned a class not theirs"));
+  RenderInterval(evaluation, width, out);
   if (evaluation.folds_size() == 1) {
     AddRow(out, "training", "", evaluation.folds(0).summary());
   }
@@ -163,7 +174,7 @@ void RenderCertified(const v1::Evaluation& evaluation, int width, std::string& o
 std::string RenderEvaluation(const v1::Evaluation& evaluation, int width) {
   std::string out = absl::StrCat(evaluation.version().mapping(), "@", evaluation.version().number(),
                                  "  ", evaluation.learner(), "\n");
-  RenderErrors(evaluation, out);
+  RenderErrors(evaluation, width, out);
   RenderClasses(evaluation, out);
   RenderMistakes(evaluation, width, out);
   RenderMargins(evaluation, width, out);

@@ -21,13 +21,28 @@ EVALUATE = ("phimap.v1.EvaluationService", "Evaluate")
 
 def texts_of(labels: Iterable[Any]) -> list[str]:
     """Returns labels as the texts that the server takes: `str` of each label that is not a text. A
-    numpy number is converted as the plain number."""
+    numpy number is converted as the plain number. Raises InvalidArgument with the row if a label is
+    missing: None, NaN, NA or NaT, or an empty text."""
     if isinstance(labels, (str, bytes)):
         raise TypeError("labels: expected one for each row, got a single text")
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     if any(isinstance(value, (list, tuple)) for value in values):
         raise InvalidArgument("labels: expected one dimension, got more")
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            raise InvalidArgument(f"labels[{row}]: row {row} has no label: got {value!r}; leave the row out, or give it a "
+                                  'label of its own, for example "unknown"')
     return [value if isinstance(value, str) else str(value) for value in values]
+
+
+def _is_missing(label: Any) -> bool:
+    """Returns True for the values by which Python, numpy and pandas say that there is no value, and
+    for an empty text."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(label, float):
+        return label != label
+    return isinstance(label, (str, bytes)) and not label.strip()
 
 
 def spec_of(reference: str, learner: str, held_out: float | None, folds: int, seed: int, confidence: float,

@@ -20,13 +20,15 @@ def title_of(result: Any) -> str:
 def facts_of(result: Any) -> Facts:
     """Returns the facts worth knowing about a result, by name; empty for a kind of result without
     such facts."""
-    facts = _facts[_kind(result)](result) if _kind(result) in _facts else []
+    facts = _facts[_kind(result)](result) if result and _kind(result) in _facts else []
     return [(name, value) for name, value in facts if value]
 
 
 def line_of(result: Any) -> str:
     """Returns text such as <Version letters@3: f2(…), rbf(…), 16 → 500 float32>."""
     kind = _kind(result)
+    if not result:
+        return f"<{kind}: absent>"
     if kind not in _lines:
         return _fields(result)
     return f"<{kind} {_lines[kind](result)}>".replace(" : ", ": ")
@@ -147,8 +149,15 @@ def _margin(certified: Any) -> str:
 
 
 def _evaluation_line(evaluation: Any) -> str:
-    return (f"{reference(evaluation.version)}: error {percent(evaluation.error)} ± {percent(evaluation.error_standard_error)} "
+    return (f"{reference(evaluation.version)}: error {percent(evaluation.error)}{_interval(evaluation)} "
             f"of {evaluation.tested_rows:,} tested rows, {evaluation.learner}")
+
+
+def _interval(evaluation: Any) -> str:
+    """Returns the interval of the error; an empty text if the server does not know it."""
+    if evaluation.error_low is None or evaluation.error_high is None:
+        return ""
+    return f" ({percent(evaluation.error_low)} to {percent(evaluation.error_high)} with confidence {evaluation.confidence:g})"
 
 
 def _evaluation_facts(evaluation: Any) -> Facts:
@@ -156,8 +165,9 @@ def _evaluation_facts(evaluation: Any) -> Facts:
     median = evaluation.margin_quantiles[50] if evaluation.margin_quantiles else None
     certified = [item for item in evaluation.certified_margins if item.rows_margin > 0][:1]
     return [("learner", evaluation.learner), ("rows", f"{evaluation.rows:,}, {split}"),
-            ("error", f"{percent(evaluation.error)} ± {percent(evaluation.error_standard_error)}  "
+            ("error", f"{percent(evaluation.error)}{_interval(evaluation)}: "
                       f"{evaluation.errors:,} of {evaluation.tested_rows:,} tested rows"),
+            ("interval", evaluation.error_premise),
             ("classes", _classes(evaluation.classes)), ("margin", f"{number(median)} median" if median is not None else ""),
             *(("certified margin", _margin(item)) for item in certified),
             *(("warning", warning) for warning in evaluation.warnings)]
@@ -189,7 +199,8 @@ def _job_line(job: Any) -> str:
 def _advice_facts(advice: Any) -> Facts:
     lines = [(line.what, f"{_counted(line.dimensions, 'dimensions')}{_counted(line.landmarks, 'landmarks')}"
               f"{line.source}, {line.tier}") for line in advice.lines if line.dimensions]
-    return [("verdict", advice.verdict), ("proposal", advice.proposal), *lines]
+    return [("to do", advice.to_do), ("proposal", advice.proposal), ("to measure", advice.to_measure),
+            ("verdict", advice.verdict), *lines]
 
 
 def _capabilities_facts(capabilities: Any) -> Facts:
@@ -206,13 +217,13 @@ def _absent(parameter: Any) -> str:
     return "required; " if parameter.required else f"{parameter.default_value}; " if parameter.default_value else ""
 
 
-def _counted(count: int, noun: str) -> str:
+def _counted(count: int | None, noun: str) -> str:
     return f"{count:,} {noun}, " if count else ""
 
 
 _lines: dict[str, Callable[[Any], str]] = {
     "Version": _version_line, "Certificate": _certificate_line, "Evaluation": _evaluation_line, "Mapping": _mapping_line,
-    "Alias": _alias_line, "BuildJob": _job_line, "Advice": lambda advice: advice.proposal or advice.verdict,
+    "Alias": _alias_line, "BuildJob": _job_line, "Advice": lambda advice: advice.to_do or advice.proposal or advice.verdict,
     "Capabilities": lambda all: ", ".join(f"{len(getattr(all, kind))} {kind}"
                                           for kind in ("mappings", "kernels", "policies", "learners")),
     "Capability": lambda one: f"{one.name}({', '.join(parameter.name for parameter in one.parameters)})"}

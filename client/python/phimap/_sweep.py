@@ -45,6 +45,8 @@ class SweepPoint:
             landmarks and policy are None if the mapping has no landmarks.
         error, error_standard_error, accuracy: those of the learner, measured on `tested_rows` of
             the `rows`, on which it was not trained.
+        error_low, error_high: interval of the error on rows to come, confidence 0.95 (see
+            Evaluation); None in lines of earlier releases.
         kernel_error_mean: mean of |K(x, y) − F(x)·F(y)| over held-out rows; None if it was not
             measured.
         microseconds_per_row: time of Transform as this client sees it, in the fastest of 5 calls of up to 4,096 rows.
@@ -71,6 +73,8 @@ class SweepPoint:
     digest: str
     data: str
     standardize: bool = False
+    error_low: float | None = None
+    error_high: float | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -213,7 +217,7 @@ def _measured(client: Client, rows: Any, labels: Sequence[str], spec: str, kerne
             certificate.policy or None, version.output_columns, evaluation.error, evaluation.error_standard_error,
             1 - evaluation.error, certificate.kernel_error.mean if certificate.HasField("kernel_error") else None,
             _microseconds(client, reference, rows), evaluation.rows, evaluation.tested_rows, version.ref.digest, data,
-            standardize)
+            standardize, evaluation.error_low, evaluation.error_high)
     finally:
         client.delete_mapping(name)
 

@@ -12,17 +12,23 @@ from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
+_NUMBERS = frozenset({
+    FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT32,
+    FieldDescriptor.CPPTYPE_UINT64, FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE})
+
 __all__ = ["Advice", "Alias", "BuildJob", "Capabilities", "Capability", "Certificate", "Evaluation", "Mapping", "Result", "Version", "result_of"]
 
 
 class Result:
     """An immutable message. Its fields are attributes: a nested message is a Result, a repeated
-    field a tuple, and a number that was not measured is None. Methods such as `HasField` and
-    `SerializeToString` are the message's, and `message` is the message itself. `result == other`
-    compares the content with that of a Result or a message. Can be pickled. Thread-safe.
+    field a tuple, and a number that was not measured is None. A nested message that is absent, such
+    as the kernel error of a mapping that approximates no kernel, is a Result that is false and whose
+    numbers are None. Methods such as `HasField` and `SerializeToString` are the message's, and
+    `message` is the message itself. `result == other` compares the content with that of a Result or
+    a message. Can be pickled. Thread-safe.
     """
 
-    __slots__ = ("message",)
+    __slots__ = ("_absent", "message")
     # The message's class, and the classes of results by the full name of their message.
     kind: ClassVar[Any] = None
     _kinds: ClassVar[dict[str, type[Result]]] = {}
@@ -30,9 +36,12 @@ class Result:
     __hash__ = None  # type: ignore[assignment]
 
     message: Any
+    # Whether the message that has this one as a field does not have it.
+    _absent: bool
 
     def __init__(self, message: Any = None, **fields: Any) -> None:
         object.__setattr__(self, "message", self.kind(**fields) if message is None else message)
+        object.__setattr__(self, "_absent", False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -42,7 +51,7 @@ class Result:
                 setattr(cls, value.name, value.number)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "message" or name.startswith("__"):  # `message` is not set yet while a Result is copied
+        if name in Result.__slots__ or name.startswith("__"):  # `message` is not set yet while a Result is copied
             raise AttributeError(name)
         field = self.message.DESCRIPTOR.fields_by_name.get(name)
         value = getattr(self.message, name)
@@ -52,7 +61,15 @@ class Result:
             return tuple(map(result_of, value))
         if _is_optional(field) and not self.message.HasField(name):
             return None
-        return result_of(value)
+        if field.message_type is None:
+            return None if self._absent and field.cpp_type in _NUMBERS else value
+        nested = result_of(value)
+        if isinstance(nested, Result) and (self._absent or not self.message.HasField(name)):
+            object.__setattr__(nested, "_absent", True)
+        return nested
+
+    def __bool__(self) -> bool:
+        return not self._absent
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{name}: a {type(self).__name__} is an answer of the server and cannot be changed")
@@ -64,7 +81,7 @@ class Result:
         return bool(self.message == (other.message if isinstance(other, Result) else other))
 
     def __reduce__(self) -> Any:
-        return _revived, (type(self.message), self.message.SerializeToString())
+        return _revived, (type(self.message), self.message.SerializeToString(), self._absent)
 
     def __repr__(self) -> str:
         return _result_text.line_of(self)
@@ -163,5 +180,7 @@ def _is_optional(field: Any) -> bool:
     return field.message_type is None and field.containing_oneof is not None
 
 
-def _revived(kind: Any, content: bytes) -> Any:
-    return result_of(kind.FromString(content))
+def _revived(kind: Any, content: bytes, absent: bool = False) -> Any:
+    result = result_of(kind.FromString(content))
+    object.__setattr__(result, "_absent", absent)
+    return result

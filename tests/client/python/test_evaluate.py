@@ -3,6 +3,7 @@ import asyncio
 import uuid
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import phimap
@@ -54,8 +55,43 @@ def test_labels_may_be_numbers_and_any_texts(client, name, labeled):
     rows, _ = labeled
     evaluation = client.evaluate(name, rows, np.arange(400) % 3)
     assert [c.label for c in evaluation.classes] == ["0", "1", "2"]
-    evaluation = client.evaluate(name, rows, ["", "ü, or not"] * 200)
-    assert [c.label for c in evaluation.classes] == ["", "ü, or not"]
+    evaluation = client.evaluate(name, rows, ["-", "ü, or not"] * 200)
+    assert [c.label for c in evaluation.classes] == ["-", "ü, or not"]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, "", " ", pd.NA, pd.NaT])
+def test_a_missing_label_is_refused_with_its_row(client, name, labeled, missing):
+    rows, labels = labeled
+    given = [*labels[:17], missing, *labels[18:]]
+    for container in (given, pd.Series(given, dtype=object), np.array(given, dtype=object)):
+        with pytest.raises(phimap.InvalidArgument, match=r"labels\[17\]: row 17 has no label"):
+            client.evaluate(name, rows, container)
+
+
+def test_a_text_that_stands_for_nan_is_refused_by_the_server(client, name, labeled):
+    rows, labels = labeled
+    with pytest.raises(phimap.InvalidArgument, match="row 17 of the stream has no label") as refused:
+        client.evaluate(name, rows, [*labels[:17], "nan", *labels[18:]])
+    assert refused.value.reason == "LABEL_MISSING"
+
+
+def test_a_numeric_target_is_refused_with_a_hint(client, name, labeled):
+    rows, _ = labeled
+    with pytest.raises(phimap.InvalidArgument, match="looks like the target of a regression") as refused:
+        client.evaluate(name, rows, rows[:, 0])
+    assert refused.value.reason == "LABELS_NOT_CLASSES"
+
+
+def test_no_error_is_no_certainty(client, name, labeled):
+    rows, _ = labeled
+    sides = np.where(np.arange(400) % 2, 3.0, -3.0)
+    evaluation = client.evaluate(name, np.column_stack([sides, 0.01 * rows[:, 1:]]), np.where(sides > 0, "a", "b"))
+    assert evaluation.errors == 0 and evaluation.error_low == 0
+    assert evaluation.error_high == pytest.approx(1 - 0.025 ** (1 / evaluation.tested_rows))
+    assert "error 0 % (0 % to 3.03 % with confidence 0.95) of 120 tested rows" in repr(evaluation)
+    assert "assumes that the tested rows" in evaluation.error_premise and evaluation.error_premise in str(evaluation)
+    folds = client.evaluate(name, rows, labeled[1], folds=4)
+    assert "approximate" in folds.error_premise and folds.error_low < folds.error < folds.error_high
 
 
 def test_labels_that_are_not_one_for_each_row_are_refused_here(client, name, labeled):

@@ -42,7 +42,7 @@ def test_the_other_results_are_short_too(client, version, evaluation):
     assert repr(job).startswith(f"<BuildJob {name} ") and f": done, {name}@1" in repr(job)
     assert repr(version.certificate).startswith("<Certificate of 300 rows, rank 30 of 30, residual mass")
     assert "verdict" in str(advice) and "<th" in advice._repr_html_()
-    assert len(repr(version.certificate.spectrum)) < 1000 and "eigenvalues=<64 of them>" in repr(version.certificate.spectrum)
+    assert len(repr(version.certificate.spectrum)) < 1000 and "eigenvalues=<30 of them>" in repr(version.certificate.spectrum)
     assert "tested rows" in repr(evaluation) and "&lt;out&gt;" in evaluation._repr_html_()
     for result in (alias, job, advice, evaluation, version.certificate, version):
         assert len(str(result).splitlines()) < 40
@@ -55,6 +55,17 @@ def test_fields_are_attributes_and_what_was_not_measured_is_none(client, version
     assert certificate.HasField("rank") and "rank" in dir(certificate)
     f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)")
     assert f1.certificate.rank is None and f1.certificate.landmarks == 5
+    # F1 approximates no kernel and has no factor: what was not measured has no numbers, and no zeros.
+    for absent in (f1.certificate.kernel_error, f1.certificate.spectrum, f1.certificate.residual_share):
+        assert not absent and repr(absent).endswith(": absent>") and not pickle.loads(pickle.dumps(absent))
+    assert f1.certificate.kernel_error.mean is None and f1.certificate.kernel_error.pair_bound.share is None
+    assert f1.certificate.spectrum.residual is None and f1.certificate.spectrum.eigenvalues == ()
+    assert f1.certificate.residual_share.median is None
+    assert certificate.kernel_error and certificate.spectrum and certificate.kernel_error.pair_bound.share > 0
+    [listed] = client.list_versions(version.ref.mapping)  # without its certificate
+    assert not listed.certificate and listed.certificate.stream_rows is None
+    weak = [line for line in client.advise(margin=0.2, error=0.1, confidence=0.95).lines if line.what == "weak learner"]
+    assert weak[0].tier == "literal" and weak[0].dimensions is None and weak[0].draws is None and weak[1].draws > 0
     with pytest.raises(AttributeError):
         certificate.no_such_field
     with pytest.raises(AttributeError, match="cannot be changed"):

@@ -14,7 +14,7 @@ from phimap._sweep import SweepPoint, digest_of, specs_of
 SPECS = {"mapping": ["f1", "f2"], "landmarks": [5, 20], "policy": ["uniform", "given"]}
 FIELDS = ["format", "spec", "kernel", "seed", "learner", "mapping", "landmarks", "policy", "output_columns", "error",
           "error_standard_error", "accuracy", "kernel_error_mean", "microseconds_per_row", "rows", "tested_rows", "digest",
-          "data", "standardize"]
+          "data", "standardize", "error_low", "error_high"]
 
 
 @pytest.fixture
@@ -43,6 +43,8 @@ def test_a_point_has_the_numbers_of_its_own_build_and_evaluation(client, rows, l
     evaluation = client.evaluate(phimap.reference_to(version), rows, labels, seed=7)
     assert (point.digest, point.error, point.error_standard_error) == (
         version.ref.digest, evaluation.error, evaluation.error_standard_error)
+    assert (point.error_low, point.error_high) == (evaluation.error_low, evaluation.error_high)
+    assert 0 <= point.error_low <= point.error < point.error_high <= 1
     assert point.kernel_error_mean == version.certificate.kernel_error.mean
 
 

@@ -16,13 +16,13 @@ using ::testing::HasSubstr;
 
 TEST(LabelIndexTest, AnyTextsAreClassesInTheOrderOfTheirBytes) {
   LabelIndex index;
-  for (const char* label : {"b", "", "10", "b", "ü", "B", "9", "", "b"}) {
+  for (const char* label : {"b", "-", "10", "b", "ü", "B", "9", "-", "b"}) {
     ASSERT_TRUE(index.Add(label).ok());
   }
   EXPECT_EQ(index.rows(), 9);
   EXPECT_EQ(index.class_count(), 6);
   const LabelIndex::Classes classes = index.Take();
-  EXPECT_THAT(classes.names, ElementsAre("", "10", "9", "B", "b", "ü"));
+  EXPECT_THAT(classes.names, ElementsAre("-", "10", "9", "B", "b", "ü"));
   EXPECT_THAT(classes.numbers, ElementsAre(4, 0, 1, 4, 5, 3, 2, 0, 4));
   EXPECT_EQ(index.rows(), 0);
   EXPECT_EQ(index.class_count(), 0);
@@ -47,6 +47,47 @@ TEST(LabelIndexTest, MoreClassesThanTheLimitAreRefusedWithTheRow) {
   EXPECT_EQ(DetailOf(status)->reason, "CLASSES_TOO_MANY");
   EXPECT_EQ(DetailOf(status)->field, "labels");
   EXPECT_THAT(std::string(status.message()), HasSubstr("row 1001 of the stream"));
+}
+
+TEST(LabelIndexTest, AMissingLabelIsRefusedWithItsRow) {
+  for (const char* missing : {"", " ", "\t", "nan", "NaN", "NAN", " nan "}) {
+    LabelIndex index;
+    ASSERT_TRUE(index.Add("a").ok());
+    ASSERT_TRUE(index.Add("nanny").ok());
+    const absl::Status status = index.Add(missing);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << missing;
+    EXPECT_EQ(DetailOf(status)->reason, "LABEL_MISSING");
+    EXPECT_EQ(DetailOf(status)->field, "labels");
+    EXPECT_EQ(DetailOf(status)->metadata.at("stream_row"), "2");
+    EXPECT_THAT(std::string(status.message()), HasSubstr("row 2 of the stream has no label"));
+  }
+}
+
+// 150 numbers, `each` rows of each, and `more` rows of the first.
+absl::Status CheckNumbers(int each, int more, const std::string& unit = "") {
+  LabelIndex index;
+  for (int i = 0; i < 150; ++i) {
+    for (int j = 0; j < each; ++j) EXPECT_TRUE(index.Add(absl::StrCat(i * 0.5, unit)).ok());
+  }
+  for (int j = 0; j < more; ++j) EXPECT_TRUE(index.Add(absl::StrCat(0, unit)).ok());
+  return index.CheckClasses();
+}
+
+TEST(LabelIndexTest, ATargetOfARegressionIsRefusedWithAHint) {
+  for (const int each : {1, 5, 40}) {
+    const absl::Status status = CheckNumbers(each, 0);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << each;
+    EXPECT_EQ(DetailOf(status)->reason, "LABELS_NOT_CLASSES");
+    EXPECT_THAT(std::string(status.message()), HasSubstr("150 different numbers"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("looks like the target of a regression"));
+  }
+  // One of them has 2 % of the rows and more, texts are classes, and so are 100 numbers.
+  EXPECT_TRUE(CheckNumbers(10, 300).ok());
+  EXPECT_TRUE(CheckNumbers(5, 0, " m").ok());
+  LabelIndex few;
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(few.Add(absl::StrCat(i % 100)).ok());
+  EXPECT_TRUE(few.CheckClasses().ok());
+  EXPECT_TRUE(LabelIndex().CheckClasses().ok());
 }
 
 TEST(LabelIndexTest, ALabelLongerThanTheLimitIsRefused) {

@@ -67,6 +67,12 @@ TEST_F(EvaluateRpcTest, BadExamplesAreRefusedByField) {
   rows = LabeledRows(20);
   rows.set_labels(3, std::string(257, 'x'));
   ExpectRefused(EvaluationSpecOf(), rows, kInvalid, "LABEL_TOO_LONG", "examples.labels");
+  rows = LabeledRows(20);
+  rows.set_labels(3, "");
+  ExpectRefused(EvaluationSpecOf(), rows, kInvalid, "LABEL_MISSING", "examples.labels");
+  rows = LabeledRows(400);
+  for (int i = 0; i < 400; ++i) rows.set_labels(i, absl::StrCat(i * 0.25));
+  ExpectRefused(EvaluationSpecOf(), rows, kInvalid, "LABELS_NOT_CLASSES", "examples.labels");
   rows = LabeledRows(1001);
   for (int i = 0; i < 1001; ++i) rows.set_labels(i, absl::StrCat(i));
   ExpectRefused(EvaluationSpecOf(), rows, kInvalid, "CLASSES_TOO_MANY", "examples.labels");
