@@ -12,8 +12,8 @@ namespace phimap {
 bool DividesByRow(const KernelProgram& program);
 
 // Returns the remedy for a kernel value that is not finite, as the last clause of an error message.
-// No scaling makes a row of zeros one that can be divided by, so a program that divides has a remedy
-// of its own.
+// No scaling makes a row of zeros one that can be divided by, so a program that divides has a
+// remedy of its own.
 absl::string_view ValueRemedy(const KernelProgram& program);
 
 }  // namespace phimap
