@@ -55,17 +55,16 @@ TEST(HeldOutSpectrumTest, AtMost512RowsAreMeasured) {
 // Without held-out rows nothing is measured, and the certificate has no spectrum rather than one of
 // other rows.
 TEST(HeldOutSpectrumTest, WithoutHeldOutRowsThereIsNone) {
-  const Certificate certificate =
-      MustBuild(SpecOf("f2(landmarks=20)", "rbf(gamma=1)"),
-                NormalRows({.rows = 100, .cols = 3, .seed = 3}))
-          .certificate;
+  const Certificate certificate = MustBuild(SpecOf("f2(landmarks=20)", "rbf(gamma=1)"),
+                                            NormalRows({.rows = 100, .cols = 3, .seed = 3}))
+                                      .certificate;
   EXPECT_LT(certificate.held_out_rows, 20);
   EXPECT_FALSE(certificate.spectrum.has_value());
   EXPECT_FALSE(certificate.held_out_trace_residual.has_value());
 }
 
-// Deciding and held-out rows come from one law, so a certificate exceeds the goal by chance alone. Of
-// many seeds some do, and warn, and the others do not.
+// Deciding and held-out rows come from one law, so a certificate exceeds the goal by chance alone.
+// Of many seeds some do, and warn, and the others do not.
 TEST(HeldOutSpectrumTest, ACertificateWarnsWhereItsOwnQuantileExceedsTheGoal) {
   int over = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {

@@ -22,9 +22,7 @@ using testing::SpecOf;
 constexpr int64_t kColumns = 4;
 
 double MeanCosine(double z) { return std::exp(-z * z / 2); }
-double VarianceOfCosine(double z) {
-  return (1 + std::exp(-2 * z * z)) / 2 - std::exp(-z * z);
-}
+double VarianceOfCosine(double z) { return (1 + std::exp(-2 * z * z)) / 2 - std::exp(-z * z); }
 
 // Returns E cos(a·l) for l with the χ law of four degrees, where E l²ᵏ = 2ᵏ(k + 1)!. Terms of the
 // series are at most exp(a²/2), here 500, so 13 digits are left.
@@ -80,9 +78,10 @@ TEST(OrthogonalFrequenciesTest, TheirVarianceIsSmallerNearbyAndCanBeLargerFarAwa
   EXPECT_NEAR(ShareByQuadrature(3.5), 1.015, 0.001);
   constexpr int64_t kGroups = 50'000;
   Matrix<double> frequencies = Matrix<double>::Uninit(kGroups * kColumns, kColumns);
-  ASSERT_TRUE(FillOrthogonalNormalRows(1, StreamId::kFourierLengths, frequencies.view(),
-                                       [](double) { return absl::OkStatus(); })
-                  .ok());
+  ASSERT_TRUE(
+      FillOrthogonalNormalRows(1, StreamId::kFourierLengths, frequencies.view(), [](double) {
+        return absl::OkStatus();
+      }).ok());
   // The variance of N draws has a relative standard error of about √(2/N); five are allowed.
   const double slack = 5 * std::sqrt(2.0 / kGroups);
   for (const double z : {1.0, 3.5}) {

@@ -196,11 +196,12 @@ TEST_P(KernelServiceKindsTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripA
   // The number beside each mapping is how many blocks of kernel values its build requests. With
   // landmarks S, there are at most four: K(S, S); the held-out rows with S; pairs of held-out rows;
   // and for the spectrum all held-out rows with each other. Not every mapping needs all blocks.
+  // With given landmarks, 17 rows are held out, too few to measure on.
   const std::pair<const char*, int64_t> kMappings[] = {
       {"f1(landmarks=24, serving_type=float64)", 2},
       {"f3(landmarks=24, dimensions=12, serving_type=float64)", 4},
       {"kpca(landmarks=24, dimensions=5, serving_type=float64)", 3},
-      {"f2(landmarks=24, policy=given, serving_type=float64)", 4},
+      {"f2(landmarks=24, policy=given, serving_type=float64)", 2},
       {"f2(landmarks=24, serving_type=float64)", 4},
   };
   for (const auto& [mapping, blocks] : kMappings) {
