@@ -270,7 +270,7 @@ TEST(LandmarkGrowthTest, FreshRowsLeaveMoreThanTheResidualAsRarelyAsWasAskedFor)
     SCOPED_TRACE(policy);
     const auto text = [&](int64_t most) {
       return absl::StrCat("f2(landmarks=auto(residual=", residual, ", most=", most,
-                          "), policy=", policy, ", pool_rows=10000)");
+                          "), policy=", policy, ", pool_rows=10000, serving_type=float64)");
     };
     const BuiltVersion version =
         MustBuild(SpecOf(text(1024), "rbf(gamma=0.1)", /*standardize=*/true), rows);
