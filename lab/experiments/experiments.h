@@ -30,6 +30,7 @@ Experiment CoCosts();
 Experiment CoTakeaway();
 Experiment CoFourier();
 Experiment VerdictsOfCertificates();
+Experiment IntervalsOfCertificates();
 
 }  // namespace phimap::lab
 
