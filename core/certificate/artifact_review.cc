@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/certificate/readable_text.h"
 #include "core/certificate/self_check.h"
+#include "core/drift/drift_reference.h"
 #include "core/engine/engine.h"
+#include "core/plan/residual.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -155,6 +157,14 @@ absl::Status CheckNumbers(const Certificate& certificate) {
   return CheckLandmarks(certificate);
 }
 
+absl::Status CheckDriftReference(const Artifact& artifact, const Provenance& provenance) {
+  if (artifact.drift_reference.empty()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const DriftReference reference,
+                          DecodeDriftReference(artifact.drift_reference));
+  return CheckReferenceFits(reference, artifact.plan,
+                            Residual::Of(artifact.plan, provenance).has_value());
+}
+
 }  // namespace
 
 absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
@@ -171,6 +181,7 @@ absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
   PHIMAP_RETURN_IF_ERROR(CheckTexts(review.provenance, review.certificate));
   PHIMAP_RETURN_IF_ERROR(CheckNumbers(review.certificate));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Engine> engine, Engine::Load(artifact.plan));
+  PHIMAP_RETURN_IF_ERROR(CheckDriftReference(artifact, review.provenance));
   review.input_columns = artifact.plan.input_columns();
   review.output_columns = engine->output_columns();
   review.serving_type = engine->serving_type();

@@ -153,6 +153,7 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   const ConstMatrixView<double> exact_rows =
       task.reference_rows.rows() > 0 ? task.reference_rows : task.rows;
   PHIMAP_ASSIGN_OR_RETURN(const HeldOutFeatures features, MapHeldOut(task, exact_rows, control));
+  if (task.served_features != nullptr) *task.served_features = features.served.Clone();
   const FeatureLengths lengths(features.served, features.reference);
   certificate.serving_error = ServingError(lengths);
   certificate.mean_squared_norm = MeanSquaredNorm(lengths);

@@ -67,6 +67,9 @@ struct MeasurementTask {
   // F2: computes ρ as served, and its allowance. The measurement checks the bound that both
   // together set to the kernel error. Null if the bound is not checked.
   const Residual* residual = nullptr;
+  // Output, if not null: the features of the rows from the plan as served. Left alone if nothing is
+  // measured.
+  Matrix<double>* served_features = nullptr;
 };
 
 }  // namespace phimap

@@ -17,11 +17,13 @@
 
 namespace phimap {
 
-// Versions of the byte format (docs/formats.md). An artifact without column names is written in the
-// first format, so that its bytes are the same in every release. An artifact with column names is
-// written in the second, the newest that can be read.
+// Versions of the byte format (docs/formats.md). An artifact is written in the oldest format that
+// can hold it, so that its bytes are the same in every release: the first holds no optional
+// section, the second column names, and the third, the newest that can be read, any optional
+// sections.
 inline constexpr uint32_t kFormatWithoutNames = 1;
-inline constexpr uint32_t kArtifactFormat = 2;
+inline constexpr uint32_t kFormatOfNames = 2;
+inline constexpr uint32_t kArtifactFormat = 3;
 
 // Largest artifact that is written or read: 4 GiB.
 inline constexpr int64_t kMaxArtifactBytes = int64_t{4} << 30;
@@ -43,14 +45,16 @@ struct Artifact {
   Provenance provenance;
   // Bytes that only core/certificate writes and reads.
   std::string certificate;
+  // Bytes that only core/drift writes and reads. Empty if the version has no drift reference.
+  std::string drift_reference = {};
 };
 
 // Encodes an artifact. Equal artifacts give equal bytes. RESOURCE_EXHAUSTED over kMaxArtifactBytes.
 absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact);
 
-// Bytes at the start of an artifact that state its size: the header and the longest section table.
-// Every artifact is longer.
-inline constexpr int64_t kArtifactHeadBytes = 176;
+// Bytes at the start of an artifact that state its size: the header and the longest section table,
+// of eight entries. Every artifact is longer.
+inline constexpr int64_t kArtifactHeadBytes = 224;
 
 // Returns the size of the artifact that begins with `bytes`, reading only the first
 // kArtifactHeadBytes. Errors: those of DecodeArtifact. Checks only the head.
@@ -59,10 +63,12 @@ absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes);
 // version.
 uint32_t ArtifactFormatOf(absl::string_view bytes);
 
-// Facts about an artifact for people: all of it except the plan.
+// Facts about an artifact for people: all of it except the plan and the drift reference.
 struct ArtifactFacts {
   Provenance provenance;
   std::string certificate;
+  // Whether the artifact has a drift reference, which ReadDriftReference reads.
+  bool has_drift_reference = false;
 };
 
 // Returns a range of an artifact's bytes, given its offset and length, or an error. Returns fewer
@@ -75,6 +81,11 @@ using ArtifactRange = std::function<absl::StatusOr<std::string>(int64_t offset, 
 // size of the sections before memory for them is allocated. If it returns an error,
 // ReadArtifactFacts returns that error. REQUIRES: size_bytes is the size of the artifact.
 absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
+    int64_t size_bytes, const ArtifactRange& read,
+    const std::function<absl::Status(int64_t bytes)>& charge = nullptr);
+
+// Reads the drift reference of an artifact in the same way. Returns "" if it has none.
+absl::StatusOr<std::string> ReadDriftReference(
     int64_t size_bytes, const ArtifactRange& read,
     const std::function<absl::Status(int64_t bytes)>& charge = nullptr);
 

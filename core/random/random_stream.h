@@ -57,6 +57,7 @@ enum class StreamId : uint32_t {
   kPositiveRows = 30,        // the normal numbers of positive features
   kPositiveLengths = 31,     // the normal numbers that make the lengths of their orthogonal rows
   kFourierScales = 32,       // the normal numbers that the scales of frequencies are made of
+  kDriftTies = 33,           // the places of rows among those of their bin, in the test for drift
 };
 
 // Immutable, thread-safe, 16 bytes; cheap to copy. Every index 0 … 2^64−1 is valid. A number costs

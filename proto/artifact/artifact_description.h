@@ -14,7 +14,7 @@ namespace phimap {
 // Returns the length of the artifact that begins with `start`, its first kArtifactStartBytes bytes.
 // Use it to reject a file that is not an artifact before more of it is read. Returns errors as
 // DescribeArtifact does.
-inline constexpr size_t kArtifactStartBytes = 176;
+inline constexpr size_t kArtifactStartBytes = 224;
 absl::StatusOr<int64_t> DescribeSize(absl::string_view start);
 
 // Returns the version that the artifact would become: digest, size, columns, texts and certificate,

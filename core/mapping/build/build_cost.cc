@@ -11,10 +11,12 @@
 #include "core/landmark/count_rule.h"
 #include "core/landmark/reservoir.h"
 #include "core/landmark/split.h"
+#include "core/mapping/build/drift_step.h"
 #include "core/mapping/build/remote_values.h"
 #include "core/mapping/sample/gamma.h"
 #include "core/mapping/sample/stream_sample.h"
 #include "core/plan/plan.h"
+#include "core/plan/residual.h"
 #include "core/status/check.h"
 
 namespace phimap {
@@ -90,8 +92,22 @@ bool OfStrings(const BuildSpec& spec) {
   return !spec.remote.has_value() && spec.kernel.TakesStrings();
 }
 
-int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t columns,
-                      FloatType serving_type) {
+ReferenceShape ReferenceOf(const BuildSpec& spec, const MappingCost& mapping,
+                           const SampleShape& sample, int64_t columns) {
+  const int64_t drawn =
+      spec.mapping.has_landmarks() ? std::min(spec.mapping.landmarks, sample.pool_rows) : 0;
+  const bool remote = spec.remote.has_value();
+  return {
+      .held_out_rows = sample.held_out,
+      .pool_rows =
+          remote ? 0 : sample.pool_rows - std::max<int64_t>(drawn - spec.mapping.given_rows(), 0),
+      .columns = remote || OfStrings(spec) ? 0 : columns,
+      .output_columns = mapping.output_columns,
+      .has_residual = Residual::IsServedBy(spec.mapping.ToText())};
+}
+
+int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, const SampleShape& sample,
+                      int64_t columns, FloatType serving_type) {
   const int64_t width = FloatTypeBytes(serving_type);
   const bool centred = spec.kernel.IsTranslationInvariant();
   const bool shifted = spec.standardize || centred;
@@ -102,7 +118,8 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
                         (4 * columns + width * mapping.output_columns);
   // Pivots, eigenvalues, and five effective dimensions of three numbers each.
   const int64_t pivots = mapping.rank > 0 ? kDouble * (mapping.rank + kMaxEigenvalues + 5 * 3) : 0;
-  const int64_t numbers = kArtifactFrameBytes + width * mapping.plan_numbers + pivots;
+  const int64_t reference = ReferenceBytes(ReferenceOf(spec, mapping, sample, columns));
+  const int64_t numbers = kArtifactFrameBytes + width * mapping.plan_numbers + pivots + reference;
   // Strings have no input stage and no reference vectors.
   if (OfStrings(spec)) return numbers + kLikelyStringBytes * spec.mapping.landmarks;
   return numbers + input + check;
@@ -200,16 +217,18 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   const int64_t pairs = spec.kernel.NeedsMedian() ? kDouble * kMaxGammaPairs : 0;
   // Memory for encoding: the artifact's sections, and two copies of the whole artifact while its
   // buffer grows.
-  const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);
+  const int64_t encoding = 3 * ArtifactBytes(spec, mapping, sample, columns, widest);
   const int64_t measuring =
-      BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads);
+      BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads) +
+      kDouble * sample.held_out * mapping.output_columns;  // the features, for the drift reference
+  const int64_t reference = ReferenceMemoryBytes(ReferenceOf(spec, mapping, sample, columns));
   const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
   // All values of a remote kernel, and a copy of those columns that the plan uses.
   const auto values = static_cast<int64_t>(2 * kDouble * RemoteValueCount(spec, sample));
   return values + rows + StringIndexBytes(spec, threads) +
          std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
                    mapping.build_bytes, mapping.kept_bytes + measuring,
-                   mapping.kept_bytes + encoding, pairs,
+                   mapping.kept_bytes + encoding, mapping.kept_bytes + reference, pairs,
                    kDouble * columns * spec.mapping.landmarks});
 }
 
@@ -232,7 +251,8 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   cost.work += WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
                               WorkOfValue(spec.kernel, columns));
   cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
-  cost.artifact_bytes = ArtifactBytes(spec, mapping, columns, serving_type);
+  cost.work += ReferenceWork(ReferenceOf(spec, mapping, sample, columns), mapping.row);
+  cost.artifact_bytes = ArtifactBytes(spec, mapping, sample, columns, serving_type);
   const int64_t copies = spec.kernel.NeedsMedian() || spec.mapping.policy->copies_pool ? 3 : 1;
   // The vector of given rows doubles its capacity when it grows.
   const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();
@@ -256,7 +276,9 @@ BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) 
   shares.spectrum = WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
                                    WorkOfValue(spec.kernel, columns))
                         .weight();
-  shares.measurement = WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns)).weight();
+  shares.measurement = (WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns)) +
+                        ReferenceWork(ReferenceOf(spec, mapping, sample, columns), mapping.row))
+                           .weight();
   const double all =
       std::max(1.0, shares.choose + shares.mapping + shares.spectrum + shares.measurement);
   for (double* share : {&shares.choose, &shares.mapping, &shares.spectrum, &shares.measurement}) {

@@ -20,6 +20,19 @@
 
 namespace phimap {
 
+// Rows in the form that the plan's engine takes.
+struct EngineRows {
+  // The last rows of the pool, as many as were asked for.
+  Matrix<double> pool;
+  // The held-out rows. `owned` may hold them.
+  ConstMatrixView<double> held_out;
+  Matrix<double> owned;
+  // Null unless a row holds the index of a string.
+  const std::vector<std::string>* strings = nullptr;
+  // Whether a column of a row is a column of the stream.
+  bool has_columns = false;
+};
+
 // Interface through which the steps of a build use the kernel once the landmarks are chosen. The
 // other steps need not know whether the kernel is computed here or remote.
 class BuildKernel {
@@ -58,6 +71,11 @@ class BuildKernel {
   // Adds the held-out rows, and the kernel on them, to `task`, and makes the measurements.
   virtual absl::Status Measure(MeasurementTask task, BuiltMapping& mapping,
                                const TileControl& control, Certificate& certificate) const = 0;
+  // Whether RowsForDrift can return rows of the pool.
+  virtual bool PoolRowsAreKnown() const = 0;
+  // Returns the rows from which the drift reference is made: the held-out rows and the last
+  // `pool_rows` rows of the pool.
+  virtual EngineRows RowsForDrift(const BuiltMapping& mapping, int64_t pool_rows) const = 0;
 };
 
 }  // namespace phimap

@@ -127,7 +127,8 @@ absl::Status AddMeasurements(const CertificationTask& task, BuiltMapping& mappin
                               .reference = &mapping.reference,
                               .factor = std::as_const(mapping.factor).view(),
                               .features_are_projection = spec.kind->features_are_projection,
-                              .residual = residual.has_value() ? &*residual : nullptr},
+                              .residual = residual.has_value() ? &*residual : nullptr,
+                              .served_features = &mapping.held_out_features},
                              mapping, {threads, checkpoint}, certificate);
 }
 

@@ -23,7 +23,8 @@ struct CertificationTask {
 
 // Makes all measurements and statements of the certificate. Reports to BuildStep::kSpectrum and
 // kMeasurement. Errors: those of MeasureSpectrum, except FAILED_PRECONDITION, which leaves the
-// spectrum absent; those of MeasureHeldOut. May change the reference plan of `mapping`.
+// spectrum absent; those of MeasureHeldOut. May change the reference plan of `mapping`, and sets
+// mapping.held_out_features.
 absl::StatusOr<Certificate> Certify(const CertificationTask& task, BuiltMapping& mapping,
                                     BuildProgress& progress);
 

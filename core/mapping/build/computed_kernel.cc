@@ -310,4 +310,13 @@ absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping
       task, {control.threads_ref(), [&](double f) { return control(0.3 + 0.7 * f); }}, certificate);
 }
 
+EngineRows ComputedKernel::RowsForDrift(const BuiltMapping&, int64_t pool_rows) const {
+  EngineRows rows;
+  rows.pool = sample_.LastOfPool(pool_rows);
+  rows.held_out = sample_.held_out.view();
+  if (sample_.of_strings()) rows.strings = sample_.stream.strings().get();
+  rows.has_columns = !sample_.of_strings();
+  return rows;
+}
+
 }  // namespace phimap

@@ -47,6 +47,8 @@ class ComputedKernel final : public BuildKernel {
   std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const override;
   absl::Status Measure(MeasurementTask task, BuiltMapping& mapping, const TileControl& control,
                        Certificate& certificate) const override;
+  bool PoolRowsAreKnown() const override { return true; }
+  EngineRows RowsForDrift(const BuiltMapping& mapping, int64_t pool_rows) const override;
 
  private:
   ComputedKernel(const BuildSpec& spec, const BuildSample& sample);

@@ -139,6 +139,13 @@ Matrix<double> RemoteBuildKernel::HeldOutWithSelfValues(const BuiltMapping& mapp
   return longer;
 }
 
+EngineRows RemoteBuildKernel::RowsForDrift(const BuiltMapping& mapping, int64_t) const {
+  EngineRows rows;
+  rows.owned = HeldOutWithSelfValues(mapping);
+  rows.held_out = std::as_const(rows.owned).view();
+  return rows;
+}
+
 absl::Status RemoteBuildKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
                                         const TileControl& control,
                                         Certificate& certificate) const {

@@ -45,6 +45,9 @@ class RemoteBuildKernel final : public BuildKernel {
   std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const override;
   absl::Status Measure(MeasurementTask task, BuiltMapping& mapping, const TileControl& control,
                        Certificate& certificate) const override;
+  // Values of pool rows cost calls of the user's service, so none are fetched for drift.
+  bool PoolRowsAreKnown() const override { return false; }
+  EngineRows RowsForDrift(const BuiltMapping& mapping, int64_t pool_rows) const override;
 
  private:
   RemoteBuildKernel(const BuildSpec& spec, const BuildSample& sample)

@@ -14,6 +14,7 @@
 #include "core/mapping/build/build_kernel.h"
 #include "core/mapping/build/certification.h"
 #include "core/mapping/build/computed_kernel.h"
+#include "core/mapping/build/drift_step.h"
 #include "core/mapping/build/mapping_build.h"
 #include "core/mapping/build/remote_build_kernel.h"
 #include "core/mapping/build/serving_loss.h"
@@ -142,11 +143,14 @@ class VersionBuilder {
     mapping_ = BuiltMapping();  // frees the memory of an earlier attempt
     const LandmarkTask task = kernel.TaskFor(serving_type);
     PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildMapping(spec_, task, progress_));
-    PHIMAP_ASSIGN_OR_RETURN(certificate_,
-                            Certify({spec_, sample, kernel, task}, mapping_, progress_));
-    if (serving_type == FloatType::kFloat64) return absl::OkStatus();
-    PHIMAP_RETURN_IF_ERROR(CheckPrecision(spec_, kernel, certificate_));
-    return AddRankLoss(spec_, kernel, mapping_, progress_, certificate_);
+    const CertificationTask certification{spec_, sample, kernel, task};
+    PHIMAP_ASSIGN_OR_RETURN(certificate_, Certify(certification, mapping_, progress_));
+    if (serving_type != FloatType::kFloat64) {
+      PHIMAP_RETURN_IF_ERROR(CheckPrecision(spec_, kernel, certificate_));
+      PHIMAP_RETURN_IF_ERROR(AddRankLoss(spec_, kernel, mapping_, progress_, certificate_));
+    }
+    PHIMAP_ASSIGN_OR_RETURN(reference_, ReferenceOfBuild(certification, mapping_, progress_));
+    return absl::OkStatus();
   }
 
   absl::StatusOr<BuiltVersion> Encode(const BuildSample& sample, const BuildKernel& kernel) {
@@ -166,7 +170,10 @@ class VersionBuilder {
     built.serving_type = mapping_.served.serving_type();
     const Artifact artifact{.plan = std::move(mapping_.served),
                             .provenance = built.provenance,
-                            .certificate = EncodeCertificate(certificate_)};
+                            .certificate = EncodeCertificate(certificate_),
+                            .drift_reference = reference_.has_value()
+                                                   ? EncodeDriftReference(*reference_)
+                                                   : std::string()};
     PHIMAP_ASSIGN_OR_RETURN(built.bytes, EncodeArtifact(artifact));
     PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kEncode, "encode", 1));
     return built;
@@ -176,6 +183,8 @@ class VersionBuilder {
   BuildProgress progress_;
   BuiltMapping mapping_;
   Certificate certificate_;
+  // nullopt if too few rows were held out.
+  std::optional<DriftReference> reference_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/linalg/matrix.h"
 #include "core/mapping/builder/landmark_factor.h"
 #include "core/mapping/builder/plan_pair.h"
 
@@ -23,6 +24,9 @@ struct BuiltMapping : PlanPair, LandmarkFactor {
   // The theorem, if its text depends on the results of the build. Otherwise empty; Mapping::theorem
   // then returns the text.
   std::string theorem;
+  // Features of the held-out rows, from the plan as served; empty until the certificate was
+  // measured, or if there are too few rows for that.
+  Matrix<double> held_out_features;
   // Warnings to users of the mapping.
   std::vector<std::string> warnings;
 };

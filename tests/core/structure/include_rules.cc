@@ -21,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // The order of dependence of core/: a folder may include itself and the folders before it.
-constexpr std::array<absl::string_view, 14> kCoreOrder = {
-    "status", "thread", "digest",   "linalg",      "random",  "kernel", "theory",
-    "plan",   "engine", "landmark", "certificate", "mapping", "learn",  "binding"};
+constexpr std::array<absl::string_view, 15> kCoreOrder = {
+    "status", "thread", "digest",   "linalg",      "random",  "kernel", "theory", "plan",
+    "engine", "drift",  "landmark", "certificate", "mapping", "learn",  "binding"};
 constexpr std::array<absl::string_view, 9> kMappingOrder = {"spec",       "sample",     "builder",
                                                             "projection", "landmarks",  "fourier",
                                                             "kernel_pca", "polynomial", "build"};

@@ -58,7 +58,7 @@ class ArtifactImportTest : public ::testing::Test {
 TEST_F(ArtifactImportTest, PiecesOfAnySizeBecomeTheVersion) {
   const std::string artifact = CertifiedArtifact();
   int64_t number = 0;
-  for (const size_t piece : {artifact.size(), size_t{1}, size_t{175}, size_t{176}, size_t{177}}) {
+  for (const size_t piece : {artifact.size(), size_t{1}, size_t{223}, size_t{224}, size_t{225}}) {
     const absl::StatusOr<CertifiedVersion> version = Import(artifact, piece);
     ASSERT_TRUE(version.ok()) << version.status();
     EXPECT_EQ(version->record.number, 1);  // every import gives the same version
