@@ -19,6 +19,7 @@
 #include "server/auth/access_control.h"
 #include "server/auth/token_file.h"
 #include "server/build/build_manager.h"
+#include "server/drift/drift_watcher.h"
 #include "server/evaluation/evaluation_service.h"
 #include "server/health/health_service.h"
 #include "server/inference/inference_service.h"
@@ -79,14 +80,15 @@ KernelService::Options KernelOptions(const ServerOptions& options, std::string a
 
 VersionRegistry::Options RegistryOptions(const ServerOptions& options,
                                          const KernelServices& kernels,
-                                         AliasCertificates& certificates,
+                                         AliasCertificates& certificates, DriftWatcher& drift,
                                          const Server::Hooks& hooks) {
   VersionRegistry::Options out;
   out.before_load = hooks.before_load;
   out.kernels = &kernels;
-  out.alias_changed = [&certificates](VersionRegistry& registry, absl::string_view mapping,
-                                      absl::string_view alias) {
+  out.alias_changed = [&certificates, &drift](VersionRegistry& registry, absl::string_view mapping,
+                                              absl::string_view alias) {
     certificates.Refresh(registry, mapping, alias);
+    drift.Refresh(registry, mapping, alias);
   };
   out.max_live_bytes = options.max_live_bytes;
   return out;
@@ -187,13 +189,14 @@ struct Server::Parts {
         scheduler(SchedulerOptions(hooks), metrics.transform()),
         kernels(options.kernel_services, KernelOptions(options, std::move(kernel_authorities)),
                 metrics.kernels()),
-        registry(RegistryOptions(options, kernels, alias_certificates, hooks), *store,
+        drift({}, metrics.drift(), logger),
+        registry(RegistryOptions(options, kernels, alias_certificates, drift, hooks), *store,
                  metrics.registry(), logger),
         revisions(registry, store_pool),
         builds(BuildOptions(options, threads, hooks, scheduler, kernels), *store, registry,
                store_pool, metrics.build(), logger),
         evaluation_memory(builds.memory(), "evaluations"),
-        mapping_service(*store, registry, builds, store_pool, admin_pool, logger),
+        mapping_service(*store, registry, builds, drift, store_pool, admin_pool, logger),
         evaluation_service({registry, *store, evaluation_memory, builds.idle_timeout(),
                             BuildYield(hooks, scheduler)}),
         inference{row_calls, *store,  store_pool,    stream_idle_limit,
@@ -240,6 +243,8 @@ struct Server::Parts {
   AliasCertificates alias_certificates{metrics.certificates()};
   TransformScheduler scheduler;
   KernelServices kernels;
+  // Declared after what the versions of its rows refer to, and before the registry, which calls it.
+  DriftWatcher drift;
   VersionRegistry registry;
   RevisionFinder revisions;
   std::unique_ptr<CatalogFollower> follower;
@@ -247,7 +252,7 @@ struct Server::Parts {
   // Evaluations may take only half of the builds' memory. Callers with the role reader may start
   // them, so the other half is kept for builders.
   MemoryBudget evaluation_memory;
-  RowServer rows{scheduler, metrics.transform()};
+  RowServer rows{scheduler, metrics.transform(), &drift};
   const RowCallEnvironment row_calls{registry, rows};
   MappingService mapping_service;
   EvaluationService evaluation_service;

@@ -67,8 +67,7 @@ std::optional<ShiftSize> DriftMonitor::size() const {
   if (counted_rows() < kMinReferenceRows) return std::nullopt;
   double square = 0;
   for (size_t j = 0; j < reference_->mean.size(); ++j) {
-    const double apart =
-        (now_.features[j] + earlier_.features[j]) / rows - reference_->mean[j];
+    const double apart = (now_.features[j] + earlier_.features[j]) / rows - reference_->mean[j];
     square += apart * apart;
   }
   const double expected =

@@ -27,8 +27,8 @@ std::vector<T> ReadNumbers(ByteReader& reader, int64_t count) {
 
 template <typename T>
 void CheckFiniteNumbers(absl::string_view what, const std::vector<T>& numbers, ByteReader& reader) {
-  const auto bad = std::find_if(numbers.begin(), numbers.end(),
-                                [](T number) { return !std::isfinite(number); });
+  const auto bad =
+      std::find_if(numbers.begin(), numbers.end(), [](T number) { return !std::isfinite(number); });
   if (bad != numbers.end()) {
     reader.Fail(absl::StrCat(what, ": number ", bad - numbers.begin(), " is not finite"));
   }
@@ -70,12 +70,11 @@ absl::Status ReadScore(ByteReader& reader, DriftReference& reference) {
   histogram.edges = ReadNumbers<double>(reader, edges);
   histogram.counts = ReadNumbers<uint16_t>(reader, int64_t{edges} + 1);
   CheckFiniteNumbers("edges", histogram.edges, reader);
-  if (std::adjacent_find(histogram.edges.begin(), histogram.edges.end(),
-                         std::greater_equal<>()) != histogram.edges.end()) {
+  if (std::adjacent_find(histogram.edges.begin(), histogram.edges.end(), std::greater_equal<>()) !=
+      histogram.edges.end()) {
     reader.Fail("the edges of a score do not rise");
   }
-  const int64_t sum =
-      std::accumulate(histogram.counts.begin(), histogram.counts.end(), int64_t{0});
+  const int64_t sum = std::accumulate(histogram.counts.begin(), histogram.counts.end(), int64_t{0});
   reader.CheckRange("rows in the bins of a score", sum, reference.rows, reference.rows);
   reference.scores.functions.push_back(function);
   reference.histograms.push_back(std::move(histogram));
@@ -90,8 +89,7 @@ void ReadFacts(ByteReader& reader, DriftReference& reference) {
   const int64_t columns = reader.Number<int64_t>();
   const uint32_t directions = reader.Number<uint32_t>();
   reader.CheckRange("held-out rows", reference.rows, kMinReferenceRows, kMaxReferenceRows);
-  reader.CheckRange("rows of the stream", reference.stream_rows, reference.rows,
-                    int64_t{1} << 53);
+  reader.CheckRange("rows of the stream", reference.stream_rows, reference.rows, int64_t{1} << 53);
   reader.CheckRange("features", features, 1, kMaxPlanDimension);
   reader.CheckRange("columns", columns, 0, kMaxPlanDimension);
   reader.CheckRange("directions", directions, 0, kMaxScores);

@@ -49,8 +49,8 @@ Matrix<double> GramOf(const Matrix<double>& centred) {
 }
 
 // Returns the first principal directions of the features, as unit vectors in float32. A small
-// sample of rows is enough: any directions make valid scores, and those near the principal ones make
-// strong ones.
+// sample of rows is enough: any directions make valid scores, and those near the principal ones
+// make strong ones.
 absl::StatusOr<Matrix<float>> PrincipalDirections(const RowsView& features) {
   Matrix<double> centred = Widened(features, kMaxDirectionRows);
   Subtract(MeanOf(centred), centred);
@@ -168,7 +168,8 @@ std::vector<double> EdgesOf(std::vector<double> values) {
   for (int64_t k = 1; k < kMaxBins; ++k) {
     const int64_t at = k * count / kMaxBins;
     // Equal values share a bin, so the cut is put before the first of them.
-    const auto above = std::lower_bound(values.begin(), values.end(), values[static_cast<size_t>(at)]);
+    const auto above =
+        std::lower_bound(values.begin(), values.end(), values[static_cast<size_t>(at)]);
     if (above == values.begin()) continue;
     const double edge = *(above - 1) / 2 + *above / 2;
     // Neighbours may be so close that their midpoint is one of them.

@@ -82,8 +82,7 @@ void SequentialTest::Add(const double* scores) {
     const double theta = ties_.UniformOpen01(first + s);
     const double p = PValue(reference_.histograms[s], track, scores[s], theta);
     track.location_peak = std::max(track.location_peak, Bet(p, track.location));
-    track.spread_peak =
-        std::max(track.spread_peak, Bet(2 * std::abs(p - 0.5), track.spread));
+    track.spread_peak = std::max(track.spread_peak, Bet(2 * std::abs(p - 0.5), track.spread));
   }
   ++rows_;
   ++since_restart_;

@@ -34,6 +34,7 @@ constexpr Entry kEntries[] = {
     {"phimap.v1.MappingService/Advise", Role::kReader, Names::kKept},
     {"phimap.v1.MappingService/EstimateBuild", Role::kReader, Names::kKept},
     {"phimap.v1.MappingService/ListCapabilities", Role::kReader, Names::kKept},
+    {"phimap.v1.MappingService/GetDrift", Role::kReader, Names::kKept},
     {"phimap.v1.MappingService/Build", Role::kBuilder, Names::kChanged},
     {"phimap.v1.MappingService/CancelBuild", Role::kBuilder, Names::kKept},
     {"phimap.v1.MappingService/Import", Role::kBuilder, Names::kChanged},

@@ -1,5 +1,6 @@
 #include "server/mapping/mapping_service.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "server/mapping/build_call.h"
 #include "server/mapping/build_spec_from_proto.h"
 #include "server/mapping/capabilities_to_proto.h"
+#include "server/mapping/drift_to_proto.h"
 #include "server/mapping/estimate_from_proto.h"
 #include "server/mapping/export_call.h"
 #include "server/mapping/import_call.h"
@@ -76,10 +78,12 @@ absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration tt
 }  // namespace
 
 MappingService::MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
-                               TaskPool& store_pool, TaskPool& admin_pool, const Logger& logger)
+                               DriftWatcher& drift, TaskPool& store_pool, TaskPool& admin_pool,
+                               const Logger& logger)
     : store_(store),
       registry_(registry),
       builds_(builds),
+      drift_(drift),
       store_pool_(store_pool),
       admin_pool_(admin_pool),
       changes_(store, registry, builds, logger),
@@ -113,6 +117,7 @@ void MappingService::AddTo(Dispatcher& dispatcher) {
                      {"Advise", OnPool(store_pool_, &MappingService::Advise)},
                      {"EstimateBuild", OnPool(store_pool_, &MappingService::EstimateBuild)},
                      {"ListCapabilities", OnPool(store_pool_, &MappingService::ListCapabilities)},
+                     {"GetDrift", OnPool(store_pool_, &MappingService::GetDrift)},
                  });
 }
 
@@ -267,6 +272,29 @@ absl::Status MappingService::EstimateBuild(const v1::EstimateBuildRequest& reque
 absl::Status MappingService::ListCapabilities(const v1::ListCapabilitiesRequest&,
                                               v1::ListCapabilitiesResponse* response) {
   CapabilitiesToProto(response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::GetDrift(const v1::GetDriftRequest& request,
+                                      v1::GetDriftResponse* response) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.mapping()));
+  const std::vector<AliasDrift> known = drift_.Of(request.mapping());
+  for (const AliasRecord& alias : record.aliases) {
+    const auto found = std::find_if(known.begin(), known.end(), [&](const AliasDrift& drift) {
+      return drift.alias == alias.name && drift.version == alias.version;
+    });
+    if (found == known.end()) {
+      DriftToProto({.alias = alias.name,
+                    .version = alias.version,
+                    .not_tested = "its version is not in this server's memory"},
+                   {}, response->add_aliases());
+      continue;
+    }
+    const VersionHandle version = registry_.FindLive(request.mapping(), alias.version);
+    DriftToProto(*found, version ? version.columns().names() : std::vector<std::string>(),
+                 response->add_aliases());
+  }
   return absl::OkStatus();
 }
 

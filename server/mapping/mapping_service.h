@@ -8,6 +8,7 @@
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_manager.h"
 #include "server/calls/dispatcher.h"
+#include "server/drift/drift_watcher.h"
 #include "server/mapping/build_estimator.h"
 #include "server/mapping/export_call.h"
 #include "server/mapping/import_call.h"
@@ -26,7 +27,7 @@ class MappingService {
  public:
   // Calls of the store run on `store_pool`, except administrative calls, which run on `admin_pool`
   // so that readers do not delay them.
-  MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
+  MappingService(Store& store, VersionRegistry& registry, BuildManager& builds, DriftWatcher& drift,
                  TaskPool& store_pool, TaskPool& admin_pool, const Logger& logger);
 
   void AddTo(Dispatcher& dispatcher);
@@ -58,10 +59,12 @@ class MappingService {
                              v1::EstimateBuildResponse* response);
   absl::Status ListCapabilities(const v1::ListCapabilitiesRequest& request,
                                 v1::ListCapabilitiesResponse* response);
+  absl::Status GetDrift(const v1::GetDriftRequest& request, v1::GetDriftResponse* response);
 
   Store& store_;
   VersionRegistry& registry_;
   BuildManager& builds_;
+  DriftWatcher& drift_;
   TaskPool& store_pool_;
   TaskPool& admin_pool_;
   MappingChanges changes_;

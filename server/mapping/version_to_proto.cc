@@ -10,12 +10,6 @@
 namespace phimap {
 namespace {
 
-void TimeToProto(absl::Time time, google::protobuf::Timestamp* out) {
-  const int64_t seconds = absl::ToUnixSeconds(time);
-  out->set_seconds(seconds);
-  out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
-}
-
 void DurationToProto(absl::Duration duration, google::protobuf::Duration* out) {
   const int64_t seconds = absl::ToInt64Seconds(duration);
   out->set_seconds(seconds);
@@ -48,6 +42,12 @@ v1::BuildJob::State StateToProto(BuildState state) {
 }
 
 }  // namespace
+
+void TimeToProto(absl::Time time, google::protobuf::Timestamp* out) {
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  out->set_seconds(seconds);
+  out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+}
 
 void RecordToProto(const VersionRecord& record, v1::Version* out) {
   RefToProto(record, out->mutable_ref());

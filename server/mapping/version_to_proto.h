@@ -2,6 +2,8 @@
 #ifndef PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
 
+#include "absl/time/time.h"
+#include "google/protobuf/timestamp.pb.h"
 #include "phimap/v1/mapping.pb.h"
 #include "server/build/build_job.h"
 #include "server/store/store.h"
@@ -9,6 +11,7 @@
 
 namespace phimap {
 
+void TimeToProto(absl::Time time, google::protobuf::Timestamp* out);
 // Fills in the fields that come from the record. Leaves the certificate, and other fields that come
 // from the artifact, unset.
 void RecordToProto(const VersionRecord& record, v1::Version* out);

@@ -40,6 +40,7 @@ Metrics::Metrics()
       build_(*registry_),
       store_(*registry_),
       certificates_(*registry_),
+      drift_(*registry_),
       connections_(*registry_),
       kernels_(*registry_) {
   sources_->Add(registry_);

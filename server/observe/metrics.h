@@ -2,8 +2,8 @@
 //
 // Every series exists from the start. If a series appeared only with its first error, a rate over
 // the series would miss that error. Only series with a mapping's name as a label appear later.
-// Their number is bounded (version_series.h, certificate_metrics.h), and no other label takes its
-// value from a request. docs/operations.md lists the metrics.
+// Their number is bounded (version_series.h, certificate_metrics.h, drift_metrics.h), and no other
+// label takes its value from a request. docs/operations.md lists the metrics.
 //
 // Thread-safety: any thread may count. AddMethod, SetBuildInfo, SetLimits and Watch… may be called
 // only during startup.
@@ -22,6 +22,7 @@
 #include "server/observe/build_metrics.h"
 #include "server/observe/certificate_metrics.h"
 #include "server/observe/connection_metrics.h"
+#include "server/observe/drift_metrics.h"
 #include "server/observe/kernel_metrics.h"
 #include "server/observe/log.h"
 #include "server/observe/registry_metrics.h"
@@ -68,6 +69,7 @@ class Metrics {
   const BuildMetrics& build() const { return build_; }
   const StoreMetrics& store() const { return store_; }
   CertificateMetrics& certificates() { return certificates_; }
+  DriftMetrics& drift() { return drift_; }
   const ConnectionMetrics& connections() const { return connections_; }
   KernelMetrics& kernels() { return kernels_; }
   // Returns everything that the HTTP endpoint serves: these metrics and those of the process.
@@ -84,6 +86,7 @@ class Metrics {
   const BuildMetrics build_;
   const StoreMetrics store_;
   CertificateMetrics certificates_;
+  DriftMetrics drift_;
   const ConnectionMetrics connections_;
   KernelMetrics kernels_;
 };

@@ -10,12 +10,14 @@
 
 #include "absl/status/status.h"
 #include "core/digest/named_columns.h"
+#include "core/drift/drift_reference.h"
 #include "core/engine/engine.h"
 #include "core/plan/examples.h"
 #include "core/plan/residual.h"
 #include "server/kernel_client/kernel_queue.h"
 #include "server/observe/version_series.h"
 #include "server/observe/version_tally.h"
+#include "server/registry/row_sampling.h"
 #include "server/store/store.h"
 
 namespace phimap {
@@ -35,14 +37,20 @@ struct LiveVersion {
   bool standardize = false;
   uint64_t seed = 0;
   NamedColumns columns = {};
+  // What the test for drift compares served rows with; null if the artifact has none.
+  std::shared_ptr<const DriftReference> drift_reference;
   // The version's series among the metrics. May be null.
   std::unique_ptr<const VersionSeries::Lease> series;
   // Counters, which change although the version does not.
   mutable VersionTally tally = {};
+  // When a row is due for the test for drift.
+  mutable RowSampling sampling = {};
 
   int64_t memory_bytes() const {
     return engine->memory_bytes() + static_cast<int64_t>(certificate.size()) +
-           columns.memory_bytes() + (kernel == nullptr ? 0 : kernel->memory_bytes());
+           columns.memory_bytes() +
+           (drift_reference == nullptr ? 0 : drift_reference->memory_bytes()) +
+           (kernel == nullptr ? 0 : kernel->memory_bytes());
   }
 };
 
@@ -81,6 +89,11 @@ class VersionHandle {
   bool standardize() const { return version_->standardize; }
   uint64_t seed() const { return version_->seed; }
   const NamedColumns& columns() const { return version_->columns; }
+  // Null if drift of the version's rows is not tested.
+  const std::shared_ptr<const DriftReference>& drift_reference() const {
+    return version_->drift_reference;
+  }
+  RowSampling& sampling() const { return version_->sampling; }
   // Counter of the rows that the version mapped; null if they are not counted.
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "core/drift/drift_reference.h"
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -14,6 +15,15 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kNoMemoryRetryDelayMs = 500;
+
+// Returns the artifact's drift reference, or null if it has none.
+absl::StatusOr<std::shared_ptr<const DriftReference>> ReferenceOf(const Artifact& artifact,
+                                                                  bool has_residual) {
+  if (artifact.drift_reference.empty()) return nullptr;
+  PHIMAP_ASSIGN_OR_RETURN(DriftReference reference, DecodeDriftReference(artifact.drift_reference));
+  PHIMAP_RETURN_IF_ERROR(CheckReferenceFits(reference, artifact.plan, has_residual));
+  return std::make_shared<const DriftReference>(std::move(reference));
+}
 
 }  // namespace
 
@@ -42,6 +52,8 @@ absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Unpack(
   version->columns = NamedColumns(std::move(artifact.provenance.column_names));
   PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
   version->residual = Residual::Of(artifact.plan, artifact.provenance);
+  PHIMAP_ASSIGN_OR_RETURN(version->drift_reference,
+                          ReferenceOf(artifact, version->residual.has_value()));
   PHIMAP_ASSIGN_OR_RETURN(version->kernel, KernelOf(artifact.plan, version->residual.has_value()));
   version->series = metrics_.versions->Open(record.mapping, record.number);
   return version;

@@ -23,6 +23,8 @@ constexpr int64_t kEnvelopeBytes = 1024;
 // State of a request, shared by the threads that work on it.
 struct RowServer::Mapping {
   RowRequest request;
+  // Null if rows are not tested for drift.
+  DriftWatcher* drift;
   // Input of the engine: the request's rows, or their kernel values.
   ExamplesView rows;
   std::unique_ptr<RemoteKernelRows> values = nullptr;
@@ -41,7 +43,7 @@ struct RowServer::Mapping {
 
   // Counts the version's rows, and samples them for drift unless K(x, x) is missing: for a version
   // with a residual ρ, drift is measured by ρ, and ρ needs K(x, x).
-  void Account() const {
+  void Account(absl::Time now) const {
     if (version().version_rows() != nullptr) {
       version().version_rows()->Increment(static_cast<double>(rows.rows()));
     }
@@ -52,12 +54,13 @@ struct RowServer::Mapping {
     const Engine& engine = version().engine();
     const RowsView made{features, engine.serving_type(), rows.rows(), engine.output_columns()};
     version().drift()->Sample(rows, made, version().residual());
+    if (drift != nullptr) drift->Sample(version(), rows, made, now);
   }
 
   void Done(const absl::Status& status) {
-    if (status.ok()) Account();
-    version().tally().RequestEnded(status.ok(), rows.rows(), request.received, batch_began,
-                                   SteadyNow());
+    const absl::Time now = SteadyNow();
+    if (status.ok()) Account(now);
+    version().tally().RequestEnded(status.ok(), rows.rows(), request.received, batch_began, now);
     request.done(status, rows);
   }
 };
@@ -74,7 +77,7 @@ void RowServer::Serve(RowRequest request) {
   PHIMAP_CHECK(request.version.CheckTakes(request.rows).ok());
   const bool remote = request.version.kernel() != nullptr;
   const ExamplesView rows = request.rows;
-  auto mapping = std::make_shared<Mapping>(Mapping{std::move(request), rows});
+  auto mapping = std::make_shared<Mapping>(Mapping{std::move(request), drift_, rows});
   remote ? ServeRemote(mapping) : Compute(std::move(mapping));
 }
 

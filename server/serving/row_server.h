@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/plan/examples.h"
+#include "server/drift/drift_watcher.h"
 #include "server/observe/transform_metrics.h"
 #include "server/registry/version_handle.h"
 #include "server/registry/version_registry.h"
@@ -50,9 +51,10 @@ struct RowRequest {
 // Thread-safe.
 class RowServer {
  public:
-  // Both arguments must outlive the server.
-  RowServer(TransformScheduler& scheduler, const TransformMetrics& metrics)
-      : scheduler_(scheduler), metrics_(metrics) {}
+  // The arguments must outlive the server. `drift`, if not null, is offered the rows.
+  RowServer(TransformScheduler& scheduler, const TransformMetrics& metrics,
+            DriftWatcher* drift = nullptr)
+      : scheduler_(scheduler), metrics_(metrics), drift_(drift) {}
 
   // Computes the features of the rows. For a remote kernel, asks the service first, without
   // blocking a thread (server/kernel_client/kernel_queue.h).
@@ -76,6 +78,7 @@ class RowServer {
 
   TransformScheduler& scheduler_;
   const TransformMetrics& metrics_;
+  DriftWatcher* const drift_;
   std::vector<std::unique_ptr<Stage>> stages_;
 };
 

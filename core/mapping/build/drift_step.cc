@@ -23,9 +23,7 @@ class ServedFeatures {
       double_ = Converted<double, double>(features);
     }
   }
-  RowsView view() const {
-    return type_ == FloatType::kFloat32 ? ViewOf(single_) : ViewOf(double_);
-  }
+  RowsView view() const { return type_ == FloatType::kFloat32 ? ViewOf(single_) : ViewOf(double_); }
 
  private:
   template <typename T>
@@ -77,17 +75,18 @@ int64_t SparePoolRows(const CertificationTask& task, const BuiltMapping& mapping
   return task.sample.pool_rows() - std::max<int64_t>(drawn - task.spec.mapping.given_rows(), 0);
 }
 
-absl::StatusOr<std::optional<DriftReference>> MakeReference(
-    const CertificationTask& task, const BuiltMapping& mapping, const EngineRows& rows,
-    const Parts& parts) {
+absl::StatusOr<std::optional<DriftReference>> MakeReference(const CertificationTask& task,
+                                                            const BuiltMapping& mapping,
+                                                            const EngineRows& rows,
+                                                            const Parts& parts) {
   const FloatType type = mapping.served.serving_type();
   const HeldOutExamples choosing(parts.choosing, rows.strings);
   const HeldOutExamples held_out(parts.held_out, rows.strings);
   const ServedFeatures choosing_features(parts.choosing_features, type);
   const ServedFeatures held_out_features(parts.held_out_features, type);
-  const std::optional<Residual> residual =
-      Residual::Of(mapping.served, {.mapping_text = task.spec.mapping.ToText(),
-                                    .kernel_text = task.kernel.ToText()});
+  const std::optional<Residual> residual = Residual::Of(
+      mapping.served,
+      {.mapping_text = task.spec.mapping.ToText(), .kernel_text = task.kernel.ToText()});
   PHIMAP_ASSIGN_OR_RETURN(
       DriftReference reference,
       MakeDriftReference({.choosing = {choosing.view(), choosing_features.view()},

@@ -201,7 +201,7 @@ TEST(ArtifactReviewTest, DamageAndNewerFormatsAreTheDecodersWords) {
   ExpectRefused(damaged, "ARTIFACT_MALFORMED");
   ExpectRefused("PHIMAP", "ARTIFACT_MALFORMED");
   std::string newer = CertifiedArtifact();
-  testing::WriteAt<uint32_t>(newer, 8, 3);
+  testing::WriteAt<uint32_t>(newer, 8, 4);
   testing::FixChecksums(newer);
   EXPECT_EQ(ReviewArtifact(newer).status().code(), absl::StatusCode::kUnimplemented);
 }

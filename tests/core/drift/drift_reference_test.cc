@@ -106,13 +106,13 @@ TEST(DriftReferenceTest, AKindOfScoreThatIsNotKnownYetIsUnimplemented) {
 
 TEST(DriftReferenceTest, AReferenceOfAnotherPlanIsRefused) {
   const DriftReference reference = Made();
-  EXPECT_TRUE(CheckReferenceFits(
-                  reference, testing::MakePlan({.columns = 3, .feature_count = 5}), false)
-                  .ok());
-  EXPECT_TRUE(absl::IsDataLoss(CheckReferenceFits(
-      reference, testing::MakePlan({.columns = 3, .feature_count = 6}), false)));
-  EXPECT_TRUE(absl::IsDataLoss(CheckReferenceFits(
-      reference, testing::MakePlan({.columns = 4, .feature_count = 5}), false)));
+  EXPECT_TRUE(
+      CheckReferenceFits(reference, testing::MakePlan({.columns = 3, .feature_count = 5}), false)
+          .ok());
+  EXPECT_TRUE(absl::IsDataLoss(
+      CheckReferenceFits(reference, testing::MakePlan({.columns = 3, .feature_count = 6}), false)));
+  EXPECT_TRUE(absl::IsDataLoss(
+      CheckReferenceFits(reference, testing::MakePlan({.columns = 4, .feature_count = 5}), false)));
   DriftReference of_residuals = Made();
   of_residuals.scores.functions.front() = {ScoreKind::kResidualShare, 0};
   EXPECT_TRUE(absl::IsDataLoss(CheckReferenceFits(

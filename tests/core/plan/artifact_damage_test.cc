@@ -157,7 +157,8 @@ TEST(ArtifactDamageTest, EveryByteThatFactsAreReadFromIsChecked) {
         damaged[at] = good[at];
       }
     };
-    check(0, kArtifactHeadBytes);
+    // The first section may end before the head does; zeros that follow it are not read as facts.
+    check(0, testing::SectionOffset(good, 0));
     for (const int section : {0, 4}) {
       check(testing::SectionOffset(good, section), testing::SectionSize(good, section));
     }
@@ -212,7 +213,7 @@ TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
     uint32_t newer;
     const char* what;
   };
-  for (const Case& c : {Case{8, 3, "format version"}, Case{12, 2, "arithmetic"}}) {
+  for (const Case& c : {Case{8, 4, "format version"}, Case{12, 2, "arithmetic"}}) {
     std::string bytes = SmallArtifacts()[0];
     testing::WriteAt<uint32_t>(bytes, c.offset, c.newer);
     FixChecksums(bytes);

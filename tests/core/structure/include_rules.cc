@@ -27,11 +27,11 @@ constexpr std::array<absl::string_view, 15> kCoreOrder = {
 constexpr std::array<absl::string_view, 9> kMappingOrder = {"spec",       "sample",     "builder",
                                                             "projection", "landmarks",  "fourier",
                                                             "kernel_pca", "polynomial", "build"};
-constexpr std::array<absl::string_view, 24> kServerOrder = {
-    "sync",     "observe",    "memory",        "auth",     "store",      "files",
-    "sqlite",   "postgres",   "admin",         "schedule", "transport",  "calls",
-    "health",   "reflection", "kernel_client", "registry", "versions",   "build",
-    "evaluate", "serving",    "transform",     "mapping",  "evaluation", "inference"};
+constexpr std::array<absl::string_view, 25> kServerOrder = {
+    "sync",          "observe",  "memory",     "auth",      "store", "files",    "sqlite",
+    "postgres",      "admin",    "schedule",   "transport", "calls", "health",   "reflection",
+    "kernel_client", "registry", "drift",      "versions",  "build", "evaluate", "serving",
+    "transform",     "mapping",  "evaluation", "inference"};
 // Order of dependence in client/. "cli" stands for the files directly in client/cli, which put its
 // folders together.
 constexpr std::array<absl::string_view, 7> kClientOrder = {
@@ -45,9 +45,9 @@ constexpr std::array<absl::string_view, 4> kSeenByProto = {"status", "digest", "
 constexpr std::array<absl::string_view, 3> kSeenByClient = {"status", "thread", "digest"};
 constexpr std::array<absl::string_view, 3> kBuildOnly = {"core/mapping/", "core/landmark/",
                                                          "core/certificate/"};
-constexpr std::array<absl::string_view, 5> kTransformPath = {"server/schedule/", "server/registry/",
-                                                             "server/serving/", "server/transform/",
-                                                             "server/inference/"};
+constexpr std::array<absl::string_view, 6> kTransformPath = {
+    "server/schedule/", "server/registry/",  "server/drift/",
+    "server/serving/",  "server/transform/", "server/inference/"};
 
 constexpr std::array<absl::string_view, 7> kProjectFolders = {
     "core/", "server/", "client/", "proto/", "lab/", "bench/", "tests/"};

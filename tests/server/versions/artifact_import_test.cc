@@ -110,7 +110,7 @@ TEST_F(ArtifactImportTest, WhatIsNoArtifactIsRefusedAfterItsFirstBytes) {
   ArtifactImport head("letter", memory_);
   ExpectInvalid(head.Append(damaged), "ARTIFACT_MALFORMED");
   std::string newer = CertifiedArtifact();
-  WriteAt<uint32_t>(newer, 8, 3);
+  WriteAt<uint32_t>(newer, 8, 4);
   FixChecksums(newer);
   ArtifactImport of_a_newer_phimap("letter", memory_);
   EXPECT_EQ(of_a_newer_phimap.Append(newer.substr(0, kArtifactHeadBytes)).code(),
