@@ -140,8 +140,8 @@ void TimeDrift(int64_t features) {
                          features};
   const std::vector<float> row(64, 0.5f);
   const RowsView rows{reinterpret_cast<const char*>(row.data()), FloatType::kFloat32, 1, 64};
-  prometheus::Counter counters[3];
-  const InputDrift drift({&counters[0], &counters[1], &counters[2]});
+  prometheus::Counter counters[4];
+  const InputDrift drift({&counters[0], &counters[1], &counters[2], &counters[3]});
   std::vector<Contender> contenders = {{"drift", [&] {
                                           for (uint32_t i = 0; i < InputDrift::kEvery; ++i) {
                                             drift.Sample(rows, answers, &*residual);

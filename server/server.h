@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/drift/drift_watcher.h"
 #include "server/observe/log.h"
 #include "server/open_store.h"
 #include "server/options.h"
@@ -34,6 +35,8 @@ class Server {
     std::function<void()> build_yield;
     // Called on the loader thread before it reads an artifact.
     std::function<void()> before_load;
+    // How rows are sampled and tested for drift.
+    DriftWatcher::Limits drift = {};
   };
 
   // Listens and serves. `logger` must outlive the server. Returns FAILED_PRECONDITION if an address

@@ -23,6 +23,7 @@
 #include "client/cli/commands/capabilities_command.h"
 #include "client/cli/commands/completion_command.h"
 #include "client/cli/commands/delete_command.h"
+#include "client/cli/commands/drift_command.h"
 #include "client/cli/commands/evaluate_command.h"
 #include "client/cli/commands/export_command.h"
 #include "client/cli/commands/health_command.h"
@@ -53,12 +54,11 @@ struct Globals {
 };
 
 std::vector<Command> AddCommands(CLI::App& app) {
-  return {AddBuild(app),  AddTransform(app), AddList(app),     AddShow(app),
-          AddVerify(app), AddAdvise(app),    AddEvaluate(app), AddSweep(app),
-          AddAlias(app),  AddDelete(app),    AddKeep(app),     AddPrune(app),
-          AddExport(app), AddImport(app),    AddInspect(app),  AddCapabilities(app),
-          AddAdmin(app),  AddHealth(app),    AddBench(app),    AddCompletion(app),
-          AddHelp(app)};
+  return {AddBuild(app),      AddTransform(app),    AddList(app),  AddShow(app),   AddVerify(app),
+          AddAdvise(app),     AddEvaluate(app),     AddSweep(app), AddAlias(app),  AddDelete(app),
+          AddKeep(app),       AddPrune(app),        AddDrift(app), AddExport(app), AddImport(app),
+          AddInspect(app),    AddCapabilities(app), AddAdmin(app), AddHealth(app), AddBench(app),
+          AddCompletion(app), AddHelp(app)};
 }
 
 void AddGlobals(CLI::App& app, Globals& globals) {

@@ -274,6 +274,12 @@ class GrpcClient final : public Client {
                                               v1::ListCapabilitiesRequest());
   }
 
+  absl::StatusOr<v1::GetDriftResponse> GetDrift(absl::string_view mapping) override {
+    v1::GetDriftRequest request;
+    request.set_mapping(std::string(mapping));
+    return Call<v1::GetDriftResponse>(&Stub::GetDrift, request);
+  }
+
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) override {
     return Call<v1::AdviseResponse>(&Stub::Advise, request);
   }

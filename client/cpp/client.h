@@ -311,6 +311,8 @@ class Client {
   // Returns everything that the server can build and learn, each with its parameters and a line of
   // text.
   virtual absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() = 0;
+  // Returns the evidence for drift of each alias of a mapping.
+  virtual absl::StatusOr<v1::GetDriftResponse> GetDrift(absl::string_view mapping) = 0;
   // Returns the numbers of landmarks and dimensions that suffice for a margin, an error and a
   // confidence.
   virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;

@@ -11,8 +11,6 @@
 namespace phimap {
 namespace {
 
-// Time between two rows of all versions together.
-constexpr absl::Duration kIntervalOfAll = absl::Milliseconds(10);
 // Scores and columns that a report lists.
 constexpr size_t kListedScores = 10;
 constexpr int64_t kListedColumns = 10;
@@ -20,7 +18,8 @@ constexpr int64_t kListedColumns = 10;
 DriftFigures FiguresOf(const DriftMonitor& monitor, const std::optional<absl::Time>& crossed) {
   DriftFigures figures;
   figures.evidence = monitor.test().largest_evidence();
-  if (crossed.has_value()) figures.crossed_seconds = absl::ToDoubleSeconds(*crossed - absl::UnixEpoch());
+  if (crossed.has_value())
+    figures.crossed_seconds = absl::ToDoubleSeconds(*crossed - absl::UnixEpoch());
   if (const std::optional<ShiftSize> size = monitor.size(); size && size->scale > 0) {
     figures.shift = std::sqrt(size->squared_mmd) / size->scale;
   }
@@ -33,14 +32,13 @@ DriftFigures FiguresOf(const DriftMonitor& monitor, const std::optional<absl::Ti
 // Returns the scores that have evidence, those with most of it first.
 std::vector<std::pair<ScoreFunction, ScoreEvidence>> Strongest(const DriftMonitor& monitor) {
   std::vector<ScoreEvidence> evidence = monitor.test().Evidence();
-  std::stable_sort(evidence.begin(), evidence.end(), [](const auto& a, const auto& b) {
-    return a.largest() > b.largest();
-  });
+  std::stable_sort(evidence.begin(), evidence.end(),
+                   [](const auto& a, const auto& b) { return a.largest() > b.largest(); });
   std::vector<std::pair<ScoreFunction, ScoreEvidence>> strongest;
   for (const ScoreEvidence& score : evidence) {
     if (strongest.size() == kListedScores || score.largest() <= 0) break;
-    strongest.emplace_back(
-        monitor.reference().scores.functions[static_cast<size_t>(score.score)], score);
+    strongest.emplace_back(monitor.reference().scores.functions[static_cast<size_t>(score.score)],
+                           score);
   }
   return strongest;
 }
@@ -55,7 +53,7 @@ absl::Duration DriftWatcher::Interval() const {
   for (const auto& [key, watch] : watches_) {
     if (watch.monitor != nullptr) versions.insert({key.first, watch.version});
   }
-  return std::max(limits_.interval, kIntervalOfAll * static_cast<double>(versions.size()));
+  return std::max(limits_.interval, limits_.interval_of_all * static_cast<double>(versions.size()));
 }
 
 DriftWatcher::Watch DriftWatcher::Begin(const VersionHandle& version) const {
@@ -63,9 +61,10 @@ DriftWatcher::Watch DriftWatcher::Begin(const VersionHandle& version) const {
   watch.version = version.record().number;
   watch.digest = version.record().digest;
   if (version.drift_reference() == nullptr) {
-    watch.not_tested = absl::StrCat("the version has no drift reference: it was built by an older "
-                                    "release, or with fewer than ",
-                                    kMinReferenceRows, " held-out rows");
+    watch.not_tested = absl::StrCat(
+        "the version has no drift reference: it was built by an older "
+        "release, or with fewer than ",
+        kMinReferenceRows, " held-out rows");
     return watch;
   }
   int64_t tests = 0;

@@ -61,8 +61,9 @@ struct AliasDrift {
 class DriftWatcher {
  public:
   struct Limits {
-    // Shortest time between two sampled rows of a version.
+    // Shortest time between two sampled rows of a version, and of all versions together.
     absl::Duration interval = absl::Milliseconds(100);
+    absl::Duration interval_of_all = absl::Milliseconds(10);
     // Largest memory of all tests, and of rows that wait to be tested.
     int64_t test_bytes = int64_t{64} << 20;
     int64_t waiting_bytes = int64_t{4} << 20;

@@ -1,5 +1,7 @@
 #include "server/observe/input_drift.h"
 
+#include <cmath>
+
 #include "core/plan/squared_norm.h"
 
 namespace phimap {
@@ -12,6 +14,7 @@ void InputDrift::Add(const ExamplesView& row, const RowsView& features,
                           : SquaredNorm(static_cast<const double*>(numbers), features.columns);
   double rho = 0;
   if (residual != nullptr) residual->Compute(row, numbers, &rho, /*allowances=*/nullptr);
+  if (!std::isfinite(norm) || !std::isfinite(rho)) return counters_.rows_not_finite->Increment();
   counters_.rows->Increment();
   counters_.norm_sum->Increment(norm);
   counters_.residual_sum->Increment(rho);

@@ -27,6 +27,9 @@ class InputDrift {
     prometheus::Counter* rows = nullptr;
     prometheus::Counter* norm_sum = nullptr;
     prometheus::Counter* residual_sum = nullptr;
+    // Sampled rows whose norm or residual is not finite. They are in no sum, because one of them
+    // would make the sum useless for good.
+    prometheus::Counter* rows_not_finite = nullptr;
   };
   explicit InputDrift(const Counters& counters) : counters_(counters) {}
 

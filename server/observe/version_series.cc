@@ -5,15 +5,16 @@
 
 namespace phimap {
 
-VersionSeries::Lease::~Lease() {
-  if (owner_ != nullptr) owner_->Close(key_);
-}
+VersionSeries::Lease::~Lease() { owner_.Close(*this); }
+
+void VersionSeries::Lease::Promote() const { owner_.Promote(*this); }
 
 VersionSeries::VersionSeries(prometheus::Registry& registry)
     : rows_(prometheus::BuildCounter()
                 .Name("phimap_version_rows_total")
-                .Help("Rows mapped by a version since it was loaded. At most 100 versions have "
-                      "their own labels; all others share the label value _other.")
+                .Help("Rows mapped by a version since it was loaded. At most 100 versions, and 100 "
+                      "more that aliases name, have their own labels; all others share the label "
+                      "value _other.")
                 .Register(registry)),
       drift_rows_(
           prometheus::BuildCounter()
@@ -33,39 +34,59 @@ VersionSeries::VersionSeries(prometheus::Registry& registry)
                   "residuals and |F(x)|^2 together corresponds to the certificate's held-out trace "
                   "residual.")
               .Register(registry)),
+      rows_not_finite_(prometheus::BuildCounter()
+                           .Name("phimap_version_drift_rows_not_finite_total")
+                           .Help("Sampled rows whose |F(x)|^2 or residual is not finite. They are "
+                                 "in none of the sums.")
+                           .Register(registry)),
       other_(Add({{"mapping", "_other"}, {"version", "_other"}})) {}
 
 VersionSeries::Series VersionSeries::Add(const prometheus::Labels& labels) {
   return {.rows = &rows_.Add(labels),
           .drift = {.rows = &drift_rows_.Add(labels),
                     .norm_sum = &norm_sum_.Add(labels),
-                    .residual_sum = &residual_sum_.Add(labels)}};
+                    .residual_sum = &residual_sum_.Add(labels),
+                    .rows_not_finite = &rows_not_finite_.Add(labels)}};
+}
+
+const VersionSeries::Labelled* VersionSeries::Take(const Lease::Key& key, size_t limit) {
+  auto found = named_.find(key);
+  if (found == named_.end()) {
+    if (named_.size() >= limit) return nullptr;
+    const Series series = Add({{"mapping", key.first}, {"version", absl::StrCat(key.second)}});
+    found = named_.emplace(key, std::make_unique<Labelled>(series)).first;
+  }
+  ++found->second->leases;
+  return found->second.get();
 }
 
 std::unique_ptr<const VersionSeries::Lease> VersionSeries::Open(const std::string& mapping,
                                                                 int64_t version) {
   Lease::Key key(mapping, version);
   MutexLock lock(&mutex_);
-  auto found = named_.find(key);
-  if (found == named_.end()) {
-    if (named_.size() >= kMaxNamed) {
-      return absl::WrapUnique(new Lease(nullptr, std::move(key), other_));
-    }
-    const Series series = Add({{"mapping", mapping}, {"version", absl::StrCat(version)}});
-    found = named_.emplace(key, Named{series, 0}).first;
-  }
-  ++found->second.leases;
-  return absl::WrapUnique(new Lease(this, std::move(key), found->second.series));
+  const Labelled* const own = Take(key, kMaxNamed);
+  return absl::WrapUnique(new Lease(*this, std::move(key), own != nullptr ? own : &other_));
 }
 
-void VersionSeries::Close(const Lease::Key& key) {
+void VersionSeries::Promote(const Lease& lease) {
   MutexLock lock(&mutex_);
-  const auto found = named_.find(key);
-  if (--found->second.leases > 0) return;
-  rows_.Remove(found->second.series.rows);
-  drift_rows_.Remove(found->second.series.drift.rows);
-  norm_sum_.Remove(found->second.series.drift.norm_sum);
-  residual_sum_.Remove(found->second.series.drift.residual_sum);
+  if (lease.now() != &other_) return;
+  if (const Labelled* const own = Take(lease.key_, kMaxNamed + kMaxAliased)) {
+    lease.labelled_.store(own, std::memory_order_release);
+  }
+}
+
+void VersionSeries::Close(const Lease& lease) {
+  if (lease.now() == &other_) return;
+  MutexLock lock(&mutex_);
+  const auto found = named_.find(lease.key_);
+  if (--found->second->leases > 0) return;
+  const Series& series = found->second->series;
+  rows_.Remove(series.rows);
+  drift_rows_.Remove(series.drift.rows);
+  norm_sum_.Remove(series.drift.norm_sum);
+  residual_sum_.Remove(series.drift.residual_sum);
+  rows_not_finite_.Remove(series.drift.rows_not_finite);
   named_.erase(found);
 }
 

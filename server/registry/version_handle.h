@@ -98,6 +98,10 @@ class VersionHandle {
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();
   }
+  // Called when an alias names the version.
+  void NoteAlias() const {
+    if (version_->series != nullptr) version_->series->Promote();
+  }
   // Counts of the version's requests.
   VersionTally& tally() const { return version_->tally; }
   int64_t memory_bytes() const { return version_->memory_bytes(); }

@@ -438,6 +438,9 @@ VersionRegistry::Warmth VersionRegistry::AwaitWarm(std::chrono::steady_clock::ti
 }
 
 void VersionRegistry::TellAliasChanged(absl::string_view mapping, absl::string_view alias) {
+  const VersionHandle version =
+      FindLive(Reference{.mapping = mapping, .number = std::nullopt, .alias = alias});
+  if (version) version.NoteAlias();
   if (options_.alias_changed) options_.alias_changed(*this, mapping, alias);
 }
 

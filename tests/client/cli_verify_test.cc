@@ -84,6 +84,7 @@ class VersionDouble : public client::Client {
     return NotCalled();
   }
   absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() override { return NotCalled(); }
+  absl::StatusOr<v1::GetDriftResponse> GetDrift(absl::string_view) override { return NotCalled(); }
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest&) override {
     return NotCalled();
   }

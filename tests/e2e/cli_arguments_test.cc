@@ -54,6 +54,7 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"alias", "list", "--jsn"}, "--jsn; did you mean --json?"},
       {{"delete", "--all-version"}, "--all-version; did you mean --all-versions?"},
       {{"keep", "x", "--tlt=7d"}, "--tlt; did you mean --ttl?"},
+      {{"drift", "x", "--jsno"}, "--jsno; did you mean --json?"},
       {{"prune", "x", "--unalised"}, "--unalised; did you mean --unaliased?"},
       {{"export", "x", "--outpt=f"}, "--outpt; did you mean --output?"},
       {{"import", "--nmae=x"}, "--nmae; did you mean --name?"},

@@ -21,14 +21,14 @@ from phimap.errors import (Aborted, AlreadyExists, Cancelled, DataLoss, Deadline
                            Internal, InvalidArgument, NotFound, OutOfRange, PermissionDenied, ResourceExhausted,
                            Unauthenticated, Unavailable, Unimplemented)
 from phimap.progress import Progress, ProgressBar
-from phimap.results import Advice, Alias, BuildJob, Capabilities, Capability, Certificate, Evaluation, Mapping, Version
+from phimap.results import Advice, Alias, AliasDrift, BuildJob, Capabilities, Capability, Certificate, Drift, Evaluation, Mapping, Version
 from phimap.v1.mapping_pb2 import MappingSpec, VersionRef
 
 __version__ = importlib.metadata.version("phimap")
 
 __all__ = [
-    "Aborted", "Advice", "Alias", "AlreadyExists", "BuildJob", "Cancelled", "Capabilities", "Capability", "Certificate", "Client", "DataLoss",
-    "DeadlineExceeded", "Error", "Evaluation", "FailedPrecondition", "Internal", "InvalidArgument", "Mapping", "MappingSpec",
+    "Aborted", "Advice", "Alias", "AliasDrift", "AlreadyExists", "BuildJob", "Cancelled", "Capabilities", "Capability", "Certificate", "Client", "DataLoss",
+    "DeadlineExceeded", "Drift", "Error", "Evaluation", "FailedPrecondition", "Internal", "InvalidArgument", "Mapping", "MappingSpec",
     "NotFound", "OutOfRange", "PermissionDenied", "Progress", "ProgressBar", "ResourceExhausted", "RowsMapper", "Tls",
     "SweepPoint", "Unauthenticated", "Unavailable", "Unimplemented", "Version", "VersionRef", "read_sweep", "reference_to",
     "__version__", "rows_mapper", "sweep",

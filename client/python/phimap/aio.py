@@ -23,7 +23,7 @@ from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinn
 from phimap._version_query import VersionQuery
 from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
-from phimap.results import Advice, Alias, BuildJob, Capabilities, Evaluation, Mapping, Version, result_of
+from phimap.results import Advice, Alias, BuildJob, Capabilities, Drift, Evaluation, Mapping, Version, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -176,6 +176,9 @@ class AsyncClient:
 
     async def capabilities(self) -> Capabilities:
         return await self._call("ListCapabilities", service_pb.ListCapabilitiesRequest())
+
+    async def drift(self, mapping: str) -> Drift:
+        return await self._call("GetDrift", service_pb.GetDriftRequest(mapping=mapping))
 
     async def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                      classes: int = 0, distortion: float = 0.0,

@@ -23,7 +23,7 @@ from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinn
 from phimap._version_query import VersionQuery
 from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
-from phimap.results import Advice, Alias, BuildJob, Capabilities, Evaluation, Mapping, Version, result_of
+from phimap.results import Advice, Alias, BuildJob, Capabilities, Drift, Evaluation, Mapping, Version, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -305,6 +305,11 @@ class Client:
     def capabilities(self) -> Capabilities:
         """Returns the mappings, kernels, policies and learners that this server offers, each with its parameters."""
         return self._call("ListCapabilities", service_pb.ListCapabilitiesRequest())
+
+    def drift(self, mapping: str) -> Drift:
+        """Returns, for each alias of a mapping, the evidence that the rows which the server serves differ from those
+        that the alias's version was built from. Each server tests its own rows."""
+        return self._call("GetDrift", service_pb.GetDriftRequest(mapping=mapping))
 
     def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                classes: int = 0, distortion: float = 0.0, kernel_error: float = 0.0) -> Advice:

@@ -16,7 +16,8 @@ _NUMBERS = frozenset({
     FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT32,
     FieldDescriptor.CPPTYPE_UINT64, FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE})
 
-__all__ = ["Advice", "Alias", "BuildJob", "Capabilities", "Capability", "Certificate", "Evaluation", "Mapping", "Result", "Version", "result_of"]
+__all__ = ["Advice", "Alias", "AliasDrift", "BuildJob", "Capabilities", "Capability", "Certificate", "Drift", "Evaluation", "Mapping", "Result",
+           "Version", "result_of"]
 
 
 class Result:
@@ -155,6 +156,20 @@ class Capabilities(Result):
 
     __slots__ = ()
     kind = service_pb.ListCapabilitiesResponse
+
+
+class Drift(Result):
+    """The evidence for drift of each alias of a mapping: a tuple `aliases` of AliasDrift."""
+
+    __slots__ = ()
+    kind = service_pb.GetDriftResponse
+
+
+class AliasDrift(Result):
+    """The test of the rows that an alias's version has served. Evidence of 1 and more is an alarm."""
+
+    __slots__ = ()
+    kind = service_pb.AliasDrift
 
 
 class Capability(Result):

@@ -1,5 +1,6 @@
-// Rows that pass until the test for drift finds a planted shift, with the promise that servers make:
-// at most 5 % false alarms in 30 days of ten rows a second. docs/maths.md states these delays.
+// Rows that pass until the test for drift finds a planted shift, with the promise that servers
+// make: at most 5 % false alarms in 30 days of ten rows a second. docs/maths.md states these
+// delays.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -55,8 +55,8 @@ class BuiltData {
     return out;
   }
 
-  // Returns the reference with new histograms, over `count` rows of the data set that are drawn with
-  // replacement. With these, reference and new rows are exchangeable exactly.
+  // Returns the reference with new histograms, over `count` rows of the data set that are drawn
+  // with replacement. With these, reference and new rows are exchangeable exactly.
   DriftReference Redrawn(int64_t count, RandomCursor& random) const {
     DriftReference drawn = *DecodeDriftReference(EncodeDriftReference(*reference));
     drawn.rows = count;

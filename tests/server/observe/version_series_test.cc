@@ -18,9 +18,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The number of metric families of a version: one counts its rows; three describe a sample of them
-// (number, norms and residuals).
-constexpr int kFamilies = 4;
+// The number of metric families of a version: one counts its rows; four describe a sample of them
+// (number, norms, residuals, and rows that are not finite).
+constexpr int kFamilies = 5;
 
 using ::testing::Not;
 
@@ -74,6 +74,21 @@ TEST_F(VersionSeriesTest, OneRequestInSixtyFourGivesTheNormOfItsFirstRow) {
               HasSubstr("phimap_version_norm_sum_total{mapping=\"wide\",version=\"1\"} 25\n"));
 }
 
+// A row with ρ = ∞ or ‖F‖² = ∞ must not make the sums useless for good.
+TEST_F(VersionSeriesTest, ARowThatIsNotFiniteIsCountedApart) {
+  const auto lease = series_.Open("letters", 7);
+  const std::vector<double> row = {3, 4};
+  const std::vector<double> infinite = {1e200, 1};
+  lease->drift().Sample(ViewOf(infinite, 2), ViewOf(infinite, 2), nullptr);
+  for (int request = 0; request < 64; ++request) {
+    lease->drift().Sample(ViewOf(row, 2), ViewOf(row, 2), nullptr);
+  }
+  const std::string labels = "{mapping=\"letters\",version=\"7\"} ";
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_version_drift_rows_not_finite_total" + labels + "1\n"));
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_version_drift_rows_total" + labels + "1\n"));
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_version_norm_sum_total" + labels + "25\n"));
+}
+
 TEST_F(VersionSeriesTest, LeasesOfOneVersionShareASeriesUntilTheLast) {
   auto first = series_.Open("letters", 7);
   const auto second = series_.Open("letters", 7);
@@ -98,6 +113,31 @@ TEST_F(VersionSeriesTest, HoweverManyVersionsAreLiveTheSeriesAreBoundedAndNoRowI
   const auto late = series_.Open("late", 1);
   EXPECT_THAT(Scrape(), HasSubstr("mapping=\"late\""));
   EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + 1));
+}
+
+// Production's version is loaded after a hundred trial versions, and gets its own labels as soon as
+// an alias names it.
+TEST_F(VersionSeriesTest, VersionsThatAliasesNameComeFirst) {
+  std::vector<std::unique_ptr<const VersionSeries::Lease>> trials;
+  for (int i = 0; i < VersionSeries::kMaxNamed; ++i) trials.push_back(series_.Open("trial", i));
+  auto production = series_.Open("letters", 7);
+  production->rows()->Increment();
+  EXPECT_THAT(Scrape(), Not(HasSubstr("letters")));
+  production->Promote();
+  production->Promote();
+  production->rows()->Increment(5);
+  EXPECT_THAT(Scrape(),
+              HasSubstr("phimap_version_rows_total{mapping=\"letters\",version=\"7\"} 5\n"));
+  EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + 2));
+  production.reset();
+  EXPECT_THAT(Scrape(), Not(HasSubstr("letters")));
+  // Aliases come from clients too, so their number is bounded.
+  std::vector<std::unique_ptr<const VersionSeries::Lease>> aliased;
+  for (int i = 0; i < 500; ++i) {
+    aliased.push_back(series_.Open("aliased", i));
+    aliased.back()->Promote();
+  }
+  EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + VersionSeries::kMaxAliased + 1));
 }
 
 TEST_F(VersionSeriesTest, AMappingThatIsCalledOtherIsNotTheRest) {

@@ -197,7 +197,7 @@ TEST_F(MetricsRpcTest, ServedVersionsAddABoundedNumberOfSeries) {
     MustBuild(name, "f1(landmarks=1)");
     ASSERT_TRUE(Transform(Request(name), &response).ok());
   }
-  EXPECT_EQ(Series().size(), before + 4 * VersionSeries::kMaxNamed);
+  EXPECT_EQ(Series().size(), before + 5 * VersionSeries::kMaxNamed);
   EXPECT_EQ(Value("phimap_live_versions"), versions);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"m0\",version=\"1\"}"), 1);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"_other\",version=\"_other\"}"), 5);

@@ -1,0 +1,73 @@
+#include "client/cli/commands/drift_command.h"
+
+#include <memory>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/views/drift_view.h"
+#include "client/cli/views/json_text.h"
+#include "core/status/status_macros.h"
+#include "phimap/v1/mapping_service.pb.h"
+
+namespace phimap::cli {
+namespace {
+
+// Keeps only the alias of this name.
+absl::Status KeepOnly(const std::string& mapping, const std::string& alias,
+                      v1::GetDriftResponse& drift) {
+  v1::GetDriftResponse kept;
+  for (v1::AliasDrift& each : *drift.mutable_aliases()) {
+    if (each.alias() == alias) *kept.add_aliases() = std::move(each);
+  }
+  if (kept.aliases().empty()) {
+    return absl::NotFoundError(absl::StrCat(mapping, " has no alias ", alias,
+                                            "; drift is tested for aliases, which `phimap list "
+                                            "NAME` shows"));
+  }
+  drift = std::move(kept);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) {
+  const std::pair<std::string, std::string> name =
+      absl::StrSplit(arguments.reference, absl::MaxSplits('@', 1));
+  PHIMAP_ASSIGN_OR_RETURN(v1::GetDriftResponse drift, context.client.GetDrift(name.first));
+  if (!name.second.empty()) {
+    PHIMAP_RETURN_IF_ERROR(KeepOnly(name.first, name.second, drift));
+  }
+  if (arguments.json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(drift));
+    context.out << text;
+    return absl::OkStatus();
+  }
+  if (drift.aliases().empty()) {
+    *context.console.stream << name.first
+                            << " has no alias; drift is tested for aliases, which `phimap alias "
+                               "set` makes"
+                            << std::endl;
+  }
+  context.out << RenderDrift(name.first, drift);
+  return absl::OkStatus();
+}
+
+Command AddDrift(CLI::App& app) {
+  auto arguments = std::make_shared<DriftArguments>();
+  CLI::App* command = app.add_subcommand(
+      "drift", "Show whether served rows still are like those a version was built from");
+  command
+      ->add_option("NAME[@ALIAS]", arguments->reference,
+                   "A mapping or one of its aliases (default: all aliases)")
+      ->required();
+  command->add_flag("--json", arguments->json, "Print the answer as JSON");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunDrift(*arguments, context); },
+          .json = &arguments->json};
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,107 @@
+#include "client/cli/views/drift_view.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "client/cli/views/number_text.h"
+
+namespace phimap::cli {
+namespace {
+
+// Scores and columns that a line lists.
+constexpr int kListed = 3;
+// Evidence below this is what chance gives every few thousand rows.
+constexpr double kLeastListed = 0.5;
+
+std::string Percent(double share) { return absl::StrCat(ShortNumber(100 * share), " %"); }
+
+std::string Named(absl::string_view kind, int32_t index, absl::string_view name) {
+  if (!name.empty()) return absl::StrCat(kind, " ", name);
+  const bool is_numbered = kind == "direction" || kind == "column";
+  return is_numbered ? absl::StrCat(kind, " ", index) : std::string(kind);
+}
+
+std::string Finding(const v1::AliasDrift& alias) {
+  if (alias.evidence() >= 1) return "the served rows have drifted";
+  if (alias.rows() == 0) return "no rows tested yet";
+  return alias.has_crossed_time() ? "no evidence of drift any more" : "no evidence of drift";
+}
+
+std::string CrossedText(const v1::AliasDrift& alias) {
+  if (!alias.has_crossed_time()) return "";
+  return absl::FormatTime("; it last reached 1 on %Y-%m-%d at %H:%M UTC",
+                          absl::FromUnixSeconds(alias.crossed_time().seconds()),
+                          absl::UTCTimeZone());
+}
+
+std::string ScoresText(const v1::AliasDrift& alias) {
+  std::string line;
+  int listed = 0;
+  for (const v1::AliasDrift::Score& score : alias.scores()) {
+    const bool spread = score.spread() > score.location();
+    const double evidence = spread ? score.spread() : score.location();
+    if (evidence < kLeastListed || listed++ == kListed) break;
+    absl::StrAppend(&line, line.empty() ? "" : ", ",
+                    Named(score.kind(), score.index(), score.name()),
+                    spread ? " is spread differently (" : " has moved (",
+                    absl::StrFormat("%.2f", evidence), ")");
+  }
+  return line.empty() ? "" : absl::StrCat("  scores:   ", line, "\n");
+}
+
+std::string ShiftText(const v1::AliasDrift& alias) {
+  if (!alias.has_shift() || alias.shift_scale() <= 0) return "";
+  return absl::StrCat("  shift:    the mean of F has moved by ",
+                      Percent(alias.shift() / alias.shift_scale()),
+                      " of the deviation of F, over the last ",
+                      WithThousands(alias.counted_rows()), " rows\n");
+}
+
+std::string BeyondText(const v1::AliasDrift& alias) {
+  if (alias.beyond_range_expected() <= 0 || alias.counted_rows() == 0) return "";
+  std::string line =
+      absl::StrCat("  range:    ", Percent(alias.beyond_range_share()),
+                   " of the numbers are beyond the range that the version was built from; without "
+                   "drift at most ",
+                   Percent(alias.beyond_range_expected()), "\n");
+  const int count = std::min(kListed, alias.columns_beyond_range_size());
+  for (int i = 0; i < count; ++i) {
+    const v1::AliasDrift::Column& column = alias.columns_beyond_range(i);
+    absl::StrAppend(&line, i == 0 ? "            worst: " : ", ",
+                    Named("column", column.index(), column.name()), " in ",
+                    Percent(column.share()), " of the rows");
+  }
+  return count > 0 ? line + "\n" : line;
+}
+
+std::string RenderAlias(absl::string_view mapping, const v1::AliasDrift& alias) {
+  std::string text = absl::StrCat(mapping, "@", alias.alias(), " (version ", alias.version(), "): ");
+  if (!alias.not_tested().empty()) {
+    return absl::StrCat(text, "drift is not tested: ", alias.not_tested(), "\n");
+  }
+  absl::StrAppend(&text, Finding(alias), "\n  evidence: ",
+                  absl::StrFormat("%.2f", alias.evidence()), ", of 1, after ",
+                  WithThousands(alias.rows()), " rows", CrossedText(alias), "\n");
+  if (alias.rows_not_finite() > 0) {
+    absl::StrAppend(&text, "            ", WithThousands(alias.rows_not_finite()),
+                    " more rows have scores that are not finite\n");
+  }
+  return absl::StrCat(text, ScoresText(alias), ShiftText(alias), BeyondText(alias),
+                      "  promise:  without drift, a false alarm within ",
+                      WithThousands(alias.promised_rows()), " rows has a probability of at most ",
+                      Percent(alias.false_alarms()), "\n");
+}
+
+}  // namespace
+
+std::string RenderDrift(absl::string_view mapping, const v1::GetDriftResponse& drift) {
+  std::string text;
+  for (const v1::AliasDrift& alias : drift.aliases()) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", RenderAlias(mapping, alias));
+  }
+  return text;
+}
+
+}  // namespace phimap::cli
