@@ -189,7 +189,7 @@ struct Server::Parts {
         scheduler(SchedulerOptions(hooks), metrics.transform()),
         kernels(options.kernel_services, KernelOptions(options, std::move(kernel_authorities)),
                 metrics.kernels()),
-        drift(hooks.drift, metrics.drift(), logger),
+        drift(hooks.drift.value_or(DriftWatcher::Limits()), metrics.drift(), logger),
         registry(RegistryOptions(options, kernels, alias_certificates, drift, hooks), *store,
                  metrics.registry(), logger),
         revisions(registry, store_pool),

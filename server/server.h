@@ -12,6 +12,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -36,7 +37,7 @@ class Server {
     // Called on the loader thread before it reads an artifact.
     std::function<void()> before_load;
     // How rows are sampled and tested for drift.
-    DriftWatcher::Limits drift = {};
+    std::optional<DriftWatcher::Limits> drift;
   };
 
   // Listens and serves. `logger` must outlive the server. Returns FAILED_PRECONDITION if an address

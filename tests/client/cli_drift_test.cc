@@ -65,7 +65,8 @@ TEST(DriftViewTest, DriftIsSaidFirstAndExplained) {
       "  range:    1 % of the numbers are beyond the range that the version was built from; "
       "without drift at most 0.01 %\n"
       "            worst: column width in 16 % of the rows, column 7 in 2 % of the rows\n"
-      "  promise:  without drift, a false alarm within 25,920,000 rows has a probability of at most "
+      "  promise:  without drift, a false alarm within 25,920,000 rows has a probability of at "
+      "most "
       "5 %\n");
 }
 

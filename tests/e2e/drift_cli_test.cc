@@ -17,8 +17,8 @@ class DriftCliTest : public CliFixture {
   void Build(const std::string& name, int rows) {
     std::string csv = "a,b\n";
     for (int i = 0; i < rows; ++i) absl::StrAppend(&csv, i % 37, ",", i * i % 101, "\n");
-    const ProcessResult built = Phimap({"build", name, "--input=" + File(csv),
-                                        "--mapping=f1(landmarks=2)", "--kernel=linear()"});
+    const ProcessResult built = Phimap(
+        {"build", name, "--input=" + File(csv), "--mapping=f1(landmarks=2)", "--kernel=linear()"});
     EXPECT_EQ(built.exit_code, 0) << built.err;
   }
   std::string Out(std::vector<std::string> words) {

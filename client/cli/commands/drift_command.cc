@@ -17,8 +17,8 @@ namespace phimap::cli {
 namespace {
 
 // Keeps only the alias of this name.
-absl::Status KeepOnly(const std::string& mapping, const std::string& alias,
-                      v1::GetDriftResponse& drift) {
+absl::Status KeepAlias(const std::string& mapping, const std::string& alias,
+                       v1::GetDriftResponse& drift) {
   v1::GetDriftResponse kept;
   for (v1::AliasDrift& each : *drift.mutable_aliases()) {
     if (each.alias() == alias) *kept.add_aliases() = std::move(each);
@@ -39,7 +39,7 @@ absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) 
       absl::StrSplit(arguments.reference, absl::MaxSplits('@', 1));
   PHIMAP_ASSIGN_OR_RETURN(v1::GetDriftResponse drift, context.client.GetDrift(name.first));
   if (!name.second.empty()) {
-    PHIMAP_RETURN_IF_ERROR(KeepOnly(name.first, name.second, drift));
+    PHIMAP_RETURN_IF_ERROR(KeepAlias(name.first, name.second, drift));
   }
   if (arguments.json) {
     PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(drift));

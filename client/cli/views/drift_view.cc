@@ -11,13 +11,13 @@ namespace phimap::cli {
 namespace {
 
 // Scores and columns that a line lists.
-constexpr int kListed = 3;
+constexpr int kListedInDrift = 3;
 // Evidence below this is what chance gives every few thousand rows.
 constexpr double kLeastListed = 0.5;
 
-std::string Percent(double share) { return absl::StrCat(ShortNumber(100 * share), " %"); }
+std::string InPercent(double share) { return absl::StrCat(ShortNumber(100 * share), " %"); }
 
-std::string Named(absl::string_view kind, int32_t index, absl::string_view name) {
+std::string NameOfScore(absl::string_view kind, int32_t index, absl::string_view name) {
   if (!name.empty()) return absl::StrCat(kind, " ", name);
   const bool is_numbered = kind == "direction" || kind == "column";
   return is_numbered ? absl::StrCat(kind, " ", index) : std::string(kind);
@@ -42,9 +42,9 @@ std::string ScoresText(const v1::AliasDrift& alias) {
   for (const v1::AliasDrift::Score& score : alias.scores()) {
     const bool spread = score.spread() > score.location();
     const double evidence = spread ? score.spread() : score.location();
-    if (evidence < kLeastListed || listed++ == kListed) break;
+    if (evidence < kLeastListed || listed++ == kListedInDrift) break;
     absl::StrAppend(&line, line.empty() ? "" : ", ",
-                    Named(score.kind(), score.index(), score.name()),
+                    NameOfScore(score.kind(), score.index(), score.name()),
                     spread ? " is spread differently (" : " has moved (",
                     absl::StrFormat("%.2f", evidence), ")");
   }
@@ -53,36 +53,36 @@ std::string ScoresText(const v1::AliasDrift& alias) {
 
 std::string ShiftText(const v1::AliasDrift& alias) {
   if (!alias.has_shift() || alias.shift_scale() <= 0) return "";
-  return absl::StrCat("  shift:    the mean of F has moved by ",
-                      Percent(alias.shift() / alias.shift_scale()),
-                      " of the deviation of F, over the last ",
-                      WithThousands(alias.counted_rows()), " rows\n");
+  return absl::StrCat(
+      "  shift:    the mean of F has moved by ", InPercent(alias.shift() / alias.shift_scale()),
+      " of the deviation of F, over the last ", WithThousands(alias.counted_rows()), " rows\n");
 }
 
 std::string BeyondText(const v1::AliasDrift& alias) {
   if (alias.beyond_range_expected() <= 0 || alias.counted_rows() == 0) return "";
   std::string line =
-      absl::StrCat("  range:    ", Percent(alias.beyond_range_share()),
+      absl::StrCat("  range:    ", InPercent(alias.beyond_range_share()),
                    " of the numbers are beyond the range that the version was built from; without "
                    "drift at most ",
-                   Percent(alias.beyond_range_expected()), "\n");
-  const int count = std::min(kListed, alias.columns_beyond_range_size());
+                   InPercent(alias.beyond_range_expected()), "\n");
+  const int count = std::min(kListedInDrift, alias.columns_beyond_range_size());
   for (int i = 0; i < count; ++i) {
     const v1::AliasDrift::Column& column = alias.columns_beyond_range(i);
     absl::StrAppend(&line, i == 0 ? "            worst: " : ", ",
-                    Named("column", column.index(), column.name()), " in ",
-                    Percent(column.share()), " of the rows");
+                    NameOfScore("column", column.index(), column.name()), " in ",
+                    InPercent(column.share()), " of the rows");
   }
   return count > 0 ? line + "\n" : line;
 }
 
 std::string RenderAlias(absl::string_view mapping, const v1::AliasDrift& alias) {
-  std::string text = absl::StrCat(mapping, "@", alias.alias(), " (version ", alias.version(), "): ");
+  std::string text =
+      absl::StrCat(mapping, "@", alias.alias(), " (version ", alias.version(), "): ");
   if (!alias.not_tested().empty()) {
     return absl::StrCat(text, "drift is not tested: ", alias.not_tested(), "\n");
   }
-  absl::StrAppend(&text, Finding(alias), "\n  evidence: ",
-                  absl::StrFormat("%.2f", alias.evidence()), ", of 1, after ",
+  absl::StrAppend(&text, Finding(alias),
+                  "\n  evidence: ", absl::StrFormat("%.2f", alias.evidence()), ", of 1, after ",
                   WithThousands(alias.rows()), " rows", CrossedText(alias), "\n");
   if (alias.rows_not_finite() > 0) {
     absl::StrAppend(&text, "            ", WithThousands(alias.rows_not_finite()),
@@ -91,7 +91,7 @@ std::string RenderAlias(absl::string_view mapping, const v1::AliasDrift& alias) 
   return absl::StrCat(text, ScoresText(alias), ShiftText(alias), BeyondText(alias),
                       "  promise:  without drift, a false alarm within ",
                       WithThousands(alias.promised_rows()), " rows has a probability of at most ",
-                      Percent(alias.false_alarms()), "\n");
+                      InPercent(alias.false_alarms()), "\n");
 }
 
 }  // namespace

@@ -213,6 +213,22 @@ def _capability_facts(capability: Any) -> Facts:
     return [("", capability.line), ("formula", capability.formula), ("kernels", capability.kernels), *parameters]
 
 
+def _alias_drift_line(drift: Any) -> str:
+    state = f"not tested, {drift.not_tested}" if drift.not_tested else f"evidence {number(drift.evidence)} of 1, {drift.rows:,} rows"
+    return f"{drift.alias}: {state}"
+
+
+def _drift_facts(drift: Any) -> Facts:
+    return [(alias.alias, line_of(alias)) for alias in drift.aliases]
+
+
+def _alias_drift_facts(drift: Any) -> Facts:
+    shift = f"{percent(drift.shift / drift.shift_scale)} of the deviation of F" if drift.shift and drift.shift_scale else ""
+    return [("evidence", "" if drift.not_tested else f"{number(drift.evidence)} of 1"), ("not tested", drift.not_tested),
+            ("rows", number(drift.rows)), ("shift", shift),
+            ("beyond the range", percent(drift.beyond_range_share) if drift.counted_rows else "")]
+
+
 def _absent(parameter: Any) -> str:
     return "required; " if parameter.required else f"{parameter.default_value}; " if parameter.default_value else ""
 
@@ -226,10 +242,12 @@ _lines: dict[str, Callable[[Any], str]] = {
     "Alias": _alias_line, "BuildJob": _job_line, "Advice": lambda advice: advice.to_do or advice.proposal or advice.verdict,
     "Capabilities": lambda all: ", ".join(f"{len(getattr(all, kind))} {kind}"
                                           for kind in ("mappings", "kernels", "policies", "learners")),
-    "Capability": lambda one: f"{one.name}({', '.join(parameter.name for parameter in one.parameters)})"}
+    "Capability": lambda one: f"{one.name}({', '.join(parameter.name for parameter in one.parameters)})",
+    "Drift": lambda drift: ", ".join(_alias_drift_line(alias) for alias in drift.aliases), "AliasDrift": _alias_drift_line}
 _facts: dict[str, Callable[[Any], Facts]] = {
     "Version": _version_facts, "Certificate": _certificate_facts, "Evaluation": _evaluation_facts, "Advice": _advice_facts,
-    "Capabilities": _capabilities_facts, "Capability": _capability_facts}
+    "Capabilities": _capabilities_facts, "Capability": _capability_facts, "Drift": _drift_facts,
+    "AliasDrift": _alias_drift_facts}
 _titles: dict[str, Callable[[Any], str]] = {
     "Version": lambda version: reference(version.ref),
     "Capability": lambda capability: capability.name,

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "core/plan/artifact.h"
 #include "server/postgres/postgres_schema.h"
 #include "server/store/sha256.h"
 #include "server/store/sql_catalog.h"
@@ -86,6 +87,18 @@ TEST_F(FleetMemberTest, WhatALivingServerDoesNotReadIsNotPublished) {
 TEST_F(FleetMemberTest, WhatAllReadIsPublishedWhileAnOlderServerLives) {
   const auto old = Join(Named("old", /*artifact_format=*/1));
   const absl::Status accepted = Import(/*artifact_format=*/1);
+  EXPECT_TRUE(accepted.ok()) << accepted;
+}
+
+// Artifacts with a drift reference have format 3: servers that read only column names must be gone.
+TEST_F(FleetMemberTest, ADriftReferenceWaitsForServersThatReadOnlyNames) {
+  static_assert(kArtifactFormat == 3);
+  {
+    const auto of_names = Join(Named("old", kFormatOfNames));
+    EXPECT_EQ(ReasonOf(Import(kArtifactFormat)), "FLEET_TOO_OLD");
+  }
+  const auto now = Join(Named("new", kArtifactFormat));
+  const absl::Status accepted = Import(kArtifactFormat);
   EXPECT_TRUE(accepted.ok()) << accepted;
 }
 

@@ -20,10 +20,12 @@ class DriftRpcTest : public ServerFixture {
   DriftRpcTest() {
     options_.http = "127.0.0.1:0";
     // Each request gives a row, and none is dropped.
-    hooks_.drift.interval = absl::ZeroDuration();
-    hooks_.drift.interval_of_all = absl::ZeroDuration();
-    hooks_.drift.waiting_rows = 1'000'000;
-    hooks_.drift.waiting_bytes = int64_t{1} << 30;
+    DriftWatcher::Limits limits;
+    limits.interval = absl::ZeroDuration();
+    limits.interval_of_all = absl::ZeroDuration();
+    limits.waiting_rows = 1'000'000;
+    limits.waiting_bytes = int64_t{1} << 30;
+    hooks_.drift = limits;
     Start();
   }
 
@@ -71,8 +73,8 @@ class DriftRpcTest : public ServerFixture {
   }
 
   void MustBuildLarge(const std::string& expression = "f2(landmarks=20)") {
-    v1::BuildSpec spec = Spec("letter", expression,
-                              absl::StrCat("00000000-0000-4000-8000-000000000", ++next_id_));
+    v1::BuildSpec spec =
+        Spec("letter", expression, absl::StrCat("00000000-0000-4000-8000-000000000", ++next_id_));
     for (const char* name : {"left", "middle", "right"}) spec.add_column_names(name);
     ASSERT_TRUE(Build(spec, /*rows=*/4000).ok());
   }
