@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/certificate/fidelity.h"
 #include "core/certificate/held_out_features.h"
@@ -152,8 +153,10 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   PHIMAP_RETURN_IF_ERROR(control(0));
   const ConstMatrixView<double> exact_rows =
       task.reference_rows.rows() > 0 ? task.reference_rows : task.rows;
-  PHIMAP_ASSIGN_OR_RETURN(const HeldOutFeatures features, MapHeldOut(task, exact_rows, control));
-  if (task.served_features != nullptr) *task.served_features = features.served.Clone();
+  PHIMAP_ASSIGN_OR_RETURN(HeldOutFeatures features, MapHeldOut(task, exact_rows, control));
+  const absl::Cleanup keep = [&] {
+    if (task.served_features != nullptr) *task.served_features = std::move(features.served);
+  };
   const FeatureLengths lengths(features.served, features.reference);
   certificate.serving_error = ServingError(lengths);
   certificate.mean_squared_norm = MeanSquaredNorm(lengths);

@@ -8,6 +8,7 @@
 #include "core/drift/score_functions.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/orthogonal_iteration.h"
+#include "core/plan/squared_norm.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 
@@ -141,22 +142,26 @@ void AddHistograms(const ReferenceTask& task, ScoreFunctions scores, DriftRefere
   reference.scores.directions = std::move(scores.directions);
 }
 
-// Sets the mean of the features and their scatter, in two passes over the rows.
+// Sets the mean of the features and their scatter, in one pass: sums of the differences from the
+// first row keep the digits that sums of the features themselves would lose.
 void AddMoments(const RowsView& features, DriftReference& reference) {
-  std::vector<double> row(static_cast<size_t>(features.columns));
-  std::vector<double> mean(row.size());
-  for (int64_t i = 0; i < features.rows; ++i) {
+  const auto columns = static_cast<size_t>(features.columns);
+  std::vector<double> first(columns), row(columns), sums(columns);
+  features.CopyRow(0, first.data());
+  double squares = 0;
+  for (int64_t i = 1; i < features.rows; ++i) {
     features.CopyRow(i, row.data());
-    for (size_t j = 0; j < row.size(); ++j) mean[j] += row[j];
+    for (size_t j = 0; j < columns; ++j) {
+      row[j] -= first[j];
+      sums[j] += row[j];
+    }
+    squares += SquaredNorm(row.data(), features.columns);
   }
-  for (double& value : mean) value /= static_cast<double>(features.rows);
-  double sum = 0;
-  for (int64_t i = 0; i < features.rows; ++i) {
-    features.CopyRow(i, row.data());
-    for (size_t j = 0; j < row.size(); ++j) sum += (row[j] - mean[j]) * (row[j] - mean[j]);
-  }
-  reference.mean = std::move(mean);
-  reference.scatter = sum / static_cast<double>(features.rows - 1);
+  const auto count = static_cast<double>(features.rows);
+  reference.scatter =
+      std::max(0.0, squares - SquaredNorm(sums.data(), features.columns) / count) / (count - 1);
+  for (size_t j = 0; j < columns; ++j) sums[j] = first[j] + sums[j] / count;
+  reference.mean = std::move(sums);
 }
 
 }  // namespace

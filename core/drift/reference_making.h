@@ -16,12 +16,12 @@ namespace phimap {
 
 // Maximum number of rows that scores and edges are chosen from, and number of these from which
 // directions are computed.
-inline constexpr int64_t kMaxChoosingRows = 512;
-inline constexpr int64_t kMaxDirectionRows = 192;
+inline constexpr int64_t kMaxChoosingRows = 256;
+inline constexpr int64_t kMaxDirectionRows = 128;
 // Number of principal directions of F among the scores.
-inline constexpr int64_t kPrincipalDirections = 16;
+inline constexpr int64_t kPrincipalDirections = 8;
 
-// Rows, with their features from the plan's engine in the serving type.
+// Rows, with their features from the plan's engine, widened to float64 or not.
 struct MappedRows {
   ExamplesView rows;
   RowsView features;

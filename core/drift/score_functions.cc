@@ -8,45 +8,69 @@
 namespace phimap {
 namespace {
 
-// Returns f·v in float64. Eight sums run side by side, so that no addition waits for the one
-// before.
-template <typename T>
-double Product(const T* f, const float* v, int64_t count) {
+// Rows whose residuals are computed at a time.
+constexpr int64_t kTileRows = 64;
+
+// Returns f·v. Eight sums run side by side, so that no addition waits for the one before.
+double Product(const double* f, const double* v, int64_t count) {
   constexpr int64_t kSums = 8;
   double sums[kSums] = {};
   int64_t j = 0;
   for (; j + kSums <= count; j += kSums) {
-    for (int64_t s = 0; s < kSums; ++s) {
-      sums[s] += static_cast<double>(f[j + s]) * static_cast<double>(v[j + s]);
-    }
+    for (int64_t s = 0; s < kSums; ++s) sums[s] += f[j + s] * v[j + s];
   }
   double total = 0;
-  for (; j < count; ++j) total += static_cast<double>(f[j]) * static_cast<double>(v[j]);
+  for (; j < count; ++j) total += f[j] * v[j];
   for (const double sum : sums) total += sum;
   return total;
 }
 
-// Sets out(i, s) for one score function s of features.
-template <typename T>
-void ScoreFeatures(const ScoreFunctions& scores, const RowsView& features, int64_t s,
-                   MatrixView<double> out) {
-  const ScoreFunction& function = scores.functions[static_cast<size_t>(s)];
+// Sets the scores that are functions of the features. Each row is widened once.
+void ScoreFeatures(const ScoreFunctions& scores, const RowsView& features, MatrixView<double> out) {
+  const Matrix<double> directions = Converted<double, float>(scores.directions.view());
+  std::vector<double> f(static_cast<size_t>(features.columns));
   for (int64_t i = 0; i < features.rows; ++i) {
-    const T* const f = reinterpret_cast<const T*>(features.Row(i));
-    out(i, s) = function.kind == ScoreKind::kSquaredNorm
-                    ? SquaredNorm(f, features.columns)
-                    : Product(f, scores.directions.row(function.index), features.columns);
+    features.CopyRow(i, f.data());
+    for (int64_t s = 0; s < scores.count(); ++s) {
+      const ScoreFunction& function = scores.functions[static_cast<size_t>(s)];
+      if (function.kind == ScoreKind::kSquaredNorm) {
+        out(i, s) = SquaredNorm(f.data(), features.columns);
+      } else if (function.kind == ScoreKind::kDirection) {
+        out(i, s) = Product(f.data(), directions.row(function.index), features.columns);
+      }
+    }
   }
 }
 
-void ScoreResidual(const ExamplesView& rows, const RowsView& features, const Residual& residual,
-                   int64_t s, MatrixView<double> out) {
-  const auto count = static_cast<size_t>(rows.rows());
-  std::vector<double> rho(count), self(count), rounding(count);
-  residual.Compute(rows, features.data, rho.data());
-  residual.Lengths(rows, self.data(), rounding.data());
-  for (size_t i = 0; i < count; ++i) {
-    out(static_cast<int64_t>(i), s) = self[i] == 0 && rho[i] == 0 ? 0 : rho[i] / self[i];
+// Returns the features of some rows in float32.
+Matrix<float> Narrowed(const RowsView& features) {
+  Matrix<float> narrow = Matrix<float>::Uninit(features.rows, features.columns);
+  std::vector<double> row(static_cast<size_t>(features.columns));
+  for (int64_t i = 0; i < features.rows; ++i) {
+    features.CopyRow(i, row.data());
+    for (int64_t j = 0; j < features.columns; ++j) {
+      narrow(i, j) = static_cast<float>(row[static_cast<size_t>(j)]);
+    }
+  }
+  return narrow;
+}
+
+void ScoreResiduals(const ExamplesView& all_rows, const RowsView& all_features,
+                    const Residual& residual, int64_t s, MatrixView<double> out) {
+  for (int64_t begin = 0; begin < all_rows.rows(); begin += kTileRows) {
+    const auto count = std::min(kTileRows, all_rows.rows() - begin);
+    const ExamplesView rows = all_rows.Slice(begin, count);
+    const RowsView features = all_features.Slice(begin, count);
+    double rho[kTileRows], self[kTileRows], rounding[kTileRows];
+    if (features.type == residual.serving_type()) {
+      residual.Compute(rows, features.data, rho);
+    } else {
+      residual.Compute(rows, Narrowed(features).data(), rho);
+    }
+    residual.Lengths(rows, self, rounding);
+    for (int64_t i = 0; i < count; ++i) {
+      out(begin + i, s) = self[i] == 0 && rho[i] == 0 ? 0 : rho[i] / self[i];
+    }
   }
 }
 
@@ -67,23 +91,16 @@ void ScoreColumns(const ScoreFunctions& scores, const ExamplesView& rows, Matrix
 void ComputeScores(const ScoreFunctions& scores, const ExamplesView& rows, const RowsView& features,
                    const Residual* residual, MatrixView<double> out) {
   PHIMAP_CHECK(out.rows() == rows.rows() && out.cols() == scores.count());
-  bool columns = false;
+  bool has_columns = false;
   for (int64_t s = 0; s < scores.count(); ++s) {
-    switch (scores.functions[static_cast<size_t>(s)].kind) {
-      case ScoreKind::kResidualShare:
-        PHIMAP_CHECK(residual != nullptr);
-        ScoreResidual(rows, features, *residual, s, out);
-        break;
-      case ScoreKind::kColumn:
-        columns = true;
-        break;
-      case ScoreKind::kSquaredNorm:
-      case ScoreKind::kDirection:
-        features.type == FloatType::kFloat32 ? ScoreFeatures<float>(scores, features, s, out)
-                                             : ScoreFeatures<double>(scores, features, s, out);
-    }
+    const ScoreKind kind = scores.functions[static_cast<size_t>(s)].kind;
+    has_columns = has_columns || kind == ScoreKind::kColumn;
+    if (kind != ScoreKind::kResidualShare) continue;
+    PHIMAP_CHECK(residual != nullptr);
+    ScoreResiduals(rows, features, *residual, s, out);
   }
-  if (columns) ScoreColumns(scores, rows, out);
+  ScoreFeatures(scores, features, out);
+  if (has_columns) ScoreColumns(scores, rows, out);
 }
 
 }  // namespace phimap

@@ -44,7 +44,8 @@ struct ScoreFunctions {
 };
 
 // Sets out(i, s) to score s of row i, in float64. `features` are the features of the rows from the
-// plan's engine, in the serving type and aligned for it. A score may be infinite or NaN.
+// plan's engine, in the serving type and aligned for it, or widened to float64. A score may be
+// infinite or NaN.
 //
 // The bits of a score depend on the row alone, so a row gets the same score in a build and when it
 // is served.

@@ -87,6 +87,8 @@ class Residual {
   // Whether the kernel is remote. The rows are then rows of the engine, with K(x, x) as their last
   // number.
   bool is_remote() const { return is_remote_; }
+  // Type of the features that Compute takes.
+  FloatType serving_type() const { return serving_type_; }
 
   // Sets residuals[i] to the ρ of row i that is served, a number in [0, K(x, x)], and
   // allowances[i] to a(x), in float64. `allowances` may be null. `features` are the features of the

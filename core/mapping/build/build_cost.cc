@@ -219,8 +219,7 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   // buffer grows.
   const int64_t encoding = 3 * ArtifactBytes(spec, mapping, sample, columns, widest);
   const int64_t measuring =
-      BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads) +
-      kDouble * sample.held_out * mapping.output_columns;  // the features, for the drift reference
+      BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads);
   const int64_t reference = ReferenceMemoryBytes(ReferenceOf(spec, mapping, sample, columns));
   const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
   // All values of a remote kernel, and a copy of those columns that the plan uses.

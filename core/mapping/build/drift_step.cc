@@ -8,34 +8,17 @@
 #include "core/drift/reference_making.h"
 #include "core/linalg/matrix.h"
 #include "core/plan/residual.h"
+#include "core/status/check.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
 
-// Features in the serving type, as the engine made them.
-class ServedFeatures {
- public:
-  ServedFeatures(ConstMatrixView<double> features, FloatType type) : type_(type) {
-    if (type == FloatType::kFloat32) {
-      single_ = Converted<float, double>(features);
-    } else {
-      double_ = Converted<double, double>(features);
-    }
-  }
-  RowsView view() const { return type_ == FloatType::kFloat32 ? ViewOf(single_) : ViewOf(double_); }
-
- private:
-  template <typename T>
-  RowsView ViewOf(const Matrix<T>& features) const {
-    return {reinterpret_cast<const char*>(features.data()), type_, features.rows(),
-            features.cols()};
-  }
-
-  const FloatType type_;
-  Matrix<float> single_;
-  Matrix<double> double_;
-};
+RowsView ViewOf(ConstMatrixView<double> features) {
+  PHIMAP_CHECK(features.stride() == features.cols());
+  return {reinterpret_cast<const char*>(features.data()), FloatType::kFloat64, features.rows(),
+          features.cols()};
+}
 
 // The rows of both parts of a reference, with their features.
 struct Parts {
@@ -79,18 +62,15 @@ absl::StatusOr<std::optional<DriftReference>> MakeReference(const CertificationT
                                                             const BuiltMapping& mapping,
                                                             const EngineRows& rows,
                                                             const Parts& parts) {
-  const FloatType type = mapping.served.serving_type();
   const HeldOutExamples choosing(parts.choosing, rows.strings);
   const HeldOutExamples held_out(parts.held_out, rows.strings);
-  const ServedFeatures choosing_features(parts.choosing_features, type);
-  const ServedFeatures held_out_features(parts.held_out_features, type);
   const std::optional<Residual> residual = Residual::Of(
       mapping.served,
       {.mapping_text = task.spec.mapping.ToText(), .kernel_text = task.kernel.ToText()});
   PHIMAP_ASSIGN_OR_RETURN(
       DriftReference reference,
-      MakeDriftReference({.choosing = {choosing.view(), choosing_features.view()},
-                          .held_out = {held_out.view(), held_out_features.view()},
+      MakeDriftReference({.choosing = {choosing.view(), ViewOf(parts.choosing_features)},
+                          .held_out = {held_out.view(), ViewOf(parts.held_out_features)},
                           .residual = residual.has_value() ? &*residual : nullptr,
                           .has_columns = rows.has_columns}));
   if (rows.has_columns) AddRanges(task.sample, reference);
@@ -154,9 +134,8 @@ Work ReferenceWork(const ReferenceShape& shape, const Work& row) {
 
 int64_t ReferenceMemoryBytes(const ReferenceShape& shape) {
   if (!HasReference(shape)) return 0;
-  // Features are there twice: as they were measured, and in the serving type.
   const int64_t rows = ChoosingRows(shape) + shape.held_out_rows;
-  return 2 * int64_t{sizeof(double)} * rows * shape.output_columns +
+  return int64_t{sizeof(double)} * rows * shape.output_columns +
          int64_t{sizeof(double)} * rows * ScoreCount(shape) +
          2 * int64_t{sizeof(double)} * ChoosingRows(shape) * shape.columns;
 }

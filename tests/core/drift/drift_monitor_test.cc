@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/drift/reference_making.h"
+#include "core/linalg/blas.h"
 #include "core/random/random_stream.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_rows.h"
@@ -17,8 +18,10 @@ using testing::WireRows;
 
 constexpr int64_t kColumns = 4;
 
-// A reference of N(0, 1) rows whose features are the rows themselves. The ranges are ±2.
-std::shared_ptr<const DriftReference> NormalReference(int64_t rows = 500) {
+// A reference of 500 N(0, 1) rows whose features are the rows themselves. The ranges are ±2.
+std::shared_ptr<const DriftReference> MakeNormalReference() {
+  UseOneBlasThread();
+  const int64_t rows = 500;
   const Matrix<double> choosing = testing::NormalRows({.rows = 512, .cols = kColumns, .seed = 1});
   const Matrix<double> held_out = testing::NormalRows({.rows = rows, .cols = kColumns, .seed = 2});
   DriftReference reference =
@@ -29,6 +32,11 @@ std::shared_ptr<const DriftReference> NormalReference(int64_t rows = 500) {
   reference.low.assign(kColumns, -2);
   reference.high.assign(kColumns, 2);
   return std::make_shared<const DriftReference>(std::move(reference));
+}
+
+const std::shared_ptr<const DriftReference>& NormalReference() {
+  static const auto& reference = *new std::shared_ptr<const DriftReference>(MakeNormalReference());
+  return reference;
 }
 
 // Adds N(0, 1) rows with `shift` added to column 2.
@@ -52,8 +60,8 @@ TEST(DriftMonitorTest, TheSizeOfAShiftIsItsLength) {
   EXPECT_NEAR(monitor.size()->scale, std::sqrt(kColumns), 0.1);
 }
 
-// Without a shift the mean of MMD² less its expectation is 0. Clipped at 0, its mean is positive and
-// smaller than what was subtracted.
+// Without a shift the mean of MMD² less its expectation is 0. Clipped at 0, its mean is positive
+// and smaller than what was subtracted.
 TEST(DriftMonitorTest, WithoutAShiftTheSizeIsWhatChanceExplains) {
   double sum = 0;
   constexpr int kRuns = 40;

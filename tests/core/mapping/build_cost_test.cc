@@ -158,9 +158,9 @@ double ReferenceFlops(const BuiltVersion& version, const BuildSpec& spec) {
   const int64_t pool = version.certificate.pool_rows - landmarks + spec.mapping.given_rows();
   const bool from_pool = pool >= 128;
   const auto chosen = static_cast<double>(
-      std::min<int64_t>(512, from_pool ? pool : version.certificate.held_out_rows / 4));
+      std::min<int64_t>(256, from_pool ? pool : version.certificate.held_out_rows / 4));
   const double mapped = from_pool ? 2 * chosen * static_cast<double>(NumbersOf(artifact->plan)) : 0;
-  return mapped + 9 * std::pow(std::min(chosen, 192.0), 3);
+  return mapped + 9 * std::pow(std::min(chosen, 128.0), 3);
 }
 
 // BLAS operations are counted in each call. The operations of the engine's own products follow from

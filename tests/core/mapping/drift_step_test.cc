@@ -22,9 +22,8 @@ DriftReference ReferenceOf(const BuiltVersion& version) {
   const Artifact artifact = ArtifactOf(version);
   absl::StatusOr<DriftReference> reference = DecodeDriftReference(artifact.drift_reference);
   EXPECT_TRUE(reference.ok()) << reference.status();
-  EXPECT_TRUE(CheckReferenceFits(
-                  *reference, artifact.plan,
-                  Residual::Of(artifact.plan, artifact.provenance).has_value())
+  EXPECT_TRUE(CheckReferenceFits(*reference, artifact.plan,
+                                 Residual::Of(artifact.plan, artifact.provenance).has_value())
                   .ok());
   return *std::move(reference);
 }
@@ -101,8 +100,8 @@ TEST(DriftStepTest, FewHeldOutRowsGiveNoReferenceAndTheBytesOfBefore) {
 // chooses the scores, and is not in the histograms.
 TEST(DriftStepTest, ScoresAreNotChosenFromLandmarks) {
   const Matrix<double> rows = NormalRows({.rows = 2000, .cols = 3});
-  const DriftReference reference = ReferenceOf(
-      MustBuild(SpecOf("f2(landmarks=300, pool_rows=300)", "rbf(gamma=scale)"), rows));
+  const DriftReference reference =
+      ReferenceOf(MustBuild(SpecOf("f2(landmarks=300, pool_rows=300)", "rbf(gamma=scale)"), rows));
   EXPECT_EQ(reference.rows, 150);
   ASSERT_EQ(reference.scores.functions[0].kind, ScoreKind::kResidualShare);
   const std::vector<uint16_t>& counts = reference.histograms[0].counts;
@@ -118,8 +117,8 @@ TEST(DriftStepTest, EqualStreamsGiveEqualReferences) {
   }
 }
 
-// A served row gets the same score as in the build, whatever type its numbers come in: the histogram
-// that served held-out rows would make is the reference's own.
+// A served row gets the same score as in the build, whatever type its numbers come in: the
+// histogram that served held-out rows would make is the reference's own.
 TEST(DriftStepTest, AServedRowHasTheScoreThatItHadInTheBuild) {
   // Numbers that float32 holds, so that the rows can be served in either type.
   const Matrix<double> rows =
@@ -132,8 +131,9 @@ TEST(DriftStepTest, AServedRowHasTheScoreThatItHadInTheBuild) {
   const Matrix<float> narrow = Converted<float, double>(rows.view());
   Matrix<double> wide_scores(rows.rows(), reference.scores.count());
   Matrix<double> narrow_scores(rows.rows(), reference.scores.count());
-  ComputeScores(reference.scores, WireRows(rows), WireRows(MustTransform<float>(*engine, WireRows(rows))),
-                &*residual, wide_scores.view());
+  ComputeScores(reference.scores, WireRows(rows),
+                WireRows(MustTransform<float>(*engine, WireRows(rows))), &*residual,
+                wide_scores.view());
   ComputeScores(reference.scores, WireRows(narrow),
                 WireRows(MustTransform<float>(*engine, WireRows(narrow))), &*residual,
                 narrow_scores.view());

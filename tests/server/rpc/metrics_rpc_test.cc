@@ -260,8 +260,8 @@ TEST_F(MetricsRpcTest, AliasesAddABoundedNumberOfSeries) {
   EXPECT_GT(full, one);
   MustBuild("digit");
   ASSERT_TRUE(SetAlias("digit", "first", 1).ok());
-  // The version of "digit" adds its four series. Its alias adds none.
-  EXPECT_EQ(Series().size(), full + 4);
+  // The version of "digit" adds its five series. Its alias adds none.
+  EXPECT_EQ(Series().size(), full + 5);
   EXPECT_EQ(Value("phimap_certificates_not_shown_total"), 1);
 }
 
