@@ -138,10 +138,14 @@ void DriftWatcher::Test(const SampledRow& row) {
   const VersionHandle& version = row.version();
   const ScoredRow scored =
       ScoreRow(*version.drift_reference(), row.row(), row.features(), version.residual());
-  if (!AddToTests(version.record(), scored)) version.sampling().Stop();
+  const std::optional<absl::Duration> interval = AddToTests(version.record(), scored);
+  if (!interval.has_value()) return version.sampling().Stop();
+  // More versions may be tested by now, which then share the rows.
+  version.sampling().Start(*interval);
 }
 
-bool DriftWatcher::AddToTests(const VersionRecord& version, const ScoredRow& scored) {
+std::optional<absl::Duration> DriftWatcher::AddToTests(const VersionRecord& version,
+                                                       const ScoredRow& scored) {
   MutexLock lock(&mutex_);
   bool added = false;
   for (auto at = watches_.lower_bound(Key(version.mapping, ""));
@@ -155,7 +159,7 @@ bool DriftWatcher::AddToTests(const VersionRecord& version, const ScoredRow& sco
     Show(at->first, watch);
     added = true;
   }
-  return added;
+  return added ? std::optional<absl::Duration>(Interval()) : std::nullopt;
 }
 
 void DriftWatcher::Show(const Key& key, Watch& watch) {

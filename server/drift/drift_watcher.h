@@ -109,8 +109,9 @@ class DriftWatcher {
 
   void Take(const VersionHandle& version, const ExamplesView& rows, const RowsView& features);
   void Test(const SampledRow& row) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds the row to the tests of the version's aliases. Returns false if it has none.
-  bool AddToTests(const VersionRecord& version, const ScoredRow& scored)
+  // Adds the row to the tests of the version's aliases, and returns the interval at which the
+  // version is to be sampled. Returns nullopt if it has no tested alias.
+  std::optional<absl::Duration> AddToTests(const VersionRecord& version, const ScoredRow& scored)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Watch Begin(const VersionHandle& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
