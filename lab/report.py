@@ -30,13 +30,14 @@ INTRODUCTION = """\
 # The laboratory
 
 What the papers print, claim and draw, repeated with phimap's own mappings, learners and bounds: each experiment calls the
-core's public functions, and the last one a running server. `lab/run` writes this page, the CSV files and the figures; do not
+core's public functions, and those beyond the papers a running server. `lab/run` writes this page, the CSV files and the figures; do not
 edit it by hand.
 
 <!-- not run: minutes; a test runs all with --quick -->
 ```
 lab/run                  # everything: {minutes} minutes on two cores
 lab/run bbv_table1       # one experiment, and this page anew
+lab/run one_row_speed    # the times of single rows, which need an idle machine
 lab/run --quick          # fewer repetitions, to build/lab_quick; one of the tests
 ```
 
