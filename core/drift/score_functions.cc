@@ -1,6 +1,7 @@
 #include "core/drift/score_functions.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/plan/squared_norm.h"
 #include "core/status/check.h"
@@ -61,15 +62,18 @@ void ScoreResiduals(const ExamplesView& all_rows, const RowsView& all_features,
     const auto count = std::min(kTileRows, all_rows.rows() - begin);
     const ExamplesView rows = all_rows.Slice(begin, count);
     const RowsView features = all_features.Slice(begin, count);
-    double rho[kTileRows], self[kTileRows], rounding[kTileRows];
+    double rho[kTileRows], allowances[kTileRows], self[kTileRows], rounding[kTileRows];
     if (features.type == residual.serving_type()) {
-      residual.Compute(rows, features.data, rho);
+      residual.Compute(rows, features.data, rho, allowances);
     } else {
-      residual.Compute(rows, Narrowed(features).data(), rho);
+      residual.Compute(rows, Narrowed(features).data(), rho, allowances);
     }
     residual.Lengths(rows, self, rounding);
     for (int64_t i = 0; i < count; ++i) {
-      out(begin + i, s) = self[i] == 0 && rho[i] == 0 ? 0 : rho[i] / self[i];
+      // An infinite allowance means that nothing is known of the residual.
+      out(begin + i, s) = !std::isfinite(allowances[i]) ? allowances[i]
+                          : self[i] == 0                ? 0
+                                                        : rho[i] / self[i];
     }
   }
 }
