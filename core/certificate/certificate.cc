@@ -348,6 +348,28 @@ bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certif
   return false;
 }
 
+bool IsHeldOut(const std::optional<Spectrum>& spectrum) {
+  return spectrum.has_value() && spectrum->held_out;
+}
+
+// Writes the fields of what a learner loses, and those after them.
+void WriteLearning(const Certificate& certificate, FieldWriter& writer) {
+  writer.Encoded(kFidelity, certificate.fidelity, FidelityBytes);
+  if (const auto& rows = certificate.effective_rows) {
+    writer.Numbers(kEffectiveRows, rows->kernel, rows->error);
+  }
+  if (const auto& interval = certificate.residual_mass_interval) {
+    writer.Numbers(kResidualMassInterval, interval->low, interval->high);
+  }
+  writer.Number(kServingDistance, certificate.serving_distance);
+  if (certificate.aim != Aim::kUnknown) {
+    writer.Number(kAim, static_cast<uint8_t>(certificate.aim));
+  }
+  if (IsHeldOut(certificate.spectrum)) {
+    writer.Encoded(kHeldOutSpectrum, certificate.spectrum, SpectrumBytes);
+  }
+}
+
 }  // namespace
 
 std::string EncodeCertificate(const Certificate& certificate) {
@@ -369,8 +391,8 @@ std::string EncodeCertificate(const Certificate& certificate) {
   writer.List(kPivots, certificate.pivots);
   writer.Encoded(kSelfCheck, certificate.self_check, SelfCheckBytes);
   writer.Number(kPoolTraceResidual, certificate.pool_trace_residual);
-  const bool held_out = certificate.spectrum.has_value() && certificate.spectrum->held_out;
-  if (!held_out) writer.Encoded(kSpectrum, certificate.spectrum, SpectrumBytes);
+  if (!IsHeldOut(certificate.spectrum))
+    writer.Encoded(kSpectrum, certificate.spectrum, SpectrumBytes);
   writer.Number(kKernelErrorHalfWidth, certificate.kernel_error_half_width);
   writer.Number(kMeanSquaredNorm, certificate.mean_squared_norm);
   if (!certificate.landmark_rows.empty()) writer.List(kLandmarkRows, certificate.landmark_rows);
@@ -384,18 +406,7 @@ std::string EncodeCertificate(const Certificate& certificate) {
   writer.Number(kZeroLandmarks, certificate.zero_landmarks);
   if (!certificate.theorem_scope.empty()) writer.Field(kTheoremScope, certificate.theorem_scope);
   writer.Number(kServingShare, certificate.serving_share);
-  writer.Encoded(kFidelity, certificate.fidelity, FidelityBytes);
-  if (const auto& rows = certificate.effective_rows) {
-    writer.Numbers(kEffectiveRows, rows->kernel, rows->error);
-  }
-  if (const auto& interval = certificate.residual_mass_interval) {
-    writer.Numbers(kResidualMassInterval, interval->low, interval->high);
-  }
-  writer.Number(kServingDistance, certificate.serving_distance);
-  if (certificate.aim != Aim::kUnknown) {
-    writer.Number(kAim, static_cast<uint8_t>(certificate.aim));
-  }
-  if (held_out) writer.Encoded(kHeldOutSpectrum, certificate.spectrum, SpectrumBytes);
+  WriteLearning(certificate, writer);
   return std::move(writer).Finish();
 }
 

@@ -1,7 +1,9 @@
 #include "core/certificate/measurement_cost.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "core/certificate/fidelity.h"
 #include "core/certificate/held_out_features.h"
 #include "core/certificate/kernel_error.h"
 
@@ -16,6 +18,20 @@ double PairsOf(int64_t h) {
     pairs += static_cast<double>(end - begin) * static_cast<double>(end - first);
   }
   return pairs;
+}
+
+// Returns the work of comparing Gram matrices: that of the kernel, those of the features as served
+// and in float64, and the inverses of two of them for each λ and once for the serving type.
+Work WorkOfFidelity(const MeasurementShape& shape) {
+  const double m = static_cast<double>(std::min(shape.rows, kMaxFidelityRows));
+  Work work = WorkOfKernelBlock(1, TiledTriangle(static_cast<int64_t>(m)),
+                                static_cast<double>(shape.columns), *shape.value);
+  const double types = shape.is_float32 ? 2 : 1;
+  work.product_flops += types * m * (m + 1) * static_cast<double>(shape.output_columns);
+  const double inverses = 2 * (static_cast<double>(std::size(kFidelityLambdas)) + types - 1);
+  work.factor_flops += inverses * 2 * m * m * m;
+  work.elements += 3 * inverses * m * m;
+  return work;
 }
 
 }  // namespace
@@ -35,6 +51,7 @@ Work WorkOfMeasurement(const MeasurementShape& shape) {
   const double pairs = PairsOf(shape.rows);
   work += WorkOfKernelBlock(1, pairs, columns, compared);
   work.product_flops += 2 * pairs * outputs;
+  work += WorkOfFidelity(shape);
   if (shape.centre_landmarks > 0) {
     const double landmarks = static_cast<double>(shape.centre_landmarks);
     work += WorkOfKernelBlock(h, landmarks, columns, *shape.value);
@@ -59,7 +76,10 @@ int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
       std::max({std::min(shape.rows, 2 * kHeldOutTileRows), shape.rank, shape.centre_landmarks}) *
       kDouble;
   const int64_t tiles = std::min<int64_t>(threads, HeldOutTileCount(shape.rows)) * tile;
-  return features + std::max(engine, shape.rows * shape.columns * kDouble + tiles);
+  // Comparing Gram matrices holds at most six of them.
+  const int64_t m = std::min(shape.rows, kMaxFidelityRows);
+  const int64_t grams = shape.value.has_value() ? 6 * m * m * kDouble : 0;
+  return features + std::max(engine, shape.rows * shape.columns * kDouble + std::max(tiles, grams));
 }
 
 }  // namespace phimap

@@ -29,6 +29,8 @@ struct MeasurementShape {
   // Rank of the factor with which the residuals of rows are computed. 0 if there is no factor, or
   // if the features are the coordinates of the projection, which give the residuals directly.
   int64_t rank = 0;
+  // Whether the plan is served in float32, which is then compared with float64.
+  bool is_float32 = false;
 };
 
 // WorkOfMeasurement returns the work of MeasureHeldOut, BytesOfMeasurement its peak memory in

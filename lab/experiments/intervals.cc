@@ -169,14 +169,13 @@ void Judge(const RowFile& file, const std::string& what, const Coverage& coverag
   // 179 of 200 is the .001 quantile of 200 draws that hold with probability .95.
   const double least = is_quick ? 0.7 : 179.0 / 200;
   const bool enough = coverage.covered >= least * static_cast<double>(coverage.stated);
-  results.Judge(
-      {.claim = absl::StrCat("The interval of the ", what, " of ", file.name, ", ",
-                             file.kernel_name, ", contains the truth where it is stated"),
-       .printed = "",
-       .measured = absl::StrFormat("%d of %d, in %d builds", coverage.covered, coverage.stated,
-                                   coverage.builds),
-       .rule = absl::StrFormat("at least %.3g %%", 100 * least),
-       .agrees = enough});
+  results.Judge({.claim = absl::StrCat("The interval of the ", what, " of ", file.name, ", ",
+                                       file.kernel_name, ", contains the truth where it is stated"),
+                 .printed = "",
+                 .measured = absl::StrFormat("%d of %d, in %d builds", coverage.covered,
+                                             coverage.stated, coverage.builds),
+                 .rule = absl::StrFormat("at least %.3g %%", 100 * least),
+                 .agrees = enough});
 }
 
 absl::Status RunIntervals(const Options& options, Results& results) {
@@ -189,11 +188,11 @@ absl::Status RunIntervals(const Options& options, Results& results) {
   for (const VerdictData& one : data) {
     if (one.name != "letter" && one.name != "spam" && one.name != "spiky") continue;
     for (const bool is_rbf : {true, false}) {
-      RowFile file{.name = one.name,
-                   .kernel_name = is_rbf ? "rbf" : "poly of degree 2",
-                   .kernel = absl::StrFormat(is_rbf ? "rbf(gamma=%.6g)"
-                                                    : "poly(degree=2, gamma=%.6g, coef0=1)",
-                                             one.gamma)};
+      RowFile file{
+          .name = one.name,
+          .kernel_name = is_rbf ? "rbf" : "poly of degree 2",
+          .kernel = absl::StrFormat(
+              is_rbf ? "rbf(gamma=%.6g)" : "poly(degree=2, gamma=%.6g, coef0=1)", one.gamma)};
       const int64_t n = std::min(one.examples.rows.rows(), options.Runs(20'000, 2000));
       file.rows = Converted<double, double>(one.examples.rows.view().Rows(0, n));
       PHIMAP_RETURN_IF_ERROR(FillValues(file));
@@ -203,13 +202,13 @@ absl::Status RunIntervals(const Options& options, Results& results) {
         table.Add({file.name, file.kernel_name, what, of.builds, of.stated, of.covered});
         Judge(file, what, of, options.quick, results);
         if (!is_rbf || options.quick) continue;
-        results.Judge({.claim = absl::StrCat("The interval of the ", what, " of ", file.name,
-                                             ", rbf, is seldom withheld"),
-                       .printed = "",
-                       .measured = absl::StrFormat("%d of %d builds", of.builds - of.stated,
-                                                   of.builds),
-                       .rule = "at most 5 %",
-                       .agrees = 20 * (of.builds - of.stated) <= of.builds});
+        results.Judge(
+            {.claim = absl::StrCat("The interval of the ", what, " of ", file.name,
+                                   ", rbf, is seldom withheld"),
+             .printed = "",
+             .measured = absl::StrFormat("%d of %d builds", of.builds - of.stated, of.builds),
+             .rule = "at most 5 %",
+             .agrees = 20 * (of.builds - of.stated) <= of.builds});
       }
     }
   }
@@ -223,8 +222,9 @@ Experiment IntervalsOfCertificates() {
           .paper = "phimap",
           .item = "intervals of a certificate",
           .title = "How often intervals called 95 % contain the truth",
-          .claim = "An interval that a certificate calls 95 % contains the mean over all rows in at "
-                   "least 179 of 200 builds; where a few rows carry the mean, none is stated.",
+          .claim =
+              "An interval that a certificate calls 95 % contains the mean over all rows in at "
+              "least 179 of 200 builds; where a few rows carry the mean, none is stated.",
           .protocol =
               "Letter, spam and spiky rows (each number .01·N(0, 1), with probability .004 plus "
               "30·N(0, 1)), standardised, with an rbf kernel and a polynomial of degree 2. Each "

@@ -118,6 +118,23 @@ v1::Verdict::Cause CauseToProto(Verdict::Cause cause) {
   return v1::Verdict::CAUSE_UNSPECIFIED;
 }
 
+// Writes the counts of rows, and what is known of the landmarks' factor.
+void FactorToProto(const Certificate& certificate, v1::Certificate* out) {
+  out->set_stream_rows(certificate.stream_rows);
+  out->set_pool_rows(certificate.pool_rows);
+  out->set_held_out_rows(certificate.held_out_rows);
+  out->set_landmarks(certificate.landmarks);
+  if (certificate.rank) out->set_rank(*certificate.rank);
+  if (certificate.tolerance) out->set_tolerance(*certificate.tolerance);
+  if (certificate.largest_residual) out->set_largest_residual(*certificate.largest_residual);
+  if (certificate.trace_residual) out->set_trace_residual(*certificate.trace_residual);
+  if (certificate.held_out_trace_residual) {
+    out->set_held_out_trace_residual(*certificate.held_out_trace_residual);
+  }
+  out->mutable_pivots()->Add(certificate.pivots.begin(), certificate.pivots.end());
+  if (certificate.zero_landmarks) out->set_zero_landmarks(*certificate.zero_landmarks);
+}
+
 // Writes what was measured of learners, and the verdict that rests on it.
 void JudgementToProto(const Certificate& certificate, v1::Certificate* out) {
   if (certificate.fidelity) FidelityToProto(*certificate.fidelity, out->mutable_fidelity());
@@ -145,17 +162,7 @@ bool IsServiceKernel(absl::string_view kernel_text) {
 
 void CertificateToProto(const Certificate& certificate, const VersionShape& shape,
                         v1::Certificate* out) {
-  out->set_stream_rows(certificate.stream_rows);
-  out->set_pool_rows(certificate.pool_rows);
-  out->set_held_out_rows(certificate.held_out_rows);
-  out->set_landmarks(certificate.landmarks);
-  if (certificate.rank) out->set_rank(*certificate.rank);
-  if (certificate.tolerance) out->set_tolerance(*certificate.tolerance);
-  if (certificate.largest_residual) out->set_largest_residual(*certificate.largest_residual);
-  if (certificate.trace_residual) out->set_trace_residual(*certificate.trace_residual);
-  if (certificate.held_out_trace_residual) {
-    out->set_held_out_trace_residual(*certificate.held_out_trace_residual);
-  }
+  FactorToProto(certificate, out);
   if (certificate.kernel_error) {
     ErrorToProto(*certificate.kernel_error, out->mutable_kernel_error());
   }
@@ -171,13 +178,11 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
   out->set_policy(certificate.policy);
   out->set_theorem(certificate.theorem);
   for (const std::string& warning : certificate.warnings) out->add_warnings(warning);
-  out->mutable_pivots()->Add(certificate.pivots.begin(), certificate.pivots.end());
   out->mutable_landmark_rows()->Add(certificate.landmark_rows.begin(),
                                     certificate.landmark_rows.end());
   if (certificate.residual_share) {
     ResidualShareToProto(*certificate.residual_share, out->mutable_residual_share());
   }
-  if (certificate.zero_landmarks) out->set_zero_landmarks(*certificate.zero_landmarks);
   out->set_theorem_scope(certificate.theorem_scope);
   if (certificate.serving_share) out->set_serving_share(*certificate.serving_share);
   JudgementToProto(certificate, out);

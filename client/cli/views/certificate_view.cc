@@ -195,8 +195,8 @@ void RenderFewRows(std::string& out, const v1::Certificate& certificate) {
            "the means are of these rows"));
 }
 
-// `centred` states that the kernel error is measured against the centred kernel.
-void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool centred) {
+// What lies outside the landmarks' span.
+void RenderResidualMass(std::string& out, const v1::Certificate& certificate) {
   if (certificate.has_held_out_trace_residual()) {
     Line(out, "residual mass",
          absl::StrFormat("%.2f %%", 100 * certificate.held_out_trace_residual()),
@@ -221,6 +221,11 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
                         " rows whose K(x,x) is only rounding"));
     }
   }
+}
+
+// `centred` states that the kernel error is measured against the centred kernel.
+void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool centred) {
+  RenderResidualMass(out, certificate);
   if (certificate.has_kernel_error()) {
     const v1::Certificate::Error& error = certificate.kernel_error();
     Line(out, "kernel error", ErrorText(error),

@@ -134,6 +134,7 @@ int64_t StringIndexBytes(const BuildSpec& spec, int threads) {
 
 MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping,
                                const SampleShape& sample, int64_t columns) {
+  const FloatType type = spec.mapping.serving_type.value_or(FloatType::kFloat32);
   return {.rows = sample.held_out,
           .columns = std::max(columns, SeenColumns(spec, columns)),
           .output_columns = mapping.output_columns,
@@ -144,7 +145,8 @@ MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping
                        : std::nullopt,
           .centre_landmarks = spec.mapping.centres_kernel() ? spec.mapping.landmarks : 0,
           .centre_gram = spec.mapping.input_dimensions > 0,
-          .rank = spec.mapping.kind->features_are_projection ? 0 : mapping.rank};
+          .rank = spec.mapping.kind->features_are_projection ? 0 : mapping.rank,
+          .is_float32 = type == FloatType::kFloat32};
 }
 
 Work MedianWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
