@@ -67,8 +67,12 @@ bool CostsHalf(const Certificate& certificate) {
 Cause CauseOf(const Certificate& certificate) {
   if (certificate.fidelity->smoothers.empty()) return Cause::kConstantKernel;
   if (CostsHalf(certificate)) return Cause::kServingType;
+  // Of a small sample even rows that weigh alike are few, so the share of the rows counts too.
+  constexpr double kSmallShare = 0.25;
   if (certificate.effective_rows.has_value() &&
-      certificate.effective_rows->kernel < kMinEffectiveRows) {
+      certificate.effective_rows->kernel < kMinEffectiveRows &&
+      certificate.effective_rows->kernel <
+          kSmallShare * static_cast<double>(certificate.held_out_rows)) {
     return Cause::kFewRowsCarry;
   }
   return Cause::kTooFewFeatures;

@@ -171,49 +171,66 @@ TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
   EXPECT_THAT(text, AllOf(Not(HasSubstr("trace residual")), Not(HasSubstr("serving error"))));
 }
 
-TEST(CertificateViewTest, OneLineSaysWhetherAVersionIsGoodAndWhy) {
-  struct Case {
-    double residual_mass;
-    int warnings;
-    const char* line;
-  };
-  for (const Case& c : {
-           Case{0.012, 0, "good: residual mass 1.20 % on new rows\n"},
-           Case{0.05, 0, "good: residual mass 5.00 % on"},
-           Case{0.05, 1, "fair: residual mass 5.00 % on new rows; 1 warning below\n"},
-           Case{0.2, 2,
-                "fair: residual mass 20.00 % on new rows; more landmarks reduce it; 2 warnings "
-                "below\n"},
-           Case{0.21, 0, "poor: residual mass 21.00 % on"},
-           Case{std::nan(""), 0, "poor: "},
-       }) {
-    v1::Version version = Letters();
-    version.set_mapping_text("f2(landmarks=500)");
-    v1::Certificate& certificate = *version.mutable_certificate();
-    certificate.set_held_out_trace_residual(c.residual_mass);
-    certificate.clear_warnings();
-    for (int i = 0; i < c.warnings; ++i) certificate.add_warnings("w");
-    EXPECT_THAT(RenderVersion(version, 80),
-                HasSubstr(absl::StrCat("\n  verdict           ", c.line)));
-  }
-  // For a mapping without landmarks, the verdict is based on the kernel error. If that error is
-  // unknown, there is no verdict.
+// The words are the server's; a warning and the colour of the grade are added.
+TEST(CertificateViewTest, ShowsTheVerdictOfTheServerWithItsAdvice) {
   v1::Version version = Letters();
-  version.mutable_certificate()->clear_warnings();
-  version.mutable_certificate()->mutable_kernel_error()->set_scale(1);
-  EXPECT_THAT(RenderVersion(version, 80),
-              HasSubstr("good: mean kernel error 1.23 % of the largest K(x,x)\n"));
-  version.mutable_certificate()->clear_kernel_error();
-  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("not judged: "));
+  v1::Certificate& certificate = *version.mutable_certificate();
+  certificate.clear_warnings();
+  const auto shown = [&] { return RenderVersion(version, 200); };
+  EXPECT_THAT(shown(),
+              HasSubstr("\n  verdict           not judged: the server is of an earlier release\n"));
+  v1::Verdict& verdict = *certificate.mutable_verdict();
+  verdict.set_reason("a learner loses 1 %");
+  struct Case {
+    v1::Verdict::Grade grade;
+    std::string text;
+    std::string color;
+  };
+  for (const Case& c : {Case{v1::Verdict::GRADE_GOOD, "good", "\x1b[32m"},
+                        Case{v1::Verdict::GRADE_FAIR, "fair", "\x1b[33m"},
+                        Case{v1::Verdict::GRADE_POOR, "poor", "\x1b[31m"},
+                        Case{v1::Verdict::GRADE_NOT_JUDGED, "not judged", ""}}) {
+    verdict.set_grade(c.grade);
+    EXPECT_THAT(shown(), HasSubstr(absl::StrCat("\n  verdict           ", c.text,
+                                                ": a learner loses 1 %\n")));
+    EXPECT_THAT(shown(), Not(HasSubstr("\x1b")));
+    EXPECT_THAT(RenderVersion(version, 200, /*color=*/true),
+                HasSubstr(absl::StrCat(c.color, c.text)));
+  }
+  verdict.set_advice("more landmarks reduce it");
+  certificate.add_warnings("w");
+  EXPECT_THAT(
+      shown(),
+      HasSubstr("not judged: a learner loses 1 %; more landmarks reduce it; 1 warning below\n"));
+  certificate.add_warnings("w");
+  EXPECT_THAT(shown(), HasSubstr("; 2 warnings below\n"));
 }
 
-TEST(CertificateViewTest, AColourIsOnTheVerdictAloneAndOnlyIfAsked) {
+TEST(CertificateViewTest, ShowsWhatALearnerLosesAndWhereFewRowsCarryTheMeans) {
   v1::Version version = Letters();
-  version.set_mapping_text("f2(landmarks=500)");
-  version.mutable_certificate()->set_held_out_trace_residual(0.5);
-  EXPECT_THAT(RenderVersion(version, 80), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(RenderVersion(version, 80, /*color=*/true),
-              HasSubstr("\x1b[31mpoor: residual mass 50.00 %"));
+  v1::Certificate& certificate = *version.mutable_certificate();
+  v1::Certificate::Fidelity& fidelity = *certificate.mutable_fidelity();
+  fidelity.set_rows(300);
+  for (const auto& [lambda, distance] : {std::pair{1.0, 0.125}, std::pair{0.01, 0.25}}) {
+    fidelity.add_smoothers()->set_lambda(lambda);
+    fidelity.mutable_smoothers()->rbegin()->set_distance(distance);
+  }
+  fidelity.set_gram_error(0.03);
+  fidelity.set_centred_gram_error(0.04);
+  fidelity.set_self_error_median(0.05);
+  fidelity.set_self_error_quantile_95(0.06);
+  certificate.mutable_effective_rows()->set_kernel(51);
+  certificate.mutable_effective_rows()->set_error(50);
+  std::string text = RenderVersion(version, 200);
+  EXPECT_THAT(text, HasSubstr("learner           12.5 % / 25 %"));
+  EXPECT_THAT(text, HasSubstr("at λ = 1 / 0.01, over 300 new rows"));
+  EXPECT_THAT(text, HasSubstr("Gram error        3 % / 4 %"));
+  EXPECT_THAT(text, HasSubstr("5 % / 6 %"));
+  EXPECT_THAT(text, Not(HasSubstr("effective rows")));
+  certificate.mutable_effective_rows()->set_error(49);
+  EXPECT_THAT(RenderVersion(version, 200), HasSubstr("effective rows    51 / 49"));
+  fidelity.clear_smoothers();
+  EXPECT_THAT(RenderVersion(version, 200), HasSubstr("nothing to learn"));
 }
 
 TEST(CertificateViewTest, SaysOfWhichKernelTheErrorIs) {

@@ -121,20 +121,19 @@ def _verdict(certificate: Any) -> str:
     if not certificate.message.HasField("verdict"):
         return ""
     verdict = certificate.message.verdict
-    text = f"{_GRADES.get(verdict.grade, 'not judged')}: {verdict.reason}"
-    return f"{text}; {verdict.advice}" if verdict.advice else text
+    return f"{_GRADES.get(verdict.grade, 'not judged')}: {verdict.reason}"
 
 
 def _certificate_line(certificate: Any) -> str:
     said = [f"of {certificate.stream_rows:,} rows"]
-    said += [f"{name} {value}" for name, value in _certificate_facts(certificate)[4:8] if value]
+    said += [f"{name} {value}" for name, value in _certificate_facts(certificate)[5:9] if value]
     return ", ".join(said)
 
 
 def _certificate_facts(certificate: Any) -> Facts:
     has = certificate.message.HasField
     kept = f"{number(certificate.rank)} of {certificate.landmarks:,}" if certificate.rank is not None else ""
-    return [("verdict", _verdict(certificate)), ("rows", number(certificate.stream_rows)), ("held out", number(certificate.held_out_rows)),
+    return [("verdict", _verdict(certificate)), ("advice", certificate.message.verdict.advice), ("rows", number(certificate.stream_rows)), ("held out", number(certificate.held_out_rows)),
             ("landmarks", number(certificate.landmarks) if certificate.landmarks else ""), ("rank", kept),
             ("residual mass", percent(certificate.held_out_trace_residual)),
             ("kernel error", _error(certificate.kernel_error) if has("kernel_error") else ""),

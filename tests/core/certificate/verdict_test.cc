@@ -64,6 +64,10 @@ TEST(VerdictTest, AdviceFollowsTheCause) {
   EXPECT_EQ(VerdictOf(heavy).cause, Cause::kFewRowsCarry);
   EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("12 of 2000 held-out rows"));
   EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("more landmarks will hardly help"));
+  // Of 40 held-out rows, 30 are nearly all.
+  heavy.held_out_rows = heavy.fidelity->rows = 40;
+  heavy.effective_rows->kernel = 30;
+  EXPECT_EQ(VerdictOf(heavy).cause, Cause::kTooFewFeatures);
 }
 
 TEST(VerdictTest, NothingIsSaidOfTooFewRows) {

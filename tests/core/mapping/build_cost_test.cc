@@ -211,7 +211,8 @@ TEST_P(ChoosingCostTest, FlopsAreForecastToOneInFive) {
   const double before = BlasFlops();
   const BuiltVersion version = MustBuild(spec_, Rows());
   const double rank = static_cast<double>(version.certificate.rank.value_or(0));
-  double flops = BlasFlops() - before + rank * rank * rank / 3 + EigenvalueFlops(version);
+  double flops = BlasFlops() - before + rank * rank * rank / 3 + EigenvalueFlops(version) +
+                 InverseFlops(version);
   const absl::StatusOr<Artifact> artifact = DecodeArtifact(version.bytes);
   ASSERT_TRUE(artifact.ok());
   flops += 4.0 * static_cast<double>(version.certificate.held_out_rows) *

@@ -101,7 +101,7 @@ TEST_F(ArtifactImportTest, TheRegistryKnowsTheNewestVersionAtOnce) {
 
 TEST_F(ArtifactImportTest, WhatIsNoArtifactIsRefusedAfterItsFirstBytes) {
   ArtifactImport text("letter", memory_);
-  EXPECT_TRUE(text.Append(std::string(175, 'x')).ok());
+  EXPECT_TRUE(text.Append(std::string(kArtifactHeadBytes - 1, 'x')).ok());
   ExpectInvalid(text.Append("x"), "ARTIFACT_MALFORMED");
   ArtifactImport at_once("letter", memory_);
   ExpectInvalid(at_once.Append(std::string(1 << 20, 'x')), "ARTIFACT_MALFORMED");
