@@ -152,11 +152,13 @@ def judge_auto(experiment, results):
     goals = dict.fromkeys((one["data"], one["residual"]) for one in experiment.autos)
     ratios = [statistics.mean(one["reached"] for one in experiment.autos if (one["data"], one["residual"]) == goal) / goal[1]
               for goal in goals]
+    # A quick run has few deciding rows, whose order statistic asks for more landmarks than the goal needs.
+    least = 0.3 if experiment.arguments.quick else 0.5
     results.judge(claim="auto reaches the residual share that was asked for on rows that the build did not see.",
                   measured=f"{min(ratios):.2f} to {max(ratios):.2f} times the goal",
                   rule=f"at each of {len(ratios)} goals the 95 % quantile over the test rows is, in the mean of the splits, at most "
-                       "1.25 times the goal and at least half of it, or landmarks were wasted",
-                  agrees=0.5 <= min(ratios) and max(ratios) <= 1.25)
+                       f"1.25 times the goal and at least {least} of it, or landmarks were wasted",
+                  agrees=least <= min(ratios) and max(ratios) <= 1.25)
 
 
 def judge_convergence(experiment, results):

@@ -222,7 +222,7 @@ TEST(CertificateViewTest, ShowsWhatALearnerLosesAndWhereFewRowsCarryTheMeans) {
   certificate.mutable_effective_rows()->set_kernel(51);
   certificate.mutable_effective_rows()->set_error(50);
   std::string text = RenderVersion(version, 200);
-  EXPECT_THAT(text, HasSubstr("learner           12.5 % / 25 %"));
+  EXPECT_THAT(text, HasSubstr("learner           12.5 / 25 %"));
   EXPECT_THAT(text, HasSubstr("at λ = 1 / 0.01, over 300 new rows"));
   EXPECT_THAT(text, HasSubstr("Gram error        3 % / 4 %"));
   EXPECT_THAT(text, HasSubstr("5 % / 6 %"));

@@ -161,10 +161,10 @@ void RenderFidelity(std::string& out, const v1::Certificate::Fidelity& fidelity)
   if (fidelity.smoothers_size() > 0) {
     std::vector<std::string> distances, lambdas;
     for (const v1::Certificate::Fidelity::Smoother& smoother : fidelity.smoothers()) {
-      distances.push_back(PercentText(smoother.distance()));
+      distances.push_back(ShortNumber(100 * smoother.distance()));
       lambdas.push_back(ShortNumber(smoother.lambda()));
     }
-    Line(out, "learner", absl::StrJoin(distances, " / "),
+    Line(out, "learner", absl::StrCat(absl::StrJoin(distances, " / "), " %"),
          absl::StrCat("difference of predictions on F from those on K by ridge at λ = ",
                       absl::StrJoin(lambdas, " / "), ", over ", fidelity.rows(), " new rows"));
   } else {
