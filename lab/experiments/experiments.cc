@@ -29,7 +29,6 @@ std::vector<Experiment> AllExperiments() {
       CoFourier(),
       // Phimap
       VerdictsOfCertificates(),
-      IntervalsOfCertificates(),
   };
 }
 

@@ -146,6 +146,7 @@ class Verdicts {
   absl::Status Run() {
     PHIMAP_RETURN_IF_ERROR(Measure());
     ListCells();
+    if (!options_.quick) LeaveUnsureOut();
     CompareCandidates();
     JudgeLeftOut();
     JudgeProduct();
@@ -158,7 +159,7 @@ class Verdicts {
                             ReadVerdictData(options_.data_dir));
     std::vector<VerdictCell> cells = VerdictCells(data);
     if (options_.quick) cells = EverySixth(cells);
-    const SplitRule rule = options_.quick ? SplitRule{2, 2, 0.5} : SplitRule{8, 40, 0.5};
+    const SplitRule rule = options_.quick ? SplitRule{2, 2, 0.5} : SplitRule{6, 20, 0.5};
     PHIMAP_ASSIGN_OR_RETURN(const auto splits, MeasureCells(data, cells, rule, SplitsFile()));
     for (const VerdictData& one : data) data_.push_back(one.name);
     for (const VerdictCell& cell : cells) {
@@ -206,7 +207,8 @@ class Verdicts {
     }
     Table& unsure = results_.AddTable(
         "unsure", {"data", "cells", "half-width over half a point", "widest"},
-        "Cells whose loss is not known to half a point after 40 splits: the test parts of "
+        "Cells whose loss is not known to half a point after 20 splits, which are left out of what "
+        "follows: the test parts of "
         "ionosphere and cancer have 125 and 300 rows");
     for (const std::string& data : data_) AddUnsure(data, unsure);
   }
@@ -221,6 +223,13 @@ class Verdicts {
       if (std::isfinite(cell.loss.half_width)) widest = std::max(widest, cell.loss.half_width);
     }
     table.Add({data, count, wide, absl::StrFormat("± %.2f", widest)});
+  }
+
+  // Nothing is judged of a cell whose loss is not known to half a point.
+  void LeaveUnsureOut() {
+    cells_.erase(std::remove_if(cells_.begin(), cells_.end(),
+                                [](const JudgedCell& cell) { return cell.loss.half_width > 0.5; }),
+                 cells_.end());
   }
 
   void CompareCandidates() {
@@ -265,16 +274,36 @@ class Verdicts {
                  tally.good_that_surely_lose, tally.sure, tally.sure_and_good});
       all += tally;
     }
-    JudgeTally("fitted on five data sets and judged on the sixth", all);
+    constexpr char kLetter[] =
+        "fitted without letter the threshold is .445, and letter loses three to ten points between "
+        ".2 "
+        "and .445, where the five others lose next to nothing: its 26 classes need directions that "
+        "the "
+        "labels of the others do not";
+    JudgeTally("fitted on five data sets and judged on the sixth", all,
+               {.false_good = kLetter, .very_false_good = kLetter});
   }
 
   void JudgeProduct() {
-    JudgeTally(absl::StrFormat("with the product's own threshold, %g", kGoodDistance),
-               TallyOf(cells_, kCandidates[0], kGoodDistance));
+    JudgeTally(
+        absl::StrFormat("with the product's own threshold, %g", kGoodDistance),
+        TallyOf(cells_, kCandidates[0], kGoodDistance),
+        {.missed = "nearly half of these cells are of cancer, whose labels depend on so few "
+                   "directions of the kernel that 20 landmarks lose nothing; a verdict that "
+                   "knows no labels cannot tell, and a threshold that called them good would "
+                   "call letter's losses good too"});
   }
 
+  // Why claims do not hold, known from full runs.
+  struct Reasons {
+    std::string false_good = "";
+    std::string very_false_good = "";
+    std::string missed = "";
+  };
+
   // A quick run has two splits a cell, so its losses err by points and only gross faults show.
-  void JudgeTally(const std::string& how, const Tally& tally) {
+  void JudgeTally(const std::string& how, const Tally& tally, Reasons reasons) {
+    if (options_.quick) reasons = {};
     const double most = options_.quick ? 0.35 : 0.05;
     const double least = options_.quick ? 0.3 : 0.6;
     results_.Judge({.claim = absl::StrCat("Cells called good lose little, ", how),
@@ -282,19 +311,22 @@ class Verdicts {
                     .measured = absl::StrFormat("%d of %d lose more than a point",
                                                 tally.good_that_lose, tally.good),
                     .rule = absl::StrFormat("at most %g %%", 100 * most),
-                    .agrees = tally.good > 0 && tally.false_share() <= most});
+                    .agrees = tally.good > 0 && tally.false_share() <= most,
+                    .why_not = reasons.false_good});
     results_.Judge({.claim = absl::StrCat("No cell called good loses very much, ", how),
                     .printed = "",
                     .measured = absl::StrFormat("%d have a lower bound above 3 points",
                                                 tally.good_that_surely_lose),
                     .rule = "none",
-                    .agrees = tally.good_that_surely_lose == 0});
+                    .agrees = tally.good_that_surely_lose == 0,
+                    .why_not = reasons.very_false_good});
     results_.Judge({.claim = absl::StrCat("Cells that lose little are called good, ", how),
                     .printed = "",
                     .measured = absl::StrFormat("%d of %d that surely lose at most half a point",
                                                 tally.sure_and_good, tally.sure),
                     .rule = absl::StrFormat("at least %g %%", 100 * least),
-                    .agrees = tally.found_share() >= least});
+                    .agrees = tally.found_share() >= least,
+                    .why_not = reasons.missed});
   }
 
   const Options& options_;
@@ -324,7 +356,7 @@ Experiment VerdictsOfCertificates() {
           "rows; ridge regression learns on its features and on the exact kernel from the same "
           "training rows, each with the one of five regularizations that errs least on "
           "validation rows. The loss is the difference of their errors on test rows, in points, "
-          "over at least 8 splits and until its 95 % half-width is half a point (40 at most). "
+          "over at least 6 splits and until its 95 % half-width is half a point (20 at most). "
           "The measures are those of the first split's certificate. F1 and multiclass features, "
           "whose inner products approximate no kernel, are not judged and not here.",
       .run = RunVerdicts};
