@@ -212,5 +212,50 @@ TEST(PairErrorTest, ErrorsThatAreAllZeroOrNotFiniteHaveNoInterval) {
                !std::isfinite(JackknifeInterval(errors)->high));
 }
 
+// (Σa)²/Σa² of n equal numbers is n, and of one number among zeros 1.
+TEST(EffectiveCountTest, IsTheNumberOfNumbersThatCarryTheSum) {
+  EXPECT_DOUBLE_EQ(EffectiveCount({3, 3, 3, 3, 3}), 5);
+  EXPECT_DOUBLE_EQ(EffectiveCount({0, 0, 7, 0}), 1);
+  EXPECT_DOUBLE_EQ(EffectiveCount({1, 2, 3}), 36.0 / 14);
+  EXPECT_DOUBLE_EQ(EffectiveCount({1e200, 2e200, 3e200}), 36.0 / 14);
+  EXPECT_EQ(EffectiveCount({0, 0}), 0);
+  EXPECT_EQ(EffectiveCount({}), 0);
+}
+
+// Residuals are a share, uniform in (0, 1), of values that are lognormal, so the ratio of the means
+// is 1/2. Of 1,000 samples at least 909 must cover it: six deviations (√(1000·.05·.95) = 6.9)
+// under 950. An interval of a third of the width covers about half of them.
+TEST(RatioIntervalTest, CoversTheRatioOfMeansAndAThirdOfItsWidthDoesNot) {
+  RandomCursor random(RandomStream(11, StreamId::kLabRows));
+  int covered = 0;
+  int covered_by_third = 0;
+  for (int sample = 0; sample < 1000; ++sample) {
+    std::vector<double> residuals, values;
+    for (int i = 0; i < 200; ++i) {
+      values.push_back(std::exp(0.5 * random.Normal()));
+      residuals.push_back(values.back() * random.UniformOpen01());
+    }
+    const std::optional<MeanInterval> interval = RatioInterval(residuals, values, 50);
+    ASSERT_TRUE(interval.has_value());
+    covered += interval->low <= 0.5 && 0.5 <= interval->high ? 1 : 0;
+    const double middle = std::sqrt(interval->low * interval->high);
+    const double third = std::cbrt(interval->high / middle);
+    covered_by_third += middle / third <= 0.5 && 0.5 <= middle * third ? 1 : 0;
+  }
+  EXPECT_GE(covered, 909);
+  EXPECT_LT(covered_by_third, 909);
+}
+
+TEST(RatioIntervalTest, StatesNothingWhereFewRowsCarryTheSums) {
+  std::vector<double> values(200, 1.0), residuals(200, 0.1);
+  EXPECT_TRUE(RatioInterval(residuals, values, 50).has_value());
+  values[0] = 1e4;
+  EXPECT_FALSE(RatioInterval(residuals, values, 50).has_value());
+  values[0] = 1;
+  residuals[0] = 1e4;
+  EXPECT_FALSE(RatioInterval(residuals, values, 50).has_value());
+  EXPECT_FALSE(RatioInterval(std::vector<double>(200, 0.0), values, 50).has_value());
+}
+
 }  // namespace
 }  // namespace phimap
