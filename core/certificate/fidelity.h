@@ -12,8 +12,8 @@
 
 namespace phimap {
 
-// Maximum number of held-out rows whose Gram matrices are compared. A comparison takes 15 n³
-// multiplications: 10 ms for 300 rows, and 50 ms for 500, which say the same.
+// Maximum number of held-out rows whose Gram matrices are compared. The cost
+// of a comparison grows as n³, so that 500 rows would take five times as long.
 inline constexpr int64_t kMaxFidelityRows = 300;
 // The regularizations at which smoothers are compared, as shares of the mean eigenvalue. At λ = 1 a
 // smoother sees the directions in which the kernel varies most; where few rows carry the kernel,

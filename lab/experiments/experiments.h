@@ -30,6 +30,8 @@ Experiment CoCosts();
 Experiment CoTakeaway();
 Experiment CoFourier();
 Experiment VerdictsOfCertificates();
+// Not among AllExperiments() until the results of a full run, a quarter of an hour on two idle
+// cores, are committed.
 Experiment IntervalsOfCertificates();
 
 }  // namespace phimap::lab
