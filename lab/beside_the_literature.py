@@ -168,7 +168,7 @@ class Experiment:
         self.server = server
         self.sets = QUICK if arguments.quick else FULL
         self.runs = []
-        # Of each data set: labels of the training rows, and the numbers of rows as text.
+        # Maps each data set to the labels of its training rows, and to the numbers of its rows as text.
         self.train_labels = {}
         self.test_labels = {}
         self.sizes = {}

@@ -67,7 +67,7 @@ bool CostsHalf(const Certificate& certificate) {
 Cause CauseOf(const Certificate& certificate) {
   if (certificate.fidelity->smoothers.empty()) return Cause::kConstantKernel;
   if (CostsHalf(certificate)) return Cause::kServingType;
-  // Of a small sample even rows that weigh alike are few, so the share of the rows counts too.
+  // Rows that weigh alike are few in a small sample too, so their share of the sample also counts.
   constexpr double kSmallShare = 0.25;
   if (certificate.effective_rows.has_value() &&
       certificate.effective_rows->kernel < kMinEffectiveRows &&

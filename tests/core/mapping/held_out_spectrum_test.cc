@@ -64,7 +64,7 @@ TEST(HeldOutSpectrumTest, WithoutHeldOutRowsThereIsNone) {
 }
 
 // Deciding and held-out rows come from one law, so a certificate exceeds the goal by chance alone.
-// Of many seeds some do, and warn, and the others do not.
+// Some of many seeds exceed it and warn; the others do neither.
 TEST(HeldOutSpectrumTest, ACertificateWarnsWhereItsOwnQuantileExceedsTheGoal) {
   int over = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
