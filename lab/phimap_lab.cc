@@ -58,10 +58,12 @@ absl::StatusOr<bool> Run(const Experiment& experiment, const Arguments& argument
   PHIMAP_RETURN_IF_ERROR(experiment.run(arguments.options, results));
   const absl::Duration took = absl::Now() - start;
   PHIMAP_RETURN_IF_ERROR(results.Write(folder));
-  std::ofstream about(folder + "/about.csv", std::ios::binary);
-  about << About(experiment, arguments.options, took).ToCsv();
-  about.close();
-  if (!about) return absl::UnavailableError(folder + "/about.csv cannot be written");
+  if (arguments.options.cells.empty()) {
+    std::ofstream about(folder + "/about.csv", std::ios::binary);
+    about << About(experiment, arguments.options, took).ToCsv();
+    about.close();
+    if (!about) return absl::UnavailableError(folder + "/about.csv cannot be written");
+  }
 
   bool expected = true;
   for (const Verdict& verdict : results.verdicts()) {
@@ -104,6 +106,8 @@ int Main(int argc, char** argv) {
   app.add_flag("--quick", arguments.options.quick, "Fewer repetitions");
   app.add_flag("--list", arguments.list, "Print the names and end");
   app.add_option("--seed", arguments.options.seed, "Random seed")->capture_default_str();
+  app.add_option("--cells", arguments.options.cells,
+                 "`verdicts` judges the cells.csv of an earlier run anew, and keeps its about.csv");
   app.add_option("--data", arguments.options.data_dir, "Folder of the data")->capture_default_str();
   app.add_option("--out", arguments.out, "Folder of the results")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -76,6 +76,8 @@ struct EffectiveRows {
 // Minimum number of effective rows for an interval. With fewer, the interval would miss the true
 // mean far more often than stated.
 inline constexpr double kMinEffectiveRows = 50;
+// The same for the residual mass, a mean over single rows.
+inline constexpr double kMinResidualRows = 30;
 inline bool CanStateIntervals(const EffectiveRows& rows) {
   return rows.kernel >= kMinEffectiveRows && rows.error >= kMinEffectiveRows;
 }
@@ -121,8 +123,8 @@ struct Certificate {
   std::optional<double> serving_share;
   std::optional<Fidelity> fidelity;
   std::optional<EffectiveRows> effective_rows;
-  // 95 % interval of held_out_trace_residual over all rows like the held-out rows. Absent with
-  // fewer than kMinEffectiveRows.
+  // 95 % interval of held_out_trace_residual over all rows like the held-out rows. Absent if fewer
+  // than kMinEffectiveRows carry the kernel, or fewer than kMinResidualRows the residuals.
   std::optional<MeanInterval> residual_mass_interval;
   // Only of versions in float32: an upper bound for the distance of smoothers (fidelity.h), at λ =
   // 10⁻², between the features as served and those of a build for float64 from the same landmarks.

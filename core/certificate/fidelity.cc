@@ -81,10 +81,11 @@ double DistanceErrorQuantile(const Matrix<double>& a, const Matrix<double>& b, d
 
 }  // namespace
 
-double Fidelity::largest_distance() const {
+double Fidelity::tuned_distance() const {
   if (smoothers.empty()) return 1;
   double largest = 0;
   for (const SmootherDistance& smoother : smoothers) {
+    if (smoother.lambda > kServingLambda) continue;
     if (std::isnan(smoother.distance)) return smoother.distance;
     largest = std::max(largest, smoother.distance);
   }

@@ -19,7 +19,8 @@ inline constexpr int64_t kMaxFidelityRows = 300;
 // smoother sees the directions in which the kernel varies most; where few rows carry the kernel,
 // only small ones show the others.
 inline constexpr double kFidelityLambdas[] = {1, 1e-2, 1e-4};
-// The one of them at which serving types are compared.
+// The one of them at which serving types are compared, and the largest that a tuned learner is
+// taken to choose.
 inline constexpr double kServingLambda = 1e-2;
 
 // The relative distance between the smoothers of two Gram matrices at one regularization.
@@ -51,9 +52,10 @@ struct Fidelity {
   // φ(x) and φ(y). Pairs with d(x, y) = 0 up to rounding are left out.
   double distance_error_quantile_95 = 0;
 
-  // The largest distance of smoothers over the regularizations; 1 if there is nothing to learn from
-  // the kernel.
-  double largest_distance() const;
+  // The largest distance of smoothers over the regularizations up to kServingLambda: what a learner
+  // that chooses its λ may lose. λ = 1 shrinks every direction, so that features may differ there
+  // by a third and a tuned learner lose nothing. 1 if there is nothing to learn from the kernel.
+  double tuned_distance() const;
 };
 
 // Returns S(M) = M(M + ridge·I)⁻¹. `m` is symmetric, and all of it is read. Negative eigenvalues,

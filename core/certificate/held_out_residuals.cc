@@ -53,16 +53,19 @@ std::vector<double> DiagonalErrors(const MeasurementTask& task, const Matrix<dou
   return SelfErrors(*task.kernel, x.view());
 }
 
-// Puts Σ ρ(x)/Σ K(x, x) into the certificate, with its interval if enough rows carry it.
+// Puts Σ ρ(x)/Σ K(x, x) into the certificate, with its interval if enough rows carry it. The mean
+// is over rows and not over pairs, so fewer rows with large residuals will do; but few rows that
+// carry the kernel are a sign that others, which were not drawn, would carry more.
 void StateMass(const std::vector<double>& residuals, const std::vector<double>& diagonal,
                Certificate& certificate) {
   const double trace = std::accumulate(diagonal.begin(), diagonal.end(), 0.0);
   const double residual = std::accumulate(residuals.begin(), residuals.end(), 0.0);
   certificate.held_out_trace_residual = trace > 0 ? residual / trace : 0.0;
-  if (!certificate.effective_rows.has_value() || !CanStateIntervals(*certificate.effective_rows)) {
+  if (!certificate.effective_rows.has_value() ||
+      certificate.effective_rows->kernel < kMinEffectiveRows) {
     return;
   }
-  certificate.residual_mass_interval = RatioInterval(residuals, diagonal, kMinEffectiveRows);
+  certificate.residual_mass_interval = RatioInterval(residuals, diagonal, kMinResidualRows);
 }
 
 // Puts the quantiles of `shares` and `serving` into the certificate. Both exclude rows whose K(x,

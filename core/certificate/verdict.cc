@@ -14,10 +14,10 @@ using Cause = Verdict::Cause;
 
 constexpr char kEvaluate[] = "phimap evaluate measures a learner on labeled rows";
 
-Grade GradeOf(double distance) {
-  // A NaN is graded as poor.
-  if (distance <= kGoodDistance) return Grade::kGood;
-  return distance <= kFairDistance ? Grade::kFair : Grade::kPoor;
+// A NaN is graded as poor.
+Grade GradeOf(double error, double good, double fair) {
+  if (error <= good) return Grade::kGood;
+  return error <= fair ? Grade::kFair : Grade::kPoor;
 }
 
 // Why a version without a comparison with the kernel is not judged.
@@ -104,7 +104,7 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
 // A learner on projected inputs is judged by distances, which is what projections keep.
 Verdict OnDistances(const Certificate& certificate) {
   const double error = certificate.fidelity->distance_error_quantile_95;
-  Verdict verdict{.grade = GradeOf(error),
+  Verdict verdict{.grade = GradeOf(error, kGoodDistanceError, kFairDistanceError),
                   .reason = absl::StrFormat(
                       "the squared distances of 95 %% of pairs of new rows are kept within "
                       "%.1f %%",
@@ -148,11 +148,11 @@ Verdict VerdictOf(const Certificate& certificate) {
             .advice = AdviceOn(Cause::kConstantKernel, certificate)};
   }
   if (certificate.aim == Aim::kDistances) return OnDistances(certificate);
-  const double distance = certificate.fidelity->largest_distance();
+  const double distance = certificate.fidelity->tuned_distance();
   Verdict verdict{
-      .grade = GradeOf(distance),
-      .reason = absl::StrFormat("on new rows a learner's predictions differ by up to %.2g %% from "
-                                "those on the kernel itself",
+      .grade = GradeOf(distance, kGoodDistance, kFairDistance),
+      .reason = absl::StrFormat("on new rows a tuned learner's predictions differ by up to %.2g %% "
+                                "from those on the kernel itself",
                                 100 * distance)};
   if (verdict.grade == Grade::kGood) return verdict;
   verdict.cause = CauseOf(certificate);

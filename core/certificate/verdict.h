@@ -9,13 +9,17 @@
 
 namespace phimap {
 
-// The largest distances of smoothers (Fidelity::largest_distance) of a good and of a fair version.
-// Fitted by the laboratory's experiment `verdicts` (docs/lab.md) on some 300 mappings of six data
-// sets, so that at most one in twenty that is called good costs ridge regression more than a
-// point of error against the exact kernel. They hold on these sets together: fitted without letter
-// they would fail on letter.
-inline constexpr double kGoodDistance = 0.2;
-inline constexpr double kFairDistance = 0.4;
+// The largest distances of smoothers (Fidelity::tuned_distance) of a good and of a fair version.
+// The laboratory's experiment `verdicts` (docs/lab.md) measures on some 300 mappings of six data
+// sets what they mean: of versions that are called good at most one in twenty costs ridge
+// regression more than a point of error against the exact kernel, and most versions that cost
+// nothing are called good. A fair one may cost some points.
+inline constexpr double kGoodDistance = 0.1;
+inline constexpr double kFairDistance = 0.25;
+// The same for projections of inputs, which are judged by the 95 % quantile of the relative error
+// of a squared distance. By convention, not fitted.
+inline constexpr double kGoodDistanceError = 0.2;
+inline constexpr double kFairDistanceError = 0.4;
 // With fewer held-out rows nothing is judged.
 inline constexpr int64_t kMinVerdictRows = 30;
 
@@ -41,8 +45,8 @@ struct Verdict {
 
   Grade grade = Grade::kNotJudged;
   Cause cause = Cause::kNone;
-  // The reason with its number, a clause without a full stop: "a learner's predictions differ
-  // by 3.2 % from those on the kernel". Never empty.
+  // The reason with its number, a clause without a full stop: "a tuned learner's predictions
+  // differ by 3.2 % from those on the kernel". Never empty.
   std::string reason;
   // What to do about it; empty for good versions.
   std::string advice;
@@ -54,7 +58,7 @@ struct Verdict {
 };
 
 // Judges a version by what a linear learner on its features loses against a kernel machine: the
-// largest distance of smoothers on held-out rows. A mean of errors would not do, because it is
+// distance of smoothers on held-out rows, for a learner that tunes its regularization. A mean of errors would not do, because it is
 // blind to constants, which intercepts absorb, and to rows with small kernel values. Features that
 // are constant are never good. Versions whose features are for something else than inner products,
 // which these distances do not measure, are not judged, and the reason says what they are judged

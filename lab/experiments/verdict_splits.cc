@@ -76,8 +76,7 @@ absl::StatusOr<double> ExactError(const SplitRows& rows, const std::string& kern
 
 VerdictMeasures MeasuresOf(const Certificate& certificate) {
   const Fidelity& fidelity = *certificate.fidelity;
-  VerdictMeasures measures{.largest = fidelity.largest_distance(),
-                           .gram_error = fidelity.gram_error,
+  VerdictMeasures measures{.gram_error = fidelity.gram_error,
                            .centred_gram_error = fidelity.centred_gram_error,
                            .self_error_median = fidelity.self_error_median,
                            .self_error_quantile_95 = fidelity.self_error_quantile_95};
@@ -94,9 +93,9 @@ std::vector<double*> NumbersOf(VerdictSplit& split) {
   VerdictMeasures& m = split.measures;
   return {&split.exact_error,   &split.error,
           &m.smoother_1,        &m.smoother_2,
-          &m.smoother_4,        &m.largest,
-          &m.gram_error,        &m.centred_gram_error,
-          &m.self_error_median, &m.self_error_quantile_95};
+          &m.smoother_4,        &m.gram_error,
+          &m.centred_gram_error, &m.self_error_median,
+          &m.self_error_quantile_95};
 }
 
 // What is known of all cells, shared by the threads. Guarded by `mutex`.

@@ -16,11 +16,10 @@ namespace phimap::lab {
 
 // The measures of a certificate that are compared as judges of a version.
 struct VerdictMeasures {
-  // Distances of smoothers at λ = 1, 10⁻² and 10⁻⁴, and the largest of them.
+  // Distances of smoothers at λ = 1, 10⁻² and 10⁻⁴.
   double smoother_1 = 0;
   double smoother_2 = 0;
   double smoother_4 = 0;
-  double largest = 0;
   double gram_error = 0;
   double centred_gram_error = 0;
   double self_error_median = 0;

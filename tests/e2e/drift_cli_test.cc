@@ -57,6 +57,11 @@ TEST_F(DriftCliTest, UnknownNamesAreNotFound) {
   const ProcessResult alias = Phimap({"drift", "m@prod"});
   EXPECT_EQ(alias.exit_code, 3);
   EXPECT_THAT(alias.err, HasSubstr("m has no alias prod"));
+  for (const char* incomplete : {"m@", "@prod", ""}) {
+    const ProcessResult refused = Phimap({"drift", incomplete});
+    EXPECT_EQ(refused.exit_code, 2) << incomplete;
+    EXPECT_THAT(refused.err, HasSubstr("letters@prod"));
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/views/drift_view.h"
@@ -37,8 +38,14 @@ absl::Status KeepAlias(const std::string& mapping, const std::string& alias,
 absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) {
   const std::pair<std::string, std::string> name =
       absl::StrSplit(arguments.reference, absl::MaxSplits('@', 1));
+  const bool names_alias = absl::StrContains(arguments.reference, '@');
+  if (name.first.empty() || (names_alias && name.second.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat("NAME[@ALIAS]: expected a mapping, or a mapping "
+                                                   "and an alias such as letters@prod, got '",
+                                                   arguments.reference, "'"));
+  }
   PHIMAP_ASSIGN_OR_RETURN(v1::GetDriftResponse drift, context.client.GetDrift(name.first));
-  if (!name.second.empty()) {
+  if (names_alias) {
     PHIMAP_RETURN_IF_ERROR(KeepAlias(name.first, name.second, drift));
   }
   if (arguments.json) {

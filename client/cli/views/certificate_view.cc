@@ -182,7 +182,7 @@ void RenderFidelity(std::string& out, const v1::Certificate::Fidelity& fidelity)
        "95 % quantile of the error of a squared distance in φ-space, as a share of it");
 }
 
-// Says that few rows carry the means, so that no interval is stated.
+// Says that few rows carry the mean over pairs, so that no interval of it is stated.
 void RenderFewRows(std::string& out, const v1::Certificate& certificate) {
   const v1::Certificate::EffectiveRows& rows = certificate.effective_rows();
   constexpr double kLeast = 50;
@@ -192,7 +192,7 @@ void RenderFewRows(std::string& out, const v1::Certificate& certificate) {
        absl::StrCat(
            "of ", WithThousands(certificate.held_out_rows()),
            " new rows carry ΣK² / the sum of its squared errors: too few for an interval, and "
-           "the means are of these rows"));
+           "the mean error is of these rows"));
 }
 
 // What lies outside the landmarks' span.

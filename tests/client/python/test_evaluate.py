@@ -70,7 +70,7 @@ def test_a_missing_label_is_refused_with_its_row(client, name, labeled, missing)
 
 def test_a_text_that_stands_for_nan_is_refused_by_the_server(client, name, labeled):
     rows, labels = labeled
-    with pytest.raises(phimap.InvalidArgument, match="row 17 of the stream has no label") as refused:
+    with pytest.raises(phimap.InvalidArgument, match=r"row 17 of the stream \(from 0\) has no label") as refused:
         client.evaluate(name, rows, [*labels[:17], "nan", *labels[18:]])
     assert refused.value.reason == "LABEL_MISSING"
 

@@ -14,23 +14,27 @@ using ::testing::IsEmpty;
 using Grade = Verdict::Grade;
 using Cause = Verdict::Cause;
 
-// A certificate of F2 with 300 compared rows, whose largest distance of smoothers is `distance`.
+// A certificate of F2 with 300 compared rows, whose distance of smoothers is `distance`. That at λ
+// = 1 does not count.
 Certificate WithDistance(double distance) {
   Certificate certificate{.held_out_rows = 2000, .landmarks = 500, .aim = Aim::kInnerProducts};
   certificate.fidelity =
-      Fidelity{.rows = 300, .smoothers = {{1, distance / 2}, {1e-2, distance}, {1e-4, 0}}};
+      Fidelity{.rows = 300, .smoothers = {{1, 0.9}, {1e-2, distance}, {1e-4, distance / 2}}};
   certificate.effective_rows = EffectiveRows{1500, 800};
   certificate.serving_distance = 1e-6;
   return certificate;
 }
 
-TEST(VerdictTest, GradesByTheLargestDistanceOfSmoothers) {
+TEST(VerdictTest, GradesByTheDistancesOfTunedLearners) {
   EXPECT_EQ(VerdictOf(WithDistance(0)).grade, Grade::kGood);
   EXPECT_EQ(VerdictOf(WithDistance(kGoodDistance)).grade, Grade::kGood);
   EXPECT_EQ(VerdictOf(WithDistance(kGoodDistance + 1e-9)).grade, Grade::kFair);
   EXPECT_EQ(VerdictOf(WithDistance(kFairDistance)).grade, Grade::kFair);
   EXPECT_EQ(VerdictOf(WithDistance(kFairDistance + 1e-9)).grade, Grade::kPoor);
   EXPECT_EQ(VerdictOf(WithDistance(1)).grade, Grade::kPoor);
+  Certificate small_lambda = WithDistance(0);
+  small_lambda.fidelity->smoothers.back().distance = kFairDistance;
+  EXPECT_EQ(VerdictOf(small_lambda).grade, Grade::kFair);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(VerdictOf(WithDistance(nan)).grade, Grade::kPoor);
 }
@@ -41,8 +45,8 @@ TEST(VerdictTest, GoodVersionsHaveNoCauseAndNoAdvice) {
   EXPECT_THAT(verdict.advice, IsEmpty());
   EXPECT_EQ(
       verdict.ToText(),
-      "good: on new rows a learner's predictions differ by up to 5 % from those on the kernel "
-      "itself");
+      "good: on new rows a tuned learner's predictions differ by up to 5 % from those on the "
+      "kernel itself");
 }
 
 TEST(VerdictTest, AdviceFollowsTheCause) {
