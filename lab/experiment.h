@@ -16,8 +16,8 @@ struct Options {
   bool quick = false;
   // Seed of all random choices. Run i of an experiment draws with Seed(i).
   uint64_t seed = 1;
-  // The cells.csv of an earlier run of `verdicts`, which are judged anew in place of being measured,
-  // which takes an hour; empty to measure.
+  // The cells.csv of an earlier run of `verdicts`, which are judged anew in place of being
+  // measured, which takes an hour; empty to measure.
   std::string cells;
   // Folder of letter.csv and the other data sets.
   std::string data_dir = "lab/data";

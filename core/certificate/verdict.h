@@ -58,11 +58,11 @@ struct Verdict {
 };
 
 // Judges a version by what a linear learner on its features loses against a kernel machine: the
-// distance of smoothers on held-out rows, for a learner that tunes its regularization. A mean of errors would not do, because it is
-// blind to constants, which intercepts absorb, and to rows with small kernel values. Features that
-// are constant are never good. Versions whose features are for something else than inner products,
-// which these distances do not measure, are not judged, and the reason says what they are judged
-// by. Pure.
+// distance of smoothers on held-out rows, for a learner that tunes its regularization. A mean of
+// errors would not do, because it is blind to constants, which intercepts absorb, and to rows with
+// small kernel values. Features that are constant are never good. Versions whose features are for
+// something else than inner products, which these distances do not measure, are not judged, and the
+// reason says what they are judged by. Pure.
 Verdict VerdictOf(const Certificate& certificate);
 
 }  // namespace phimap

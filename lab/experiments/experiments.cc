@@ -29,6 +29,7 @@ std::vector<Experiment> AllExperiments() {
       CoFourier(),
       // Phimap
       VerdictsOfCertificates(),
+      IntervalsOfCertificates(),
   };
 }
 

@@ -91,11 +91,9 @@ VerdictMeasures MeasuresOf(const Certificate& certificate) {
 // The numbers of a split, in the order of a line of the file.
 std::vector<double*> NumbersOf(VerdictSplit& split) {
   VerdictMeasures& m = split.measures;
-  return {&split.exact_error,   &split.error,
-          &m.smoother_1,        &m.smoother_2,
-          &m.smoother_4,        &m.gram_error,
-          &m.centred_gram_error, &m.self_error_median,
-          &m.self_error_quantile_95};
+  return {&split.exact_error,    &split.error,         &m.smoother_1,
+          &m.smoother_2,         &m.smoother_4,        &m.gram_error,
+          &m.centred_gram_error, &m.self_error_median, &m.self_error_quantile_95};
 }
 
 // What is known of all cells, shared by the threads. Guarded by `mutex`.

@@ -94,9 +94,9 @@ Tally TallyOf(const std::vector<JudgedCell>& cells, const Candidate& candidate, 
 }
 
 // The smallest threshold at which at least two thirds of the cells that surely lose at most half a
-// point are called good, on all data sets but `left_out`. The claim is 60 %; the rest is in hand for
-// a data set that was not seen. The largest threshold at which few of the good ones lose more than
-// a point is no rule: a data set whose labels depend on few directions bounds it nowhere.
+// point are called good, on all data sets but `left_out`. The claim is 60 %; the rest is in hand
+// for a data set that was not seen. The largest threshold at which few of the good ones lose more
+// than a point is no rule: a data set whose labels depend on few directions bounds it nowhere.
 double FittedThreshold(const std::vector<JudgedCell>& cells, const Candidate& candidate,
                        const std::string& left_out) {
   std::vector<double> sure;
@@ -202,11 +202,11 @@ class Verdicts {
       }
       // Names may have commas, and the numbers are last.
       const std::vector<std::string> fields = absl::StrSplit(line, ',');
-      const std::vector<double*> numbers = {
-          &judged.exact_error,     &judged.loss.mean, &judged.loss.half_width,
-          &m.smoother_1,           &m.smoother_2,     &m.smoother_4,
-          &m.gram_error,           &m.centred_gram_error, &m.self_error_median,
-          &m.self_error_quantile_95};
+      const std::vector<double*> numbers = {&judged.exact_error,     &judged.loss.mean,
+                                            &judged.loss.half_width, &m.smoother_1,
+                                            &m.smoother_2,           &m.smoother_4,
+                                            &m.gram_error,           &m.centred_gram_error,
+                                            &m.self_error_median,    &m.self_error_quantile_95};
       size_t field = fields.size() - numbers.size();
       bool is_read = absl::SimpleAtoi(fields[field - 1], &judged.splits);
       for (double* number : numbers) is_read = absl::SimpleAtod(fields[field++], number) && is_read;
@@ -221,8 +221,7 @@ class Verdicts {
 
   static bool IsOf(const std::string& line, const VerdictCell& cell) {
     return absl::StartsWith(line, cell.data + ",") && absl::StrContains(line, cell.kernel) &&
-           absl::StrContains(line, cell.mapping) &&
-           std::count(line.begin(), line.end(), ',') >= 13;
+           absl::StrContains(line, cell.mapping) && std::count(line.begin(), line.end(), ',') >= 13;
   }
 
   // A quick run measures cells of few landmarks, of which each split takes milliseconds.
@@ -250,8 +249,8 @@ class Verdicts {
     for (const JudgedCell& cell : cells_) {
       const VerdictMeasures& m = cell.measures;
       table.Add({cell.cell.data, cell.cell.kernel, cell.cell.mapping, cell.splits, cell.exact_error,
-                 cell.loss.mean, cell.loss.half_width, m.smoother_1, m.smoother_2,
-                 m.smoother_4, m.gram_error, m.centred_gram_error, m.self_error_median,
+                 cell.loss.mean, cell.loss.half_width, m.smoother_1, m.smoother_2, m.smoother_4,
+                 m.gram_error, m.centred_gram_error, m.self_error_median,
                  m.self_error_quantile_95});
     }
     Table& unsure = results_.AddTable(
@@ -307,13 +306,13 @@ class Verdicts {
   }
 
   void JudgeLeftOut() {
-    Table& table =
-        results_.AddTable("left_out",
-                          {"left out", "threshold", "cells", "good", "good, loses > 1",
-                           "good, surely > 3", "surely <= 0.5", "of these good"},
-                          "The larger of s(10⁻²) and s(10⁻⁴), its threshold fitted on the other five data sets "
-                          "as the smallest that calls two thirds of their versions good that "
-                          "surely lose at most half a point");
+    Table& table = results_.AddTable(
+        "left_out",
+        {"left out", "threshold", "cells", "good", "good, loses > 1", "good, surely > 3",
+         "surely <= 0.5", "of these good"},
+        "The larger of s(10⁻²) and s(10⁻⁴), its threshold fitted on the other five data sets "
+        "as the smallest that calls two thirds of their versions good that "
+        "surely lose at most half a point");
     Tally all;
     for (const std::string& data : data_) {
       const double threshold = FittedThreshold(cells_, kCandidates[0], data);
@@ -329,9 +328,8 @@ class Verdicts {
   }
 
   void JudgeProduct() {
-    JudgeTally(
-        absl::StrFormat("with the product's own threshold, %g", kGoodDistance),
-        TallyOf(cells_, kCandidates[0], kGoodDistance));
+    JudgeTally(absl::StrFormat("with the product's own threshold, %g", kGoodDistance),
+               TallyOf(cells_, kCandidates[0], kGoodDistance));
   }
 
   // A quick run has two splits a cell, so its losses err by points and only gross faults show.

@@ -40,9 +40,10 @@ absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) 
       absl::StrSplit(arguments.reference, absl::MaxSplits('@', 1));
   const bool names_alias = absl::StrContains(arguments.reference, '@');
   if (name.first.empty() || (names_alias && name.second.empty())) {
-    return absl::InvalidArgumentError(absl::StrCat("NAME[@ALIAS]: expected a mapping, or a mapping "
-                                                   "and an alias such as letters@prod, got '",
-                                                   arguments.reference, "'"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("NAME[@ALIAS]: expected a mapping, or a mapping "
+                     "and an alias such as letters@prod, got '",
+                     arguments.reference, "'"));
   }
   PHIMAP_ASSIGN_OR_RETURN(v1::GetDriftResponse drift, context.client.GetDrift(name.first));
   if (names_alias) {

@@ -43,10 +43,9 @@ TEST(VerdictTest, GoodVersionsHaveNoCauseAndNoAdvice) {
   const Verdict verdict = VerdictOf(WithDistance(0.05));
   EXPECT_EQ(verdict.cause, Cause::kNone);
   EXPECT_THAT(verdict.advice, IsEmpty());
-  EXPECT_EQ(
-      verdict.ToText(),
-      "good: on new rows a tuned learner's predictions differ by up to 5 % from those on the "
-      "kernel itself");
+  EXPECT_EQ(verdict.ToText(),
+            "good: on new rows a tuned learner's predictions differ by up to 5 % from those on the "
+            "kernel itself");
 }
 
 TEST(VerdictTest, AdviceFollowsTheCause) {

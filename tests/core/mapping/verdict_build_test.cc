@@ -77,8 +77,8 @@ TEST(VerdictBuildTest, RowsThatAreLongHideNoneOfTheOthers) {
 }
 
 // F2 of 2,000 landmarks costs a learner less than Fourier features of as many dimensions. F2 of 500
-// has a twelfth of their mean error (.0013 against .016), but costs a learner some three points, and
-// they less than one.
+// has a twelfth of their mean error (.0013 against .016), but costs a learner some three points,
+// and they less than one.
 TEST(VerdictBuildTest, OneScaleFitsAllMappings) {
   const Certificate f2 =
       MustBuild(SpecOf("f2(landmarks=2000)", "rbf(gamma=scale)", true), Letter()).certificate;

@@ -59,7 +59,8 @@ TEST(LabelIndexTest, AMissingLabelIsRefusedWithItsRow) {
     EXPECT_EQ(DetailOf(status)->reason, "LABEL_MISSING");
     EXPECT_EQ(DetailOf(status)->field, "labels");
     EXPECT_EQ(DetailOf(status)->metadata.at("stream_row"), "2");
-    EXPECT_THAT(std::string(status.message()), HasSubstr("row 2 of the stream (from 0) has no label"));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("row 2 of the stream (from 0) has no label"));
   }
 }
 
