@@ -46,6 +46,7 @@ enum Tag : uint16_t {
   kResidualMassInterval = 30,
   kServingDistance = 31,
   kAim = 32,
+  kKernelRank = 33,
   kHeldOutSpectrum = 40,
 };
 
@@ -320,6 +321,7 @@ constexpr NumberField kNumberFields[] = {
     {kResidualMassInterval, ReadMember<&Certificate::residual_mass_interval>},
     {kServingDistance, ReadMember<&Certificate::serving_distance>},
     {kAim, ReadMember<&Certificate::aim>},
+    {kKernelRank, ReadMember<&Certificate::kernel_rank>},
 };
 
 // A field of text, and the member that holds it.
@@ -365,6 +367,7 @@ void WriteLearning(const Certificate& certificate, FieldWriter& writer) {
   if (certificate.aim != Aim::kUnknown) {
     writer.Number(kAim, static_cast<uint8_t>(certificate.aim));
   }
+  writer.Number(kKernelRank, certificate.kernel_rank);
   if (IsHeldOut(certificate.spectrum)) {
     writer.Encoded(kHeldOutSpectrum, certificate.spectrum, SpectrumBytes);
   }

@@ -68,7 +68,9 @@ enum class Aim : uint8_t {
 
 // The number of held-out rows that carry a mean over pairs: (Σ r)²/Σ r², where r of a row is the
 // sum over its pairs of K(x, y)² (`kernel`) or of (K(x, y) − F(x)·F(y))² (`error`). It is the
-// number of rows if all rows weigh alike, and 1 if one row has the whole sum.
+// number of rows if all rows weigh alike, and 1 if one row has the whole sum. For `kernel` the
+// pool's K(x, x) are consulted too, because rows that are rare and carry most may be missing among
+// the held-out ones: it is at most the share of pool rows that carry ΣK(x, x).
 struct EffectiveRows {
   double kernel = 0;
   double error = 0;
@@ -130,6 +132,10 @@ struct Certificate {
   // 10⁻², between the features as served and those of a build for float64 from the same landmarks.
   // It includes the rank that the tolerance of float32 cuts off.
   std::optional<double> serving_distance;
+  // Only of versions in float32: the rank of the kernel on the landmarks, where a factor for float64
+  // ends with it (its last pivot is far from rounding, and all others are) and float32 keeps fewer
+  // dimensions.
+  std::optional<int64_t> kernel_rank;
   Aim aim = Aim::kUnknown;
   // The rows for which the theorem holds, and how much of the kernel the rank tolerance cut off.
   // Empty if no theorem applies.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/certificate/quantile.h"
@@ -79,17 +80,24 @@ double DistanceErrorQuantile(const Matrix<double>& a, const Matrix<double>& b, d
   return SortedQuantile(errors, 0.95);
 }
 
-}  // namespace
-
-double Fidelity::tuned_distance() const {
+// Returns the largest distance at regularizations up to `most`: 1 if there are none, NaN if one is.
+double LargestDistance(const std::vector<SmootherDistance>& smoothers, double most) {
   if (smoothers.empty()) return 1;
   double largest = 0;
   for (const SmootherDistance& smoother : smoothers) {
-    if (smoother.lambda > kServingLambda) continue;
+    if (smoother.lambda > most) continue;
     if (std::isnan(smoother.distance)) return smoother.distance;
     largest = std::max(largest, smoother.distance);
   }
   return largest;
+}
+
+}  // namespace
+
+double Fidelity::tuned_distance() const { return LargestDistance(smoothers, kServingLambda); }
+
+double Fidelity::largest_distance() const {
+  return LargestDistance(smoothers, std::numeric_limits<double>::infinity());
 }
 
 absl::StatusOr<Matrix<double>> SmootherOf(ConstMatrixView<double> m, double ridge) {

@@ -56,6 +56,8 @@ struct Fidelity {
   // that chooses its λ may lose. λ = 1 shrinks every direction, so that features may differ there
   // by a third and a tuned learner lose nothing. 1 if there is nothing to learn from the kernel.
   double tuned_distance() const;
+  // The largest distance over all regularizations, in the same way.
+  double largest_distance() const;
 };
 
 // Returns S(M) = M(M + ridge·I)⁻¹. `m` is symmetric, and all of it is read. Negative eigenvalues,

@@ -126,8 +126,10 @@ absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double
                      task.kernel.has_value() ? ValueRemedy(*task.kernel) : "rescale the kernel"));
   }
   certificate.kernel_error = errors.error;
-  certificate.effective_rows = EffectiveRows{.kernel = EffectiveCount(errors.kernel_squares),
-                                             .error = EffectiveCount(errors.error_squares)};
+  certificate.effective_rows =
+      EffectiveRows{.kernel = std::min(EffectiveCount(errors.kernel_squares),
+                                       task.pool_share * static_cast<double>(task.rows.rows())),
+                    .error = EffectiveCount(errors.error_squares)};
   if (CanStateIntervals(*certificate.effective_rows)) {
     certificate.kernel_error_interval = JackknifeInterval(errors.by_row);
   }

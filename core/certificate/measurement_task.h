@@ -52,6 +52,9 @@ struct MeasurementTask {
   // features are similarities.
   std::optional<KernelProgram> kernel;
   const InputStage* kernel_input = nullptr;
+  // (ΣK(x, x))²/(n·ΣK(x, x)²) over n rows of the pool: the share of them that carries the kernel. 1
+  // if unknown.
+  double pool_share = 1;
   // Values of a remote kernel on the rows. If not null, they replace `kernel`. `rows` then holds
   // the engine's input: for each row x, the values of K(x, a) for the plan's landmarks a, followed
   // by K(x, x). For F2 and F3, these landmarks are the pivots.

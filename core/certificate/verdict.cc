@@ -1,6 +1,7 @@
 #include "core/certificate/verdict.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -63,19 +64,16 @@ bool CostsHalf(const Certificate& certificate) {
   return false;
 }
 
-// The cause of a distance that is not good.
+// Whether float32 cut off dimensions that the kernel has.
+bool LacksRank(const Certificate& certificate) {
+  return certificate.kernel_rank.has_value() && certificate.rank.has_value() &&
+         *certificate.rank < *certificate.kernel_rank;
+}
+
+// The cause of a grade that is not good.
 Cause CauseOf(const Certificate& certificate) {
-  if (certificate.fidelity->smoothers.empty()) return Cause::kConstantKernel;
-  if (CostsHalf(certificate)) return Cause::kServingType;
-  // Rows that weigh alike are few in a small sample too, so their share of the sample also counts.
-  constexpr double kSmallShare = 0.25;
-  if (certificate.effective_rows.has_value() &&
-      certificate.effective_rows->kernel < kMinEffectiveRows &&
-      certificate.effective_rows->kernel <
-          kSmallShare * static_cast<double>(certificate.held_out_rows)) {
-    return Cause::kFewRowsCarry;
-  }
-  return Cause::kTooFewFeatures;
+  if (CostsHalf(certificate) || LacksRank(certificate)) return Cause::kServingType;
+  return FewRowsCarry(certificate) ? Cause::kFewRowsCarry : Cause::kTooFewFeatures;
 }
 
 std::string AdviceOn(Cause cause, const Certificate& certificate) {
@@ -86,9 +84,9 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
       return "serve in float64: float32 cut off what differs";
     case Cause::kFewRowsCarry:
       return absl::StrFormat(
-          "%.2g of %d held-out rows carry the kernel's values, and more landmarks will hardly "
-          "help: "
-          "normalize the kernel, or clip or transform the columns with outliers",
+          "the %.2g of %d held-out rows with the largest K(x, x) carry the kernel's values, and "
+          "more landmarks may not help: normalize the kernel, or clip or transform the columns "
+          "with outliers",
           certificate.effective_rows->kernel, certificate.held_out_rows);
     case Cause::kTooFewFeatures:
       return certificate.landmarks > 0 ? "more landmarks reduce it" : "more dimensions reduce it";
@@ -115,6 +113,18 @@ Verdict OnDistances(const Certificate& certificate) {
   return verdict;
 }
 
+// What a learner loses, in words.
+std::string LossText(const Certificate& certificate) {
+  const bool few = FewRowsCarry(certificate);
+  const std::string differ = absl::StrFormat(
+      "on new rows a tuned learner's predictions differ by up to %.2g %% from those on the kernel "
+      "itself, at λ = 0.0001 to %s of the mean eigenvalue",
+      100 * JudgedDistance(certificate), few ? "1" : "0.01");
+  if (!LacksRank(certificate)) return differ;
+  return absl::StrCat("float32 keeps ", *certificate.rank, " of the kernel's ",
+                      *certificate.kernel_rank, " dimensions, though ", differ);
+}
+
 }  // namespace
 
 std::string Verdict::grade_name() const {
@@ -135,6 +145,18 @@ std::string Verdict::ToText() const {
   return absl::StrCat(grade_name(), ": ", reason, advice.empty() ? "" : "; ", advice);
 }
 
+bool FewRowsCarry(const Certificate& certificate) {
+  constexpr double kSmallShare = 0.25;
+  const std::optional<EffectiveRows>& rows = certificate.effective_rows;
+  return rows.has_value() && rows->kernel < kMinEffectiveRows &&
+         rows->kernel < kSmallShare * static_cast<double>(certificate.held_out_rows);
+}
+
+double JudgedDistance(const Certificate& certificate) {
+  return FewRowsCarry(certificate) ? certificate.fidelity->largest_distance()
+                                   : certificate.fidelity->tuned_distance();
+}
+
 Verdict VerdictOf(const Certificate& certificate) {
   if (!certificate.fidelity.has_value() || certificate.fidelity->rows < kMinVerdictRows) {
     return NotJudged(certificate);
@@ -148,12 +170,9 @@ Verdict VerdictOf(const Certificate& certificate) {
             .advice = AdviceOn(Cause::kConstantKernel, certificate)};
   }
   if (certificate.aim == Aim::kDistances) return OnDistances(certificate);
-  const double distance = certificate.fidelity->tuned_distance();
-  Verdict verdict{
-      .grade = GradeOf(distance, kGoodDistance, kFairDistance),
-      .reason = absl::StrFormat("on new rows a tuned learner's predictions differ by up to %.2g %% "
-                                "from those on the kernel itself",
-                                100 * distance)};
+  Verdict verdict{.grade = GradeOf(JudgedDistance(certificate), kGoodDistance, kFairDistance),
+                  .reason = LossText(certificate)};
+  if (verdict.grade == Grade::kGood && LacksRank(certificate)) verdict.grade = Grade::kFair;
   if (verdict.grade == Grade::kGood) return verdict;
   verdict.cause = CauseOf(certificate);
   verdict.advice = AdviceOn(verdict.cause, certificate);

@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// The largest distances of smoothers (Fidelity::tuned_distance) of a good and of a fair version.
+// The largest distances of smoothers (JudgedDistance) of a good and of a fair version.
 // The laboratory's experiment `verdicts` (docs/lab.md) measures on some 300 mappings of six data
 // sets what they mean: of versions that are called good at most one in twenty costs ridge
 // regression more than a point of error against the exact kernel, and most versions that cost
@@ -56,6 +56,16 @@ struct Verdict {
   // "fair: a learner's …; more landmarks reduce it".
   std::string ToText() const;
 };
+
+// Whether so few held-out rows carry the kernel's values that a sum over rows says nothing of the
+// others. Rows that weigh alike are few in a small sample too, so their share also counts.
+bool FewRowsCarry(const Certificate& certificate);
+
+// The distance that a version is judged by: tuned_distance(), or, where few rows carry the kernel,
+// largest_distance(): the λ of a learner that fits the other rows is then small beside the mean
+// eigenvalue, and features that miss the directions of the heavy rows at λ = 1 miss those of the
+// others at any. REQUIRES: the certificate has a fidelity.
+double JudgedDistance(const Certificate& certificate);
 
 // Judges a version by what a linear learner on its features loses against a kernel machine: the
 // distance of smoothers on held-out rows, for a learner that tunes its regularization. A mean of

@@ -74,16 +74,26 @@ absl::StatusOr<Matrix<float>> PrincipalDirections(const RowsView& features) {
   return Converted<float, double>(directions.view());
 }
 
-// Returns the columns that vary on the rows, by falling variance.
+// Returns the columns that vary on the rows, by falling variance as a share of their squared range,
+// so that the unit of a column does not decide whether it is tested.
 std::vector<int32_t> ColumnsByVariance(const ExamplesView& rows) {
   Matrix<double> wide = Matrix<double>::Uninit(rows.rows(), rows.columns());
   for (int64_t i = 0; i < wide.rows(); ++i) rows.CopyRow(i, wide.row(i));
   Subtract(MeanOf(wide), wide);
   std::vector<std::pair<double, int32_t>> variances;
   for (int64_t j = 0; j < wide.cols(); ++j) {
+    double low = wide(0, j), high = wide(0, j);
+    for (int64_t i = 0; i < wide.rows(); ++i) {
+      low = std::min(low, wide(i, j));
+      high = std::max(high, wide(i, j));
+    }
+    if (!(high > low)) continue;
     double sum = 0;
-    for (int64_t i = 0; i < wide.rows(); ++i) sum += wide(i, j) * wide(i, j);
-    if (sum > 0) variances.emplace_back(-sum, static_cast<int32_t>(j));
+    for (int64_t i = 0; i < wide.rows(); ++i) {
+      const double share = wide(i, j) / (high - low);
+      sum += share * share;
+    }
+    variances.emplace_back(-sum, static_cast<int32_t>(j));
   }
   std::sort(variances.begin(), variances.end());
   std::vector<int32_t> columns;

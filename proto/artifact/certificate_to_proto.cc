@@ -147,6 +147,7 @@ void JudgementToProto(const Certificate& certificate, v1::Certificate* out) {
     out->mutable_residual_mass()->set_high(certificate.residual_mass_interval->high);
   }
   if (certificate.serving_distance) out->set_serving_distance(*certificate.serving_distance);
+  if (certificate.kernel_rank) out->set_kernel_rank(*certificate.kernel_rank);
   const Verdict verdict = VerdictOf(certificate);
   out->mutable_verdict()->set_grade(GradeToProto(verdict.grade));
   out->mutable_verdict()->set_cause(CauseToProto(verdict.cause));

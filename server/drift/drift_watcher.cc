@@ -23,7 +23,9 @@ DriftFigures FiguresOf(const DriftMonitor& monitor, const std::optional<absl::Ti
   if (const std::optional<ShiftSize> size = monitor.size(); size && size->scale > 0) {
     figures.shift = std::sqrt(size->squared_mmd) / size->scale;
   }
-  figures.beyond = monitor.share_beyond();
+  if (monitor.counted_rows() > 0 && monitor.expected_beyond() > 0) {
+    figures.beyond = monitor.share_beyond();
+  }
   figures.rows = static_cast<double>(monitor.test().rows());
   figures.rows_not_finite = static_cast<double>(monitor.rows_not_finite());
   return figures;

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
@@ -18,9 +19,15 @@ absl::Status Invalid(absl::string_view reason, absl::string_view message, int64_
                    {{"limit", absl::StrCat(limit)}});
 }
 
+// What CSV files and data frames write for "no value". A class of one of these names would be one
+// of rows whose label is unknown far more often than a class of that name.
 bool IsMissing(absl::string_view label) {
   const absl::string_view text = absl::StripAsciiWhitespace(label);
-  return text.empty() || absl::EqualsIgnoreCase(text, "nan");
+  if (text.empty()) return true;
+  for (const absl::string_view missing : {"nan", "NA", "N/A", "<NA>", "null", "None"}) {
+    if (absl::EqualsIgnoreCase(text, missing)) return true;
+  }
+  return false;
 }
 
 bool IsNumber(absl::string_view label) {
@@ -35,7 +42,8 @@ absl::Status LabelIndex::Add(absl::string_view label) {
     return MakeError(
         absl::StatusCode::kInvalidArgument, "LABEL_MISSING", "labels",
         absl::StrCat("row ", rows(), " of the stream (from 0) has no label: got ", Quoted(label),
-                     "; leave the row out, or give it a label of its own, for example \"unknown\""),
+                     ", which stands for a missing value; leave the row out, or give it a label of its own, "
+                     "for example \"unknown\""),
         {{"stream_row", absl::StrCat(rows())}});
   }
   if (static_cast<int64_t>(label.size()) > kMaxLabelBytes) {
@@ -63,7 +71,24 @@ absl::Status LabelIndex::Add(absl::string_view label) {
   return absl::OkStatus();
 }
 
+absl::Status LabelIndex::CheckNumbers() const {
+  absl::flat_hash_map<double, int32_t> numbers;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    double number = 0;
+    if (!absl::SimpleAtod(names_[i], &number)) continue;
+    const auto [other, is_new] = numbers.emplace(number, static_cast<int32_t>(i));
+    if (is_new) continue;
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "LABELS_EQUAL", "labels",
+        absl::StrCat("the labels ", Quoted(names_[static_cast<size_t>(other->second)]), " and ",
+                     Quoted(names_[i]),
+                     " are the same number and would be two classes; write equal labels alike"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LabelIndex::CheckClasses() const {
+  PHIMAP_RETURN_IF_ERROR(CheckNumbers());
   if (class_count() <= kMaxNumericLabels) return absl::OkStatus();
   if (!std::all_of(names_.begin(), names_.end(), IsNumber)) return absl::OkStatus();
   std::vector<int64_t> counts(names_.size());

@@ -25,12 +25,13 @@ inline constexpr double kRareShare = 0.02;
 class LabelIndex {
  public:
   // Adds the label of the next row. INVALID_ARGUMENT (field "labels"): LABEL_MISSING for a label
-  // that is empty, only blanks, or "nan", by which programs write that there is none;
-  // LABEL_TOO_LONG, CLASSES_TOO_MANY.
+  // that is empty, only blanks, or one of the words by which programs write that there is none
+  // (nan, NA, N/A, <NA>, null, None, in letters of either case); LABEL_TOO_LONG, CLASSES_TOO_MANY.
   absl::Status Add(absl::string_view label);
 
-  // INVALID_ARGUMENT (field "labels", LABELS_NOT_CLASSES) if the labels look like the target of a
-  // regression. A learner would count each of its values as a class of its own.
+  // INVALID_ARGUMENT (field "labels"): LABELS_NOT_CLASSES if the labels look like the target of a
+  // regression, of which a learner would count each value as a class of its own; LABELS_EQUAL if
+  // two are the same number, such as 1 and 1.0, which would be two classes.
   absl::Status CheckClasses() const;
 
   int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }
@@ -44,6 +45,8 @@ class LabelIndex {
   Classes Take();
 
  private:
+  absl::Status CheckNumbers() const;
+
   absl::flat_hash_map<std::string, int32_t> index_;
   std::vector<std::string> names_;
   std::vector<int32_t> numbers_;

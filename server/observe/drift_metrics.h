@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -26,10 +27,11 @@ struct DriftFigures {
   double evidence = 0;
   // Unix time at which the evidence last reached 1; 0 if it never did.
   double crossed_seconds = 0;
-  // Size of the shift in deviations of F; 0 until enough rows were seen.
-  double shift = 0;
-  // Share of the numbers of rows that are beyond the range of their column.
-  double beyond = 0;
+  // Size of the shift in deviations of F; NaN until enough rows were seen.
+  double shift = std::numeric_limits<double>::quiet_NaN();
+  // Share of the numbers of rows that are beyond the range of their column; NaN until rows were
+  // seen, and if the version has no ranges.
+  double beyond = std::numeric_limits<double>::quiet_NaN();
   // Rows tested and rows that were not finite, since the alias points to its version.
   double rows = 0;
   double rows_not_finite = 0;

@@ -335,6 +335,7 @@ class ApiErrorsTest(InferenceErrors, unittest.TestCase):
                 ("COLUMNS_MISMATCH", [first, labeled(dense(ROWS[:, :3]))]),
                 ("VALUE_NOT_FINITE", [first, labeled(dense(endless))]),
                 ("LABEL_MISSING", [first, labeled(dense(ROWS), ["a", ""] * 25)]),
+                ("LABELS_EQUAL", evaluation_of(numpy.zeros((3, 4)), labels=["1", "1.0", "2"])),
                 ("LABELS_NOT_CLASSES", evaluation_of(numpy.zeros((101, 4)), labels=[str(i) for i in range(101)])),
                 ("LABEL_TOO_LONG", [first, labeled(dense(ROWS), ["x" * 257] * 50)]),
                 ("CLASSES_TOO_MANY", [first, labeled(dense(numpy.zeros((1001, 4))), map(str, range(1001)))]),

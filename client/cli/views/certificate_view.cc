@@ -25,7 +25,9 @@ constexpr int kValueWidth = 22;
 // Writes name, value, and the meaning of the value.
 void Line(std::string& out, absl::string_view name, absl::string_view value,
           absl::string_view meaning = "") {
-  std::string line = absl::StrFormat("  %-*s%-*s%s", kNameWidth, name, kValueWidth, value, meaning);
+  // Two spaces also follow a value that is wider than its column.
+  std::string line = absl::StrFormat("  %-*s%-*s  %s", kNameWidth, name, kValueWidth - 2, value,
+                                     meaning);
   line.erase(line.find_last_not_of(' ') + 1);
   absl::StrAppend(&out, line, "\n");
 }
@@ -185,7 +187,7 @@ void RenderFidelity(std::string& out, const v1::Certificate::Fidelity& fidelity)
 // Says that few rows carry the mean over pairs, so that no interval of it is stated.
 void RenderFewRows(std::string& out, const v1::Certificate& certificate) {
   const v1::Certificate::EffectiveRows& rows = certificate.effective_rows();
-  constexpr double kLeast = 50;
+  constexpr double kLeast = 50;  // kMinEffectiveRows
   if (rows.kernel() >= kLeast && rows.error() >= kLeast) return;
   Line(out, "effective rows",
        absl::StrCat(ShortNumber(rows.kernel()), " / ", ShortNumber(rows.error())),
@@ -245,7 +247,10 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
   }
   if (certificate.has_serving_distance()) {
     Line(out, "float32 costs", PercentText(certificate.serving_distance()),
-         "at most, of a learner's predictions at λ = 0.01, against a build for float64");
+         absl::StrCat("of a learner's predictions at λ = 0.01, against a build for float64",
+                      certificate.has_kernel_rank()
+                          ? absl::StrCat(", which keeps ", certificate.kernel_rank(), " dimensions")
+                          : ""));
   }
   if (!certificate.has_kernel_error() && !certificate.has_serving_error()) {
     Line(out, "errors", "not measured",

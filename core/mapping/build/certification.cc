@@ -15,6 +15,7 @@
 #include "core/mapping/build/theorem.h"
 #include "core/plan/input_stage.h"
 #include "core/plan/residual.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
@@ -86,12 +87,46 @@ absl::Status AddSpectrum(const BuildKernel& kernel, const BuiltMapping& mapping,
   return absl::OkStatus();
 }
 
+std::string NameOfColumn(const BuildSpec& spec, int64_t column) {
+  const auto at = static_cast<size_t>(column);
+  return at < spec.column_names.size() ? Quoted(spec.column_names[at])
+                                       : absl::StrCat(column, " (from 0)");
+}
+
+// Returns a warning if the kernel hardly sees a column, because all of its range is small beside
+// what another column varies by; otherwise "".
+std::string WarningOfScales(const CertificationTask& task) {
+  const BuildSpec& spec = task.spec;
+  if (spec.standardize || spec.remote.has_value() || task.sample.of_strings() ||
+      task.sample.stream.gram() != nullptr || !spec.kernel.SurvivesProjection()) {
+    return "";
+  }
+  constexpr double kHardlySeen = 0.1;
+  const ColumnMoments& moments = task.sample.stream.moments();
+  const auto range = [&](int64_t j) { return moments.max(j) - moments.min(j); };
+  int64_t widest = 0, narrowest = -1;
+  for (int64_t j = 0; j < moments.columns(); ++j) {
+    if (moments.deviation(j) > moments.deviation(widest)) widest = j;
+    if (moments.IsConstant(j)) continue;
+    if (narrowest < 0 || range(j) < range(narrowest)) narrowest = j;
+  }
+  if (narrowest < 0 || !(range(narrowest) < kHardlySeen * moments.deviation(widest))) return "";
+  return absl::StrFormat(
+      "the kernel hardly sees column %s, whose numbers span %.3g in all, beside column %s, whose "
+      "standard deviation is %.3g: unless their units are meant to weigh so, standardize the rows",
+      NameOfColumn(spec, narrowest), range(narrowest), NameOfColumn(spec, widest),
+      moments.deviation(widest));
+}
+
 void AddWarnings(const CertificationTask& task, const BuiltMapping& mapping,
                  Certificate& certificate) {
   std::vector<std::string>& warnings = certificate.warnings;
   warnings = mapping.warnings;
   const std::string& of_kernel = task.kernel.verdict().warning;
   if (!of_kernel.empty()) warnings.push_back(of_kernel);
+  if (std::string scales = WarningOfScales(task); !scales.empty()) {
+    warnings.push_back(std::move(scales));
+  }
   if (const LandmarkCount* const count = task.kernel.found_count();
       count != nullptr && !count->warning.empty()) {
     warnings.push_back(count->warning);

@@ -12,6 +12,7 @@
 #include "core/certificate/definiteness.h"
 #include "core/certificate/fidelity.h"
 #include "core/certificate/held_out_features.h"
+#include "core/certificate/pair_error.h"
 #include "core/certificate/self_check.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_program.h"
@@ -282,6 +283,23 @@ absl::StatusOr<KernelCentre> ComputedKernel::CentreOf(const BuiltMapping& mappin
   return centre;
 }
 
+double ComputedKernel::PoolShare() const {
+  const std::vector<int64_t>& pool = sample_.split.pool;
+  if (sample_.of_strings() || pool.empty() || kernel_.IsTranslationInvariant()) return 1;
+  const InputStage& input = input_.projection.empty() ? input_ : unprojected_;
+  const KernelProgram program = KernelProgram::Compile(kernel_);
+  constexpr size_t kBlockRows = 512;
+  std::vector<double> diagonal;
+  for (size_t begin = 0; begin < pool.size(); begin += kBlockRows) {
+    const auto slots = absl::MakeConstSpan(pool).subspan(begin, kBlockRows);
+    const Matrix<double> x =
+        AfterInputStage(input, sample_.stream.reservoir().Gather(slots).view());
+    const std::vector<double> of_block = KernelDiagonal(program, x.view(), SquaredNorms(x.view()));
+    diagonal.insert(diagonal.end(), of_block.begin(), of_block.end());
+  }
+  return EffectiveCount(diagonal) / static_cast<double>(pool.size());
+}
+
 absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
                                      const TileControl& control, Certificate& certificate) const {
   task.rows = sample_.held_out.view();
@@ -298,6 +316,7 @@ absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping
   task.pivots = std::as_const(mapping.pivots).view();
   if (spec_.mapping.kind->approximates_kernel) task.kernel = KernelProgram::Compile(kernel_);
   if (!input_.projection.empty()) task.kernel_input = &unprojected_;
+  if (task.kernel.has_value()) task.pool_share = PoolShare();
   if (!spec_.mapping.centres_kernel() || task.rows.rows() < kMinHeldOutRows) {
     return MeasureHeldOut(task, control, certificate);
   }

@@ -64,6 +64,8 @@ class ComputedKernel final : public BuildKernel {
   // Returns an error if the landmarks have too many n-grams, because a plan stores all of them.
   absl::Status CheckStrings(ConstMatrixView<double> places) const;
   absl::Status Probe(BuildProgress& progress);
+  // Returns MeasurementTask::pool_share.
+  double PoolShare() const;
   // Returns the kernel's centre for the held-out rows. It must be the centre of the kernel whose
   // error is measured.
   absl::StatusOr<KernelCentre> CentreOf(const BuiltMapping& mapping,

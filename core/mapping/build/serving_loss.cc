@@ -35,6 +35,14 @@ absl::StatusOr<BuiltMapping> BuildInFloat64(const BuildSpec& spec, const BuildKe
   return mapping;
 }
 
+// Whether the factor for float64 ends because the kernel has no more dimensions on the landmarks,
+// not because pivots slide into rounding, as those of smooth kernels of full rank do.
+bool EndsSharply(const LandmarkFactor& wide) {
+  constexpr double kFarFromRounding = 1000;
+  return !wide.cholesky.dropped.empty() && wide.rank() > 0 &&
+         wide.cholesky.diagonal.back() > kFarFromRounding * wide.tolerance;
+}
+
 }  // namespace
 
 absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
@@ -49,6 +57,9 @@ absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
   PHIMAP_ASSIGN_OR_RETURN(const double lost,
                           DistanceBetween(InnerProducts(whole), InnerProducts(cut)));
   *certificate.serving_distance += lost;
+  if (spec.mapping.kind->has_factor && wide.rank() > mapping.rank() && EndsSharply(wide)) {
+    certificate.kernel_rank = wide.rank();
+  }
   return absl::OkStatus();
 }
 

@@ -70,14 +70,21 @@ bool IsForWantOfPrecision(const absl::Status& status) {
                     detail->reason == "VALUE_NOT_REPRESENTABLE" || detail->reason == "KERNEL_ZERO");
 }
 
-// Whether a learner would lose too much in float32. NaN counts as too much.
+// Whether a learner would lose too much in float32. NaN counts as too much, and so does a part of a
+// kernel of few dimensions: that float64 keeps it whole costs little, and learners whose labels
+// depend on columns that vary little need it.
 bool LosesInFloat32(const Certificate& certificate) {
+  if (certificate.kernel_rank.has_value()) return true;
   return certificate.serving_distance.has_value() &&
          !(*certificate.serving_distance <= kMaxServingDistance);
 }
 
 // What serving in float32 costs, and the comparison that says so.
 std::string LossText(const Certificate& certificate) {
+  if (certificate.kernel_rank.has_value()) {
+    return absl::StrCat("its tolerance keeps ", *certificate.rank, " of the ",
+                        *certificate.kernel_rank, " dimensions that the kernel has on the landmarks");
+  }
   return absl::StrFormat(
       "on held-out rows its smoother at λ = 0.01 differs by %.3g from that of a build for float64 "
       "from the same landmarks, over the limit of %g%s",

@@ -45,7 +45,7 @@ TEST(VerdictTest, GoodVersionsHaveNoCauseAndNoAdvice) {
   EXPECT_THAT(verdict.advice, IsEmpty());
   EXPECT_EQ(verdict.ToText(),
             "good: on new rows a tuned learner's predictions differ by up to 5 % from those on the "
-            "kernel itself");
+            "kernel itself, at λ = 0.0001 to 0.01 of the mean eigenvalue");
 }
 
 TEST(VerdictTest, AdviceFollowsTheCause) {
@@ -65,12 +65,33 @@ TEST(VerdictTest, AdviceFollowsTheCause) {
   Certificate heavy = WithDistance(0.5);
   heavy.effective_rows->kernel = 12.3;
   EXPECT_EQ(VerdictOf(heavy).cause, Cause::kFewRowsCarry);
-  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("12 of 2000 held-out rows"));
-  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("more landmarks will hardly help"));
+  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("the 12 of 2000 held-out rows"));
+  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("more landmarks may not help"));
   // Of 40 held-out rows, 30 are nearly all.
   heavy.held_out_rows = heavy.fidelity->rows = 40;
   heavy.effective_rows->kernel = 30;
   EXPECT_EQ(VerdictOf(heavy).cause, Cause::kTooFewFeatures);
+}
+
+TEST(VerdictTest, WhereFewRowsCarryTheKernelLargeRegularizationCountsToo) {
+  Certificate certificate = WithDistance(0.01);  // .9 at λ = 1
+  EXPECT_EQ(VerdictOf(certificate).grade, Grade::kGood);
+  certificate.effective_rows->kernel = 12.3;
+  EXPECT_EQ(VerdictOf(certificate).grade, Grade::kPoor);
+  EXPECT_EQ(VerdictOf(certificate).cause, Cause::kFewRowsCarry);
+  EXPECT_THAT(VerdictOf(certificate).reason, HasSubstr("90 %"));
+  EXPECT_THAT(VerdictOf(certificate).reason, HasSubstr("λ = 0.0001 to 1"));
+}
+
+TEST(VerdictTest, APartOfAKernelOfFewDimensionsIsNeverGood) {
+  Certificate certificate = WithDistance(0.01);
+  certificate.rank = 58;
+  EXPECT_EQ(VerdictOf(certificate).grade, Grade::kGood);
+  certificate.kernel_rank = 136;
+  const Verdict verdict = VerdictOf(certificate);
+  EXPECT_EQ(verdict.grade, Grade::kFair);
+  EXPECT_EQ(verdict.cause, Cause::kServingType);
+  EXPECT_THAT(verdict.reason, HasSubstr("float32 keeps 58 of the kernel's 136 dimensions"));
 }
 
 TEST(VerdictTest, NothingIsSaidOfTooFewRows) {

@@ -91,6 +91,25 @@ TEST(LabelIndexTest, ATargetOfARegressionIsRefusedWithAHint) {
   EXPECT_TRUE(LabelIndex().CheckClasses().ok());
 }
 
+TEST(LabelIndexTest, WordsForMissingValuesAreNoLabels) {
+  for (const char* word : {"NA", "n/a", "<NA>", "null", "None", " nan "}) {
+    LabelIndex index;
+    const absl::Status status = index.Add(word);
+    ASSERT_FALSE(status.ok()) << word;
+    EXPECT_EQ(DetailOf(status)->reason, "LABEL_MISSING") << word;
+  }
+  LabelIndex index;
+  for (const char* word : {"Nadine", "nothing", "0", "-"}) EXPECT_TRUE(index.Add(word).ok()) << word;
+}
+
+TEST(LabelIndexTest, ANumberWrittenInTwoWaysIsRefused) {
+  LabelIndex index;
+  for (const char* label : {"1", "2", "one", "1.0"}) ASSERT_TRUE(index.Add(label).ok());
+  const absl::Status status = index.CheckClasses();
+  EXPECT_EQ(DetailOf(status)->reason, "LABELS_EQUAL");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"1\" and \"1.0\""));
+}
+
 TEST(LabelIndexTest, ALabelLongerThanTheLimitIsRefused) {
   LabelIndex index;
   ASSERT_TRUE(index.Add(std::string(kMaxLabelBytes, 'x')).ok());
