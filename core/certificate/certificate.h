@@ -132,9 +132,9 @@ struct Certificate {
   // 10⁻², between the features as served and those of a build for float64 from the same landmarks.
   // It includes the rank that the tolerance of float32 cuts off.
   std::optional<double> serving_distance;
-  // Only of versions in float32: the rank of the kernel on the landmarks, where a factor for float64
-  // ends with it (its last pivot is far from rounding, and all others are) and float32 keeps fewer
-  // dimensions.
+  // Only of versions in float32: the rank of the kernel on the landmarks, where a factor for
+  // float64 ends with it (its last pivot is far from rounding, and all others are) and float32
+  // keeps fewer dimensions.
   std::optional<int64_t> kernel_rank;
   Aim aim = Aim::kUnknown;
   // The rows for which the theorem holds, and how much of the kernel the rank tolerance cut off.

@@ -115,11 +115,12 @@ Verdict OnDistances(const Certificate& certificate) {
 
 // What a learner loses, in words.
 std::string LossText(const Certificate& certificate) {
-  const bool few = FewRowsCarry(certificate);
+  const double judged = JudgedDistance(certificate);
+  const bool is_tuned = judged == certificate.fidelity->tuned_distance();
   const std::string differ = absl::StrFormat(
       "on new rows a tuned learner's predictions differ by up to %.2g %% from those on the kernel "
       "itself, at λ = 0.0001 to %s of the mean eigenvalue",
-      100 * JudgedDistance(certificate), few ? "1" : "0.01");
+      100 * judged, is_tuned ? "0.01" : "1");
   if (!LacksRank(certificate)) return differ;
   return absl::StrCat("float32 keeps ", *certificate.rank, " of the kernel's ",
                       *certificate.kernel_rank, " dimensions, though ", differ);
@@ -153,8 +154,9 @@ bool FewRowsCarry(const Certificate& certificate) {
 }
 
 double JudgedDistance(const Certificate& certificate) {
-  return FewRowsCarry(certificate) ? certificate.fidelity->largest_distance()
-                                   : certificate.fidelity->tuned_distance();
+  const double tuned = certificate.fidelity->tuned_distance();
+  const double largest = certificate.fidelity->largest_distance();
+  return FewRowsCarry(certificate) && !(largest <= kFairDistance) ? largest : tuned;
 }
 
 Verdict VerdictOf(const Certificate& certificate) {

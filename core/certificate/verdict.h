@@ -61,10 +61,11 @@ struct Verdict {
 // others. Rows that weigh alike are few in a small sample too, so their share also counts.
 bool FewRowsCarry(const Certificate& certificate);
 
-// The distance that a version is judged by: tuned_distance(), or, where few rows carry the kernel,
-// largest_distance(): the λ of a learner that fits the other rows is then small beside the mean
-// eigenvalue, and features that miss the directions of the heavy rows at λ = 1 miss those of the
-// others at any. REQUIRES: the certificate has a fidelity.
+// The distance that a version is judged by: tuned_distance(), or largest_distance() where few rows
+// carry the kernel and it is over kFairDistance. A learner that fits the other rows needs a λ far
+// below the mean eigenvalue, at which nothing is measured; but features that miss directions of the
+// heavy rows, which λ = 1 shows, miss those of the others too. REQUIRES: the certificate has a
+// fidelity.
 double JudgedDistance(const Certificate& certificate);
 
 // Judges a version by what a linear learner on its features loses against a kernel machine: the

@@ -76,10 +76,13 @@ absl::StatusOr<double> ExactError(const SplitRows& rows, const std::string& kern
 
 VerdictMeasures MeasuresOf(const Certificate& certificate) {
   const Fidelity& fidelity = *certificate.fidelity;
-  VerdictMeasures measures{.gram_error = fidelity.gram_error,
-                           .centred_gram_error = fidelity.centred_gram_error,
-                           .self_error_median = fidelity.self_error_median,
-                           .self_error_quantile_95 = fidelity.self_error_quantile_95};
+  VerdictMeasures measures{
+      .gram_error = fidelity.gram_error,
+      .centred_gram_error = fidelity.centred_gram_error,
+      .self_error_median = fidelity.self_error_median,
+      .self_error_quantile_95 = fidelity.self_error_quantile_95,
+      .few_rows_carry =
+          certificate.aim == Aim::kInnerProducts && FewRowsCarry(certificate) ? 1.0 : 0.0};
   if (!fidelity.smoothers.empty()) {
     measures.smoother_1 = fidelity.smoothers[0].distance;
     measures.smoother_2 = fidelity.smoothers[1].distance;
@@ -93,7 +96,8 @@ std::vector<double*> NumbersOf(VerdictSplit& split) {
   VerdictMeasures& m = split.measures;
   return {&split.exact_error,    &split.error,         &m.smoother_1,
           &m.smoother_2,         &m.smoother_4,        &m.gram_error,
-          &m.centred_gram_error, &m.self_error_median, &m.self_error_quantile_95};
+          &m.centred_gram_error, &m.self_error_median, &m.self_error_quantile_95,
+          &m.few_rows_carry};
 }
 
 // What is known of all cells, shared by the threads. Guarded by `mutex`.

@@ -24,6 +24,8 @@ struct VerdictMeasures {
   double centred_gram_error = 0;
   double self_error_median = 0;
   double self_error_quantile_95 = 0;
+  // 1 if the features are for inner products and few rows carry these (FewRowsCarry), otherwise 0.
+  double few_rows_carry = 0;
 };
 
 // A split of a cell: the shares of test rows that ridge regression misclassifies.

@@ -41,9 +41,10 @@ absl::Status LabelIndex::Add(absl::string_view label) {
   if (IsMissing(label)) {
     return MakeError(
         absl::StatusCode::kInvalidArgument, "LABEL_MISSING", "labels",
-        absl::StrCat("row ", rows(), " of the stream (from 0) has no label: got ", Quoted(label),
-                     ", which stands for a missing value; leave the row out, or give it a label of its own, "
-                     "for example \"unknown\""),
+        absl::StrCat(
+            "row ", rows(), " of the stream (from 0) has no label: got ", Quoted(label),
+            ", which stands for a missing value; leave the row out, or give it a label of its own, "
+            "for example \"unknown\""),
         {{"stream_row", absl::StrCat(rows())}});
   }
   if (static_cast<int64_t>(label.size()) > kMaxLabelBytes) {

@@ -26,8 +26,8 @@ constexpr int kValueWidth = 22;
 void Line(std::string& out, absl::string_view name, absl::string_view value,
           absl::string_view meaning = "") {
   // Two spaces also follow a value that is wider than its column.
-  std::string line = absl::StrFormat("  %-*s%-*s  %s", kNameWidth, name, kValueWidth - 2, value,
-                                     meaning);
+  std::string line =
+      absl::StrFormat("  %-*s%-*s  %s", kNameWidth, name, kValueWidth - 2, value, meaning);
   line.erase(line.find_last_not_of(' ') + 1);
   absl::StrAppend(&out, line, "\n");
 }

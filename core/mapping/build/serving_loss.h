@@ -23,7 +23,8 @@ inline constexpr double kMaxServingDistance = 0.02;
 // are relative to. Does nothing if no rank was lost or nothing was measured.
 //
 // Cost: for F2 and F3, the Gram matrix and factor of the landmarks again; for other mappings, a
-// whole build. Also sets kernel_rank, if the kernel has more dimensions than float32 keeps. Errors: those of the builder and of `progress`.
+// whole build. Also sets kernel_rank, if the kernel has more dimensions than float32 keeps. Errors:
+// those of the builder and of `progress`.
 absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
                          const BuiltMapping& mapping, BuildProgress& progress,
                          Certificate& certificate);

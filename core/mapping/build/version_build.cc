@@ -83,7 +83,8 @@ bool LosesInFloat32(const Certificate& certificate) {
 std::string LossText(const Certificate& certificate) {
   if (certificate.kernel_rank.has_value()) {
     return absl::StrCat("its tolerance keeps ", *certificate.rank, " of the ",
-                        *certificate.kernel_rank, " dimensions that the kernel has on the landmarks");
+                        *certificate.kernel_rank,
+                        " dimensions that the kernel has on the landmarks");
   }
   return absl::StrFormat(
       "on held-out rows its smoother at λ = 0.01 differs by %.3g from that of a build for float64 "

@@ -81,6 +81,8 @@ TEST(VerdictTest, WhereFewRowsCarryTheKernelLargeRegularizationCountsToo) {
   EXPECT_EQ(VerdictOf(certificate).cause, Cause::kFewRowsCarry);
   EXPECT_THAT(VerdictOf(certificate).reason, HasSubstr("90 %"));
   EXPECT_THAT(VerdictOf(certificate).reason, HasSubstr("λ = 0.0001 to 1"));
+  certificate.fidelity->smoothers[0].distance = kFairDistance;
+  EXPECT_EQ(VerdictOf(certificate).grade, Grade::kGood);
 }
 
 TEST(VerdictTest, APartOfAKernelOfFewDimensionsIsNeverGood) {

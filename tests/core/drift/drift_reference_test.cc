@@ -188,7 +188,7 @@ TEST(DriftReferenceTest, DirectionsArePrincipal) {
   EXPECT_EQ(reference.scores.count(), 7);
 }
 
-TEST(DriftReferenceTest, ColumnsComeByFallingVarianceAndConstantOnesNot) {
+TEST(DriftReferenceTest, ColumnsComeByTheShareOfTheirRangeThatTheyVaryByAndConstantOnesNot) {
   UseOneBlasThread();
   const int64_t columns = 200;
   const auto make = [&](uint64_t seed, int64_t rows) {
@@ -209,12 +209,14 @@ TEST(DriftReferenceTest, ColumnsComeByFallingVarianceAndConstantOnesNot) {
   for (const ScoreFunction& function : reference.scores.functions) {
     if (function.kind != ScoreKind::kColumn) continue;
     EXPECT_NE(function.index, 7);
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, low = choosing(0, function.index), high = low;
     for (int64_t i = 0; i < choosing.rows(); ++i) {
+      low = std::min(low, choosing(i, function.index));
+      high = std::max(high, choosing(i, function.index));
       sum += choosing(i, function.index);
       squares += choosing(i, function.index) * choosing(i, function.index);
     }
-    variances.push_back(squares - sum * sum / 512);
+    variances.push_back((squares - sum * sum / 512) / (high - low) / (high - low));
   }
   EXPECT_EQ(variances.size(), 128u - 1 - 8);
   EXPECT_TRUE(std::is_sorted(variances.rbegin(), variances.rend()));

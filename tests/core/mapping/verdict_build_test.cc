@@ -103,7 +103,8 @@ TEST(VerdictBuildTest, ColumnsOfAnotherScaleAreKeptOrTheirLossIsSaid) {
     for (int64_t j = 0; j < rows.cols(); ++j) rows(i, j) = (j < 3 ? 100 : 1) * random.Normal();
   }
   const std::string kernel = "poly(degree=2, gamma=0.0667, coef0=1)";
-  const auto hardly_sees = ::testing::Contains(::testing::HasSubstr("the kernel hardly sees column"));
+  const auto hardly_sees =
+      ::testing::Contains(::testing::HasSubstr("the kernel hardly sees column"));
   const BuiltVersion chosen = MustBuild(SpecOf("f2(landmarks=200)", kernel, false), rows);
   EXPECT_EQ(chosen.serving_type, FloatType::kFloat64);
   EXPECT_EQ(chosen.certificate.rank, 136);

@@ -99,7 +99,8 @@ TEST(LabelIndexTest, WordsForMissingValuesAreNoLabels) {
     EXPECT_EQ(DetailOf(status)->reason, "LABEL_MISSING") << word;
   }
   LabelIndex index;
-  for (const char* word : {"Nadine", "nothing", "0", "-"}) EXPECT_TRUE(index.Add(word).ok()) << word;
+  for (const char* word : {"Nadine", "nothing", "0", "-"})
+    EXPECT_TRUE(index.Add(word).ok()) << word;
 }
 
 TEST(LabelIndexTest, ANumberWrittenInTwoWaysIsRefused) {
