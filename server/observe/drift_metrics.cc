@@ -1,5 +1,7 @@
 #include "server/observe/drift_metrics.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "server/observe/single_series.h"
 
@@ -46,13 +48,23 @@ void DriftMetrics::Show(absl::string_view mapping, absl::string_view alias, int6
   if (shown.version != version) {
     Remove(shown);
     shown.version = version;
-    for (int i = 0; i < kFigures; ++i) {
-      shown.gauges[i] = &figures_[i].family->Add({{"mapping", std::string(mapping)},
-                                                  {"alias", std::string(alias)},
-                                                  {"version", absl::StrCat(version)}});
-    }
+    shown.gauges = {};
   }
-  for (int i = 0; i < kFigures; ++i) shown.gauges[i]->Set(figures.*figures_[i].value);
+  for (int i = 0; i < kFigures; ++i) {
+    const double value = figures.*figures_[i].value;
+    prometheus::Gauge*& gauge = shown.gauges[i];
+    if (std::isnan(value)) {
+      if (gauge != nullptr) figures_[i].family->Remove(gauge);
+      gauge = nullptr;
+      continue;
+    }
+    if (gauge == nullptr) {
+      gauge = &figures_[i].family->Add({{"mapping", std::string(mapping)},
+                                        {"alias", std::string(alias)},
+                                        {"version", absl::StrCat(version)}});
+    }
+    gauge->Set(value);
+  }
 }
 
 void DriftMetrics::Hide(absl::string_view mapping, absl::string_view alias) {

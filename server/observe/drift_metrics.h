@@ -45,7 +45,7 @@ class DriftMetrics {
   DriftMetrics(const DriftMetrics&) = delete;
   DriftMetrics& operator=(const DriftMetrics&) = delete;
 
-  // Shows the figures of the alias, which points to `version`.
+  // Shows the figures of the alias, which points to `version`. A figure that is NaN has no series.
   void Show(absl::string_view mapping, absl::string_view alias, int64_t version,
             const DriftFigures& figures);
   // Removes the alias's series.

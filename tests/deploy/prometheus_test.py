@@ -104,6 +104,7 @@ class PrometheusTest(unittest.TestCase):
         cls.prometheus.wait_for("rate(phimap_transform_rows_total[1m]) > 0")
         cls.prometheus.wait_for("rate(phimap_version_drift_rows_total{mapping='letters'}[1m]) > 0")
         cls.prometheus.wait_for("phimap_certificate_rank")
+        cls.prometheus.wait_for("phimap_drift_shift_ratio")  # from 100 tested rows on
         cls.prometheus.wait_for("increase(phimap_build_phase_seconds_count{phase='publish'}[1h]) > 0")
 
     def test_every_query_of_the_dashboard_has_numbers(self):

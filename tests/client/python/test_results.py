@@ -25,7 +25,7 @@ def test_a_version_is_a_line_a_text_and_a_table(version):
     name = phimap.reference_to(version)
     assert repr(version).startswith(f"<Version {name}: f2(landmarks=30, ") and repr(version).endswith("5 → 30 float32>")
     lines = str(version).splitlines()
-    assert lines[0] == name and 8 < len(lines) < 20 and max(map(len, lines[:10])) < 130
+    assert lines[0] == name and 8 < len(lines) < 20 and max(map(len, lines[:10])) < 180
     assert any(line.split() == ["rank", "30", "of", "30"] for line in lines)
     assert "residual mass" in str(version) and "eigenvalues" not in str(version)
     page = version._repr_html_()

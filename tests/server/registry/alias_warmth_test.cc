@@ -38,10 +38,10 @@ class AliasWarmthTest : public RegistryFixture {
   // Options with a memory limit that fits exactly `versions` versions.
   VersionRegistry::Options Fitting(int versions) {
     Start();
-    const int64_t one = std::max<int64_t>(Acquire("d@2")->memory_bytes(), SmallArtifact().size());
+    const int64_t limit = LimitOf(versions, *Acquire("d@2"));
     registry_.reset();
     read_before_ = store_.reads();
-    return {.max_live_bytes = versions * one + one / 2};
+    return {.max_live_bytes = limit};
   }
   std::vector<std::string> Read() {
     std::vector<std::string> read = store_.read_digests();

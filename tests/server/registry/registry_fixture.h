@@ -21,6 +21,13 @@ inline std::string SmallArtifact() {
   return *EncodeArtifact(artifact);
 }
 
+// Returns the largest limit of memory under which `versions` small versions fit, and one more does
+// not. While a version is loaded, its file counts, which is larger than the version in memory or
+// smaller, as the machine's vectors are short or long.
+inline int64_t LimitOf(int versions, const VersionHandle& one) {
+  return versions * one.memory_bytes() + static_cast<int64_t>(SmallArtifact().size()) - 1;
+}
+
 // Receives the answer to an Acquire, and lets a test wait for it.
 class Answer {
  public:

@@ -169,7 +169,7 @@ TEST_F(VersionNamesTest, ADeletedMappingIsNotFoundUnderAnyOfItsNames) {
 // load must not fail.
 TEST_F(VersionNamesTest, AnAliasThatMovesWhileItsEvictedVersionIsReadMeansTheOther) {
   VersionRegistry::Options options;
-  options.max_live_bytes = Acquire("a@1")->memory_bytes() * 3 / 2;  // fits one version at a time
+  options.max_live_bytes = LimitOf(1, *Acquire("a@1"));
   Start(options);
   EXPECT_EQ(NumberOf("a@prod"), 1);
   EXPECT_EQ(NumberOf("a@3"), 3);

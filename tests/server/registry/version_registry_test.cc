@@ -213,7 +213,7 @@ TEST_F(VersionRegistryTest, WhatWasLookedUpOnceIsLoadedAgainWithoutTheCatalog) {
   VersionRegistry::Options options;
   {
     Start();
-    options.max_live_bytes = Acquire("a@1")->memory_bytes() * 3 / 2;
+    options.max_live_bytes = LimitOf(1, *Acquire("a@1"));
   }
   Start(options);
   ASSERT_TRUE(Acquire("a@1").ok());
