@@ -62,8 +62,8 @@ class BuildKernel {
   virtual absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const = 0;
   // Returns coordinates of the first held-out rows, at most kMaxFidelityRows, whose inner products
   // are those of a mapping built for `type`, without rounding of the features. If the mapping has a
-  // factor, they are the coordinates L⁻¹·k_r(x) in the span of its pivots, and nothing else of the
-  // mapping need be set; otherwise they are the features of its reference plan.
+  // factor, they are the coordinates L⁻¹·k_r(x) in the span of its pivots, followed by those along
+  // its tail; otherwise they are the features of its reference plan.
   virtual absl::StatusOr<Matrix<double>> HeldOutCoordinates(const BuiltMapping& mapping,
                                                             FloatType type) const = 0;
   // Returns the reference vectors: generated rows with their features.

@@ -235,11 +235,17 @@ absl::StatusOr<Matrix<double>> ComputedKernel::HeldOutCoordinates(const BuiltMap
   // Landmarks and held-out rows must be rounded alike, as in Measure.
   if (kernel_.JumpsAtEqualRows()) x = RoundedTo(type, x.view());
   const KernelProgram program = KernelProgram::Compile(kernel_);
-  Matrix<double> block = Matrix<double>::Uninit(mapping.rank(), x.rows());
-  KernelBlock(program, mapping.pivots.view(), SquaredNorms(mapping.pivots.view()), x.view(),
-              SquaredNorms(x.view()), block.view());
-  SolveLowerTriangle(mapping.factor.view(), block.view());
-  return Transposed(block.view());
+  const std::vector<double> norms = SquaredNorms(x.view());
+  const int64_t r = mapping.rank();
+  const int64_t q = mapping.tail.rank();
+  Matrix<double> values = Matrix<double>::Uninit(r + q, x.rows());
+  KernelBlock(program, mapping.pivots.view(), SquaredNorms(mapping.pivots.view()), x.view(), norms,
+              values.view().Rows(0, r));
+  if (q > 0) {
+    KernelBlock(program, mapping.tail.pivots.view(), SquaredNorms(mapping.tail.pivots.view()),
+                x.view(), norms, values.view().Rows(r, q));
+  }
+  return CoordinatesOf(mapping, std::move(values));
 }
 
 std::optional<SelfCheck> ComputedKernel::ReferenceVectors(const BuiltMapping& mapping) const {

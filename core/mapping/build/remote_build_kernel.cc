@@ -115,10 +115,10 @@ absl::StatusOr<Matrix<double>> RemoteBuildKernel::HeldOutCoordinates(const Built
     const Matrix<double> rows = HeldOutWithSelfValues(mapping);
     return FeaturesOf(mapping.reference, rows.view().Rows(0, count), NeverStop);
   }
-  const Matrix<double> values = ColumnsOf(values_.held_out, mapping.used);
-  Matrix<double> block = Transposed(values.view().Rows(0, count));
-  SolveLowerTriangle(mapping.factor.view(), block.view());
-  return Transposed(block.view());
+  std::vector<int64_t> landmarks = mapping.used;
+  landmarks.insert(landmarks.end(), mapping.tail.landmarks.begin(), mapping.tail.landmarks.end());
+  const Matrix<double> values = ColumnsOf(values_.held_out, landmarks);
+  return CoordinatesOf(mapping, Transposed(values.view().Rows(0, count)));
 }
 
 std::optional<SelfCheck> RemoteBuildKernel::ReferenceVectors(const BuiltMapping& mapping) const {

@@ -18,29 +18,9 @@ Matrix<double> InnerProducts(const Matrix<double>& rows) {
   return gram;
 }
 
-// Builds the mapping for float64, or only its factor if it has one.
-absl::StatusOr<BuiltMapping> BuildInFloat64(const BuildSpec& spec, const BuildKernel& kernel,
-                                            BuildProgress& progress) {
-  const LandmarkTask task = kernel.TaskFor(FloatType::kFloat64);
-  if (!spec.mapping.kind->has_factor) return BuildMapping(spec, task, progress);
-  const auto threads = [&] { return progress.threads(); };
-  const auto checkpoint = [&](double f) {
-    return progress.Report(BuildStep::kMeasurement, "certificate", f);
-  };
-  BuiltMapping mapping;
-  LandmarkFactor& landmarks = mapping;
-  PHIMAP_ASSIGN_OR_RETURN(landmarks, FactorLandmarks(task, {threads, checkpoint}));
-  Denormalise(landmarks);
-  mapping.used = landmarks.cholesky.pivots;
-  return mapping;
-}
-
-// Whether the factor for float64 ends because the kernel has no more dimensions on the landmarks,
-// not because pivots slide into rounding, as those of smooth kernels of full rank do.
-bool EndsSharply(const LandmarkFactor& wide) {
-  constexpr double kFarFromRounding = 1000;
-  return !wide.cholesky.dropped.empty() && wide.rank() > 0 &&
-         wide.cholesky.diagonal.back() > kFarFromRounding * wide.tolerance;
+// Returns the first `columns` columns.
+Matrix<double> FirstColumns(const Matrix<double>& rows, int64_t columns) {
+  return Converted<double, double>(rows.view().Block(0, 0, rows.rows(), columns));
 }
 
 }  // namespace
@@ -49,17 +29,20 @@ absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
                          const BuiltMapping& mapping, BuildProgress& progress,
                          Certificate& certificate) {
   if (!mapping.lost_rank || !certificate.serving_distance.has_value()) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(const BuiltMapping wide, BuildInFloat64(spec, kernel, progress));
-  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> cut,
-                          kernel.HeldOutCoordinates(mapping, FloatType::kFloat32));
-  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> whole,
-                          kernel.HeldOutCoordinates(wide, FloatType::kFloat64));
+  Matrix<double> cut, whole;
+  if (spec.mapping.kind->has_factor) {
+    PHIMAP_ASSIGN_OR_RETURN(whole, kernel.HeldOutCoordinates(mapping, FloatType::kFloat32));
+    cut = FirstColumns(whole, mapping.rank());
+    if (mapping.tail.ends_sharply) certificate.kernel_rank = mapping.rank() + mapping.tail.rank();
+  } else {
+    const LandmarkTask task = kernel.TaskFor(FloatType::kFloat64);
+    PHIMAP_ASSIGN_OR_RETURN(const BuiltMapping wide, BuildMapping(spec, task, progress));
+    PHIMAP_ASSIGN_OR_RETURN(cut, kernel.HeldOutCoordinates(mapping, FloatType::kFloat32));
+    PHIMAP_ASSIGN_OR_RETURN(whole, kernel.HeldOutCoordinates(wide, FloatType::kFloat64));
+  }
   PHIMAP_ASSIGN_OR_RETURN(const double lost,
                           DistanceBetween(InnerProducts(whole), InnerProducts(cut)));
   *certificate.serving_distance += lost;
-  if (spec.mapping.kind->has_factor && wide.rank() > mapping.rank() && EndsSharply(wide)) {
-    certificate.kernel_rank = wide.rank();
-  }
   return absl::OkStatus();
 }
 

@@ -22,9 +22,10 @@ inline constexpr double kMaxServingDistance = 0.02;
 // between the features as served and those of a build for float64, up to the norms that distances
 // are relative to. Does nothing if no rank was lost or nothing was measured.
 //
-// Cost: for F2 and F3, the Gram matrix and factor of the landmarks again; for other mappings, a
-// whole build. Also sets kernel_rank, if the kernel has more dimensions than float32 keeps. Errors:
-// those of the builder and of `progress`.
+// Cost: for F2 and F3, which know what a build for float64 would add (FactorTail), the coordinates
+// of kMaxFidelityRows rows and two of their Gram matrices; for other mappings, a whole build. Also
+// sets kernel_rank, if the kernel has more dimensions than float32 keeps. Errors: those of the
+// builder and of `progress`.
 absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
                          const BuiltMapping& mapping, BuildProgress& progress,
                          Certificate& certificate);

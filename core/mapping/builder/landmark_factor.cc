@@ -88,7 +88,9 @@ class Factoring {
             {control.threads_ref(), [&](double f) {
                return control(shares_.gram + (shares_.factor - shares_.gram) * f);
              }}));
+    const std::vector<int64_t> order = OrderOf(result_.cholesky);
     TakeResult();
+    TakeTail(order, value_error, control.threads());
     PHIMAP_RETURN_IF_ERROR(control(shares_.factor));
     return std::move(result_);
   }
@@ -188,6 +190,43 @@ class Factoring {
     }
   }
 
+  // The kept landmarks in the order of the rows of the factored matrix.
+  static std::vector<int64_t> OrderOf(const PivotedCholesky& cholesky) {
+    std::vector<int64_t> order = cholesky.pivots;
+    order.insert(order.end(), cholesky.dropped.begin(), cholesky.dropped.end());
+    return order;
+  }
+
+  // Factors the Schur complement, which the factorization has left behind the pivots. A complement
+  // that is found to be indefinite at this precision has no tail.
+  void TakeTail(const std::vector<int64_t>& order, double value_error, int threads) {
+    if (!(result_.cholesky.largest_residual() > result_.float64_tolerance)) return;
+    const int64_t r = result_.rank();
+    const int64_t left = static_cast<int64_t>(order.size()) - r;
+    const MatrixView<double> schur = gram_.Block(r, r, left, left);
+    const absl::StatusOr<PivotedCholesky> found = FactorPivoted(
+        schur,
+        {.tolerance = result_.float64_tolerance, .value_error = value_error, .is_proven = true},
+        {[threads] { return threads; }, [](double) { return absl::OkStatus(); }});
+    if (!found.ok() || found->rank() == 0) return;
+    constexpr double kFarFromRounding = 1000;
+    FactorTail& tail = result_.tail;
+    const int64_t q = found->rank();
+    tail.ends_sharply = !found->dropped.empty() &&
+                        found->diagonal.back() > kFarFromRounding * result_.float64_tolerance;
+    tail.rows = Matrix<double>(q, r + q);
+    for (int64_t i = 0; i < q; ++i) {
+      const int64_t place = found->pivots[i];
+      const int64_t kept = order[r + place];
+      const double root = std::sqrt(self_[kept]);
+      for (int64_t j = 0; j < r; ++j) tail.rows(i, j) = root * gram_(r + place, j);
+      for (int64_t j = 0; j <= i; ++j) tail.rows(i, r + j) = root * schur(i, j);
+      tail.landmarks.push_back(kept_[kept]);
+    }
+    tail.pivots = Matrix<double>::Uninit(q, rows_.cols());
+    if (!rows_.empty()) tail.pivots = RowsAt(rows_, tail.landmarks);
+  }
+
   void TakeResult() {
     PivotedCholesky& cholesky = result_.cholesky;
     for (int64_t k = 0; k < static_cast<int64_t>(cholesky.dropped.size()); ++k) {
@@ -239,6 +278,20 @@ FactorShares SharesOfFactor(const LandmarkTask& task) {
 absl::StatusOr<LandmarkFactor> FactorLandmarks(const LandmarkTask& task,
                                                const TileControl& control) {
   return Factoring(task).Run(control);
+}
+
+Matrix<double> CoordinatesOf(const LandmarkFactor& landmarks, Matrix<double> values) {
+  const int64_t r = landmarks.rank();
+  const int64_t q = landmarks.tail.rank();
+  const MatrixView<double> of_pivots = values.view().Rows(0, r);
+  SolveLowerTriangle(landmarks.factor.view(), of_pivots);
+  if (q > 0) {
+    const ConstMatrixView<double> rows = landmarks.tail.rows.view();
+    const MatrixView<double> of_tail = values.view().Rows(r, q);
+    Multiply(-1, rows.Block(0, 0, q, r), of_pivots, 1, of_tail);
+    SolveLowerTriangle(rows.Block(0, r, q, q), of_tail);
+  }
+  return Transposed(values.view());
 }
 
 void ScaleWeights(const LandmarkFactor& landmarks, MatrixView<double> w) {

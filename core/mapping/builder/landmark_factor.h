@@ -51,6 +51,22 @@ absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task);
 // Normalisation means that the residual of a landmark x is compared with its own K(x, x). This is
 // the right scale, because margins are cosines. A comparison with the largest K(x, x) would drop
 // all rows with a small K(x, x).
+// What the tolerance of float64 would keep of the landmarks that a larger one dropped: the
+// factorization goes on in the Schur complement that it left. Empty if that is nothing.
+struct FactorTail {
+  // Indices into all landmarks, and their rows as served.
+  std::vector<int64_t> landmarks;
+  Matrix<double> pivots;
+  // Rows r, r + 1, … of the factor of M, a q×(r + q) matrix for q landmarks after r pivots.
+  Matrix<double> rows;
+  // Whether the kernel's rank on the landmarks ends with these: what is left of all others is
+  // rounding, and what was left of the last of these was not. The pivots of smooth kernels of full
+  // rank slide down to rounding instead.
+  bool ends_sharply = false;
+
+  int64_t rank() const { return static_cast<int64_t>(landmarks.size()); }
+};
+
 struct LandmarkFactor {
   // Result of factoring the normalised matrix: its diagonal and residuals are shares of a
   // landmark's own K(x, x). Pivots and dropped rows are indices into all landmarks.
@@ -74,9 +90,16 @@ struct LandmarkFactor {
   // The lower r×r factor of M itself, without normalisation. Its row i is row i of L times √K(x,
   // x), where x is pivot i.
   Matrix<double> factor;
+  FactorTail tail;
 
   int64_t rank() const { return cholesky.rank(); }
 };
+
+// Turns kernel values into coordinates: `values` is (r + q)×m and holds K(x, y) for each pivot and
+// each landmark x of the tail, and m rows y. Returns the m×(r + q) matrix whose rows' inner
+// products are those of the projections on the span of all of them; its first r columns belong to
+// the pivots alone. REQUIRES: the factor is not normalised (Denormalise).
+Matrix<double> CoordinatesOf(const LandmarkFactor& landmarks, Matrix<double> values);
 
 // Shares of a builder's reported progress at which the Gram matrix and its factor are done. The
 // rest is the inverse of the factor, or work that is assumed to take as long.

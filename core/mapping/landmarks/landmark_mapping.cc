@@ -16,12 +16,6 @@ namespace {
 // Columns of F3's matrix that one thread solves at a time.
 constexpr int64_t kSolvedColumns = 128;
 
-// Whether a build for float64 would keep a landmark that was dropped.
-bool LostRank(const LandmarkFactor& landmarks) {
-  return !landmarks.cholesky.dropped.empty() &&
-         landmarks.cholesky.largest_residual() > landmarks.float64_tolerance;
-}
-
 absl::Status Emit(const LandmarkTask& task, const StageNumbers& stages, BuiltMapping& mapping) {
   return EmitPlans({.input = task.input, .serving_type = task.serving_type}, stages, mapping);
 }
@@ -88,7 +82,7 @@ absl::StatusOr<BuiltMapping> BuildF2(const LandmarkTask& task, const TileControl
   LandmarkFactor& landmarks = mapping;
   PHIMAP_ASSIGN_OR_RETURN(landmarks, FactorLandmarks(task, control));
   mapping.used = mapping.cholesky.pivots;
-  mapping.lost_rank = LostRank(landmarks);
+  mapping.lost_rank = mapping.tail.rank() > 0;
   const double rest = SharesOfFactor(task).factor;
   PHIMAP_ASSIGN_OR_RETURN(Matrix<double> w,
                           TransposedInverseOfLowerTriangle(std::as_const(mapping.factor).view(),
@@ -110,7 +104,7 @@ absl::StatusOr<BuiltMapping> BuildF3(const LandmarkTask& task, const ProjectionT
   LandmarkFactor& landmarks = mapping;
   PHIMAP_ASSIGN_OR_RETURN(landmarks, FactorLandmarks(task, control));
   mapping.used = mapping.cholesky.pivots;
-  mapping.lost_rank = LostRank(landmarks);
+  mapping.lost_rank = mapping.tail.rank() > 0;
   const int64_t r = mapping.factor.rows();
   Matrix<double> w = Matrix<double>::Uninit(r, projection.dimensions);
   FillProjection(projection.kind, projection.seed,
