@@ -10,7 +10,6 @@
 #include "core/kernel/value_error.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/definiteness_witness.h"
-#include "core/linalg/large_pages.h"
 #include "core/linalg/tiles.h"
 #include "core/plan/squared_norm.h"
 #include "core/random/permutation.h"
@@ -81,7 +80,6 @@ class Selection {
     PHIMAP_RETURN_IF_ERROR(LeaveZerosOut());
     residual_ = self_;
     factor_ = Matrix<double>::Uninit(n_, d_);
-    PreferLargePages(factor_.data(), sizeof(double) * static_cast<size_t>(factor_.size()));
     sums_.resize(static_cast<size_t>(n_));
     return absl::OkStatus();
   }

@@ -6,11 +6,6 @@
 
 namespace phimap {
 
-void PreferLargePages(void* begin, size_t bytes) {
-  constexpr size_t kLarge = size_t{32} << 20;
-  if (bytes >= kLarge) AskForLargePages(begin, bytes);
-}
-
 void AskForLargePages(void* begin, size_t bytes) {
   constexpr uintptr_t kPage = 4096;
   const uintptr_t first = (reinterpret_cast<uintptr_t>(begin) + kPage - 1) & ~(kPage - 1);

@@ -11,15 +11,6 @@ namespace phimap {
 
 inline constexpr size_t kLargePageBytes = size_t{2} << 20;
 
-// Asks the system to back an array of 32 MiB or more, to which nothing has been written yet, with
-// pages of 2 MiB. With pages of 4 KiB, an array of 160 MB costs 40,000 page faults. Systems without
-// such pages ignore the request. Costs up to 2 MiB of memory.
-void PreferLargePages(void* begin, size_t bytes);
-
-// Makes the same request for an array of any size, for the pages of 2 MiB that lie completely
-// within the array. Costs no memory.
-void AskForLargePages(void* begin, size_t bytes);
-
 // Returns an array for data that is read repeatedly. An array of 2 MiB or more begins at a page of
 // 2 MiB and has as many such pages as fit. With pages of 4 KiB, a matrix of 8 MiB would take 2,048
 // pages, more than the TLB of a core holds.
