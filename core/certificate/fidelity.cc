@@ -76,8 +76,7 @@ double DistanceErrorQuantile(const Matrix<double>& a, const Matrix<double>& b, d
     }
   }
   if (errors.empty()) return 0;
-  std::sort(errors.begin(), errors.end());
-  return SortedQuantile(errors, 0.95);
+  return QuantileOf(errors, 0.95);
 }
 
 // Returns the largest distance at regularizations up to `most`: 1 if there are none, NaN if one is.
@@ -106,12 +105,19 @@ absl::StatusOr<Matrix<double>> SmootherOf(ConstMatrixView<double> m, double ridg
   const int64_t n = m.rows();
   Matrix<double> inverse = Matrix<double>::Uninit(n, n);
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) inverse(i, j) = m(i, j) / ridge + (i == j ? 1 : 0);
+    const double* const from = m.row(i);
+    double* const to = inverse.row(i);
+    for (int64_t j = 0; j <= i; ++j) to[j] = from[j] / ridge;
+    to[i] += 1;
   }
   if (!InvertPositiveDefinite(inverse.view())) return SmootherByEigenvectors(m, ridge);
-  MirrorLowerTriangle(inverse.view());
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) inverse(i, j) = (i == j ? 1 : 0) - inverse(i, j);
+    double* const row = inverse.row(i);
+    for (int64_t j = 0; j < i; ++j) {
+      row[j] = -row[j];
+      inverse(j, i) = row[j];
+    }
+    row[i] = 1 - row[i];
   }
   return inverse;
 }

@@ -164,8 +164,8 @@ bool FactorPositiveDefinite(MatrixView<double> m) {
 
 bool InvertPositiveDefinite(MatrixView<double> m) {
   if (!FactorPositiveDefinite(m)) return false;
-  const int info = LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', static_cast<int>(m.rows()), m.data(),
-                                  Leading(m.stride()));
+  const int info = LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', static_cast<int>(m.rows()), m.data(),
+                                       Leading(m.stride()));
   PHIMAP_CHECK(info >= 0);
   return info == 0;
 }

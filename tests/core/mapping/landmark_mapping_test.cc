@@ -358,5 +358,60 @@ TEST(LandmarkMappingTest, NumbersThatFloat32CannotHoldAreRefused) {
   }
 }
 
+// (x·y + 1)² of columns of which two are a thousand times smaller than the third: float32 keeps a
+// part of its C(5, 2) = 10 dimensions. With its tail the factor spans them all, so that the
+// coordinates of any rows have the kernel's values as inner products.
+TEST(LandmarkMappingTest, TheTailOfAFactorSpansWhatFloat32CutsOff) {
+  const auto rows_of = [](int64_t count, uint64_t seed) {
+    Matrix<double> rows = Rows(count, 3, seed);
+    for (int64_t i = 0; i < count; ++i) {
+      rows(i, 1) /= 1024;  // exact
+      rows(i, 2) /= 1024;
+    }
+    return rows;
+  };
+  const Matrix<double> landmarks = rows_of(40, 21);
+  const Matrix<double> x = rows_of(15, 22);
+  const LandmarkTask task = TaskOf("poly(degree=2, coef0=1)", landmarks, FloatType::kFloat32);
+  absl::StatusOr<LandmarkFactor> factor = FactorLandmarks(task, NeverStop);
+  ASSERT_TRUE(factor.ok()) << factor.status();
+  Denormalise(*factor);
+  const int64_t r = factor->rank();
+  const int64_t all = r + factor->tail.rank();
+  EXPECT_LT(r, 10);
+  EXPECT_EQ(all, 10);
+  EXPECT_TRUE(factor->tail.ends_sharply);
+  Matrix<double> values(all, x.rows());
+  for (int64_t k = 0; k < all; ++k) {
+    const double* const landmark = k < r ? factor->pivots.row(k) : factor->tail.pivots.row(k - r);
+    for (int64_t j = 0; j < x.rows(); ++j) {
+      values(k, j) = testing::NaiveKernel(task.kernel.root(), landmark, x.row(j), 3);
+    }
+  }
+  const Matrix<double> coordinates = CoordinatesOf(*factor, std::move(values));
+  double cut_off = 0;
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    for (int64_t j = 0; j < x.rows(); ++j) {
+      double whole = 0, of_pivots = 0;
+      for (int64_t k = 0; k < all; ++k) {
+        whole += coordinates(i, k) * coordinates(j, k);
+        if (k < r) of_pivots = whole;
+      }
+      const double exact = testing::NaiveKernel(task.kernel.root(), x.row(i), x.row(j), 3);
+      EXPECT_NEAR(whole, exact, 1e-13 * 4);
+      cut_off = std::max(cut_off, std::abs(of_pivots - exact));
+    }
+  }
+  EXPECT_GT(cut_off, 1e-11);
+}
+
+TEST(LandmarkMappingTest, AFactorForFloat64HasNoTail) {
+  const Matrix<double> landmarks = Rows(40, 3, 23);
+  const LandmarkTask task = TaskOf("rbf(gamma=0.01)", landmarks, FloatType::kFloat64);
+  const absl::StatusOr<LandmarkFactor> factor = FactorLandmarks(task, NeverStop);
+  ASSERT_TRUE(factor.ok()) << factor.status();
+  EXPECT_EQ(factor->tail.rank(), 0);
+}
+
 }  // namespace
 }  // namespace phimap
