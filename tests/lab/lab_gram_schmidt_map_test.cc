@@ -69,7 +69,7 @@ TEST(LabGramSchmidtMapTest, CoordinatesAreThoseOfGramSchmidtInPhiSpaceInTheOrder
     const std::vector<std::vector<double>> basis = BasisInPhiSpace(landmarks, &least);
     // The map takes its factor from kernel values, whose rounding grows by 1/least where a residual
     // cancels.
-    const double tolerance = 1000 * 0x1p-53 / least;
+    const double tolerance = 100 * 0x1p-53 / least;
     ASSERT_LT(tolerance, 1e-6);
     const Matrix<double> features = map->Map(rows.view());
     for (int64_t i = 0; i < rows.rows(); ++i) {
