@@ -6,7 +6,6 @@ import unittest
 
 import yaml
 
-import names
 import server
 
 METRIC = re.compile(r"\b(?:phimap|grpc_server|process)_\w+")
@@ -21,6 +20,10 @@ def names_in(expression):
 def queries():
     return [(panel["title"], target["expr"]) for panel in server.panels()
             for target in panel["targets"]]
+
+
+# Series that a server shows only once it has tested rows for drift; prometheus_test.py waits for them.
+LATER = {"phimap_drift_shift_ratio", "phimap_drift_beyond_range_ratio"}
 
 
 class DashboardTest(unittest.TestCase):
@@ -109,7 +112,7 @@ class DashboardTest(unittest.TestCase):
                                    for rule in group["rules"]]
         for title, expression in expressions:
             for name in names_in(expression):
-                self.assertIn(name, set(self.samples) | names.NOT_YET, title)
+                self.assertIn(name, set(self.samples) | LATER, title)
 
     def test_the_datasource_is_chosen_in_the_dashboard(self):
         variables = {v["name"]: v for v in server.dashboard()["templating"]["list"]}
@@ -125,7 +128,8 @@ class DashboardTest(unittest.TestCase):
             self.assertNotIn(name, listed)
             listed[name] = (kind, set(re.findall(r"`(\w+)`", labels)))
         shown = {name: (kind, self.labels_of(name)) for name, kind in self.types.items()}
-        self.assertEqual(listed, shown)
+        self.assertLessEqual(LATER, set(listed))
+        self.assertEqual(*({name: facts for name, facts in metrics.items() if name not in LATER} for metrics in (listed, shown)))
 
     def test_no_family_is_shown_without_help(self):
         self.assertEqual(set(re.findall(r"^# HELP (\w+) \S", self.text, re.M)), set(self.types))

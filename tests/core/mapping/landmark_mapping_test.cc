@@ -358,15 +358,15 @@ TEST(LandmarkMappingTest, NumbersThatFloat32CannotHoldAreRefused) {
   }
 }
 
-// (x·y + 1)² of columns of which two are a thousand times smaller than the third: float32 keeps a
+// (x·y + 1)² of columns of which two are 64 times smaller than the third: float32 keeps a
 // part of its C(5, 2) = 10 dimensions. With its tail the factor spans them all, so that the
 // coordinates of any rows have the kernel's values as inner products.
 TEST(LandmarkMappingTest, TheTailOfAFactorSpansWhatFloat32CutsOff) {
   const auto rows_of = [](int64_t count, uint64_t seed) {
     Matrix<double> rows = Rows(count, 3, seed);
     for (int64_t i = 0; i < count; ++i) {
-      rows(i, 1) /= 1024;  // exact
-      rows(i, 2) /= 1024;
+      rows(i, 1) /= 64;  // exact
+      rows(i, 2) /= 64;
     }
     return rows;
   };
