@@ -15,7 +15,7 @@ inline double SortedQuantile(const std::vector<double>& sorted, double q) {
   return sorted[std::max<size_t>(rank, 1) - 1];
 }
 
-// The same for numbers in any order, which it reorders.
+// Returns the SortedQuantile of numbers that are in any order, and reorders them. Costs O(n).
 inline double QuantileOf(std::vector<double>& numbers, double q) {
   const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(numbers.size())));
   const auto at = numbers.begin() + static_cast<int64_t>(std::max<size_t>(rank, 1) - 1);

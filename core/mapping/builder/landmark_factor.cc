@@ -90,8 +90,7 @@ class Factoring {
              }}));
     const std::vector<int64_t> order = OrderOf(result_.cholesky);
     TakeResult();
-    TakeTail(order, value_error, control.threads());
-    PHIMAP_RETURN_IF_ERROR(control(shares_.factor));
+    PHIMAP_RETURN_IF_ERROR(TakeTail(order, value_error, control));
     return std::move(result_);
   }
 
@@ -197,26 +196,34 @@ class Factoring {
     return order;
   }
 
-  // Factors the Schur complement, which the factorization has left behind the pivots. A complement
-  // that is found to be indefinite at this precision has no tail.
-  void TakeTail(const std::vector<int64_t>& order, double value_error, int threads) {
-    if (!(result_.cholesky.largest_residual() > result_.float64_tolerance)) return;
+  // Factors the Schur complement, which the factorization has left behind the pivots. What it has
+  // of negative directions is below the tolerance of the version, so it is not searched for a proof
+  // of indefiniteness.
+  absl::Status TakeTail(const std::vector<int64_t>& order, double value_error,
+                        const TileControl& control) {
+    const auto report = [&](double) { return control(shares_.factor); };
+    PHIMAP_RETURN_IF_ERROR(report(1));
+    if (!(result_.cholesky.largest_residual() > result_.float64_tolerance)) {
+      return absl::OkStatus();
+    }
     const int64_t r = result_.rank();
     const int64_t left = static_cast<int64_t>(order.size()) - r;
     const MatrixView<double> schur = gram_.Block(r, r, left, left);
-    const absl::StatusOr<PivotedCholesky> found = FactorPivoted(
-        schur,
-        {.tolerance = result_.float64_tolerance, .value_error = value_error, .is_proven = true},
-        {[threads] { return threads; }, [](double) { return absl::OkStatus(); }});
-    if (!found.ok() || found->rank() == 0) return;
+    PHIMAP_ASSIGN_OR_RETURN(
+        const PivotedCholesky found,
+        FactorPivoted(
+            schur,
+            {.tolerance = result_.float64_tolerance, .value_error = value_error, .is_proven = true},
+            {control.threads_ref(), report}));
+    if (found.rank() == 0) return absl::OkStatus();
     constexpr double kFarFromRounding = 1000;
     FactorTail& tail = result_.tail;
-    const int64_t q = found->rank();
-    tail.ends_sharply = !found->dropped.empty() &&
-                        found->diagonal.back() > kFarFromRounding * result_.float64_tolerance;
+    const int64_t q = found.rank();
+    tail.ends_sharply = !found.dropped.empty() &&
+                        found.diagonal.back() > kFarFromRounding * result_.float64_tolerance;
     tail.rows = Matrix<double>(q, r + q);
     for (int64_t i = 0; i < q; ++i) {
-      const int64_t place = found->pivots[i];
+      const int64_t place = found.pivots[i];
       const int64_t kept = order[r + place];
       const double root = std::sqrt(self_[kept]);
       for (int64_t j = 0; j < r; ++j) tail.rows(i, j) = root * gram_(r + place, j);
@@ -225,6 +232,7 @@ class Factoring {
     }
     tail.pivots = Matrix<double>::Uninit(q, rows_.cols());
     if (!rows_.empty()) tail.pivots = RowsAt(rows_, tail.landmarks);
+    return absl::OkStatus();
   }
 
   void TakeResult() {

@@ -43,14 +43,6 @@ struct LandmarkTask {
 // (VALUE_NOT_REPRESENTABLE) if one overflows.
 absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task);
 
-// A truncated Cholesky factorization of the normalised Gram matrix of the landmarks, on r pivots:
-//   D^{-1/2}·M·D^{-1/2} ≈ L·Lᵀ
-// M is the kernel matrix of the rounded rows that are served, and D is the diagonal of M. L is the
-// factor.
-//
-// Normalisation means that the residual of a landmark x is compared with its own K(x, x). This is
-// the right scale, because margins are cosines. A comparison with the largest K(x, x) would drop
-// all rows with a small K(x, x).
 // What the tolerance of float64 would keep of the landmarks that a larger one dropped: the
 // factorization goes on in the Schur complement that it left. Empty if that is nothing.
 struct FactorTail {
@@ -67,6 +59,14 @@ struct FactorTail {
   int64_t rank() const { return static_cast<int64_t>(landmarks.size()); }
 };
 
+// A truncated Cholesky factorization of the normalised Gram matrix of the landmarks, on r pivots:
+//   D^{-1/2}·M·D^{-1/2} ≈ L·Lᵀ
+// M is the kernel matrix of the rounded rows that are served, and D is the diagonal of M. L is the
+// factor.
+//
+// Normalisation means that the residual of a landmark x is compared with its own K(x, x). This is
+// the right scale, because margins are cosines. A comparison with the largest K(x, x) would drop
+// all rows with a small K(x, x).
 struct LandmarkFactor {
   // Result of factoring the normalised matrix: its diagonal and residuals are shares of a
   // landmark's own K(x, x). Pivots and dropped rows are indices into all landmarks.
