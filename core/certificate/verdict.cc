@@ -84,7 +84,7 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
       return "serve in float64: float32 cut off what differs";
     case Cause::kFewRowsCarry:
       return absl::StrFormat(
-          "the %.2g of %d held-out rows with the largest K(x, x) carry the kernel's values, and "
+          "about %.2g rows of %d, those with the largest K(x, x), carry the kernel's values, and "
           "more landmarks may not help: normalize the kernel, or clip or transform the columns "
           "with outliers",
           certificate.effective_rows->kernel, certificate.held_out_rows);

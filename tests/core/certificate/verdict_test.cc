@@ -65,7 +65,8 @@ TEST(VerdictTest, AdviceFollowsTheCause) {
   Certificate heavy = WithDistance(0.5);
   heavy.effective_rows->kernel = 12.3;
   EXPECT_EQ(VerdictOf(heavy).cause, Cause::kFewRowsCarry);
-  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("the 12 of 2000 held-out rows"));
+  EXPECT_THAT(VerdictOf(heavy).advice,
+              HasSubstr("about 12 rows of 2000, those with the largest K(x, x), carry"));
   EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("more landmarks may not help"));
   // Of 40 held-out rows, 30 are nearly all.
   heavy.held_out_rows = heavy.fidelity->rows = 40;
