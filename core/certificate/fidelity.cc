@@ -145,23 +145,39 @@ double MeanEigenvalue(ConstMatrixView<double> centred, double largest) {
   return mean > kRoundings * 0x1p-53 * largest ? mean : 0;
 }
 
-absl::StatusOr<double> SmootherDistanceOf(ConstMatrixView<double> a, ConstMatrixView<double> b,
-                                          double ridge) {
-  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> of_a, SmootherOf(a, ridge));
-  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> of_b, SmootherOf(b, ridge));
-  return RelativeError(of_a.view(), of_b.view(), /*with_diagonal=*/true);
+absl::StatusOr<std::vector<double>> SmootherDistances(ConstMatrixView<double> a,
+                                                      ConstMatrixView<double> b,
+                                                      absl::Span<const double> ridges,
+                                                      const TileControl& control) {
+  const auto count = static_cast<int64_t>(ridges.size());
+  std::vector<absl::StatusOr<Matrix<double>>> smoothers(static_cast<size_t>(2 * count));
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), 2 * count, control, [&](int64_t tile) {
+    smoothers[tile] = SmootherOf(tile % 2 == 0 ? a : b, ridges[tile / 2]);
+  }));
+  std::vector<double> distances;
+  for (int64_t i = 0; i < count; ++i) {
+    PHIMAP_RETURN_IF_ERROR(smoothers[2 * i].status());
+    PHIMAP_RETURN_IF_ERROR(smoothers[2 * i + 1].status());
+    distances.push_back(RelativeError(smoothers[2 * i]->view(), smoothers[2 * i + 1]->view(),
+                                      /*with_diagonal=*/true));
+  }
+  return distances;
 }
 
-absl::StatusOr<double> DistanceBetween(Matrix<double> a, Matrix<double> b) {
+absl::StatusOr<double> DistanceBetween(Matrix<double> a, Matrix<double> b,
+                                       const TileControl& control) {
   const double largest = LargestEntry(a.view());
   CentreGram(a.view());
   CentreGram(b.view());
   const double mean = MeanEigenvalue(a.view(), largest);
   if (mean == 0) return 0.0;
-  return SmootherDistanceOf(a.view(), b.view(), kServingLambda * mean);
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> distances,
+                          SmootherDistances(a.view(), b.view(), {kServingLambda * mean}, control));
+  return distances[0];
 }
 
-absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> features) {
+absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> features,
+                                      const TileControl& control) {
   PHIMAP_CHECK(kernel.rows() >= 2 && kernel.rows() == features.rows());
   Fidelity fidelity{.rows = kernel.rows()};
   fidelity.gram_error = RelativeError(kernel.view(), features.view(), /*with_diagonal=*/false);
@@ -175,10 +191,12 @@ absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> feat
   if (mean == 0) return fidelity;
   fidelity.distance_error_quantile_95 =
       DistanceErrorQuantile(kernel, features, 256 * 0x1p-53 * largest);
-  for (const double lambda : kFidelityLambdas) {
-    PHIMAP_ASSIGN_OR_RETURN(const double distance,
-                            SmootherDistanceOf(kernel.view(), features.view(), lambda * mean));
-    fidelity.smoothers.push_back({lambda, distance});
+  std::vector<double> ridges;
+  for (const double lambda : kFidelityLambdas) ridges.push_back(lambda * mean);
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> distances,
+                          SmootherDistances(kernel.view(), features.view(), ridges, control));
+  for (size_t i = 0; i < distances.size(); ++i) {
+    fidelity.smoothers.push_back({kFidelityLambdas[i], distances[i]});
   }
   return fidelity;
 }

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
 
 namespace phimap {
 
@@ -73,19 +75,24 @@ void CentreGram(MatrixView<double> m);
 // errors of the Gram matrix before it was centred, whose largest absolute value is `largest`.
 double MeanEigenvalue(ConstMatrixView<double> centred, double largest);
 
-// Returns ‖S(A) − S(B)‖/‖S(A)‖ at the given ridge. `a` and `b` are centred. Errors and requirements
-// are those of SmootherOf. 0/0 is 0.
-absl::StatusOr<double> SmootherDistanceOf(ConstMatrixView<double> a, ConstMatrixView<double> b,
-                                          double ridge);
+// Returns ‖S(A) − S(B)‖/‖S(A)‖ at each of the ridges; 0/0 is 0. `a` and `b` are centred. Each
+// smoother is one tile of work. Errors and requirements are those of SmootherOf, and the errors of
+// `control`.
+absl::StatusOr<std::vector<double>> SmootherDistances(ConstMatrixView<double> a,
+                                                      ConstMatrixView<double> b,
+                                                      absl::Span<const double> ridges,
+                                                      const TileControl& control);
 
 // Returns the distance of the smoothers of two Gram matrices before centring, at kServingLambda
 // of the mean eigenvalue of `a`; 0 if `a` is constant up to rounding. Overwrites both matrices.
-absl::StatusOr<double> DistanceBetween(Matrix<double> a, Matrix<double> b);
+absl::StatusOr<double> DistanceBetween(Matrix<double> a, Matrix<double> b,
+                                       const TileControl& control);
 
 // Compares the Gram matrix of the kernel with that of the features. Both are m×m and symmetric, and
-// all of them is read; they are overwritten. Cost: about 4m³ multiplications and 40m² bytes.
-// Errors: those of SmootherOf. REQUIRES: m >= 2, entries are finite.
-absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> features);
+// all of them is read; they are overwritten. Cost: about 6m³ multiplications and 80m² bytes.
+// Errors: those of SmootherDistances. REQUIRES: m >= 2, entries are finite.
+absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> features,
+                                      const TileControl& control);
 
 // Copies the lower triangle of `m` to the upper one.
 void MirrorLowerTriangle(MatrixView<double> m);

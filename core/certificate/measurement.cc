@@ -100,14 +100,19 @@ Matrix<double> GramOf(const Matrix<double>& features, int64_t count) {
 absl::Status MeasureFidelity(const MeasurementTask& task, const Matrix<double>& x,
                              const HeldOutFeatures& features, const TileControl& control,
                              Certificate& certificate) {
-  PHIMAP_ASSIGN_OR_RETURN(Matrix<double> kernel, FirstRowsGram(task, x, control));
+  PHIMAP_ASSIGN_OR_RETURN(
+      Matrix<double> kernel,
+      FirstRowsGram(task, x, {control.threads_ref(), PartControl(control, 0, 0.2)}));
   Matrix<double> served = GramOf(features.served, kernel.rows());
   if (task.served->serving_type() == FloatType::kFloat32) {
     PHIMAP_ASSIGN_OR_RETURN(
         certificate.serving_distance,
-        DistanceBetween(GramOf(features.reference, kernel.rows()), served.Clone()));
+        DistanceBetween(GramOf(features.reference, kernel.rows()), served.Clone(),
+                        {control.threads_ref(), PartControl(control, 0.2, 0.3)}));
   }
-  PHIMAP_ASSIGN_OR_RETURN(certificate.fidelity, CompareGrams(std::move(kernel), std::move(served)));
+  PHIMAP_ASSIGN_OR_RETURN(certificate.fidelity,
+                          CompareGrams(std::move(kernel), std::move(served),
+                                       {control.threads_ref(), PartControl(control, 0.5, 0.5)}));
   return absl::OkStatus();
 }
 

@@ -76,9 +76,10 @@ int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
       std::max({std::min(shape.rows, 2 * kHeldOutTileRows), shape.rank, shape.centre_landmarks}) *
       kDouble;
   const int64_t tiles = std::min<int64_t>(threads, HeldOutTileCount(shape.rows)) * tile;
-  // Comparing Gram matrices holds at most six of them.
+  // Comparing Gram matrices holds two of them, and two smoothers for each λ.
   const int64_t m = std::min(shape.rows, kMaxFidelityRows);
-  const int64_t grams = shape.value.has_value() ? 6 * m * m * kDouble : 0;
+  const auto matrices = static_cast<int64_t>(2 + 2 * std::size(kFidelityLambdas));
+  const int64_t grams = shape.value.has_value() ? matrices * m * m * kDouble : 0;
   return features + std::max(engine, shape.rows * shape.columns * kDouble + std::max(tiles, grams));
 }
 

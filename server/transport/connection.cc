@@ -215,7 +215,10 @@ bool Connection::SendShare() {
     if (sent == Channel::State::kClosed) return false;
     stall_watch_.NoteWritten(static_cast<int64_t>(unsent - output_.size()));
     write_blocked_ = sent == Channel::State::kWantsWrite;
-    if (!full || write_blocked_) return true;
+    // A write that stopped midway has made space in the output. It is filled again, because a
+    // client is read as long as the output has space.
+    if (write_blocked_) return Frame();
+    if (!full) return true;
     // The output has space again. Input that was not read while the output was full can now be
     // read.
     loop_.Again(*this);

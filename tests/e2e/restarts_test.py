@@ -27,7 +27,7 @@ from phimap.v1 import transform_service_pb2 as transform_pb
 PHIMAPD = os.environ["PHIMAPD"]
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
-RESTARTS = 5
+RESTARTS = 3
 # The minimum number of calls that each client makes between two restarts.
 CALLS_BETWEEN = 20
 # The timeout of every wait. The test asserts nothing else about time.

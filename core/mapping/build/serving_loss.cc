@@ -40,8 +40,13 @@ absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
     PHIMAP_ASSIGN_OR_RETURN(cut, kernel.HeldOutCoordinates(mapping, FloatType::kFloat32));
     PHIMAP_ASSIGN_OR_RETURN(whole, kernel.HeldOutCoordinates(wide, FloatType::kFloat64));
   }
-  PHIMAP_ASSIGN_OR_RETURN(const double lost,
-                          DistanceBetween(InnerProducts(whole), InnerProducts(cut)));
+  const auto threads = [&] { return progress.threads(); };
+  const auto report = [&](double) {
+    return progress.Report(BuildStep::kMeasurement, "certificate", 1);
+  };
+  PHIMAP_ASSIGN_OR_RETURN(
+      const double lost,
+      DistanceBetween(InnerProducts(whole), InnerProducts(cut), {threads, report}));
   *certificate.serving_distance += lost;
   return absl::OkStatus();
 }

@@ -102,7 +102,7 @@ Matrix<double> Plus(Matrix<double> m, double number) {
 const Matrix<double> kRows = testing::NormalRows({.rows = 25, .cols = 8, .seed = 3});
 
 Fidelity MustCompare(const Matrix<double>& kernel, const Matrix<double>& features) {
-  absl::StatusOr<Fidelity> fidelity = CompareGrams(kernel.Clone(), features.Clone());
+  absl::StatusOr<Fidelity> fidelity = CompareGrams(kernel.Clone(), features.Clone(), NeverStop);
   EXPECT_TRUE(fidelity.ok());
   return *fidelity;
 }

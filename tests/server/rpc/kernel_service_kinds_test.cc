@@ -316,7 +316,7 @@ TEST_P(KernelServiceKindsTest, ALieHasItsErrorInTransformAndBuild) {
 }
 
 TEST_P(KernelServiceKindsTest, AServiceThatHangsIsGoneOrNotListedIsItsOwnError) {
-  options_.kernel_service_seconds = 2;
+  options_.kernel_service_seconds = 1;
   ScriptedKernel kernel;
   StartWith(kernel.address());
   ASSERT_TRUE(BuildServed().ok());
