@@ -54,27 +54,6 @@ absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsReq
   return std::optional<int64_t>(number);
 }
 
-// KeepVersion may only extend a version's life: callers that may not delete versions must not be
-// able to shorten their lives.
-absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration ttl) {
-  // While an alias keeps the version alive, it has no expiry time to compare with.
-  const bool later =
-      version.expire_time != absl::InfiniteFuture() && absl::Now() + ttl >= version.expire_time;
-  if (ttl >= version.ttl || later) return absl::OkStatus();
-  const std::string now =
-      version.ttl == absl::InfiniteDuration()
-          ? "for ever"
-          : absl::StrCat(absl::ToInt64Seconds(version.ttl), " seconds after its last use");
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition, "TTL_TOO_SHORT", "ttl",
-      absl::StrCat(version.mapping, "@", version.number, " lives ", now,
-                   ", and KeepVersion can only extend that; got ", absl::ToInt64Seconds(ttl),
-                   " seconds. To remove the version sooner, delete it"),
-      {{"mapping", version.mapping},
-       {"version", absl::StrCat(version.number)},
-       {"actual", absl::StrCat(absl::ToInt64Seconds(ttl))}});
-}
-
 }  // namespace
 
 MappingService::MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
@@ -230,7 +209,6 @@ absl::Status MappingService::KeepVersion(const v1::KeepVersionRequest& request,
     PHIMAP_ASSIGN_OR_RETURN(ttl, TtlFromProto(request.ttl(), "ttl"));
   }
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found, LookUpVersion(store_, reference));
-  PHIMAP_RETURN_IF_ERROR(CheckLivesNoShorter(found, ttl));
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord kept,
                           changes_.KeepVersion(found.mapping, found.number, ttl));
   RecordToProto(kept, response);

@@ -26,6 +26,27 @@ absl::Status DeleteAll(SqlSession& session, const std::vector<VersionName>& vers
   return absl::OkStatus();
 }
 
+// KeepVersion may only extend a version's life: callers that may not delete versions must not be
+// able to shorten their lives.
+absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration ttl, absl::Time now) {
+  // While an alias keeps the version alive, it has no expiry time to compare with.
+  const bool later =
+      version.expire_time != absl::InfiniteFuture() && now + ttl >= version.expire_time;
+  if (ttl >= version.ttl || later) return absl::OkStatus();
+  const std::string life =
+      version.ttl == absl::InfiniteDuration()
+          ? "for ever"
+          : absl::StrCat(absl::ToInt64Seconds(version.ttl), " seconds after its last use");
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "TTL_TOO_SHORT", "ttl",
+      absl::StrCat(version.mapping, "@", version.number, " lives ", life,
+                   ", and KeepVersion can only extend that; got ", absl::ToInt64Seconds(ttl),
+                   " seconds. To remove the version sooner, delete it"),
+      {{"mapping", version.mapping},
+       {"version", absl::StrCat(version.number)},
+       {"actual", absl::StrCat(absl::ToInt64Seconds(ttl))}});
+}
+
 }  // namespace
 
 absl::StatusOr<VersionRecord> SqlCatalog::KeepVersion(absl::string_view mapping, int64_t number,
@@ -33,6 +54,10 @@ absl::StatusOr<VersionRecord> SqlCatalog::KeepVersion(absl::string_view mapping,
   VersionRecord version;
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
+        // The check is in the same transaction, because another call may just have extended the
+        // life.
+        PHIMAP_ASSIGN_OR_RETURN(version, CatalogTables(session).GetVersion(mapping, number));
+        PHIMAP_RETURN_IF_ERROR(CheckLivesNoShorter(version, ttl, now));
         PHIMAP_RETURN_IF_ERROR(VersionExpiry(session).SetTtl(mapping, number, ttl, now));
         PHIMAP_ASSIGN_OR_RETURN(version, CatalogTables(session).GetVersion(mapping, number));
         return absl::OkStatus();

@@ -120,8 +120,10 @@ class Store {
   virtual absl::Status DeleteMapping(absl::string_view mapping,
                                      Occupied occupied = Occupied::kDelete) = 0;
 
-  // Sets how long a version lives after its last use, beginning now. REQUIRES: `ttl` is infinite,
-  // or from kLeastTtl to kLargestTtl.
+  // Sets how long a version lives after its last use, beginning now. FAILED_PRECONDITION with the
+  // reason TTL_TOO_SHORT if this would shorten its life: neither is `ttl` at least the version's,
+  // nor would the version expire later than it does. REQUIRES: `ttl` is infinite, or from kLeastTtl
+  // to kLargestTtl.
   virtual absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
                                                     absl::Duration ttl) = 0;
   // Postpones the expiry of the versions in `used` that have a ttl, as if they were used now,

@@ -132,6 +132,9 @@ TEST_P(CatalogContractTest, EachChangeOfNamesIsTheNextRevision) {
 
 TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   Insert("letters", "build-1");
+  PublishRequest expiring = RequestFor("trial", "build-2");
+  expiring.version.ttl = absl::Hours(1);
+  ASSERT_TRUE(catalog_->InsertVersion(expiring, Sha256Hex("trial"), 10, kTime).ok());
   ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
   const Revision before = Now();
   // In order: the alias already points to this version; there is no version 7; the etag does not
@@ -153,9 +156,9 @@ TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
   EXPECT_FALSE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
   // Keeping a version alive and recording its use do not change the catalog's revision either.
-  EXPECT_TRUE(catalog_->KeepVersion("letters", 1, absl::Hours(1), kTime).ok());
-  EXPECT_TRUE(catalog_->RecordUses({{"letters", 1}}, kTime + absl::Minutes(30)).ok());
-  EXPECT_TRUE(catalog_->KeepVersion("letters", 1, absl::InfiniteDuration(), kTime).ok());
+  EXPECT_TRUE(catalog_->KeepVersion("trial", 1, absl::Hours(2), kTime).ok());
+  EXPECT_TRUE(catalog_->RecordUses({{"trial", 1}}, kTime + absl::Minutes(30)).ok());
+  EXPECT_TRUE(catalog_->KeepVersion("trial", 1, absl::InfiniteDuration(), kTime).ok());
   EXPECT_EQ(Now(), before);
   EXPECT_THAT(ChangesSince(before).mappings, IsEmpty());
 }

@@ -2,8 +2,11 @@
 // versions live.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -220,20 +223,53 @@ TEST_P(StoreContractTest, AnAliasKeepsAVersionAndTheOneItWouldBeRolledBackTo) {
   EXPECT_EQ(store().GetMapping("trial")->newest_version, 4);
 }
 
-TEST_P(StoreContractTest, KeepingSetsAndClearsTheTtl) {
-  MustPublish("letters", "b1");
-  const absl::StatusOr<VersionRecord> kept = store().KeepVersion("letters", 1, kTtl);
+TEST_P(StoreContractTest, KeepingExtendsALifeAndNeverShortensIt) {
+  ASSERT_TRUE(store().Publish(ExpiringRequest("trial", "b1"), "artifact").ok());
+  harness_->AdvanceClock(kTtl / 2);
+  const absl::StatusOr<VersionRecord> kept = store().KeepVersion("trial", 1, kTtl);
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_EQ(kept->ttl, kTtl);
   EXPECT_EQ(kept->expire_time, harness_->Now() + kTtl);
-  harness_->AdvanceClock(kTtl / 100);
-  EXPECT_EQ(store().KeepVersion("letters", 1, kTtl / 2)->expire_time, harness_->Now() + kTtl / 2);
-  EXPECT_EQ(store().KeepVersion("letters", 1, absl::InfiniteDuration())->expire_time,
+  const absl::Status shorter = store().KeepVersion("trial", 1, kTtl / 2).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(shorter)) << shorter;
+  EXPECT_EQ(ReasonIn(shorter), "TTL_TOO_SHORT");
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, kept->expire_time);
+  // A shorter ttl is accepted once it ends later than the version's life.
+  harness_->AdvanceClock(kTtl / 2);
+  EXPECT_EQ(store().KeepVersion("trial", 1, kTtl / 2)->ttl, kTtl / 2);
+  EXPECT_EQ(store().KeepVersion("trial", 1, absl::InfiniteDuration())->expire_time,
             absl::InfiniteFuture());
+  EXPECT_EQ(ReasonIn(store().KeepVersion("trial", 1, kTtl).status()), "TTL_TOO_SHORT");
   harness_->AdvanceClock(10 * kTtl);
   EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
-  EXPECT_EQ(ReasonIn(store().KeepVersion("letters", 2, kTtl).status()), "VERSION_NOT_FOUND");
+  EXPECT_EQ(ReasonIn(store().KeepVersion("trial", 2, kTtl).status()), "VERSION_NOT_FOUND");
   EXPECT_EQ(ReasonIn(store().KeepVersion("spam", 1, kTtl).status()), "MAPPING_NOT_FOUND");
+}
+
+// Whatever the order of concurrent calls, a life that was acknowledged is not shortened by another
+// call.
+TEST_P(StoreContractTest, NoAcknowledgedKeepIsLost) {
+  constexpr int kRounds = 20;
+  constexpr int kCallers = 4;
+  for (int round = 1; round <= kRounds; ++round) {
+    ASSERT_TRUE(
+        store()
+            .Publish(ExpiringRequest("trial", absl::StrCat("b", round), absl::Hours(1)), "artifact")
+            .ok());
+    std::array<absl::Duration, kCallers> acknowledged;
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < kCallers; ++caller) {
+      callers.emplace_back([&, caller] {
+        const absl::StatusOr<VersionRecord> kept =
+            store().KeepVersion("trial", round, absl::Hours(2 + (caller + round) % kCallers));
+        acknowledged[caller] = kept.ok() ? kept->ttl : absl::ZeroDuration();
+        EXPECT_TRUE(kept.ok() || ReasonIn(kept.status()) == "TTL_TOO_SHORT") << kept.status();
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(store().GetVersion("trial", round)->ttl,
+              *std::max_element(acknowledged.begin(), acknowledged.end()));
+  }
 }
 
 TEST_P(StoreContractTest, WhatIsImportedLivesForEver) {

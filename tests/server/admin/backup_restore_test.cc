@@ -66,12 +66,15 @@ TEST_P(BackupRestoreTest, ARestoredStoreShowsAllThatTheFirstDid) {
 // back a version that has expired since.
 TEST_P(BackupRestoreTest, ARestoredVersionHasItsWholeTtlAgain) {
   constexpr absl::Duration kTtl = absl::Hours(1);
-  ASSERT_TRUE(store_->KeepVersion("letters", 4, kTtl).ok());
+  PublishRequest request = RequestFor("a trial");
+  request.version.ttl = kTtl;
+  const absl::StatusOr<VersionRecord> trial = store_->Publish(request, "trial");
+  ASSERT_TRUE(trial.ok()) << trial.status();
   ASSERT_TRUE(MakeBackup().ok());
   const absl::Time begin = absl::Now();
   ASSERT_TRUE(Restore(backup_, to_.address(), PosixFileSystem(), kNeverCancel).ok());
   const std::unique_ptr<Store> again = to_.Serve();
-  const absl::StatusOr<VersionRecord> version = again->GetVersion("letters", 4);
+  const absl::StatusOr<VersionRecord> version = again->GetVersion("letters", trial->number);
   ASSERT_TRUE(version.ok()) << version.status();
   EXPECT_EQ(version->ttl, kTtl);
   EXPECT_GE(version->expire_time, begin + kTtl - absl::Microseconds(1));

@@ -138,7 +138,7 @@ TEST_F(VersionLifetimesTest, LoadingAVersionForSomebodyIsAUse) {
 }
 
 TEST_F(VersionLifetimesTest, ATtlThatWasSetLaterCountsForAVersionThatIsInMemory) {
-  Publish(absl::InfiniteDuration());
+  Publish(kTtl / 4);
   Use("trial@1");
   RecordUses();
   ASSERT_TRUE(changes_.KeepVersion("trial", 1, kTtl).ok());
