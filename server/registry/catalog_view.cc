@@ -86,17 +86,22 @@ void CatalogView::AddGone(NameChanges& changes) const {
   changes.mappings.insert(changes.mappings.end(), gone.begin(), gone.end());
 }
 
-MappingNames CatalogView::Replace(const MappingNames& now) {
-  Known indexed = Index(now);  // Before the lock, so that readers do not wait.
+std::vector<MappingNames> CatalogView::MoveTo(const Revision& revision, std::vector<Known> now) {
+  std::vector<MappingNames> before;
+  before.reserve(now.size());
   MutexLock lock(&mutex_);
-  const auto known = names_.find(now.mapping);
-  MappingNames before{.mapping = now.mapping};
-  if (known != names_.end()) before = std::move(known->second.names);
-  if (!now.versions.empty()) {
-    names_[now.mapping] = std::move(indexed);
-  } else if (known != names_.end()) {
-    names_.erase(known);
+  for (Known& known : now) {
+    const std::string mapping = known.names.mapping;
+    const auto found = names_.find(mapping);
+    before.push_back({.mapping = mapping});
+    if (found != names_.end()) before.back() = std::move(found->second.names);
+    if (!known.names.versions.empty()) {
+      names_[mapping] = std::move(known);
+    } else if (found != names_.end()) {
+      names_.erase(found);
+    }
   }
+  revision_ = revision;
   return before;
 }
 
@@ -115,12 +120,11 @@ bool CatalogView::Apply(const Revision& since, NameChanges changes) {
   // Another caller has already applied a later answer, which includes these changes.
   if (!changes.whole && changes.revision.number <= seen.number) return true;
   if (changes.whole) AddGone(changes);
-  for (const MappingNames& now : changes.mappings) {
-    const MappingNames before = Replace(now);
-    if (changed_) changed_(before, now);
-  }
-  MutexLock revision_lock(&mutex_);
-  revision_ = changes.revision;
+  std::vector<Known> now;
+  now.reserve(changes.mappings.size());
+  for (const MappingNames& names : changes.mappings) now.push_back(Index(names));
+  const std::vector<MappingNames> before = MoveTo(changes.revision, std::move(now));
+  for (size_t i = 0; changed_ && i < before.size(); ++i) changed_(before[i], changes.mappings[i]);
   return true;
 }
 

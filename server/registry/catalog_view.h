@@ -1,8 +1,10 @@
 // The meaning of names, in memory: every mapping's versions and aliases at one revision of the
 // catalog. The server looks up names in the view, not in the store. The view follows the store.
 //
-// Guarantees: the view moves from revision to revision and never back. After CatchUp has returned
-// OK, every answer includes all changes that were acknowledged before that call of CatchUp.
+// Guarantees: the view moves from revision to revision, with all names at once, and never back: no
+// answer shows a change of a later revision than revision() returns afterwards. After CatchUp has
+// returned OK, every answer includes all changes that were acknowledged before that call of
+// CatchUp.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_REGISTRY_CATALOG_VIEW_H_
 #define PHIMAP_SERVER_REGISTRY_CATALOG_VIEW_H_
@@ -26,8 +28,8 @@ namespace phimap {
 
 class CatalogView {
  public:
-  // Called for each mapping that changed, one at a time: before the next mapping is changed, and
-  // before CatchUp returns. The listener must not call CatchUp.
+  // Called for each mapping that changed, one at a time: after the view has moved to the new
+  // revision, and before CatchUp returns. The listener must not call CatchUp.
   using Listener = std::function<void(const MappingNames& before, const MappingNames& now)>;
 
   // Returns a catalog's changes of names since a revision.
@@ -68,8 +70,10 @@ class CatalogView {
   // Adds the known mappings that no longer exist to `changes`. REQUIRES: `changes` lists all
   // existing mappings.
   void AddGone(NameChanges& changes) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Replaces the names of a mapping by `now` and returns the previous ones.
-  MappingNames Replace(const MappingNames& now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Replaces the names of the mappings in `now`, returns the previous ones in the same order, and
+  // moves to `revision`. Readers wait meanwhile, some tenths of a microsecond for each mapping.
+  std::vector<MappingNames> MoveTo(const Revision& revision, std::vector<Known> now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Listener changed_;
   // Held while changes are applied, so that they are applied one at a time and in the order of

@@ -185,6 +185,42 @@ TEST_F(CatalogViewTest, NeverGoesBackWhoeverCatchesUp) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Answers tell the revision of the names that they used, so a change that is visible before its
+// revision would be told with an earlier one, and another server that knows only that revision
+// would take the change back.
+TEST_F(CatalogViewTest, NoNameIsAheadOfItsRevision) {
+  constexpr int kMappings = 1500;
+  const auto is_new = [](const CatalogView& view, int i) {
+    return view.Find({.mapping = absl::StrCat("m", i)}) == 2;
+  };
+  for (int i = 0; i < kMappings; ++i) store_.Put(absl::StrCat("m", i), 1, "one");
+  Revision latest;
+  const CatalogView* view = nullptr;
+  int told = 0;
+  CatalogView followed([&](const MappingNames&, const MappingNames& now) {
+    if (now.mapping[0] != 'm' || now.versions.size() < 2) return;
+    ++told;
+    EXPECT_EQ(view->revision(), latest);
+    for (const int i : {0, kMappings / 2, kMappings - 1}) EXPECT_TRUE(is_new(*view, i));
+  });
+  view = &followed;
+  ASSERT_TRUE(followed.CatchUp(changes_).ok());
+  for (int i = 0; i < kMappings; ++i) store_.Put(absl::StrCat("m", i), 2, "two");
+  latest = store_.ChangesSince(Revision())->revision;
+  std::atomic<bool> over{false};
+  std::thread reader([&] {
+    while (!over) {
+      for (const int i : {0, kMappings / 2, kMappings - 1}) {
+        EXPECT_TRUE(!is_new(followed, i) || followed.revision() == latest);
+      }
+    }
+  });
+  EXPECT_TRUE(followed.CatchUp(changes_).ok());
+  over = true;
+  reader.join();
+  EXPECT_EQ(told, kMappings);
+}
+
 // Makes the view show one mapping, "letters", whose versions 1, 2, … have the digests in `digests`.
 void Show(CatalogView& view, const std::vector<std::string>& digests, int64_t revision = 1) {
   MappingNames names{.mapping = "letters", .digests = digests};
