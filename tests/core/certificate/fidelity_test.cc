@@ -197,6 +197,24 @@ TEST(FidelityTest, HugeFeaturesAreFarFromTheKernel) {
   EXPECT_GT(fidelity.gram_error, 1e39);
 }
 
+TEST(FidelityTest, DoesNotDependOnTheNumberOfThreadsAndStopsWhenAsked) {
+  const Matrix<double> kernel = GramOf(kRows), features = GramOf(FirstColumns(kRows, 6));
+  const Fidelity one = MustCompare(kernel, features);
+  const auto three = [] { return 3; };
+  const absl::StatusOr<Fidelity> several =
+      CompareGrams(kernel.Clone(), features.Clone(), {three, NeverStop});
+  ASSERT_TRUE(several.ok()) << several.status();
+  ASSERT_EQ(several->smoothers.size(), one.smoothers.size());
+  for (size_t i = 0; i < one.smoothers.size(); ++i) {
+    EXPECT_EQ(several->smoothers[i].distance, one.smoothers[i].distance);
+  }
+  const auto stop = [](double) { return absl::CancelledError("stopped"); };
+  EXPECT_TRUE(
+      absl::IsCancelled(CompareGrams(kernel.Clone(), features.Clone(), {three, stop}).status()));
+  EXPECT_TRUE(
+      absl::IsCancelled(DistanceBetween(kernel.Clone(), features.Clone(), {three, stop}).status()));
+}
+
 TEST(FidelityTest, SmootherOfAnIndefiniteMatrixCountsNegativeEigenvaluesAsZero) {
   UseOneBlasThread();
   Matrix<double> m(2, 2);
