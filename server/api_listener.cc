@@ -27,6 +27,7 @@ Transport::Options TransportOptions(const ServerOptions& options) {
   out.max_descriptor = MaxConnectionDescriptor();
   out.limits.go_away_notice = absl::Seconds(options.lame_duck_seconds);
   out.limits.max_stall = absl::Seconds(options.stream_idle_seconds);
+  out.max_connections = options.max_connections;
   out.max_connections_per_host = options.max_connections_per_host;
   out.proxies = options.proxies;
   if (options.max_connection_age_seconds > 0) {

@@ -61,7 +61,7 @@ void AnnounceReady(const ServerOptions& options, const Server& server) {
 
 int Run(const ServerOptions& options) {
   BlockStopSignals();
-  IgnoreBrokenPipes();
+  IgnoreBrokenPipesAndHangups();
   SwitchLockDebuggingOff();
   ReturnLargeBuffers();
   const Logger logger(options.log_level, options.log_format);

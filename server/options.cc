@@ -146,9 +146,13 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
                  "Maximum number of concurrent calls of one token or TLS certificate.")
       ->check(IntegerRange(1, 1'000'000))
       ->capture_default_str();
+  app.add_option("--max_connections", options.max_connections,
+                 "Maximum number of connections to the API. Further ones are closed at once.")
+      ->check(IntegerRange(1, 1'000'000))
+      ->capture_default_str();
   app.add_option("--max_connections_per_host", options.max_connections_per_host,
-                 "Maximum number of connections from one IP address. The Unix socket and "
-                 "addresses given with --proxy are not limited.")
+                 "Maximum number of connections from one IPv4 address or one IPv6 network of 64 "
+                 "bits. The Unix socket and addresses given with --proxy are not limited.")
       ->check(IntegerRange(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--proxy", options.proxies,

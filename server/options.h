@@ -52,6 +52,8 @@ struct ServerOptions {
   int io_threads = 1;
   // Maximum concurrent calls of one token or TLS certificate.
   int max_calls_per_caller = 1000;
+  // Maximum connections to the API.
+  int max_connections = 4096;
   // Maximum connections from one address; Unix sockets and proxies are not counted.
   int max_connections_per_host = 1000;
   // Addresses of proxies that connect on behalf of many clients, in the form of CanonicalIpAddress.

@@ -76,7 +76,10 @@ void BlockStopSignals() {
   sigaction(SIGINT, &pass_on, nullptr);
 }
 
-void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
+void IgnoreBrokenPipesAndHangups() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+}
 
 int WaitForStopSignal() {
   const int first = NextStopSignal();

@@ -24,8 +24,10 @@ void ReturnLargeBuffers();
 void BlockStopSignals();
 
 // Makes a write to a pipe or socket without a reader fail instead of ending the process. Log lines
-// are then lost, and the server continues.
-void IgnoreBrokenPipes();
+// are then lost, and the server continues. Also ignores SIGHUP, which a terminal sends when it
+// closes, and which asks other servers to read their files again; this one sees changed files
+// itself.
+void IgnoreBrokenPipesAndHangups();
 
 // Waits for SIGTERM or SIGINT and returns its number. From then on, another such signal ends the
 // process at once. REQUIRES: BlockStopSignals() was called.

@@ -165,7 +165,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void OnUnreadTime();
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status);
-  void Record(const absl::Status& status);
+  void Record(const absl::Status& ended);
   void AwaitMemory();
   void Progress();
 

@@ -29,12 +29,14 @@ const char* TypeOf(const google::protobuf::MethodDescriptor& method) {
   return "unary";
 }
 
-// Answers a request that is not gRPC with an HTTP status.
-void AnswerHttp(Stream& stream, const char* status, absl::string_view message) {
-  const std::array<Header, 3> headers = {
-      {{":status", status}, {"content-type", "text/plain"}, {"grpc-message", message}}};
-  stream.SendHeaders(headers, /*end=*/true);
-}
+class Text final : public OutputBytes {
+ public:
+  explicit Text(std::string text) : text_(std::move(text)) {}
+  absl::string_view bytes() const override { return text_; }
+
+ private:
+  const std::string text_;
+};
 
 bool IsGrpc(absl::string_view content_type) {
   constexpr absl::string_view kGrpc = "application/grpc";
@@ -134,13 +136,29 @@ void Dispatcher::Add(const google::protobuf::ServiceDescriptor& service, const O
   PHIMAP_CHECK(used == openers.size());
 }
 
+void Dispatcher::AnswerHttp(Stream& stream, const char* status, absl::string_view message) {
+  const ConnectionMetrics& connections = metrics_.connections();
+  (absl::string_view(status) == "405" ? connections.http_405 : connections.http_415)->Increment();
+  if (http_logs_.Now()) {
+    environment_.logger.Log(
+        LogLevel::kInfo, "http_refused",
+        {{"peer", stream.peer().address}, {"status", status}, {"error", std::string(message)}});
+  }
+  const std::array<Header, 3> headers = {
+      {{":status", status}, {"content-type", "text/plain"}, {"grpc-message", message}}};
+  stream.SendHeaders(headers, /*end=*/false);
+  stream.Send(std::make_shared<Text>(absl::StrCat(message, "\n")));
+  const std::array<Header, 1> trailers = {{{"grpc-message", message}}};
+  stream.SendTrailers(trailers);
+}
+
 const Dispatcher::Entry* Dispatcher::Find(Stream& stream, const RequestHead& head) {
   if (head.Find(":method") != "POST") {
-    AnswerHttp(stream, "405", "expected POST");
+    AnswerHttp(stream, "405", "expected POST: this port speaks gRPC");
     return nullptr;
   }
   if (!IsGrpc(head.Find("content-type"))) {
-    AnswerHttp(stream, "415", "expected content-type application/grpc");
+    AnswerHttp(stream, "415", "expected content-type application/grpc: this port speaks gRPC");
     return nullptr;
   }
   const auto found = methods_.find(head.Find(":path"));
@@ -202,6 +220,7 @@ void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
   const absl::StatusOr<absl::string_view> min_revision = UnlessKnown(wanted);
   if (admitted.ok()) admitted = min_revision.status();
   if (!admitted.ok()) return Refuse(stream, entry->method, admitted);
+  if (entry->access == Access::kByRole || environment_.access.open()) stream.NoteAdmitted();
   std::optional<CallerShares::Share> share = CallerShares::Share();
   if (!environment_.access.open()) {
     const bool by_role = entry->access == Access::kByRole;

@@ -20,6 +20,7 @@
 #include "server/calls/call.h"
 #include "server/calls/method.h"
 #include "server/observe/metrics.h"
+#include "server/observe/seldom.h"
 
 namespace phimap {
 
@@ -63,6 +64,8 @@ class Dispatcher final : public StreamAcceptor {
     Method method;
     Access access;
   };
+  // Answers a request that is not gRPC with an HTTP status and a text.
+  void AnswerHttp(Stream& stream, const char* status, absl::string_view message);
   // Returns the entry of the request's method. If the request is not gRPC, answers it in HTTP and
   // returns null.
   const Entry* Find(Stream& stream, const RequestHead& head);
@@ -83,6 +86,7 @@ class Dispatcher final : public StreamAcceptor {
   // Counts calls to open methods by connection, on a server whose other methods require a role.
   CallerShares open_calls_{kMaxOpenCalls};
   std::atomic<bool> accepting_{true};
+  Seldom http_logs_;
 };
 
 // For Dispatcher::Openers: returns an opener that creates calls of class `T` from the CallStart and

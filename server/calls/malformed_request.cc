@@ -14,4 +14,10 @@ absl::Status MalformedRequest(absl::string_view type) {
                    {{"expected", std::string(type)}});
 }
 
+absl::Status WrongMessageCount(absl::string_view type, absl::string_view actual) {
+  return MakeError(absl::StatusCode::kUnimplemented, "MESSAGE_COUNT_WRONG", "",
+                   absl::StrCat("expected one message ", type, ", got ", actual),
+                   {{"expected", "1"}, {"actual", std::string(actual)}});
+}
+
 }  // namespace phimap

@@ -22,10 +22,14 @@ constexpr size_t kNarrowWindow = 32 << 10;
 // without capacity, so that health checks always work.
 constexpr int64_t kAlwaysTaken = 4 << 10;
 
+// A request whose header names an encoding is refused before its messages are read
+// (MESSAGE_COMPRESSED). What is left is a flag without the header, for which gRPC prescribes
+// INTERNAL.
 absl::Status Compressed() {
-  return MakeError(Code::kUnimplemented, "MESSAGE_COMPRESSED", "",
-                   "compressed messages are refused, because a megabyte can inflate to a gigabyte; "
-                   "send them uncompressed (identity)");
+  return MakeError(
+      Code::kInternal, kEncodingMissing, "grpc-encoding",
+      "a message is marked as compressed, but the request has no header that says how; "
+      "send messages uncompressed, because compressed ones are refused in any case");
 }
 
 absl::Status TooLarge(uint32_t length, int64_t limit) {

@@ -18,6 +18,9 @@
 
 namespace phimap {
 
+// Reason of the one error with the code INTERNAL that is a fault of the client.
+inline constexpr char kEncodingMissing[] = "ENCODING_MISSING";
+
 // A complete message and its charge.
 struct ChargedMessage {
   MessageBytes bytes;
@@ -45,7 +48,11 @@ class MessageSource {
   // Returns the oldest complete message, if any.
   std::optional<ChargedMessage> Next();
   bool has_message() const { return ready_.has_value(); }
-  // Reason why no message follows the complete ones: UNIMPLEMENTED (MESSAGE_COMPRESSED),
+  // About the message that Next would return: whether bytes of another one follow, and whether it
+  // is known to be the last.
+  bool has_more() const { return !pending_.empty(); }
+  bool is_last() const { return ended_ && pending_.empty() && reader_.at_boundary(); }
+  // Reason why no message follows the complete ones: INTERNAL (ENCODING_MISSING),
   // RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE, REQUEST_MEMORY_FULL, MACHINE_MEMORY_FULL),
   // INVALID_ARGUMENT (REQUEST_TRUNCATED). OK while another message may follow.
   const absl::Status& error() const { return error_; }

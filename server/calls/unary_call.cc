@@ -25,14 +25,17 @@ void UnaryCall::OnBegin() { AwaitRequestUntil(SteadyNow() + kRequestTime); }
 absl::Time UnaryCall::waits_since() const { return begun_ ? absl::InfiniteFuture() : last_data(); }
 
 void UnaryCall::OnRequestProgress() {
-  // Input after the first message is ignored.
-  if (std::exchange(begun_, true)) return;
+  if (begun_) return;
+  if (!source().has_message()) {
+    if (!source().error().ok()) return Conclude(source().error());
+    return Conclude(WrongMessageCount(request_.GetTypeName(), "none"));
+  }
+  if (source().has_more()) return Conclude(WrongMessageCount(request_.GetTypeName(), "more"));
+  // A client ends the request with its message, so this wait is for clients that send another.
+  if (!source().is_last()) return;
+  begun_ = true;
   AwaitRequestUntil(absl::InfiniteFuture());
   std::optional<ChargedMessage> message = source().Next();
-  if (!message.has_value()) {
-    if (!source().error().ok()) return Conclude(source().error());
-    return Conclude(MalformedRequest(request_.GetTypeName()));
-  }
   Parse(*std::move(message), request_, [this](const absl::Status& status, RequestMemory::Charge c) {
     if (!status.ok()) return Conclude(status);
     charge_ = std::move(c);

@@ -60,7 +60,7 @@ class WatchCall final : public TypedStreamCall<HealthCheckRequest>, private Heal
     status_.Watch(*this);
     Tell();
   }
-  void OnRequestsEnd() override { Finish(MalformedRequest(request().GetTypeName())); }
+  void OnRequestsEnd() override { Finish(WrongMessageCount(request().GetTypeName(), "none")); }
   void OnWritten() override { Tell(); }
   void OnHealthChange() override {
     Post([this] { Tell(); });

@@ -40,7 +40,7 @@ void ExportCall::Start() {
 // Input after the first message is ignored.
 void ExportCall::OnRequest() { QueueNext(); }
 
-void ExportCall::OnRequestsEnd() { Finish(MalformedRequest(request().GetTypeName())); }
+void ExportCall::OnRequestsEnd() { Finish(WrongMessageCount(request().GetTypeName(), "none")); }
 
 void ExportCall::QueueNext() {
   const absl::Status queued = environment_.store_pool.Submit([this, self = shared_from_this()] {

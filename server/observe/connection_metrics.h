@@ -2,6 +2,7 @@
 #ifndef PHIMAP_SERVER_OBSERVE_CONNECTION_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_CONNECTION_METRICS_H_
 
+#include "absl/strings/string_view.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/gauge.h"
@@ -23,6 +24,14 @@ struct ConnectionMetrics {
   prometheus::Counter* const ended_for_control_frames;
   prometheus::Counter* const ended_for_headers;
   prometheus::Counter* const ended_for_protocol;
+  prometheus::Counter* const ended_for_other_protocol;
+  prometheus::Counter* const ended_for_tls_records;
+  prometheus::Counter* const ended_for_refused_calls;
+  // Requests that were not gRPC, by the status of HTTP with which they were refused.
+  prometheus::Counter* const http_405;
+  prometheus::Counter* const http_415;
+  // Counts a failed handshake of TLS. `kind`: as in HandshakeFailure, or "queue_full".
+  void HandshakeFailed(absl::string_view kind) const;
   // Connections open now.
   prometheus::Gauge* const open;
   // Longest recent time between two polls of an event loop.
@@ -36,7 +45,10 @@ struct ConnectionMetrics {
  private:
   ConnectionMetrics(prometheus::Registry& registry,
                     prometheus::Family<prometheus::Counter>& reload_failures,
-                    prometheus::Family<prometheus::Counter>& ended);
+                    prometheus::Family<prometheus::Counter>& ended,
+                    prometheus::Family<prometheus::Counter>& http_refused);
+
+  prometheus::Family<prometheus::Counter>* const handshakes_failed_;
 };
 
 }  // namespace phimap

@@ -31,6 +31,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxConnections = 32;
+// Maximum connections whose answer the client has not read. All others may be closed for the next.
+constexpr size_t kMaxUnread = 8;
 constexpr size_t kMaxRequestBytes = 8192;
 constexpr std::chrono::seconds kPatience(10);
 
@@ -163,8 +165,7 @@ class PollLoop {
 
   void Run() {
     for (;;) {
-      // While every connection is being answered, new connections wait in the backlog.
-      std::vector<pollfd> fds = {{stop_, POLLIN, 0}, {HasCapacity() ? listener_ : -1, POLLIN, 0}};
+      std::vector<pollfd> fds = {{stop_, POLLIN, 0}, {listener_, POLLIN, 0}};
       for (const Connection& connection : connections_) {
         fds.push_back(
             {connection.fd, static_cast<short>(connection.answering ? POLLOUT : POLLIN), 0});
@@ -190,37 +191,41 @@ class PollLoop {
       }
     }
     connections_ = std::move(open);
+    LimitUnread();
   }
 
-  static bool IsSilent(const Connection& connection) { return !connection.answering; }
+  static bool IsUnread(const Connection& connection) { return connection.answering; }
 
-  bool HasCapacity() const {
-    return connections_.size() < kMaxConnections ||
-           std::any_of(connections_.begin(), connections_.end(), IsSilent);
-  }
-
-  // If all connections are in use, closes the oldest one whose request has not arrived.
-  void FreeCapacity() {
-    if (connections_.size() < kMaxConnections) return;
-    const auto oldest = std::find_if(connections_.begin(), connections_.end(), IsSilent);
+  // Closes the oldest connection that `which` is true of. REQUIRES: there is one.
+  void CloseOldest(bool (*which)(const Connection&)) {
+    const auto oldest = std::find_if(connections_.begin(), connections_.end(), which);
     close(oldest->fd);
     connections_.erase(oldest);
   }
 
+  void LimitUnread() {
+    auto unread =
+        static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(), IsUnread));
+    for (; unread > kMaxUnread; --unread) CloseOldest(IsUnread);
+  }
+
   void Accept() {
     int error = 0;
-    while (HasCapacity()) {
+    while (true) {
       const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd < 0) {
         error = errno;
         break;
       }
-      FreeCapacity();
+      if (connections_.size() >= kMaxConnections) {
+        CloseOldest([](const Connection& connection) { return !IsUnread(connection); });
+      }
       Connection connection{.fd = fd, .deadline = Clock::now() + kPatience};
       // The request has often arrived already. The connection is then answered, and later
       // connections cannot displace it.
       if (connection.Step(metrics_, checks_)) {
         connections_.push_back(std::move(connection));
+        LimitUnread();
       } else {
         close(fd);
       }

@@ -9,8 +9,10 @@
 // Guarantees: one thread and bounded memory (32 connections, 8 KiB of request each). No client can
 // block the endpoint. A connection that is not finished within 10 seconds is closed. If all 32
 // connections are in use, the oldest one whose request is incomplete is closed to make room for the
-// next. A request for anything else, or a malformed or too long request, gets 404, 405, 400 or 431.
-// Each connection is closed after one answer.
+// next. At most 8 connections wait for their client to read the answer, which only the long answer
+// of /metrics makes them do; the oldest is closed for the next. So health checks always find room.
+// A request for anything else, or a malformed or too long request, gets 404, 405, 400 or 431. Each
+// connection is closed after one answer.
 #ifndef PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 #define PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 

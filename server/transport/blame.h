@@ -1,18 +1,18 @@
-// Counts and logs connections that were ended because of a client's fault.
+// Counts and logs connections that were ended, or never began, because of a client's fault.
 #ifndef PHIMAP_SERVER_TRANSPORT_BLAME_H_
 #define PHIMAP_SERVER_TRANSPORT_BLAME_H_
 
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "server/observe/connection_metrics.h"
 #include "server/observe/log.h"
+#include "server/observe/seldom.h"
 #include "server/transport/connection.h"
 #include "server/transport/peer.h"
 
 namespace phimap {
 
-// Counts every connection that was ended because of the client's fault, and logs at most one of
-// them every ten seconds. Not thread-safe.
+// Counts every such connection, and logs at most one of each kind every ten seconds. Not
+// thread-safe.
 class Blame {
  public:
   Blame(const ConnectionMetrics& metrics, const Logger& logger)
@@ -20,11 +20,13 @@ class Blame {
 
   // `why`: the reason that was sent to the client.
   void Note(const Peer& peer, ClientFault fault, absl::string_view why);
+  void NoteHandshake(const Peer& peer, const HandshakeFailure& failure);
 
  private:
   const ConnectionMetrics& metrics_;
   const Logger& logger_;
-  absl::Time quiet_until_ = absl::InfinitePast();
+  Seldom logs_;
+  Seldom logs_handshakes_;
 };
 
 }  // namespace phimap

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "server/transport/output_queue.h"
 #include "server/transport/peer.h"
@@ -14,6 +15,14 @@ typedef struct ssl_st SSL;
 
 namespace phimap {
 
+// A failed handshake of TLS.
+struct HandshakeFailure {
+  // The label of the counter: "not_tls", "no_certificate", "certificate", "no_http2" or "other".
+  const char* kind = nullptr;
+  // For the log, in OpenSSL's words.
+  std::string why;
+};
+
 class Channel {
  public:
   enum class State {
@@ -21,6 +30,7 @@ class Channel {
     kWantsRead,   // retry when the socket is readable
     kWantsWrite,  // retry when the socket is writable
     kClosed,      // closed by the peer or by an error
+    kFlooded,     // the peer sends TLS records without data one after another
   };
   struct Result {
     State state;
@@ -34,6 +44,9 @@ class Channel {
   // Performs one step of the handshake. A step may take a millisecond of CPU time. When the
   // handshake is done, fills in the fields of `peer` that depend on the client's certificate.
   virtual State Handshake(Peer& peer) = 0;
+  // Why the handshake failed; empty if it has not failed, or if the peer only closed the
+  // connection.
+  const HandshakeFailure& handshake_failure() const { return handshake_failure_; }
   virtual bool needs_handshake() const = 0;
   // Reads at most `size` bytes.
   virtual Result Read(char* data, size_t size) = 0;
@@ -48,6 +61,7 @@ class Channel {
  protected:
   explicit Channel(int fd) : fd_(fd) {}
   const int fd_;
+  HandshakeFailure handshake_failure_;
 };
 
 // Owns `fd`.

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "server/sync/steady_time.h"
 #include "server/transport/session_callbacks.h"
@@ -16,20 +18,16 @@ namespace {
 
 // Size of one read from the socket.
 constexpr size_t kReadBytes = 64 << 10;
+// The same for a stranger, whose input that waits to be used is not part of HeldBytes.
+constexpr size_t kStrangerReadBytes = 16 << 10;
 // Maximum number of input bytes fed to the session between two checks of the clock. A call can be
 // hardly larger than a frame head. More bytes could therefore hold hundreds of calls, which would
 // take a millisecond.
 constexpr size_t kFeedBytes = 4 << 10;
-constexpr int kFeedCalls = 32;
 // Time that a connection may read, or send, in one round of the event loop.
 constexpr auto kShare = std::chrono::microseconds(500);
-// Nothing more is read while more than this many frames wait in the session to be sent.
-constexpr size_t kMaxQueuedFrames = 4096;
-
-constexpr absl::string_view kTooManyFrames = "too many frames that carry neither call nor data";
-
-// Bytes counted for a header field in addition to its name and value.
-constexpr size_t kFieldBytes = 32;
+// The same for reading from a stranger, of whom there may be many.
+constexpr auto kStrangerShare = std::chrono::microseconds(100);
 
 char* ReadBuffer() {
   static thread_local std::array<char, kReadBytes> buffer;
@@ -74,9 +72,12 @@ void Connection::ContinueHandshake() {
       if (*self != nullptr) (*self)->HandshakeStepDone(state, peer);
     });
   };
-  if (owner_.run_handshake(std::move(step))) return;
-  handshaking_elsewhere_ = false;
-  End();  // too many handshakes are queued
+  auto drop = [self = self_, peer = peer_, loop = &loop_] {
+    loop->Post([self, peer] {
+      if (*self != nullptr) (*self)->HandshakeStepDone(Channel::State::kClosed, peer);
+    });
+  };
+  owner_.run_handshake(peer_, std::move(step), std::move(drop));
 }
 
 void Connection::HandshakeStepDone(Channel::State state, const Peer& peer) {
@@ -91,18 +92,24 @@ void Connection::HandshakeStepDone(Channel::State state, const Peer& peer) {
     case Channel::State::kWantsWrite:
       return Watch(EPOLLOUT);
     case Channel::State::kClosed:
-      return End();
+    case Channel::State::kFlooded:
+      break;
   }
+  const HandshakeFailure& failure = channel_->handshake_failure();
+  if (failure.kind != nullptr) owner_.handshake_failed(peer_, failure);
+  End();
 }
 
 void Connection::Open() {
   state_ = State::kOpen;
-  session_ = NewServerSession(*this, owner_.limits);
+  session_ = NewServerSession(*this, owner_.limits, session_memory_);
+  if (session_ == nullptr) return End();  // no memory
   output_.Append(FirstFrame(session_, owner_.limits));
   const absl::Duration age = owner_.limits.max_age;
   if (age != absl::InfiniteDuration()) loop_.timers().Set(age_timer_, SteadyNow() + age);
+  // Nothing is sent before the client has begun to speak HTTP/2, because one that speaks another
+  // protocol would not understand the answer behind it.
   Watch(EPOLLIN);
-  WantFlush();
   if (channel_->has_buffered()) loop_.Again(*this);
 }
 
@@ -125,7 +132,9 @@ void Connection::OnReady(uint32_t events) {
     return;
   }
   const bool readable = (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
-  if (readable || input_used_ < input_.size() || channel_->has_buffered()) ReadShare();
+  // Bytes that no socket holds, which epoll does not report.
+  const bool left = input_used_ < input_.size() || channel_->has_buffered();
+  if (readable || (left && !Full())) ReadShare();
   if (state_ == State::kEnded) return;
   if ((events & EPOLLOUT) != 0) write_blocked_ = false;
   // Sends only at the end of a round, or when the socket is writable again, so that answers are
@@ -136,9 +145,10 @@ void Connection::OnReady(uint32_t events) {
 void Connection::ReadShare() {
   // Reads at most one share between two polls, whether an event or Again caused this call.
   if (std::exchange(last_share_, loop_.now()) == loop_.now()) return loop_.Again(*this);
-  const auto until = std::chrono::steady_clock::now() + kShare;
+  const auto until = std::chrono::steady_clock::now() + (stranger_ ? kStrangerShare : kShare);
   while (true) {
     while (input_used_ < input_.size()) {
+      if (Full()) return WantFlush();
       const size_t size = std::min(kFeedBytes, input_.size() - input_used_);
       const auto fed = Feed(absl::string_view(input_).substr(input_used_, size));
       if (!fed.has_value()) return;
@@ -147,26 +157,28 @@ void Connection::ReadShare() {
     }
     input_.clear();
     input_used_ = 0;
-    // Reads no more requests from a client that does not read its answers.
-    if (OutputFull() || nghttp2_session_get_outbound_queue_size(session_) > kMaxQueuedFrames) {
-      WantFlush();
-      return;
-    }
-    const Channel::Result got = channel_->Read(ReadBuffer(), kReadBytes);
+    if (Full()) return WantFlush();
+    const size_t wanted = stranger_ ? kStrangerReadBytes : kReadBytes;
+    const Channel::Result got = channel_->Read(ReadBuffer(), wanted);
     if (got.state == Channel::State::kClosed) return End();
+    if (got.state == Channel::State::kFlooded) {
+      EndFlood(ClientFault::kTlsRecords, "too many TLS records without data");
+      return SendAndEnd();
+    }
     if (got.state != Channel::State::kDone) return;
     absl::string_view bytes(ReadBuffer(), got.bytes);
     while (!bytes.empty()) {
       const auto fed = Feed(bytes.substr(0, kFeedBytes));
       if (!fed.has_value()) return;
       bytes.remove_prefix(*fed);
-      if (!bytes.empty() && std::chrono::steady_clock::now() >= until) {
-        input_.assign(bytes.data(), bytes.size());
-        return loop_.Again(*this);
-      }
+      if (bytes.empty()) break;
+      const bool full = Full();
+      if (!full && std::chrono::steady_clock::now() < until) continue;
+      input_.assign(bytes.data(), bytes.size());
+      return full ? WantFlush() : loop_.Again(*this);
     }
     // If more data is readable, epoll reports it at the next poll.
-    if (got.bytes < kReadBytes && !channel_->has_buffered()) return;
+    if (got.bytes < wanted && !channel_->has_buffered()) return;
     if (std::chrono::steady_clock::now() >= until) {
       if (channel_->has_buffered()) loop_.Again(*this);
       return;
@@ -180,15 +192,44 @@ std::optional<size_t> Connection::Feed(absl::string_view bytes) {
   const ssize_t used = nghttp2_session_mem_recv(
       session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   in_session_ = false;
+  if (used == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
+    EndOtherProtocol(bytes);
+    return std::nullopt;
+  }
   if (used < 0 || end_wanted_) {
-    // Tries to send the last frames that nghttp2 has queued, such as a GOAWAY with the reason.
-    Frame();
-    channel_->Write(output_);
-    End();
+    SendAndEnd();
     return std::nullopt;
   }
   WantFlush();
   return static_cast<size_t>(used);
+}
+
+size_t Connection::HeldBytes() const {
+  // The map's slot of a stream, and the blocks of the allocator.
+  constexpr size_t kStream = sizeof(Http2Stream) + 64;
+  return session_memory_.bytes() + output_.size() + streams_.size() * kStream;
+}
+
+void Connection::EndOtherProtocol(absl::string_view bytes) {
+  constexpr absl::string_view kText =
+      "This port speaks gRPC, which is HTTP/2. The metrics and the health checks are on the port "
+      "that --http of phimapd names.\n";
+  owner_.blamed(peer_, ClientFault::kNotHttp2, "the connection does not begin as HTTP/2 does");
+  output_.Pop(output_.size());
+  if (!bytes.empty() && absl::ascii_isupper(static_cast<unsigned char>(bytes[0]))) {
+    output_.Append(absl::StrCat("HTTP/1.1 505 HTTP Version Not Supported\r\n",
+                                "Content-Type: text/plain\r\nConnection: close\r\n",
+                                "Content-Length: ", kText.size(), "\r\n\r\n", kText));
+    channel_->Write(output_);
+    channel_->Shutdown();
+  }
+  End();
+}
+
+void Connection::SendAndEnd() {
+  Frame();
+  channel_->Write(output_);
+  End();
 }
 
 bool Connection::Frame() {
@@ -199,7 +240,12 @@ bool Connection::Frame() {
     in_session_ = false;
     if (size < 0) return false;
     if (size == 0) return true;
-    output_.Append({reinterpret_cast<const char*>(data), static_cast<size_t>(size)});
+    const absl::string_view frame(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
+    if (frame[3] == NGHTTP2_GOAWAY) {
+      output_.Append(Explained(frame));
+    } else {
+      output_.Append(frame);
+    }
   }
   return true;
 }
@@ -219,9 +265,7 @@ bool Connection::SendShare() {
     // client is read as long as the output has space.
     if (write_blocked_) return Frame();
     if (!full) return true;
-    // The output has space again. Input that was not read while the output was full can now be
-    // read.
-    loop_.Again(*this);
+    loop_.Again(*this);  // there may be more to frame, and to read
     if (std::chrono::steady_clock::now() >= until) return true;
   }
 }
@@ -230,7 +274,7 @@ void Connection::Flush() {
   flushing_ = true;
   const bool open = SendShare();
   flushing_ = false;
-  if (!open) return End();
+  if (!open || condemned_) return End();
   const bool done = nghttp2_session_want_read(session_) == 0 &&
                     nghttp2_session_want_write(session_) == 0 && output_.empty();
   if (done || (gone_away_ && streams_.empty() && output_.empty() && !write_blocked_ &&
@@ -239,7 +283,10 @@ void Connection::Flush() {
     channel_->Shutdown();
     return End();
   }
-  const bool read = !OutputFull();
+  const bool read = !Full();
+  // Input that was read before the connection was full, and bytes that the channel holds, are in no
+  // socket that epoll would report.
+  if (read && (input_used_ < input_.size() || channel_->has_buffered())) loop_.Again(*this);
   Watch((read ? static_cast<uint32_t>(EPOLLIN) : 0) |
         (write_blocked_ ? static_cast<uint32_t>(EPOLLOUT) : 0));
   stall_watch_.Look();
@@ -260,11 +307,8 @@ void Connection::DropInput() {
   if (channel_->Read(ReadBuffer(), kReadBytes).state == Channel::State::kClosed) End();
 }
 
-bool Connection::IsAnswered(const Http2Stream& stream) const {
-  return stream.headers_sent_ || loop_.now() - stream.began_ >= ResetAllowance::kLongLived;
-}
-
 int Connection::EndFlood(ClientFault fault, absl::string_view why) {
+  if (std::exchange(condemned_, true)) return NGHTTP2_ERR_CALLBACK_FAILURE;
   fault_ = fault;
   nghttp2_submit_goaway(
       session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
@@ -324,162 +368,6 @@ void Connection::End() {
 Http2Stream* Connection::Find(int32_t stream_id) {
   const auto found = streams_.find(stream_id);
   return found == streams_.end() ? nullptr : found->second.get();
-}
-
-int Connection::OnBeginHeaders(int32_t stream_id) {
-  block_bytes_ = 0;
-  if (streams_.contains(stream_id)) return 0;  // trailers of a request
-  if (streams_.size() >= owner_.limits.max_streams) {
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_REFUSED_STREAM);
-    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  }
-  head_ = RequestHead();
-  streams_.emplace(stream_id, std::make_unique<Http2Stream>(*this, stream_id, loop_.now()));
-  return 0;
-}
-
-int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value,
-                         bool valid) {
-  const size_t bytes = name.size() + value.size() + kFieldBytes;
-  block_bytes_ += bytes;
-  Http2Stream* const stream = Find(stream_id);
-  const bool begins = stream != nullptr && !stream->begun_;
-  // A small field that comes after a dropped large field is still kept, because the answer may
-  // depend on it.
-  const bool kept = begins && valid;
-  if ((kept ? head_.list_bytes() + bytes : block_bytes_) <= owner_.limits.max_header_bytes) {
-    if (kept) head_.Add(name, value);
-    // NGHTTP2_ERR_PAUSE stops the session here. It continues with the next field when it is fed the
-    // rest of the input.
-    return kept && head_.size() == 1 && ++fed_calls_ > kFeedCalls ? NGHTTP2_ERR_PAUSE : 0;
-  }
-  if (!flood_guard_.CountDroppedHeader(bytes, loop_.now())) {
-    return EndFlood(ClientFault::kHeaders, "too many headers beyond the limit of a call");
-  }
-  if (begins) {
-    head_.too_large = true;
-    return 0;
-  }
-  // Ignores the rest of these trailers.
-  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
-  return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-}
-
-int Connection::OnFrame(const nghttp2_frame& frame) {
-  if (!std::exchange(greeted_, true)) stall_watch_.EndHandshake();
-  const bool end = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  switch (frame.hd.type) {
-    case NGHTTP2_HEADERS: {
-      Http2Stream* const stream = Find(frame.hd.stream_id);
-      if (stream == nullptr) return 0;
-      if (!std::exchange(stream->begun_, true)) {
-        // The head is not kept, because long-lived streams would hold much memory.
-        const RequestHead head = std::exchange(head_, RequestHead());
-        owner_.acceptor.OnRequest(*stream, head, end);
-      }
-      if (end) EndRequest(*stream);
-      return 0;
-    }
-    case NGHTTP2_DATA: {
-      if (frame.hd.length == 0 && !end && !flood_guard_.CountControlFrame(loop_.now())) {
-        return EndFlood(ClientFault::kControlFrames, kTooManyFrames);
-      }
-      Http2Stream* const stream = Find(frame.hd.stream_id);
-      if (stream != nullptr && end) EndRequest(*stream);
-      return 0;
-    }
-    case NGHTTP2_RST_STREAM: {
-      const Http2Stream* const stream = Find(frame.hd.stream_id);
-      const bool few = stream == nullptr
-                           ? flood_guard_.CountControlFrame(loop_.now())
-                           : flood_guard_.CountReset(IsAnswered(*stream), loop_.now());
-      if (few || owner_.shared(peer_)) return 0;
-      return EndFlood(ClientFault::kResets, "too many streams were reset that had no answer yet");
-    }
-    // Window updates let answers continue and come at the pace of the data, so they do not count.
-    case NGHTTP2_WINDOW_UPDATE:
-      return 0;
-    default:
-      return flood_guard_.CountControlFrame(loop_.now())
-                 ? 0
-                 : EndFlood(ClientFault::kControlFrames, kTooManyFrames);
-  }
-}
-
-void Connection::EndRequest(Http2Stream& stream) {
-  if (std::exchange(stream.request_ended_, true) || stream.answered_) return;
-  if (stream.handler_ == nullptr) return;
-  const std::shared_ptr<StreamHandler> handler = stream.handler_;
-  handler->OnRequestEnd();
-}
-
-int Connection::OnDataChunk(int32_t stream_id, absl::string_view bytes) {
-  // The connection's window is reopened at once, because memory is bounded by the streams' windows.
-  nghttp2_session_consume_connection(session_, bytes.size());
-  Http2Stream* const stream = Find(stream_id);
-  // An answered stream's window stays closed, since its input is no longer read.
-  if (stream != nullptr && stream->answered_) return 0;
-  if (stream == nullptr || stream->handler_ == nullptr) {
-    nghttp2_session_consume_stream(session_, stream_id, bytes.size());
-    return 0;
-  }
-  const std::shared_ptr<StreamHandler> handler = stream->handler_;
-  handler->OnData(bytes);
-  return 0;
-}
-
-int Connection::OnStreamClose(int32_t stream_id, uint32_t code) {
-  const auto found = streams_.find(stream_id);
-  if (found == streams_.end()) return 0;
-  const std::unique_ptr<Http2Stream> stream = std::move(found->second);
-  streams_.erase(found);
-  if (IsAnswered(*stream)) flood_guard_.EarnReset();
-  if (stream->handler_ != nullptr) stream->handler_->OnClosed(static_cast<ResetCode>(code));
-  return 0;
-}
-
-int Connection::OnFrameSent(const nghttp2_frame& frame) {
-  if (frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR) {
-    const auto* const why = reinterpret_cast<const char*>(frame.goaway.opaque_data);
-    owner_.blamed(peer_, fault_, {why, frame.goaway.opaque_data_len});
-    return 0;
-  }
-  const bool ends = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
-  if (!ends || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
-  Http2Stream* const stream = Find(frame.hd.stream_id);
-  // If the request has ended, nghttp2 closes the stream.
-  if (stream != nullptr && !stream->request_ended_) stream->Linger();
-  return 0;
-}
-
-ssize_t Connection::ReadBody(int32_t stream_id, size_t length, uint32_t* flags) {
-  Http2Stream* const stream = Find(stream_id);
-  if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  if (stream->body_.empty() && !stream->has_trailers_) {
-    stream->deferred_ = true;
-    return NGHTTP2_ERR_DEFERRED;
-  }
-  const size_t size = stream->UnsentBytes();
-  const size_t count = std::min(size, length);
-  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-  if (count == size && stream->has_trailers_) {
-    *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-    stream->SubmitTrailers();
-  }
-  return static_cast<ssize_t>(count);
-}
-
-int Connection::SendBody(const nghttp2_frame& frame, absl::string_view frame_head, size_t length) {
-  Http2Stream* const stream = Find(frame.hd.stream_id);
-  if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  output_.Append(frame_head);
-  stream->MoveBody(length, output_);
-  if (stream->body_.empty() && !stream->has_trailers_ && stream->handler_ != nullptr) {
-    const std::shared_ptr<StreamHandler> handler = stream->handler_;
-    handler->OnSent();
-  }
-  // Without the pause, nghttp2 would frame output until the client's flow-control windows are full.
-  return OutputFull() ? NGHTTP2_ERR_PAUSE : 0;
 }
 
 }  // namespace phimap

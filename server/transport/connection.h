@@ -2,10 +2,11 @@
 //
 // Guarantees: the memory that a client can occupy is bounded. Headers are stored for one request at
 // a time, up to max_header_bytes. Bodies are bounded by the flow-control windows of the streams.
-// Unread answers are bounded by max_output_bytes: above this limit, no more input is read. Frames
-// that must be answered, such as pings, are bounded by limits in nghttp2. A client that exceeds a
-// limit loses its stream or its connection; the process continues. Not thread-safe: used on the
-// loop's thread only, except for the handshake, which runs on a pool.
+// Streams, frames and unread answers are bounded by ConnectionLimits::MaxHeldBytes: above this
+// limit, no more input is read, and a client that does not read its answers is disconnected after
+// MaxStall. A client that exceeds a limit loses its stream or its connection; the process
+// continues. Not thread-safe: used on the loop's thread only, except for the handshake, which runs
+// on a pool.
 #ifndef PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 #define PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 
@@ -21,6 +22,7 @@
 #include "absl/time/time.h"
 #include "server/transport/channel.h"
 #include "server/transport/connection_limits.h"
+#include "server/transport/counted_memory.h"
 #include "server/transport/event_loop.h"
 #include "server/transport/flood_guard.h"
 #include "server/transport/http2_stream.h"
@@ -32,7 +34,15 @@
 namespace phimap {
 
 // Kinds of misbehavior of a client for which the server ends its connection.
-enum class ClientFault { kResets, kControlFrames, kHeaders, kProtocol };
+enum class ClientFault {
+  kResets,
+  kControlFrames,
+  kHeaders,
+  kProtocol,
+  kNotHttp2,
+  kTlsRecords,
+  kRefusedCalls,
+};
 
 class Connection final : public Pollable {
  public:
@@ -40,14 +50,20 @@ class Connection final : public Pollable {
   struct Owner {
     StreamAcceptor& acceptor;
     const ConnectionLimits& limits;
-    // Runs a step of a TLS handshake, about a millisecond of CPU time, on another thread. Returns
-    // false if the step cannot be run because too many steps are queued.
-    std::function<bool(std::function<void()>)> run_handshake;
+    // Runs a step of a TLS handshake with this peer, about a millisecond of CPU time, on another
+    // thread. If too many steps are queued, calls the second function instead, on any thread.
+    std::function<void(const Peer&, std::function<void()>, std::function<void()>)> run_handshake;
     // Called when the connection has ended. The owner must destroy it, but not within this call.
     std::function<void(Connection&)> ended;
     // Whether many clients may share the connection, as behind a proxy. Such a connection is not
     // ended for resets, since that would punish the other clients.
     std::function<bool(const Peer&)> shared = [](const Peer&) { return false; };
+    // Counts a fault of the peer's host: a refused call of a stranger, or a reset of a stream
+    // without an answer. Returns false if the host has used up its allowance.
+    std::function<bool(const Peer&)> host_may = [](const Peer&) { return true; };
+    // Called when a handshake has failed because of what the client sent.
+    std::function<void(const Peer&, const HandshakeFailure&)> handshake_failed =
+        [](const Peer&, const HandshakeFailure&) {};
     // Called when a connection is ended because of the client's fault.
     std::function<void(const Peer&, ClientFault, absl::string_view why)> blamed =
         [](const Peer&, ClientFault, absl::string_view) {};
@@ -74,6 +90,12 @@ class Connection final : public Pollable {
   const Peer& peer() const { return peer_; }
   size_t streams() const { return streams_.size(); }
   bool ended() const { return state_ == State::kEnded; }
+  // Notes that a call of this connection was admitted.
+  void NoteAdmitted() { stranger_ = false; }
+  // Whether no call of this connection has been admitted yet.
+  bool stranger() const override { return stranger_; }
+  // Bytes that the connection holds for streams, frames and answers.
+  size_t HeldBytes() const;
 
   void OnReady(uint32_t events) override;
 
@@ -115,16 +137,28 @@ class Connection final : public Pollable {
     if (!flushing_) loop_.AtEndOfRound(*this);
   }
   void Watch(uint32_t events);
-  bool OutputFull() const { return output_.size() >= owner_.limits.max_output_bytes; }
+  bool OutputFull() const { return output_.size() >= owner_.limits.MaxOutputBytes(stranger_); }
+  // Whether no more requests are read until the client has read answers.
+  bool Full() const { return OutputFull() || HeldBytes() >= owner_.limits.MaxHeldBytes(stranger_); }
   // Waits until the client has read the last bytes. Called when everything has been sent and no
   // more calls are accepted.
   void Linger();
   void DropInput();
   // Whether the answer of `stream` has begun, or the stream is older than kLongLived.
   bool IsAnswered(const Http2Stream& stream) const;
-  // Tells the client why the connection ends. Returns the value that makes nghttp2 end the session
-  // when a callback returns it.
+  // Tells the client why the connection ends, which it does when the reason is sent. Returns the
+  // value that makes nghttp2 end the session when a callback returns it.
   int EndFlood(ClientFault fault, absl::string_view why);
+  // Answers a client that does not speak HTTP/2, and ends the connection.
+  void EndOtherProtocol(absl::string_view bytes);
+  // Sends what the session has queued, such as the reason for the end, as far as the socket takes
+  // it, and ends the connection.
+  void SendAndEnd();
+  // Counts the reset of a stream, by either side because of what the client sent. `stream` is null
+  // if the stream was refused. Returns false if there were too many.
+  bool CountReset(const Http2Stream* stream);
+  // Counts a call that was refused. Returns what a callback of nghttp2 returns.
+  int CountRefused();
   void End();
 
   // nghttp2's callbacks.
@@ -135,6 +169,7 @@ class Connection final : public Pollable {
   int OnDataChunk(int32_t stream_id, absl::string_view bytes);
   int OnStreamClose(int32_t stream_id, uint32_t code);
   int OnFrameSent(const nghttp2_frame& frame);
+  size_t UnsentBytes(int32_t stream_id);
   ssize_t ReadBody(int32_t stream_id, size_t length, uint32_t* flags);
   int SendBody(const nghttp2_frame& frame, absl::string_view frame_head, size_t length);
   Http2Stream* Find(int32_t stream_id);
@@ -151,10 +186,14 @@ class Connection final : public Pollable {
   // Whether the socket is registered with epoll, and for which events.
   bool added_ = false;
   uint32_t watched_ = 0;
+  CountedMemory session_memory_;
   nghttp2_session* session_ = nullptr;
   absl::flat_hash_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   OutputQueue output_;
   bool write_blocked_ = false;
+  bool stranger_ = true;
+  // The connection ends when its output is sent.
+  bool condemned_ = false;
   // Time (EventLoop::now) of the poll after which the connection last read its share of input.
   absl::Time last_share_ = absl::InfinitePast();
   bool flushing_ = false;

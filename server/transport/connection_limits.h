@@ -19,9 +19,13 @@ struct ConnectionLimits {
   // the bytes. The window of the connection reopens when the bytes arrive.
   uint32_t stream_window = 32 << 10;
   uint32_t connection_window = 8 << 20;
-  // Maximum bytes of answers that wait for the socket. Above this limit, no more answers are put
-  // into frames.
+  // Maximum bytes of answers that wait for the socket, on a connection that has made a call which
+  // was admitted. Above this limit, no more answers are put into frames.
   size_t max_output_bytes = 256 << 10;
+  // Maximum bytes that a stranger's connection holds for its streams, frames and answers; half of
+  // them for answers that wait for the socket. A stranger is a connection of which no call has been
+  // admitted yet. Nothing more is read from a connection that holds its maximum.
+  size_t max_stranger_bytes = 128 << 10;
   // A client that has not sent its first HTTP/2 frame within this time is disconnected, because its
   // connection occupies a descriptor.
   absl::Duration handshake_time = absl::Seconds(5);
@@ -47,10 +51,26 @@ struct ConnectionLimits {
   // Time for which a client may leave an answer unread, on one stream or on all of them. Unread
   // answers occupy memory that other requests need.
   absl::Duration max_stall = absl::Minutes(5);
+  // The same for a stranger, whose answers are small.
+  absl::Duration max_stranger_stall = absl::Seconds(10);
   // In each period of max_stall, a client must read at this rate on average, or read all bytes that
   // were waiting when the period began. Otherwise a client could keep the memory occupied by
   // reading a byte now and then.
   int64_t min_bytes_per_second = 1024;
+
+  // Maximum bytes of streams, frames and answers. A stream that waits takes about a kilobyte.
+  size_t MaxHeldBytes(bool stranger) const {
+    constexpr size_t kSession = 256 << 10;
+    constexpr size_t kStream = 1536;
+    return stranger ? max_stranger_bytes
+                    : max_output_bytes + kSession + size_t{max_streams} * kStream;
+  }
+  size_t MaxOutputBytes(bool stranger) const {
+    return stranger ? std::min(max_output_bytes, max_stranger_bytes / 2) : max_output_bytes;
+  }
+  absl::Duration MaxStall(bool stranger) const {
+    return stranger ? std::min(max_stall, max_stranger_stall) : max_stall;
+  }
 
   // Bytes that a client must read within max_stall if `waiting` bytes wait for it; at least one.
   int64_t OwedOf(int64_t waiting) const {

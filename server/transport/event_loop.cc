@@ -57,8 +57,8 @@ void EventLoop::Run() {
     bool wait = true;
     absl::Time began;
     while (true) {
-      const bool work =
-          !again_.empty() || !at_end_.empty() || (staged_ != nullptr && !staged_->empty());
+      const bool work = !again_.empty() || !strangers_.empty() || !at_end_.empty() ||
+                        (staged_ != nullptr && !staged_->empty());
       const int events = Poll(wait && !work ? timers_.Next() : absl::InfinitePast());
       if (wait) began = now_;
       handled += events;
@@ -70,6 +70,7 @@ void EventLoop::Run() {
       if (events == 0 || handled >= kEventsPerRound || SteadyNow() - began >= kRound) break;
       if (staged_ != nullptr && staged_->full()) break;
     }
+    RunStrangers();
     EndRound();
   }
   RunPosted();
@@ -148,7 +149,9 @@ int EventLoop::Poll(absl::Time wait_until) {
     }
   }
   for (size_t i = 0; i < handling_.size(); ++i) {
-    if (handling_[i].first != nullptr) handling_[i].first->OnReady(handling_[i].second);
+    const auto [pollable, ready] = handling_[i];
+    if (pollable == nullptr) continue;
+    pollable->stranger() ? Queue(*pollable, ready) : pollable->OnReady(ready);
   }
   handling_.clear();
   return count;
@@ -206,21 +209,55 @@ void EventLoop::Post(Task task) {
 }
 
 void EventLoop::Add(int fd, uint32_t events, Pollable& pollable) {
-  epoll_event event = {.events = events, .data = {.ptr = &pollable}};
-  PHIMAP_CHECK(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0);
+  pollable.fd_ = fd;
+  pollable.watched_ = events;
+  Arm(EPOLL_CTL_ADD, pollable);
 }
 
 void EventLoop::Change(int fd, uint32_t events, Pollable& pollable) {
-  epoll_event event = {.events = events, .data = {.ptr = &pollable}};
-  PHIMAP_CHECK(epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event) == 0);
+  pollable.fd_ = fd;
+  pollable.watched_ = events;
+  if (!pollable.in_queue_) Arm(EPOLL_CTL_MOD, pollable);
+}
+
+void EventLoop::Arm(int operation, Pollable& pollable) {
+  const uint32_t once = pollable.stranger() ? uint32_t{EPOLLONESHOT} : 0;
+  epoll_event event = {.events = pollable.watched_ | once, .data = {.ptr = &pollable}};
+  PHIMAP_CHECK(epoll_ctl(epoll_, operation, pollable.fd_, &event) == 0);
+}
+
+void EventLoop::Queue(Pollable& stranger, uint32_t events) {
+  stranger.late_events_ |= events;
+  if (!std::exchange(stranger.in_queue_, true)) strangers_.push_back(&stranger);
+}
+
+void EventLoop::RunStrangers() {
+  const absl::Time until = SteadyNow() + kRound;
+  for (size_t left = strangers_.size(); left > 0; --left) {
+    turn_ = strangers_.front();
+    strangers_.pop_front();
+    if (turn_ == nullptr) continue;
+    turn_->in_queue_ = false;
+    turn_->OnReady(std::exchange(turn_->late_events_, 0));
+    // Its events are watched again, unless OnReady has ended it.
+    if (turn_ != nullptr && turn_->fd_ >= 0) Arm(EPOLL_CTL_MOD, *turn_);
+    if (SteadyNow() >= until) break;
+  }
+  turn_ = nullptr;
 }
 
 void EventLoop::Remove(int fd, Pollable& pollable) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  pollable.fd_ = -1;
   Forget(pollable);
 }
 
 void EventLoop::Forget(Pollable& pollable) {
+  if (turn_ == &pollable) turn_ = nullptr;
+  pollable.late_events_ = 0;
+  if (std::exchange(pollable.in_queue_, false)) {
+    std::replace(strangers_.begin(), strangers_.end(), &pollable, static_cast<Pollable*>(nullptr));
+  }
   for (auto& handled : handling_) {
     if (handled.first == &pollable) handled.first = nullptr;
   }
@@ -237,6 +274,7 @@ void EventLoop::AtEndOfRound(Pollable& pollable) {
 }
 
 void EventLoop::Again(Pollable& pollable) {
+  if (pollable.stranger()) return Queue(pollable, 0);
   if (!std::exchange(pollable.again_, true)) again_.push_back(&pollable);
 }
 

@@ -2,8 +2,9 @@
 // objects concerned.
 //
 // A round of the loop reads until nothing is readable, a quantum of work is staged, kEventsPerRound
-// events were handled or the round took 1 ms. Then the loop computes the staged work and lets
-// connections send. Without these limits a few busy connections would delay every answer.
+// events were handled or the round took 1 ms. Then strangers are read for another millisecond, in
+// turns. At last the loop computes the staged work and lets connections send. Without these limits
+// a few busy connections, or many of strangers, would delay every answer.
 //
 // Thread-safety: Post, Stop, OnThisThread, TakeLongestGap, BusyFor and BusyTime may be called from
 // any thread; everything else on the loop's thread only.
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -31,9 +33,17 @@ class Pollable {
   virtual ~Pollable() = default;
   // `events`: bits as epoll_wait reports them, or 0 if AtEndOfRound or Again requested the call.
   virtual void OnReady(uint32_t events) = 0;
+  // Whether the events of this object come after those of all others.
+  virtual bool stranger() const { return false; }
 
  private:
   friend class EventLoop;
+  // The events that are watched, of this descriptor.
+  int fd_ = -1;
+  uint32_t watched_ = 0;
+  // Whether the object is in the loop's queue of strangers, and the events that it waits for there.
+  bool in_queue_ = false;
+  uint32_t late_events_ = 0;
   // Whether the object is in the loop's list `at_end_`, and whether it is in the list `again_`.
   bool at_end_ = false;
   bool again_ = false;
@@ -108,6 +118,12 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void NotePoll(bool waits);
   void RunPosted() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunAgain();
+  // Calls strangers, the first come first, until their time in this round is used up.
+  void RunStrangers();
+  void Queue(Pollable& stranger, uint32_t events);
+  // Has epoll report the events of `pollable`: once, if it is a stranger, so that one which waits
+  // for its turn is not reported over and over, before others.
+  void Arm(int operation, Pollable& pollable);
   void EndRound();
   void DrainWakeup() const;
 
@@ -129,6 +145,9 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   // The events that are being handled. Forget(pollable) sets the pointers to `pollable` in this
   // list to null.
   std::vector<std::pair<Pollable*, uint32_t>> handling_;
+  // Strangers that wait for their turn; null if forgotten. `turn_` is the one whose turn it is.
+  std::deque<Pollable*> strangers_;
+  Pollable* turn_ = nullptr;
 
   // Nanoseconds; written by the loop's thread only.
   std::atomic<int64_t> busy_time_{0};

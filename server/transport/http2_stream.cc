@@ -105,7 +105,10 @@ void Http2Stream::Resume() {
   connection_.WantFlush();
 }
 
+void Http2Stream::NoteAdmitted() { connection_.NoteAdmitted(); }
+
 void Http2Stream::Reset(ResetCode code) {
+  reset_by_handler_ = true;
   nghttp2_submit_rst_stream(connection_.session_, NGHTTP2_FLAG_NONE, id_,
                             static_cast<uint32_t>(code));
   connection_.WantFlush();

@@ -37,6 +37,7 @@ class Http2Stream final : public Stream {
   }
   void Consume(size_t bytes) override;
   void SetWindow(size_t bytes) override;
+  void NoteAdmitted() override;
 
  private:
   friend class Connection;
@@ -86,6 +87,7 @@ class Http2Stream final : public Stream {
   // The request's headers have arrived and the request was passed to the acceptor.
   bool begun_ = false;
   bool answered_ = false;
+  bool reset_by_handler_ = false;
   LingerTimer linger_timer_{*this};
 };
 

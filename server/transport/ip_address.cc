@@ -28,6 +28,12 @@ std::string IpAddressText(const in6_addr& address) {
   return text.data();
 }
 
+std::string NetworkText(const in6_addr& address) {
+  in6_addr network = address;
+  std::memset(network.s6_addr + 8, 0, 8);
+  return absl::StrCat(IpAddressText(network), "/64");
+}
+
 absl::StatusOr<std::string> CanonicalIpAddress(absl::string_view flag, const std::string& text) {
   in_addr v4{};
   if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return IpAddressText(v4);

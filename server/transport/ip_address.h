@@ -16,6 +16,8 @@ std::string IpAddressText(const in_addr& address);
 // Returns text such as "fe80::1". An IPv4-mapped address (::ffff:10.0.0.7), which a dual-stack
 // socket reports for an IPv4 peer, is written as the IPv4 address.
 std::string IpAddressText(const in6_addr& address);
+// Returns the network of 64 bits that `address` is in, such as "2001:db8:0:1::/64".
+std::string NetworkText(const in6_addr& address);
 // Whether `address` is an IPv4-mapped address.
 inline bool IsIpv4(const in6_addr& address) { return IN6_IS_ADDR_V4MAPPED(&address); }
 

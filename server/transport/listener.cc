@@ -24,7 +24,6 @@ namespace {
 // tokens and TLS certificates.
 constexpr rlim_t kReserve = 64;
 constexpr absl::Duration kPause = absl::Milliseconds(100);
-constexpr absl::Duration kQuiet = absl::Seconds(10);
 // Maximum connections accepted per call of OnReady, so that a flood does not delay other work.
 constexpr int kMaxInARow = 64;
 
@@ -32,17 +31,18 @@ Peer PeerOf(const sockaddr_storage& name) {
   Peer peer;
   if (name.ss_family == AF_INET) {
     const auto& ip = reinterpret_cast<const sockaddr_in&>(name);
-    peer.host = IpAddressText(ip.sin_addr);
+    peer.host = peer.network = IpAddressText(ip.sin_addr);
     peer.address = absl::StrCat("ipv4:", peer.host, ":", ntohs(ip.sin_port));
   } else if (name.ss_family == AF_INET6) {
     const auto& ip = reinterpret_cast<const sockaddr_in6&>(name);
     const int port = ntohs(ip.sin6_port);
     peer.host = IpAddressText(ip.sin6_addr);
+    peer.network = IsIpv4(ip.sin6_addr) ? peer.host : NetworkText(ip.sin6_addr);
     peer.address = IsIpv4(ip.sin6_addr) ? absl::StrCat("ipv4:", peer.host, ":", port)
                                         : absl::StrCat("ipv6:[", peer.host, "]:", port);
   } else {
     peer.unix_socket = true;
-    peer.host = "unix";
+    peer.host = peer.network = "unix";
     peer.address = "unix:";
   }
   return peer;
@@ -103,9 +103,15 @@ void Listener::Accepted(int connection, const Peer& peer) {
     return;
   }
   // Checked before anything is allocated for the connection, so that a flood costs little.
-  if (!options_.hosts.Take(peer)) {
-    options_.metrics.refused_by_address->Increment();
-    WarnOfAddress(peer);
+  const HostCounts::Taken taken = options_.hosts.Take(peer);
+  if (taken != HostCounts::Taken::kYes) {
+    if (taken == HostCounts::Taken::kTooManyOfHost) {
+      options_.metrics.refused_by_address->Increment();
+      WarnOfAddress(peer);
+    } else {
+      options_.metrics.refused->Increment();
+      Warn("connections_refused", "--max_connections connections are open");
+    }
     close(connection);
     return;
   }
@@ -115,22 +121,22 @@ void Listener::Accepted(int connection, const Peer& peer) {
 }
 
 void Listener::Warn(const char* event, const char* reason) {
-  const absl::Time now = SteadyNow();
-  if (now < quiet_until_) return;
-  quiet_until_ = now + kQuiet;
-  options_.logger.Log(LogLevel::kWarning, event,
-                      {{"reason", reason},
-                       {"descriptors_for_connections", absl::StrCat(options_.max_descriptor)},
-                       {"help", "raise the limit of open files (RLIMIT_NOFILE, LimitNOFILE=)"}});
+  if (!warns_.Now()) return;
+  options_.logger.Log(
+      LogLevel::kWarning, event,
+      {{"reason", reason},
+       {"descriptors_for_connections", absl::StrCat(options_.max_descriptor)},
+       {"max_connections", absl::StrCat(options_.hosts.max_connections())},
+       {"help",
+        "raise --max_connections, if there is memory for more, or the limit of open "
+        "files (RLIMIT_NOFILE, LimitNOFILE=)"}});
 }
 
 void Listener::WarnOfAddress(const Peer& peer) {
-  const absl::Time now = SteadyNow();
-  if (now < quiet_of_addresses_until_) return;
-  quiet_of_addresses_until_ = now + kQuiet;
+  if (!warns_of_address_.Now()) return;
   options_.logger.Log(LogLevel::kWarning, "connections_refused_by_address",
-                      {{"address", peer.host},
-                       {"limit", absl::StrCat(options_.hosts.max_connections())},
+                      {{"address", peer.network},
+                       {"limit", absl::StrCat(options_.hosts.max_connections_per_host())},
                        {"help",
                         "if this address is a proxy of many clients, give it in --proxy; otherwise "
                         "raise --max_connections_per_host"}});

@@ -10,9 +10,9 @@
 #include <functional>
 #include <memory>
 
-#include "absl/time/time.h"
 #include "server/observe/connection_metrics.h"
 #include "server/observe/log.h"
+#include "server/observe/seldom.h"
 #include "server/transport/channel.h"
 #include "server/transport/event_loop.h"
 #include "server/transport/host_counts.h"
@@ -55,8 +55,6 @@ class Listener final : public Pollable {
   void Pause();
   // Passes an accepted connection on, or closes it.
   void Accepted(int connection, const Peer& peer);
-  // Each of these logs at most one line in ten seconds, so that a flood of connections does not
-  // fill the log.
   void Warn(const char* event, const char* reason);
   void WarnOfAddress(const Peer& peer);
 
@@ -66,8 +64,8 @@ class Listener final : public Pollable {
   const Options options_;
   const Take take_;
   RetryTimer retry_;
-  absl::Time quiet_until_ = absl::InfinitePast();
-  absl::Time quiet_of_addresses_until_ = absl::InfinitePast();
+  Seldom warns_;
+  Seldom warns_of_address_;
 };
 
 // Value for Listener::Options::max_descriptor: RLIMIT_NOFILE minus a reserve for everything else.

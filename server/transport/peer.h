@@ -12,6 +12,9 @@ struct Peer {
   std::string address;
   // The IP address alone, such as "127.0.0.1"; "unix" for a Unix-domain socket.
   std::string host;
+  // The host for limits: the IPv4 address, or the first 64 bits of the IPv6 address, such as
+  // "2001:db8:0:1::/64"; "unix" for a Unix-domain socket.
+  std::string network;
   bool unix_socket = false;
   // The client has a TLS certificate signed by an authority of --tls_client_ca.
   bool certificate_verified = false;

@@ -13,6 +13,7 @@ namespace {
 // Maximum answers to pings and settings that wait to be sent.
 constexpr size_t kMaxUnsentAnswers = 1000;
 constexpr size_t kFrameHeadBytes = 9;
+constexpr size_t kMaxFrameBytes = 128 << 10;
 
 absl::string_view View(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
@@ -56,11 +57,15 @@ struct SessionCallbacks {
                       nghttp2_data_source*, void* user) {
     return Of(user).SendBody(*frame, View(head, kFrameHeadBytes), length);
   }
-  // Uses the largest frames that the client accepts, so that a large answer has fewer frame heads.
-  static ssize_t FrameLength(nghttp2_session*, uint8_t, int32_t, int32_t session_window,
-                             int32_t stream_window, uint32_t max_frame, void*) {
-    const int32_t window = std::min(session_window, stream_window);
-    return std::min<ssize_t>(window, max_frame);
+  // Uses large frames, so that a large answer has fewer frame heads, but none larger than what
+  // there is to send: nghttp2 allocates a buffer of this size, although it is not used.
+  static ssize_t FrameLength(nghttp2_session*, uint8_t, int32_t stream_id, int32_t session_window,
+                             int32_t stream_window, uint32_t max_frame, void* user) {
+    const auto allowed =
+        std::min<size_t>({static_cast<size_t>(session_window), static_cast<size_t>(stream_window),
+                          max_frame, kMaxFrameBytes});
+    return static_cast<ssize_t>(
+        std::min(allowed, std::max<size_t>(Of(user).UnsentBytes(stream_id), 1)));
   }
 };
 
@@ -97,12 +102,16 @@ nghttp2_option* NewOptions() {
 
 }  // namespace
 
-nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits) {
+nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits,
+                                  CountedMemory& memory) {
   // Shared by all sessions, and never freed.
   static const nghttp2_session_callbacks* const callbacks = NewCallbacks();
   static const nghttp2_option* const options = NewOptions();
   nghttp2_session* session = nullptr;
-  PHIMAP_CHECK(nghttp2_session_server_new2(&session, callbacks, &connection, options) == 0);
+  if (nghttp2_session_server_new3(&session, callbacks, &connection, options, memory.functions()) !=
+      0) {
+    return nullptr;
+  }
   const std::array<nghttp2_settings_entry, 4> settings = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
        std::numeric_limits<uint32_t>::max()},  // see FirstFrame
@@ -129,6 +138,19 @@ std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits)
     frame.at(kValue + i) = static_cast<char>(limits.max_streams >> (24 - 8 * i));
   }
   return frame;
+}
+
+std::string Explained(absl::string_view frame) {
+  std::string explained(frame);
+  // The body of a GOAWAY: four bytes of the last stream, four of the error, then the debug data.
+  constexpr size_t kError = kFrameHeadBytes + 4;
+  if (frame.size() != kError + 4 || frame[3] != NGHTTP2_GOAWAY) return explained;
+  if (frame.substr(kError) != absl::string_view("\0\0\0\x09", 4)) return explained;
+  explained.append(kFieldUndecodable.data(), kFieldUndecodable.size());
+  const size_t body = explained.size() - kFrameHeadBytes;
+  explained[1] = static_cast<char>(body >> 8);
+  explained[2] = static_cast<char>(body);
+  return explained;
 }
 
 }  // namespace phimap

@@ -6,6 +6,9 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+#include "server/transport/counted_memory.h"
+
 namespace phimap {
 
 class Connection;
@@ -14,10 +17,22 @@ struct ConnectionLimits;
 // Creates a session whose events go to `connection`, with its first SETTINGS frame queued. The
 // session itself accepts any number of streams: nghttp2 would end the whole connection of a client
 // that has acknowledged a limit and then exceeds it. `connection` resets such streams instead.
-nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits);
+// Returns null if there is no memory. `memory` must outlive the session.
+nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits,
+                                  CountedMemory& memory);
 // Returns the first SETTINGS frame as sent to the client, with the real limit of streams. Call it
 // once, before any other output is taken from the session.
 std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits);
+
+// Why nghttp2 ends a connection with COMPRESSION_ERROR. It cannot tell an honest field that is too
+// long from an attack, and it has then lost the state of the compression, which all later requests
+// of the connection need.
+inline constexpr absl::string_view kFieldUndecodable =
+    "a header or metadata field is over 65536 bytes or wrongly compressed; the calls of this "
+    "connection end with it";
+// Returns `frame`, a frame of the session's output, with kFieldUndecodable as debug data if it is
+// the GOAWAY with that error, for which nghttp2 gives no reason.
+std::string Explained(absl::string_view frame);
 
 }  // namespace phimap
 

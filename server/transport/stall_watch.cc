@@ -44,7 +44,7 @@ void StallWatch::OnLingerTime() {
 
 void StallWatch::Look() {
   if (!connection_.greeted_) return;  // the timer still limits the time of the handshake
-  const bool stalled = connection_.write_blocked_ || IsShut();
+  const bool stalled = connection_.write_blocked_ || IsShut() || connection_.Full();
   const bool idle = connection_.streams_.empty();
   if (stalled && stalled_) {
     if (Taken() >= taken_goal_) AwaitProgress();
@@ -76,8 +76,9 @@ void StallWatch::AwaitProgress() {
   const int64_t unacknowledged = Unacknowledged();
   taken_goal_ =
       written_ - unacknowledged + connection_.owner_.limits.OwedOf(unacknowledged + UnsentBytes());
-  connection_.loop_.timers().Set(idle_timer_,
-                                 connection_.loop_.now() + connection_.owner_.limits.max_stall);
+  connection_.loop_.timers().Set(
+      idle_timer_,
+      connection_.loop_.now() + connection_.owner_.limits.MaxStall(connection_.stranger()));
 }
 
 int64_t StallWatch::UnsentBytes() const {

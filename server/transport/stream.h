@@ -102,6 +102,8 @@ class Stream {
   // Lets the client send `bytes` more bytes. REQUIRES: at least `bytes` bytes have arrived by
   // OnData and have not been consumed yet.
   virtual void Consume(size_t bytes) = 0;
+  // Tells the connection that a call of it was admitted. Its limits are wider from then on.
+  virtual void NoteAdmitted() = 0;
   // Sets the window: the maximum number of bytes sent by the client but not consumed.
   virtual void SetWindow(size_t bytes) = 0;
 };

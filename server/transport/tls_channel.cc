@@ -16,6 +16,10 @@ namespace {
 
 // A TLS record holds at most 16 KiB.
 constexpr size_t kRecordBytes = 16384;
+// Maximum records without data between two records with data. OpenSSL handles them within one call,
+// 26 us for each change of a key, so without a limit one client could hold the loop for seconds. An
+// honest client changes its key once in 2^24 records.
+constexpr int kMaxRecordsWithoutData = 8;
 
 // Blocks SIGPIPE on this thread. Otherwise the process would end when OpenSSL writes to a socket
 // that the peer has closed.
@@ -29,9 +33,44 @@ void BlockBrokenPipes() {
   static_cast<void>(blocked);
 }
 
+// `error` is of OpenSSL's queue; 0 if there is none, since the peer has to send more. A peer that
+// closes the connection, as a probe does, has not failed.
+HandshakeFailure FailureOf(unsigned long error) {
+  if (error == 0 || ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return {};
+  const char* const text = ERR_reason_error_string(error);
+  std::string why = text == nullptr ? "an error of OpenSSL" : text;
+  switch (ERR_GET_REASON(error)) {
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_UNEXPECTED_MESSAGE:
+    case SSL_R_BAD_RECORD_TYPE:
+      return {"not_tls", std::move(why)};
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return {"no_certificate", std::move(why)};
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return {"certificate", std::move(why)};
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+      return {"no_http2", std::move(why)};
+    default:
+      return {"other", std::move(why)};
+  }
+}
+
 class Tls final : public Channel {
  public:
-  Tls(int fd, SSL* ssl) : Channel(fd), ssl_(ssl) { SSL_set_fd(ssl_, fd); }
+  Tls(int fd, SSL* ssl) : Channel(fd), ssl_(ssl) {
+    SSL_set_fd(ssl_, fd);
+    BIO* const socket = SSL_get_rbio(ssl_);
+    BIO_set_callback_ex(socket, BeforeSocket);
+    BIO_set_callback_arg(socket, reinterpret_cast<char*>(this));
+    SSL_set_msg_callback(ssl_, OnRecord);
+    SSL_set_msg_callback_arg(ssl_, this);
+  }
   ~Tls() override {
     SSL_free(ssl_);
     close(fd_);
@@ -44,12 +83,19 @@ class Tls final : public Channel {
     BlockBrokenPipes();
     ERR_clear_error();
     const int done = SSL_accept(ssl_);
-    if (done != 1) return StateOf(done);
+    if (done != 1) {
+      handshake_failure_ = FailureOf(ERR_peek_error());
+      return StateOf(done);
+    }
+    records_without_data_ = 0;
     // A peer that did not negotiate "h2" by ALPN does not speak HTTP/2.
     const unsigned char* protocol = nullptr;
     unsigned size = 0;
     SSL_get0_alpn_selected(ssl_, &protocol, &size);
-    if (size != 2 || std::memcmp(protocol, "h2", 2) != 0) return State::kClosed;
+    if (size != 2 || std::memcmp(protocol, "h2", 2) != 0) {
+      handshake_failure_ = {"no_http2", "the client did not offer h2 by ALPN"};
+      return State::kClosed;
+    }
     if (X509* const certificate = SSL_get1_peer_certificate(ssl_); certificate != nullptr) {
       peer.certificate_verified = SSL_get_verify_result(ssl_) == X509_V_OK;
       std::array<unsigned char, 32> digest;
@@ -67,8 +113,12 @@ class Tls final : public Channel {
     ERR_clear_error();
     size_t got = 0;
     const int done = SSL_read_ex(ssl_, data, size, &got);
-    if (done == 1) return {State::kDone, got};
-    return {StateOf(done)};
+    if (done == 1) {
+      records_without_data_ = 0;
+      return {State::kDone, got};
+    }
+    const State state = StateOf(done);
+    return {flooded() ? State::kFlooded : state};
   }
 
   // OpenSSL requires that a failed write is retried with the same bytes, so they are copied out of
@@ -95,6 +145,23 @@ class Tls final : public Channel {
   }
 
  private:
+  // Counts the records that arrive, when OpenSSL has read the head of one.
+  static void OnRecord(int sent, int, int kind, const void*, size_t, SSL*, void* channel) {
+    if (sent == 0 && kind == SSL3_RT_HEADER) ++static_cast<Tls*>(channel)->records_without_data_;
+  }
+  // Called before and after each operation on the socket. Has OpenSSL return, as if nothing more
+  // had arrived, when it should read no more records.
+  static long BeforeSocket(BIO* socket, int operation, const char*, size_t, int, long, int result,
+                           size_t*) {
+    if (operation != BIO_CB_READ) return result;
+    const auto* const tls = reinterpret_cast<const Tls*>(BIO_get_callback_arg(socket));
+    if (!tls->flooded()) return 1;
+    BIO_set_retry_read(socket);
+    return -1;
+  }
+  bool flooded() const {
+    return SSL_is_init_finished(ssl_) != 0 && records_without_data_ > kMaxRecordsWithoutData;
+  }
   bool FillRecord(OutputQueue& queue) {
     while (!queue.empty() && record_size_ < kRecordBytes) {
       iovec piece = {};
@@ -116,6 +183,8 @@ class Tls final : public Channel {
   }
 
   SSL* const ssl_;
+  // Records that have arrived since the last one with data, that one included while it arrives.
+  int records_without_data_ = 0;
   std::array<char, kRecordBytes> record_;
   size_t record_size_ = 0;
   size_t record_sent_ = 0;

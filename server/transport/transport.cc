@@ -5,18 +5,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/thread/time_slice.h"
-#include "server/schedule/task_pool.h"
 #include "server/sync/mutex.h"
 #include "server/transport/blame.h"
+#include "server/transport/handshake_queue.h"
 #include "server/transport/host_counts.h"
 #include "server/transport/listener.h"
 
 namespace phimap {
 namespace {
 
-// A TLS handshake takes a millisecond or two of CPU time. A flood of handshakes must not occupy all
-// cores.
-constexpr int kHandshakeThreads = 1;
 constexpr int kMaxQueuedHandshakes = 1024;
 
 }  // namespace
@@ -25,18 +22,27 @@ constexpr int kMaxQueuedHandshakes = 1024;
 class Transport::IoThread {
  public:
   IoThread(const Options& options, StreamAcceptor& acceptor, const ConnectionMetrics& metrics,
-           const Logger& logger, TaskPool& handshakes, HostCounts& hosts)
+           const Logger& logger, HandshakeQueue& handshakes, HostCounts& hosts)
       : limits_(options.limits),
         metrics_(metrics),
         hosts_(hosts),
         blame_(metrics, logger),
         owner_{acceptor,
                limits_,
-               [&handshakes](std::function<void()> step) {
-                 return handshakes.Submit(std::move(step)).ok();
+               [this, &handshakes](const Peer& peer, std::function<void()> step,
+                                   std::function<void()> drop) {
+                 const auto dropped = [&metrics = metrics_, drop = std::move(drop)] {
+                   metrics.HandshakeFailed("queue_full");
+                   drop();
+                 };
+                 handshakes.Add(peer.network, {std::move(step), dropped});
                },
                [this](Connection& connection) { Ended(connection); },
                [&hosts](const Peer& peer) { return hosts.IsExempt(peer); },
+               [this, &hosts](const Peer& peer) { return hosts.CountFault(peer, loop_->now()); },
+               [this](const Peer& peer, const HandshakeFailure& failure) {
+                 blame_.NoteHandshake(peer, failure);
+               },
                [this](const Peer& peer, ClientFault fault, absl::string_view why) {
                  blame_.Note(peer, fault, why);
                }},
@@ -112,16 +118,15 @@ struct Transport::Parts {
       : options(the_options), metrics(the_metrics), logger(the_logger) {
     for (int i = 0; i < options.io_threads; ++i) {
       threads.push_back(
-          std::make_unique<IoThread>(options, acceptor, metrics, logger, *handshakes, hosts));
+          std::make_unique<IoThread>(options, acceptor, metrics, logger, handshakes, hosts));
     }
   }
 
   const Options options;
   const ConnectionMetrics& metrics;
   const Logger& logger;
-  HostCounts hosts{options.max_connections_per_host, options.proxies};
-  std::unique_ptr<TaskPool> handshakes =
-      std::make_unique<TaskPool>("handshakes", kHandshakeThreads, kMaxQueuedHandshakes);
+  HostCounts hosts{options.max_connections, options.max_connections_per_host, options.proxies};
+  HandshakeQueue handshakes{kMaxQueuedHandshakes};
   std::vector<std::unique_ptr<IoThread>> threads;
   // Used on the first loop's thread only, which accepts the connections of all loops.
   size_t next_thread = 0;

@@ -36,6 +36,8 @@ class Transport {
     int io_threads = 1;
     ConnectionLimits limits;
     int max_descriptor = 1 << 20;
+    // Maximum connections. Further connections are closed at once.
+    int max_connections = 1 << 20;
     // Maximum connections per client address. Further connections are closed at once. Connections
     // over Unix sockets and from the addresses in `proxies` are not counted.
     int max_connections_per_host = 1 << 20;

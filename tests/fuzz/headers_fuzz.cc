@@ -42,6 +42,7 @@ class CheckedStream final : public Stream {
   void Reset(ResetCode) override { ended_ = true; }
   absl::Time unread_since() const override { return absl::InfiniteFuture(); }
   void Consume(size_t) override {}
+  void NoteAdmitted() override {}
   void SetWindow(size_t) override {}
 
   const std::shared_ptr<StreamHandler>& handler() const { return handler_; }

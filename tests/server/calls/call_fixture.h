@@ -110,6 +110,7 @@ class CallTest : public ::testing::Test {
   static constexpr int kNotFound = 5;
   static constexpr int kResourceExhausted = 8;
   static constexpr int kUnimplemented = 12;
+  static constexpr int kInternal = 13;
   static constexpr int kUnavailable = 14;
 
   CallTest() {

@@ -53,12 +53,15 @@ TEST_F(CallsTest, MessagesThatCannotBeTakenAreRefusedInWords) {
     const char* reason;
   };
   const Case cases[] = {
-      {"compressed", GrpcFrame("\x0a\x01x", /*compressed=*/true), kUnimplemented,
-       "MESSAGE_COMPRESSED"},
+      {"compressed without saying how", GrpcFrame("\x0a\x01x", /*compressed=*/true), kInternal,
+       "ENCODING_MISSING"},
       {"too large", GrpcFrame(large), kResourceExhausted, "MESSAGE_TOO_LARGE"},
       {"too large, of which nothing comes", GrpcFrame(large).substr(0, 5), kResourceExhausted,
        "MESSAGE_TOO_LARGE"},
-      {"no message", "", kInvalidArgument, "REQUEST_MALFORMED"},
+      {"no message", "", kUnimplemented, "MESSAGE_COUNT_WRONG"},
+      {"two messages", Named("x") + Named("y"), kUnimplemented, "MESSAGE_COUNT_WRONG"},
+      {"half a message too many", Named("x") + Named("y").substr(0, 3), kUnimplemented,
+       "MESSAGE_COUNT_WRONG"},
       {"cut off in the prefix", Named("x").substr(0, 4), kInvalidArgument, "REQUEST_TRUNCATED"},
       {"cut off in the message", Named("x").substr(0, 7), kInvalidArgument, "REQUEST_TRUNCATED"},
       {"no message of its type", GrpcFrame("\x0a\x05x"), kInvalidArgument, "REQUEST_MALFORMED"},
@@ -97,10 +100,17 @@ TEST_F(CallsTest, LargestMessageIsTaken) {
   EXPECT_EQ(CodeOf(Answer(kUnary, Named(text + "x"))), kResourceExhausted);
 }
 
-TEST_F(CallsTest, SecondMessageToAUnaryCallIsNobodys) {
-  auto& answer = Answer(kUnary, Named("x") + Named("y"));
-  EXPECT_EQ(CodeOf(answer), 0);
-  EXPECT_EQ(log_.messages, 1);
+// The second message comes when the first has long been read.
+TEST_F(CallsTest, SecondMessageToAUnaryCallRefusesIt) {
+  const int32_t stream = client_->Call(kUnary);
+  client_->Send(stream, Named("x"), /*end=*/false);
+  ASSERT_TRUE(client_->RoundTrip());
+  EXPECT_EQ(log_.messages, 0);
+  client_->Send(stream, Named("y"), /*end=*/true);
+  ASSERT_TRUE(client_->AwaitEnd(stream));
+  EXPECT_EQ(CodeOf(client_->answer(stream)), kUnimplemented);
+  EXPECT_EQ(ReasonOf(client_->answer(stream)), "MESSAGE_COUNT_WRONG");
+  EXPECT_EQ(log_.messages, 0);
 }
 
 TEST_F(CallsTest, CancelOfTheClientEndsTheCallOnce) {
@@ -134,6 +144,14 @@ TEST_F(CallsTest, DeadlineEndsTheCall) {
   auto& answer = Answer(kUnary, Named("wait"), {{"grpc-timeout", "30m"}});
   EXPECT_EQ(CodeOf(answer), kDeadlineExceeded);
   EXPECT_EQ(log_.ended, 1);
+}
+
+TEST_F(CallsTest, DeadlineOfZeroEndsACallThatIsAnsweredAtOnce) {
+  for (const std::string none : {"0n", "0H", "1n"}) {
+    EXPECT_EQ(CodeOf(Answer(kUnary, Named("x"), {{"grpc-timeout", none}})), kDeadlineExceeded)
+        << none;
+  }
+  EXPECT_EQ(log_.messages, 0);
 }
 
 TEST_F(CallsTest, DeadlineEndsACallWhoseMessageDoesNotCome) {
@@ -200,8 +218,8 @@ TEST_F(CallsTest, StreamWithoutMessagesEndsWell) {
 
 TEST_F(CallsTest, StreamIsAnsweredUpToAMessageThatCannotBeTaken) {
   auto& answer = Answer(kStream, ToHost("a") + GrpcFrame("x", /*compressed=*/true));
-  EXPECT_EQ(CodeOf(answer), kUnimplemented);
-  EXPECT_EQ(ReasonOf(answer), "MESSAGE_COMPRESSED");
+  EXPECT_EQ(CodeOf(answer), kInternal);
+  EXPECT_EQ(ReasonOf(answer), "ENCODING_MISSING");
   EXPECT_EQ(log_.messages, 1);
   EXPECT_FALSE(answer.body.empty());
 }

@@ -36,7 +36,9 @@ TEST_F(DispatcherTest, OtherContentTypesAre415) {
     const int32_t stream = client_->Request(HeadersOf("POST", type), /*end=*/true);
     ASSERT_TRUE(client_->AwaitEnd(stream));
     EXPECT_EQ(client_->answer(stream).headers[":status"], "415");
+    EXPECT_THAT(client_->answer(stream).body, ::testing::HasSubstr("application/grpc"));
   }
+  EXPECT_EQ(metrics_.connections().http_415->Value(), 5);
   EXPECT_EQ(log_.begun, 0);
 }
 
@@ -57,7 +59,9 @@ TEST_F(DispatcherTest, OtherHttpMethodsAre405) {
     const int32_t stream = client_->Request(HeadersOf(method, "application/grpc"), /*end=*/true);
     ASSERT_TRUE(client_->AwaitEnd(stream));
     EXPECT_EQ(client_->answer(stream).headers[":status"], "405");
+    EXPECT_EQ(client_->answer(stream).body, "expected POST: this port speaks gRPC\n");
   }
+  EXPECT_EQ(metrics_.connections().http_405->Value(), 4);
   EXPECT_EQ(log_.begun, 0);
 }
 

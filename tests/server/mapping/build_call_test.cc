@@ -33,6 +33,7 @@ class TestStream final : public Stream {
   void Reset(ResetCode) override {}
   absl::Time unread_since() const override { return absl::InfiniteFuture(); }
   void Consume(size_t) override {}
+  void NoteAdmitted() override {}
   void SetWindow(size_t) override {}
 
  private:

@@ -131,6 +131,24 @@ TEST_F(HttpEndpointTest, ACrowdOfSilentClientsDoesNotKeepOneWhoAsksOut) {
   EXPECT_TRUE(silent.back().IsOpen());
 }
 
+// The answer is larger than what the sockets hold, so each client that does not read keeps its
+// connection.
+TEST_F(HttpEndpointTest, ACrowdThatDoesNotReadItsMetricsDoesNotKeepProbesOut) {
+  auto& family = prometheus::BuildCounter().Name("many_total").Register(*metrics_);
+  for (int i = 0; i < 20'000; ++i) {
+    family.Add({{"label", std::string(200, 'x') + std::to_string(i)}});
+  }
+  std::vector<Peer> readers;
+  for (int i = 0; i < 40; ++i) {
+    readers.emplace_back(endpoint_->port());
+    readers.back().Send("GET /metrics HTTP/1.1\r\n\r\n");
+  }
+  for (const char* path : {"/livez", "/readyz", "/metrics"}) {
+    EXPECT_THAT(Ask(std::string("GET ") + path + " HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200 "))
+        << path;
+  }
+}
+
 TEST_F(HttpEndpointTest, ATakenPortAndAForeignAddressAreRefused) {
   for (const std::string& address :
        {"127.0.0.1:" + std::to_string(endpoint_->port()), std::string("192.0.2.1:0"),

@@ -9,11 +9,17 @@
 
 namespace phimap::testing {
 
-LoopServer::LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits, bool shared)
+LoopServer::LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits, bool shared,
+                       int faults)
     : limits_(limits),
-      owner_{acceptor, limits_, [](const std::function<void()>&) { return false; },
+      owner_{acceptor,
+             limits_,
+             [](const Peer&, const std::function<void()>&, const std::function<void()>& drop) {
+               drop();
+             },
              [this](Connection& connection) { Ended(connection); },
-             [shared](const Peer&) { return shared; }},
+             [shared](const Peer&) { return shared; },
+             [faults](const Peer&) mutable { return --faults >= 0; }},
       thread_([this] { loop_->Run(); }) {}
 
 LoopServer::~LoopServer() {
@@ -29,7 +35,8 @@ int LoopServer::Connect() {
   PHIMAP_CHECK(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
   Run([&] {
     auto connection = std::make_unique<Connection>(
-        *loop_, PlainChannel(ends[0]), Peer{.address = "test:", .host = "test"}, owner_);
+        *loop_, PlainChannel(ends[0]), Peer{.address = "test:", .host = "test", .network = "test"},
+        owner_);
     Connection* const raw = connection.get();
     connections_.emplace(raw, std::move(connection));
     {

@@ -15,9 +15,10 @@ namespace phimap::testing {
 
 class LoopServer {
  public:
-  // If `shared` is true, the server expects that many clients may share a connection.
+  // If `shared` is true, the server expects that many clients may share a connection. `faults`: the
+  // number of faults that the host of all connections may make.
   explicit LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits = {},
-                      bool shared = false);
+                      bool shared = false, int faults = 1'000'000'000);
   // Closes all connections.
   ~LoopServer();
 

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -93,6 +95,17 @@ class RawFrameClient {
       }
     }
     return false;
+  }
+  // Receives frames until `count` of this type have come in all. Returns false if the server hangs
+  // up first.
+  bool Await(uint8_t type, size_t count) {
+    const auto is_of_type = [type](const Got& got) { return got.type == type; };
+    auto left =
+        static_cast<std::ptrdiff_t>(count) - std::count_if(got_.begin(), got_.end(), is_of_type);
+    for (; left > 0; left -= is_of_type(got_.back()) ? 1 : 0) {
+      if (!Receive()) return false;
+    }
+    return true;
   }
   // The error code of the first frame of this type and stream, or -1 if there was none. `type` is
   // RST_STREAM, or GOAWAY with stream 0.

@@ -86,6 +86,9 @@ class ScriptedAcceptor final : public StreamAcceptor {
     events.back()->path = std::string(head.Find(":path"));
     heads.push_back(head);
     if (head.too_large) return stream.SendHeaders(kOk, /*end=*/true);
+    // A path that begins with "/refused" is a call that is not admitted.
+    if (events.back()->path.rfind("/refused", 0) == 0) return stream.SendHeaders(kOk, /*end=*/true);
+    stream.NoteAdmitted();
     stream.SetHandler(std::make_shared<ScriptedStream>(stream, *events.back()));
   }
   std::vector<std::unique_ptr<StreamEvents>> events;

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -43,6 +44,77 @@ struct StopTimer final : Timer {
   void OnTime() override { loop.Stop(); }
   EventLoop& loop;
 };
+
+// A file that stays readable, of a stranger.
+class StrangerFile final : public Pollable {
+ public:
+  StrangerFile(EventLoop& loop, std::function<void()> then)
+      : loop_(loop), then_(std::move(then)), fd_(eventfd(1, EFD_NONBLOCK)) {
+    loop_.Add(fd_, EPOLLIN, *this);
+  }
+  ~StrangerFile() override {
+    loop_.Remove(fd_, *this);
+    close(fd_);
+  }
+  void OnReady(uint32_t) override {
+    ++turns;
+    then_();
+  }
+  bool stranger() const override { return !known; }
+  int turns = 0;
+  bool known = false;
+
+ private:
+  EventLoop& loop_;
+  const std::function<void()> then_;
+  const int fd_;
+};
+
+void Work(absl::Duration time) {
+  const absl::Time until = SteadyNow() + time;
+  while (SteadyNow() < until) {
+  }
+}
+
+// A hundred strangers that are always readable, each of which takes a tenth of a millisecond. They
+// take turns, and one known object has its turn at least every second millisecond or so, not after
+// all of them.
+TEST(EventLoopTest, StrangersComeLastAndInTurns) {
+  const auto loop = std::make_shared<EventLoop>();
+  std::vector<std::unique_ptr<StrangerFile>> strangers;
+  for (int i = 0; i < 100; ++i) {
+    strangers.push_back(
+        std::make_unique<StrangerFile>(*loop, [] { Work(absl::Microseconds(100)); }));
+  }
+  ReadyFile known(*loop);
+  StopTimer timer(*loop);
+  loop->timers().Set(timer, SteadyNow() + absl::Milliseconds(300));
+  loop->Run();
+  int fewest = strangers.front()->turns;
+  int most = fewest;
+  int all = 0;
+  for (const auto& stranger : strangers) {
+    fewest = std::min(fewest, stranger->turns);
+    most = std::max(most, stranger->turns);
+    all += stranger->turns;
+  }
+  EXPECT_GE(fewest, 1);
+  EXPECT_LE(most - fewest, 1);
+  // Ten turns of strangers take the millisecond that they have in a round.
+  EXPECT_GE(known.ready, all / 11);
+}
+
+TEST(EventLoopTest, AStrangerThatBecomesKnownIsReportedOn) {
+  const auto loop = std::make_shared<EventLoop>();
+  StrangerFile* file = nullptr;
+  StrangerFile stranger(*loop, [&] {
+    file->known = true;
+    if (file->turns == 50) loop->Stop();
+  });
+  file = &stranger;
+  loop->Run();
+  EXPECT_EQ(stranger.turns, 50);
+}
 
 TEST(EventLoopTest, RunsWhatIsPostedInOrderOnItsThread) {
   const auto loop = std::make_shared<EventLoop>();

@@ -47,6 +47,7 @@ class CountingAcceptor final : public StreamAcceptor {
     while (SteadyNow() < until) {
     }
     too_large += head.too_large ? 1 : 0;
+    stream.NoteAdmitted();
     stream.SetHandler(std::make_shared<Handler>(*this));
   }
 
@@ -135,6 +136,21 @@ TEST_F(HeaderLimitsTest,
   ExpectRequests(1, 1);
   // The first connection is not affected.
   EXPECT_TRUE(client_->RoundTrip());
+}
+
+// nghttp2 gives no reason for the end of the connection, and cannot go on without the field.
+TEST_F(HeaderLimitsTest, AFieldThatNghttp2CannotTakeEndsTheConnectionWithAReason) {
+  Serve();
+  const std::string block = UsualHeaders("/x") + Literal("long", std::string(70'000, 'x'));
+  client_->Send(Frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, block.substr(0, 16'000)));
+  size_t sent = 16'000;
+  for (; block.size() - sent > 16'000; sent += 16'000) {
+    client_->Send(Frame(NGHTTP2_CONTINUATION, 0, 1, block.substr(sent, 16'000)));
+  }
+  client_->Send(Frame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 1, block.substr(sent)));
+  EXPECT_FALSE(client_->RoundTrip());
+  EXPECT_EQ(client_->GoAway(), NGHTTP2_COMPRESSION_ERROR);
+  EXPECT_THAT(client_->got().back().payload, ::testing::HasSubstr("over 65536 bytes"));
 }
 
 TEST_F(HeaderLimitsTest, FieldsOfManyBlocksAreCountedTogether) {

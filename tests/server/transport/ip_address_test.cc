@@ -1,5 +1,7 @@
 #include "server/transport/ip_address.h"
 
+#include <arpa/inet.h>
+
 #include "gtest/gtest.h"
 
 namespace phimap {
@@ -18,6 +20,14 @@ TEST(IpAddressTest, AnAddressHasOneFormHoweverItWasWritten) {
     ASSERT_TRUE(address.ok()) << address.status();
     EXPECT_EQ(*address, one.canonical) << one.written;
   }
+}
+
+TEST(IpAddressTest, ANetworkIsTheFirstHalfOfAnAddress) {
+  in6_addr address{};
+  ASSERT_EQ(inet_pton(AF_INET6, "2001:db8:0:1:ffff::7", &address), 1);
+  EXPECT_EQ(NetworkText(address), "2001:db8:0:1::/64");
+  ASSERT_EQ(inet_pton(AF_INET6, "::1", &address), 1);
+  EXPECT_EQ(NetworkText(address), "::/64");
 }
 
 TEST(IpAddressTest, WhatIsNoAddressIsRefusedWithItsFlag) {

@@ -128,6 +128,15 @@ TEST_F(ListenerTest, ProxiesAreKnownWhereBothFamiliesAreListenedTo) {
   EXPECT_EQ(metrics_.refused_by_address->Value(), 0);
 }
 
+TEST_F(ListenerTest, ConnectionsBeyondTheMaximumOfAllAreClosed) {
+  Serve({.max_connections = 2, .proxies = {"127.0.0.1"}});
+  EXPECT_TRUE(Connect().RoundTrip());
+  EXPECT_TRUE(Connect().RoundTrip());
+  EXPECT_FALSE(Connect().RoundTrip());
+  EXPECT_EQ(metrics_.refused->Value(), 1);
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("WARNING connections_refused reason=")));
+}
+
 TEST_F(ListenerTest, ConnectionsBeyondTheDescriptorsAreOfAnotherCount) {
   Serve({.max_descriptor = 0, .max_connections_per_host = 1});
   EXPECT_FALSE(Connect().RoundTrip());

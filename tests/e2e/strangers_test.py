@@ -1,0 +1,184 @@
+"""Tests what clients without a token can do to a server that requires one: how much memory they take on many
+connections, whether it is given back, and how long they keep an admitted caller and health checks waiting.
+
+    strangers_test.py --phimapd=… --phimap=… [--full]
+
+With --full there are 500 connections in place of 100 whose memory is measured, and the load of the many connections is
+one of the tables of docs/benchmarks.md: 64 and 512 connections, from one and from 64 addresses, 2 and 20 MiB/s.
+"""
+
+import argparse
+import os
+import pathlib
+import socket
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from http2_frames import END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, TRANSFORM, frame, length
+from phimapd import MIB, Phimapd, bench_result
+
+TOKEN = "the-token-of-an-admitted-caller-0123456789"
+CONNECTION_BYTES = 256 << 10
+# What a server takes that has just started and is used, beyond what its connections hold.
+REST = 16 * MIB
+P99_MS = 250
+
+arguments = None
+
+
+def refused_calls():
+    """The first bytes of a connection, which fill the compression's table with the fields of a call, and a call of 20
+    bytes by reference."""
+    fields = [(":path", TRANSFORM), (":authority", "test"), ("te", "trailers"), ("content-type", "application/grpc")]
+    added = b"".join(b"\x40" + length(len(name)) + name.encode() + length(len(value)) + value.encode()
+                     for name, value in fields)
+    method, http = b"\x83", b"\x86"  # of the static table
+    first = frame(SETTINGS, 0, 0) + frame(HEADERS, END_HEADERS | END_STREAM, 1, method + http + added)
+    return PREFACE + first, method + http + b"\xc1\xc0\xbf\xbe"
+
+
+class Crowd:
+    """Connections that make one refused call after the other, together `bytes_per_second`, from each of `addresses` in
+    turn. Connects again where the server hangs up. What the server answers is not read unless `reads`."""
+
+    def __init__(self, address, connections, addresses=1, bytes_per_second=1 << 40, reads=False, calls=1 << 30):
+        self.host, port = address.rsplit(":", 1)
+        self.port = int(port)
+        self.addresses, self.rate, self.reads, self.calls = addresses, bytes_per_second, reads, calls
+        self.sockets = [None] * connections
+        self.next = [0] * connections
+        self.sent = 0
+        self.connected = 0
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.thread.join()
+        for one in self.sockets:
+            if one is not None:
+                one.close()
+
+    def run(self):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        first, call = refused_calls()
+        began = time.monotonic()
+        while not self.stopped.is_set():
+            idle = True
+            for i in range(len(self.sockets)):
+                if self.sent > self.rate * (time.monotonic() - began):
+                    break
+                idle &= not self.step(i, first, call)
+            if idle:
+                self.stopped.wait(0.005)
+
+    def step(self, i, first, call):
+        """Sends the next calls of a connection. Returns whether it could."""
+        try:
+            if self.sockets[i] is None:
+                one = socket.socket()
+                one.bind((f"127.0.0.{1 + i % self.addresses}", 0))
+                one.settimeout(1)
+                one.connect((self.host, self.port))
+                one.setblocking(False)
+                one.send(first)
+                self.sockets[i], self.next[i] = one, 3
+                self.connected += 1
+            if self.next[i] > 2 * self.calls:
+                return False
+            if self.reads:
+                try:
+                    while self.sockets[i].recv(1 << 16):
+                        pass
+                except BlockingIOError:
+                    pass
+            batch = b"".join(frame(HEADERS, END_HEADERS | END_STREAM, stream, call)
+                             for stream in range(self.next[i], self.next[i] + 200, 2))
+            size = self.sockets[i].send(batch)
+            if size < len(batch):
+                # The rest of a frame would be missing, so this connection stays as it is.
+                self.next[i] = 2 * self.calls + 1
+            self.next[i] += 200
+            self.sent += size
+            return True
+        except BlockingIOError:
+            return False
+        except OSError:
+            if self.sockets[i] is not None:
+                self.sockets[i].close()
+            self.sockets[i] = None
+            return False
+
+
+class StrangersTest(unittest.TestCase):
+    def serve(self, *flags):
+        tokens = pathlib.Path(self.enter(tempfile.TemporaryDirectory())) / "tokens"
+        tokens.write_text(f"admin {TOKEN}\n")
+        tokens.chmod(0o600)
+        os.environ["PHIMAP_TOKEN"] = TOKEN
+        self.addCleanup(os.environ.pop, "PHIMAP_TOKEN")
+        server = self.enter(Phimapd(arguments, f"--token_file={tokens}", *flags))
+        server.build("one", "f1(landmarks=64)", columns=16)
+        return server
+
+    def enter(self, context):
+        entered = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return entered
+
+    def test_memory_of_many_connections_is_bounded_and_given_back(self):
+        connections = 500 if arguments.full else 100
+        server = self.serve(f"--max_connections={connections + 8}", f"--max_connections_per_host={connections + 8}")
+        server.phimap("bench", "one", "--seconds=0.1", "--warmup=0")
+        server.start_measuring()
+        # From many addresses, so that no host makes so many faults that it is disconnected at once.
+        with Crowd(server.address, connections, calls=4000, addresses=64) as crowd:
+            self.until(lambda: crowd.sent > connections * 50_000)
+            growth = server.growth()
+        self.until(lambda: server.sockets() < 20)
+        server.phimap("list")
+        kept = server.status_bytes("VmRSS") - server.before
+        print(f"{connections} connections: +{growth / MIB:.1f} MiB, +{kept / MIB:.1f} MiB when they had closed; "
+              f"{crowd.sent / MIB:.0f} MiB sent on {crowd.connected} connections", flush=True)
+        self.assertLess(growth, connections * CONNECTION_BYTES + REST)
+        self.assertLess(kept, REST)
+
+    def until(self, done, seconds=20):
+        until = time.monotonic() + seconds
+        while not done() and time.monotonic() < until:
+            time.sleep(0.01)
+
+    def test_an_admitted_caller_is_served_beside_a_crowd(self):
+        loads = [(64, 1, 2)]
+        if arguments.full:
+            loads = [(many, addresses, rate) for many in (64, 512) for addresses in (1, 64) for rate in (2, 20)]
+        server = self.serve()
+        for connections, addresses, rate in loads:
+            for attempt in range(3):
+                with Crowd(server.address, connections, addresses, rate * MIB, reads=True) as crowd:
+                    result = bench_result(server.start_bench("one", 10 if arguments.full else 1))
+                p99 = result["latency_us"]["p99"] / 1000 if result["answered"] else float("inf")
+                print(f"{connections} connections of {addresses} addresses, {rate} MiB/s: p50 "
+                      f"{result['latency_us']['p50'] / 1000:.2f} ms, p99 {p99:.1f} ms; {crowd.sent / MIB:.1f} MiB on "
+                      f"{crowd.connected} connections", flush=True)
+                self.assertEqual(result["errors"], {})
+                if p99 < P99_MS:
+                    break
+            else:
+                self.fail(f"an admitted caller's p99 is {p99:.1f} ms")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--phimapd", required=True)
+    parser.add_argument("--phimap", required=True)
+    parser.add_argument("--full", action="store_true")
+    arguments, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
