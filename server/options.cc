@@ -129,8 +129,7 @@ void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certific
       ->type_name(kPath);
 }
 
-void AddLimitFlags(CLI::App& app, ServerOptions& options) {
-  const IntegerRange bytes(kKiB, kTiB);
+void AddCallerFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--max_message_bytes", options.max_message_bytes,
                  "Maximum size of a request or response message in bytes.")
       ->check(IntegerRange(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
@@ -158,6 +157,10 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--proxy", options.proxies,
                  "IP address of a proxy or load balancer that connects on behalf of many "
                  "clients; may be repeated.");
+}
+
+void AddLimitFlags(CLI::App& app, ServerOptions& options) {
+  const IntegerRange bytes(kKiB, kTiB);
   app.add_option("--max_live_bytes", options.max_live_bytes,
                  "Memory for loaded versions in bytes. The least recently used versions "
                  "are unloaded first.")
@@ -392,6 +395,7 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   AddStoreFlags(app, options);
   AddAddressFlags(app, options);
   AddAccessFlags(app, options, certificate_role);
+  AddCallerFlags(app, options);
   AddLimitFlags(app, options);
   AddTimeFlags(app, options);
   AddThreadFlags(app, options);

@@ -42,7 +42,7 @@ LogLevel LevelOf(Code code) {
 absl::Status AsFaultOfItsSide(const absl::Status& status) {
   if (status.code() != Code::kInternal) return status;
   const std::optional<ErrorDetail> detail = DetailOf(status);
-  if (!detail.has_value() || detail->reason != kEncodingMissing) return status;
+  if (!detail.has_value() || detail->reason != "ENCODING_MISSING") return status;
   return MakeError(Code::kInvalidArgument, detail->reason, "", status.message());
 }
 

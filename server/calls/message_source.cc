@@ -27,7 +27,7 @@ constexpr int64_t kAlwaysTaken = 4 << 10;
 // INTERNAL.
 absl::Status Compressed() {
   return MakeError(
-      Code::kInternal, kEncodingMissing, "grpc-encoding",
+      Code::kInternal, "ENCODING_MISSING", "grpc-encoding",
       "a message is marked as compressed, but the request has no header that says how; "
       "send messages uncompressed, because compressed ones are refused in any case");
 }

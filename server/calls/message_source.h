@@ -18,9 +18,6 @@
 
 namespace phimap {
 
-// Reason of the one error with the code INTERNAL that is a fault of the client.
-inline constexpr char kEncodingMissing[] = "ENCODING_MISSING";
-
 // A complete message and its charge.
 struct ChargedMessage {
   MessageBytes bytes;

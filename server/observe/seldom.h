@@ -1,4 +1,5 @@
-// Lets a line be logged at most once in ten seconds, so that a flood of clients does not fill the log.
+// Lets a line be logged at most once in ten seconds, so that a flood of clients does not fill the
+// log.
 #ifndef PHIMAP_SERVER_OBSERVE_SELDOM_H_
 #define PHIMAP_SERVER_OBSERVE_SELDOM_H_
 

@@ -160,12 +160,7 @@ void Connection::ReadShare() {
     if (Full()) return WantFlush();
     const size_t wanted = stranger_ ? kStrangerReadBytes : kReadBytes;
     const Channel::Result got = channel_->Read(ReadBuffer(), wanted);
-    if (got.state == Channel::State::kClosed) return End();
-    if (got.state == Channel::State::kFlooded) {
-      EndFlood(ClientFault::kTlsRecords, "too many TLS records without data");
-      return SendAndEnd();
-    }
-    if (got.state != Channel::State::kDone) return;
+    if (got.state != Channel::State::kDone) return OnNothingRead(got.state);
     absl::string_view bytes(ReadBuffer(), got.bytes);
     while (!bytes.empty()) {
       const auto fed = Feed(bytes.substr(0, kFeedBytes));
@@ -184,6 +179,13 @@ void Connection::ReadShare() {
       return;
     }
   }
+}
+
+void Connection::OnNothingRead(Channel::State state) {
+  if (state == Channel::State::kClosed) return End();
+  if (state != Channel::State::kFlooded) return;
+  EndFlood(ClientFault::kTlsRecords, "too many TLS records without data");
+  SendAndEnd();
 }
 
 std::optional<size_t> Connection::Feed(absl::string_view bytes) {

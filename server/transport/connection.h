@@ -122,6 +122,7 @@ class Connection final : public Pollable {
   void Open();
   // Reads until no input is left or the connection has used its share of this round of the loop.
   void ReadShare();
+  void OnNothingRead(Channel::State state);
   // Feeds `bytes` to the session, up to a limited number of calls. Returns the number of bytes
   // consumed, or nullopt if the connection has ended.
   std::optional<size_t> Feed(absl::string_view bytes);

@@ -157,14 +157,16 @@ int Connection::OnStreamClose(int32_t stream_id, uint32_t code) {
 int Connection::OnFrameSent(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR) {
     const auto* const why = reinterpret_cast<const char*>(frame.goaway.opaque_data);
-    owner_.blamed(peer_, fault_, frame.goaway.error_code == NGHTTP2_COMPRESSION_ERROR
-                                     ? kFieldUndecodable
-                                     : absl::string_view(why, frame.goaway.opaque_data_len));
+    owner_.blamed(peer_, fault_,
+                  frame.goaway.error_code == NGHTTP2_COMPRESSION_ERROR
+                      ? kFieldUndecodable
+                      : absl::string_view(why, frame.goaway.opaque_data_len));
     return 0;
   }
   if (frame.hd.type == NGHTTP2_RST_STREAM) {
     // Resets of nghttp2, which the client has provoked, for example by more data than its window.
-    // Those of the handlers are noted in the stream, and those of OnBeginHeaders were counted there.
+    // Those of the handlers are noted in the stream, and those of OnBeginHeaders were counted
+    // there.
     const Http2Stream* const reset = Find(frame.hd.stream_id);
     const bool provoked = reset != nullptr && !reset->reset_by_handler_;
     if (provoked && !CountReset(reset)) EndFlood(ClientFault::kResets, kTooManyResets);

@@ -37,10 +37,9 @@ void HandshakeQueue::Add(const std::string& host, Step step) {
 }
 
 HandshakeQueue::Step HandshakeQueue::TakeNewestOfLongest() {
-  const auto longest =
-      std::max_element(steps_.begin(), steps_.end(), [](const auto& a, const auto& b) {
-        return a.second.size() < b.second.size();
-      });
+  const auto longest = std::max_element(
+      steps_.begin(), steps_.end(),
+      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
   Step newest = std::move(longest->second.back());
   longest->second.pop_back();
   --count_;

@@ -1,8 +1,8 @@
 // The thread that computes TLS handshakes, and the steps that wait for it.
 //
-// A step takes about a millisecond, so a single client that sends one hello after another would keep
-// all others from connecting. Therefore hosts take turns: each host's oldest step is computed before
-// any host's second. Thread-safe.
+// A step takes about a millisecond, so a single client that sends one hello after another would
+// keep all others from connecting. Therefore hosts take turns: each host's oldest step is computed
+// before any host's second. Thread-safe.
 #ifndef PHIMAP_SERVER_TRANSPORT_HANDSHAKE_QUEUE_H_
 #define PHIMAP_SERVER_TRANSPORT_HANDSHAKE_QUEUE_H_
 
@@ -30,8 +30,8 @@ class HandshakeQueue {
   HandshakeQueue(const HandshakeQueue&) = delete;
   HandshakeQueue& operator=(const HandshakeQueue&) = delete;
 
-  // Adds a step of `host`. If too many wait, drops the newest step of the host that has most of them,
-  // which may be this one.
+  // Adds a step of `host`. If too many wait, drops the newest step of the host that has most of
+  // them, which may be this one.
   void Add(const std::string& host, Step step) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

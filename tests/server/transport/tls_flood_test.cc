@@ -23,10 +23,10 @@ namespace phimap {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using testing::CertificateAuthority;
 using testing::Frame;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::KeyPair;
 using testing::UsualHeaders;
 
@@ -175,8 +175,7 @@ class TlsFloodTest : public ::testing::Test {
   std::unique_ptr<Transport> transport_;
 };
 
-const std::string kPreface =
-    NGHTTP2_CLIENT_MAGIC + Frame(NGHTTP2_SETTINGS, 0, 0, "");
+const std::string kPreface = NGHTTP2_CLIENT_MAGIC + Frame(NGHTTP2_SETTINGS, 0, 0, "");
 
 TEST_F(TlsFloodTest, AFewKeysMayChangeBetweenData) {
   Serve();
