@@ -6,8 +6,7 @@ namespace phimap {
 namespace {
 
 // Time after which a host without connections has earned all its faults again.
-constexpr absl::Duration kForgiven =
-    absl::Seconds(HostCounts::kFaultBurst / HostCounts::kFaultsPerSecond);
+constexpr absl::Duration kForgiven = absl::Seconds(kFaultBurst / kFaultsPerSecond);
 
 }  // namespace
 

@@ -14,15 +14,15 @@
 
 namespace phimap {
 
+// Faults that a host may make at once, and those that it earns each second.
+inline constexpr int kFaultBurst = 4'000;
+inline constexpr int kFaultsPerSecond = 400;
+
 // A host is an IPv4 address or the first 64 bits of an IPv6 address (Peer::network), because
 // whoever has one IPv6 address has 2^64 of them. Unix sockets and proxies, behind which are many
 // clients, count among all connections only. Thread-safe.
 class HostCounts {
  public:
-  // Faults that a host may make at once, and those that it earns each second.
-  static constexpr int kFaultBurst = 4'000;
-  static constexpr int kFaultsPerSecond = 400;
-
   enum class Taken { kYes, kTooMany, kTooManyOfHost };
 
   // `proxies`: addresses in the form of CanonicalIpAddress.

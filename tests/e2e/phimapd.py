@@ -50,8 +50,13 @@ class Phimapd:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def sockets(self):
+        def target(link):
+            try:
+                return os.readlink(link)
+            except FileNotFoundError:  # closed meanwhile
+                return ""
         folder = pathlib.Path(f"/proc/{self.process.pid}/fd")
-        return sum(1 for link in folder.iterdir() if str(link.readlink()).startswith("socket:"))
+        return sum(1 for link in folder.iterdir() if target(link).startswith("socket:"))
 
     def start_measuring(self):
         """Starts a new measurement of the peak memory."""

@@ -35,18 +35,18 @@ TEST(HostCountsTest, AddressesOfANetworkAreOneHost) {
 TEST(HostCountsTest, FaultsAreAllowedUpToTheBurstAndComeBackWithTime) {
   HostCounts hosts(10, 10, {"10.0.0.9"});
   const absl::Time now = absl::UnixEpoch();
-  for (int i = 0; i < HostCounts::kFaultBurst; ++i) {
+  for (int i = 0; i < kFaultBurst; ++i) {
     ASSERT_TRUE(hosts.CountFault(At("10.0.0.1"), now)) << i;
   }
   EXPECT_FALSE(hosts.CountFault(At("10.0.0.1"), now));
   EXPECT_TRUE(hosts.CountFault(At("10.0.0.2"), now)) << "another host";
-  for (int i = 0; i <= HostCounts::kFaultBurst; ++i) {
+  for (int i = 0; i <= kFaultBurst; ++i) {
     EXPECT_TRUE(hosts.CountFault(At("10.0.0.9"), now)) << "a proxy";
   }
   const absl::Time later = now + absl::Seconds(2);
   int allowed = 0;
   while (hosts.CountFault(At("10.0.0.1"), later)) ++allowed;
-  EXPECT_NEAR(allowed, 2 * HostCounts::kFaultsPerSecond, 1);
+  EXPECT_NEAR(allowed, 2 * kFaultsPerSecond, 1);
 }
 
 // Whoever connects again does not get a new allowance.
