@@ -21,6 +21,7 @@
 #include "server/calls/dispatcher.h"
 #include "server/calls/stream_call.h"
 #include "server/calls/unary_call.h"
+#include "tests/server/support/gate.h"
 #include "tests/server/support/loop_server.h"
 #include "tests/server/support/raw_http2_client.h"
 
@@ -126,6 +127,10 @@ class CallTest : public ::testing::Test {
   ~CallTest() override {
     client_.reset();
     server_.reset();
+    // A task that has parsed a message may hold its call for a moment longer.
+    Gate parsed;
+    EXPECT_TRUE(parsing_.Submit([&] { parsed.Open(); }).ok());
+    parsed.Wait();
     EXPECT_EQ(log_.ended, log_.begun) << "each call ends exactly once";
     EXPECT_EQ(memory_.held_bytes(), 0);
   }
