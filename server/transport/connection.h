@@ -162,7 +162,11 @@ class Connection final : public Pollable {
   int CountRefused();
   void End();
 
+  // Counts a frame that carries neither call nor data. Returns what a callback of nghttp2 returns.
+  int CountControlFrame();
+
   // nghttp2's callbacks.
+  int OnBeginFrame(const nghttp2_frame_hd& head);
   int OnBeginHeaders(int32_t stream_id);
   // `valid`: false if nghttp2 rejects the field and drops it.
   int OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value, bool valid);

@@ -98,8 +98,8 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
       return 0;
     }
     case NGHTTP2_DATA: {
-      if (frame.hd.length == 0 && !end && !flood_guard_.CountControlFrame(loop_.now())) {
-        return EndFlood(ClientFault::kControlFrames, kTooManyFrames);
+      if (frame.hd.length == 0 && !end && CountControlFrame() != 0) {
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
       }
       Http2Stream* const stream = Find(frame.hd.stream_id);
       if (stream != nullptr && end) EndRequest(*stream);
@@ -112,14 +112,23 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
                            : CountReset(stream);
       return few ? 0 : EndFlood(ClientFault::kResets, kTooManyResets);
     }
-    // Window updates let answers continue and come at the pace of the data, so they do not count.
+    // Window updates let answers continue and come at the pace of the data, so they do not count,
+    // except those of a stranger, whose answers are short.
     case NGHTTP2_WINDOW_UPDATE:
-      return 0;
+      return stranger_ ? CountControlFrame() : 0;
     default:
-      return flood_guard_.CountControlFrame(loop_.now())
-                 ? 0
-                 : EndFlood(ClientFault::kControlFrames, kTooManyFrames);
+      return CountControlFrame();
   }
+}
+
+int Connection::CountControlFrame() {
+  if (flood_guard_.CountControlFrame(loop_.now())) return 0;
+  return EndFlood(ClientFault::kControlFrames, kTooManyFrames);
+}
+
+int Connection::OnBeginFrame(const nghttp2_frame_hd& head) {
+  // Frames of unknown types are dropped without another call.
+  return head.type > NGHTTP2_CONTINUATION ? CountControlFrame() : 0;
 }
 
 void Connection::EndRequest(Http2Stream& stream) {

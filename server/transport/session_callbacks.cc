@@ -25,6 +25,13 @@ absl::string_view View(const uint8_t* data, size_t size) {
 struct SessionCallbacks {
   static Connection& Of(void* user) { return *static_cast<Connection*>(user); }
 
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) {
+    return Of(user).OnBeginFrame(*head);
+  }
+  // Drops a frame of an unknown type, which OnBeginFrame has counted.
+  static int Unpack(nghttp2_session*, void**, const nghttp2_frame_hd*, void*) {
+    return NGHTTP2_ERR_CANCEL;
+  }
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     return Of(user).OnBeginHeaders(frame->hd.stream_id);
   }
@@ -75,6 +82,8 @@ nghttp2_session_callbacks* NewCallbacks() {
   nghttp2_session_callbacks* callbacks = nullptr;
   PHIMAP_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0);
   using Calls = SessionCallbacks;
+  nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, Calls::OnBeginFrame);
+  nghttp2_session_callbacks_set_unpack_extension_callback(callbacks, Calls::Unpack);
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Calls::OnBeginHeaders);
   nghttp2_session_callbacks_set_on_header_callback(callbacks, Calls::OnHeader);
   nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, Calls::OnInvalidHeader);
@@ -91,6 +100,10 @@ nghttp2_option* NewOptions() {
   nghttp2_option* options = nullptr;
   PHIMAP_CHECK(nghttp2_option_new(&options) == 0);
   nghttp2_option_set_no_auto_window_update(options, 1);
+  // So that frames of unknown types are reported at all.
+  for (int type = NGHTTP2_CONTINUATION + 1; type <= std::numeric_limits<uint8_t>::max(); ++type) {
+    nghttp2_option_set_user_recv_extension_type(options, static_cast<uint8_t>(type));
+  }
   // nghttp2 would keep closed streams only for stream priorities, which no gRPC client uses.
   nghttp2_option_set_no_closed_streams(options, 1);
   nghttp2_option_set_max_outbound_ack(options, kMaxUnsentAnswers);

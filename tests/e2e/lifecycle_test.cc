@@ -64,6 +64,17 @@ TEST(LifecycleTest, ATakenPortIsRefused) {
   EXPECT_THAT(second.err, HasSubstr(server.address()));
 }
 
+// A terminal that closes sends SIGHUP.
+TEST(LifecycleTest, AHangupChangesNothing) {
+  TemporaryFolder folder;
+  ServerProcess server(folder.path());
+  const auto client = server.Connect();
+  server.process().Signal(SIGHUP);
+  EXPECT_TRUE(BuildSmall(*client, "one").ok());
+  server.process().Signal(SIGHUP);
+  EXPECT_TRUE(BuildSmall(*client, "two").ok());
+}
+
 TEST(LifecycleTest, AnAddressThatOthersReachNeedsInsecure) {
   for (const char* flag : {"--listen=0.0.0.0:0", "--http=0.0.0.0:0", "--listen=[::]:0"}) {
     SCOPED_TRACE(flag);

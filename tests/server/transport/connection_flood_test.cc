@@ -241,6 +241,22 @@ TEST_F(ConnectionTest, FloodOfSettingsEndsTheConnection) {
   server_->AwaitNoConnections();
 }
 
+TEST_F(ConnectionTest, FloodsOfUnknownFramesAndOfAStrangersWindowsEndTheConnection) {
+  ConnectionLimits limits;
+  limits.max_control_frames = 100;
+  for (const uint8_t type : {uint8_t{0xf0}, uint8_t{NGHTTP2_WINDOW_UPDATE}}) {
+    Serve(limits);
+    RawFrameClient client(server_->Connect());
+    std::string frames;
+    for (int i = 0; i < 90; ++i) frames += Frame(type, 0, 0, std::string(3, '\0') + '\1');
+    client.Send(frames);
+    EXPECT_TRUE(client.RoundTrip());
+    for (int i = 0; i < 3; ++i) client.Send(frames);
+    EXPECT_FALSE(client.RoundTrip());
+    EXPECT_EQ(client.GoAway(), NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+}
+
 TEST_F(ConnectionTest, PingsBelowTheLimitAreAllAnswered) {
   ConnectionLimits limits;
   limits.max_control_frames = 100;
