@@ -1,0 +1,28 @@
+// Checks that the port of metrics and health checks ends each connection, whatever its client sends,
+// and answers the next one. The input is everything that the client sends.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/status/check.h"
+#include "prometheus/registry.h"
+#include "server/observe/http_endpoint.h"
+#include "tests/fuzz/converse.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const auto endpoint =
+      phimap::HttpEndpoint::Listen("127.0.0.1:0", std::make_shared<prometheus::Registry>());
+  PHIMAP_CHECK(endpoint.ok());
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  name.sin_port = htons(static_cast<uint16_t>((*endpoint)->port()));
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  PHIMAP_CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
+  phimap::Converse(fd, data, size);
+  return 0;
+}
