@@ -1,5 +1,5 @@
-// Checks that the port of metrics and health checks ends each connection, whatever its client sends,
-// and answers the next one. The input is everything that the client sends.
+// Checks that the port of metrics and health checks ends each connection, whatever its client
+// sends, and answers the next one. The input is everything that the client sends.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

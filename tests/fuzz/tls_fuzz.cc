@@ -1,7 +1,8 @@
 // Checks that the server ends each TLS connection whose client hangs up, whatever records it sent.
 //
-// The first byte of the input says what its rest is: if it is even, everything that the client sends,
-// from the first byte of the handshake on; if it is odd, what the client does after a handshake:
+// The first byte of the input says what its rest is: if it is even, everything that the client
+// sends, from the first byte of the handshake on; if it is odd, what the client does after a
+// handshake:
 //   byte 0 mod 3: changes its key;
 //   byte 1 mod 3: sends the next N bytes as data, where N is the next byte;
 //   byte 2 mod 3: sends the next N bytes beside TLS, as an attacker on the way could.
