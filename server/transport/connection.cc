@@ -18,7 +18,8 @@ namespace {
 
 // Size of one read from the socket.
 constexpr size_t kReadBytes = 64 << 10;
-// The same for a stranger, whose input that waits to be used is not part of HeldBytes.
+// Size of one read from a stranger. It is smaller because HeldBytes does not count input that waits
+// to be used.
 constexpr size_t kStrangerReadBytes = 16 << 10;
 // Maximum number of input bytes fed to the session between two checks of the clock. A call can be
 // hardly larger than a frame head. More bytes could therefore hold hundreds of calls, which would
@@ -26,7 +27,7 @@ constexpr size_t kStrangerReadBytes = 16 << 10;
 constexpr size_t kFeedBytes = 4 << 10;
 // Time that a connection may read, or send, in one round of the event loop.
 constexpr auto kShare = std::chrono::microseconds(500);
-// The same for reading from a stranger, of whom there may be many.
+// Time that a stranger may be read in one round. It is shorter because strangers may be many.
 constexpr auto kStrangerShare = std::chrono::microseconds(100);
 
 char* ReadBuffer() {
