@@ -51,9 +51,9 @@ class Recorder {
     const TransformMetrics& transform = metrics_.transform();
     const absl::Time started = SteadyNow();
     method_.started->Increment();
-    std::optional<RequestMemory::Charge> request = memory_.Take(kRequestBytes);
+    std::optional<RequestMemory::Charge> request = memory_.Take(nullptr, kRequestBytes);
     method_.messages_received->Increment();
-    std::optional<RequestMemory::Charge> answer = memory_.TakeForAnswer(kAnswerBytes);
+    std::optional<RequestMemory::Charge> answer = memory_.TakeForAnswer(nullptr, kAnswerBytes);
     transform.parse_seconds->Observe(4e-6);
     transform.queue_seconds->Observe(30e-6);
     last_ = SteadyNow();

@@ -62,11 +62,11 @@ absl::string_view AccessControl::IdentityOf(const Caller& caller) const {
   return caller.unix_socket ? "" : caller.certificate_digest;
 }
 
-absl::Status AccessControl::Admit(const Caller& caller, absl::string_view method,
-                                  Role needed) const {
-  if (open()) return absl::OkStatus();
+absl::StatusOr<Role> AccessControl::Admit(const Caller& caller, absl::string_view method,
+                                          Role needed) const {
+  if (open()) return Role::kAdmin;
   PHIMAP_ASSIGN_OR_RETURN(const Role role, RoleOf(caller));
-  if (role >= needed) return absl::OkStatus();
+  if (role >= needed) return role;
   return MakeError(
       absl::StatusCode::kPermissionDenied, "ROLE_TOO_LOW", "",
       absl::StrCat(method, " needs the role ", RoleName(needed), ", but this caller has the role ",

@@ -42,9 +42,9 @@ absl::Status WrongRowCount(int64_t sent, int64_t came) {
       {{"expected", absl::StrCat(sent)}, {"actual", absl::StrCat(came)}});
 }
 
-absl::Status TooManyBuilds(int unfinished, int limit) {
+absl::Status TooManyBuilds(int unfinished, absl::string_view limits, int limit) {
   return MakeError(Code::kResourceExhausted, "BUILD_LIMIT_REACHED", "",
-                   absl::StrCat(unfinished, " builds are not finished; the limit is ", limit),
+                   absl::StrCat(unfinished, " builds are not finished; the limit is ", limits),
                    {{"limit", absl::StrCat(limit)}}, kBuildRetryDelayMs);
 }
 

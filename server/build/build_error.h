@@ -25,7 +25,8 @@ absl::Status StillOpen(const BuildId& id);
 // DATA_LOSS: the client sent `sent` rows, but `came` arrived.
 absl::Status WrongRowCount(int64_t sent, int64_t came);
 // RESOURCE_EXHAUSTED: the number of unfinished builds has reached `limit`.
-absl::Status TooManyBuilds(int unfinished, int limit);
+// `limits`: all limits that apply to the caller; `limit`: how many builds it may have.
+absl::Status TooManyBuilds(int unfinished, absl::string_view limits, int limit);
 // UNAVAILABLE: the server is shutting down. `what` is the message.
 absl::Status ShuttingDown(absl::string_view what);
 // CANCELLED: CancelBuild ended the build.

@@ -105,6 +105,7 @@ void BuildManager::GiveBack(const std::shared_ptr<BuildJob>& job, const absl::St
   MutexLock lock(&mutex_);
   if (job->Move(BuildEvent::kAbandon, error)) {
     --unfinished_;
+    job->SetPlace({});
     Forget(job);
     changed_.NotifyAll();
   }

@@ -24,6 +24,8 @@
 #include "server/memory/memory_budget.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/work_quantum.h"
+#include "server/sharing/caller_use.h"
+#include "server/sharing/shared_places.h"
 #include "server/sync/mutex.h"
 #include "server/versions/version_reader.h"
 
@@ -44,6 +46,8 @@ struct BuildOrder {
   BuildSpec spec;
   // How long the version lives after its last use.
   absl::Duration ttl = absl::InfiniteDuration();
+  // Who ordered it. Not part of the digest.
+  CallerPointer caller = nullptr;
 
   BuildOrder() = default;
   BuildOrder(BuildSpec the_spec, absl::Duration the_ttl = absl::InfiniteDuration())  // NOLINT
@@ -110,6 +114,9 @@ class BuildJob final : public BuildMonitor {
   // Epoch of this server's claim on the build; 0 while this server holds no claim.
   int64_t claim_epoch() const { return claim_epoch_.load(); }
   void set_claim_epoch(int64_t epoch) { claim_epoch_.store(epoch); }
+  // Its place among the unfinished builds; empty when it has ended. Only BuildManager sets it, with
+  // its lock held.
+  void SetPlace(SharedPlaces::Place place) { place_ = std::move(place); }
 
   // Changes the state. Returns false, and changes nothing, if `event` is illegal in the current
   // state. kAbandon, kFail and kCancel need `error`, kPublished needs `version`. The caller must
@@ -151,6 +158,7 @@ class BuildJob final : public BuildMonitor {
   const std::string spec_digest_;
   const BuildMetrics& metrics_;
   std::atomic<int64_t> claim_epoch_{0};
+  SharedPlaces::Place place_;
 
   mutable Mutex mutex_;
   BuildSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);

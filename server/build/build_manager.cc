@@ -54,9 +54,11 @@ BuildManager::~BuildManager() {
 }
 
 void BuildManager::Begin(BuildId id, BuildSpec spec,
-                         std::function<void(absl::StatusOr<Attachment>)> done, absl::Duration ttl) {
+                         std::function<void(absl::StatusOr<Attachment>)> done, absl::Duration ttl,
+                         CallerPointer caller) {
   if (absl::Status listed = CheckKernel(spec); !listed.ok()) return done(listed);
   BuildOrder order{std::move(spec), ttl};
+  order.caller = std::move(caller);
   std::string digest = order.Digest();
   std::optional<absl::StatusOr<Attachment>> known;
   {
@@ -65,11 +67,13 @@ void BuildManager::Begin(BuildId id, BuildSpec spec,
     if (!known.has_value()) ++pending_;
   }
   if (known.has_value()) return done(*std::move(known));
+  const CallerPointer submitter = order.caller;
   const absl::Status queued = store_pool_.Submit(
       [this, id = std::move(id), order = std::move(order), digest = std::move(digest), done] {
         done(LookUp(id, order, digest));
         EndPending();
-      });
+      },
+      submitter);
   if (queued.ok()) return;
   done(queued);
   EndPending();
@@ -130,9 +134,13 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
   std::optional<absl::StatusOr<Attachment>> known = AttachToKnown(id, digest);
   if (known.has_value()) return *std::move(known);
   PHIMAP_RETURN_IF_ERROR(computation_.CheckEverFits(order.spec));
-  if (unfinished_ >= options_.max_builds) return TooManyBuilds(unfinished_, options_.max_builds);
+  std::optional<SharedPlaces::Place> place = places_.Take(order.caller);
+  if (!place.has_value()) {
+    return TooManyBuilds(unfinished_, places_.Text(order.caller), places_.LimitOf(order.caller));
+  }
   auto job = std::make_shared<BuildJob>(id, order, digest, options_.now(),
                                         WorkQuantum(options_.yield, options_.quantum), metrics_);
+  job->SetPlace(*std::move(place));
   jobs_[id] = {job, next_sequence_++};
   ++unfinished_;
   return Attachment{std::move(job), /*attached=*/false};
@@ -249,6 +257,7 @@ bool BuildManager::End(const std::shared_ptr<BuildJob>& job, Ending ending) {
     // One critical section: when observers see that the build has ended, its id and place are free.
     if (!job->Move(ending.event, ending.error, std::move(ending.version))) return false;
     --unfinished_;
+    job->SetPlace({});
     ++pending_;
     const auto known = jobs_.find(job->id());
     if (known != jobs_.end() && known->second.job == job && known->second.ask_store &&

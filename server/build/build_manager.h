@@ -96,7 +96,7 @@ class BuildManager {
   // spec.Validate() is OK. The version lives for `ttl` after its last use. `ttl` is treated as part
   // of the spec: a Build with another `ttl` has another spec.
   void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done,
-             absl::Duration ttl = absl::InfiniteDuration());
+             absl::Duration ttl = absl::InfiniteDuration(), CallerPointer caller = nullptr);
   // Adds a block of rows; at most one call at a time per job. `done` is called exactly once,
   // usually on a build thread; `rows` must stay readable until then. On error, the build has ended.
   void Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
@@ -247,6 +247,8 @@ class BuildManager {
   std::vector<std::weak_ptr<BuildJob>> elsewhere_ ABSL_GUARDED_BY(mutex_);
   std::vector<BuildClaims::Renewal> to_release_ ABSL_GUARDED_BY(mutex_);
   int unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Places of unfinished builds.
+  SharedPlaces places_{options_.max_builds};
   // Number of look-ups and ends in progress; Drain waits for them.
   int pending_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;

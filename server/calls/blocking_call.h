@@ -27,8 +27,8 @@ class BlockingCall final : public TypedUnaryCall<Request, Response> {
 
  private:
   void Start() override {
-    const absl::Status queued =
-        pool_.Submit([this, self = this->shared_from_this()] { this->Finish(Run()); });
+    const absl::Status queued = pool_.Submit(
+        [this, self = this->shared_from_this()] { this->Finish(Run()); }, this->caller());
     if (!queued.ok()) this->Finish(queued);
   }
 

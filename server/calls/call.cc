@@ -98,8 +98,9 @@ absl::Status GrowsTooLarge(size_t bytes, int64_t parsed, int64_t limit) {
 
 // Increases `charge` if it does not cover the message's bytes and the parsed message, whose size is
 // `parsed`.
-absl::Status ChargeParsed(RequestMemory& memory, absl::string_view bytes,
-                          const absl::StatusOr<int64_t>& parsed, RequestMemory::Charge& charge) {
+absl::Status ChargeParsed(RequestMemory& memory, const CallerPointer& caller,
+                          absl::string_view bytes, const absl::StatusOr<int64_t>& parsed,
+                          RequestMemory::Charge& charge) {
   if (!parsed.ok()) return parsed.status();
   const int64_t needed = static_cast<int64_t>(bytes.size()) + *parsed;
   if (needed <= charge.bytes()) return absl::OkStatus();
@@ -107,17 +108,18 @@ absl::Status ChargeParsed(RequestMemory& memory, absl::string_view bytes,
     return GrowsTooLarge(bytes.size(), *parsed, memory.max_bytes());
   }
   std::optional<RequestMemory::Charge> more =
-      memory.Take(needed - charge.bytes(), /*held=*/charge.bytes());
-  if (!more.has_value()) return memory.Full("the parsed request", needed);
+      memory.Take(caller, needed - charge.bytes(), /*held=*/charge.bytes());
+  if (!more.has_value()) return memory.Full(caller, "the parsed request", needed);
   charge.Add(*std::move(more));
   return absl::OkStatus();
 }
 
 // `cost`: what MessageCost says of the message.
-absl::Status ParseNow(RequestMemory& memory, const absl::StatusOr<int64_t>& cost,
-                      ChargedMessage& message, google::protobuf::MessageLite& parsed) {
+absl::Status ParseNow(RequestMemory& memory, const CallerPointer& caller,
+                      const absl::StatusOr<int64_t>& cost, ChargedMessage& message,
+                      google::protobuf::MessageLite& parsed) {
   const absl::string_view bytes = message.bytes.view();
-  absl::Status charged = ChargeParsed(memory, bytes, cost, message.charge);
+  absl::Status charged = ChargeParsed(memory, caller, bytes, cost, message.charge);
   if (!charged.ok()) return charged;
   try {
     if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -143,12 +145,13 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       environment_(start.environment),
       request_cost_(request_cost),
       share_(std::move(start.share)),
+      caller_(share_.use()),
       started_(SteadyNow()),
       deadline_(start.deadline),
       peer_(start.stream.peer().address),
-      source_(environment_.memory,
-              std::min(environment_.max_message_bytes, method_.max_request_bytes),
-              without_capacity),
+      source_(environment_.memory, caller_,
+              std::min(environment_.max_message_bytes, method_.max_request_bytes), without_capacity,
+              [this](RequestMemory::Charge charge) { OnGranted(std::move(charge)); }),
       deadline_timer_(*this),
       half_message_timer_(*this),
       unread_timer_(*this),
@@ -234,13 +237,11 @@ void Call::Pull() {
   if (over_ || stream_ == nullptr) return;
   source_.Take(*stream_, {});
   WatchHalfMessage();
-  if (source_.waits_for_memory()) AwaitMemory();
 }
 
 void Call::Progress() {
   if (!min_revision_.empty()) return;
   WatchHalfMessage();
-  if (source_.waits_for_memory()) AwaitMemory();
   if (source_.has_message() || source_.at_end() || !source_.error().ok()) OnRequestProgress();
 }
 
@@ -264,20 +265,15 @@ void Call::OnHalfMessageTime() {
   WatchHalfMessage();
 }
 
-void Call::AwaitMemory() {
-  if (std::exchange(listening_for_memory_, true)) return;
-  environment_.memory.capacity().Wait([call = weak_from_this()] {
-    const std::shared_ptr<Call> self = call.lock();
-    if (self == nullptr) return;
-    self->Post([raw = self.get()] {
-      raw->listening_for_memory_ = false;
-      raw->source_.Take(*raw->stream_, {});
-      raw->Progress();
-    });
+void Call::OnGranted(RequestMemory::Charge charge) {
+  const std::shared_ptr<Call> self = weak_from_this().lock();
+  if (self == nullptr) return;
+  // A std::function must be copyable.
+  const auto granted = std::make_shared<RequestMemory::Charge>(std::move(charge));
+  self->Post([this, granted] {
+    source_.TakeGranted(*stream_, std::move(*granted));
+    Progress();
   });
-  // Memory that became free before the call began to wait causes no notification, so the call tries
-  // once more.
-  source_.Take(*stream_, {});
 }
 
 void Call::OnSent() {
@@ -307,7 +303,7 @@ void Call::Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, 
   if (message.bytes.size <= kParsedHere) {
     const absl::StatusOr<int64_t> cost = request_cost_.Of(message.bytes.view());
     if (!cost.ok() || *cost <= kParsedHereMemory) {
-      const absl::Status status = ParseNow(environment_.memory, cost, message, parsed);
+      const absl::Status status = ParseNow(environment_.memory, caller_, cost, message, parsed);
       return done(status, std::move(message.charge));
     }
   }
@@ -315,9 +311,10 @@ void Call::Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, 
   const absl::Status queued = environment_.parsing.Submit(
       [this, self = shared_from_this(), shared, &parsed, done = std::move(done)] {
         const absl::StatusOr<int64_t> cost = request_cost_.Of(shared->bytes.view());
-        const absl::Status status = ParseNow(environment_.memory, cost, *shared, parsed);
+        const absl::Status status = ParseNow(environment_.memory, caller_, cost, *shared, parsed);
         Post([shared, status, done] { done(status, std::move(shared->charge)); });
-      });
+      },
+      caller_);
   if (!queued.ok()) Conclude(queued);
 }
 
@@ -325,10 +322,16 @@ bool Call::IsLarge(const RequestMemory::Charge& charge) {
   return charge.bytes() > static_cast<int64_t>(kParsedHere);
 }
 
-void Call::DropElsewhere(std::shared_ptr<void> message) {
-  // If the pool's queue is full, the message is destroyed here, with the task.
-  environment_.parsing.Submit([message = std::move(message)]() mutable { message.reset(); })
-      .IgnoreError();
+void Call::DropElsewhere(std::shared_ptr<void> message, std::function<void()> done) {
+  // A call that is being destroyed has nothing to be done.
+  const std::shared_ptr<Call> self = done == nullptr ? nullptr : shared_from_this();
+  const absl::Status queued =
+      environment_.parsing.Submit([message = std::move(message), self, done]() mutable {
+        message.reset();
+        if (done != nullptr) self->Post(done);
+      });
+  // If the pool's queue is full, the message has been destroyed here, with the task.
+  if (!queued.ok() && done != nullptr) Post(done);
 }
 
 void Call::Send(std::shared_ptr<const OutputBytes> framed) {
@@ -379,6 +382,7 @@ void Call::End(const absl::Status& status) {
   deadline_timer_.Cancel();
   half_message_timer_.Cancel();
   revision_timer_.Cancel();
+  source_.Drop();
   OnOver();
   OnEnd(status);
   Record(status);
@@ -402,19 +406,21 @@ void Call::Record(const absl::Status& ended) {
                            {"error", error.message}});
 }
 
-absl::StatusOr<std::shared_ptr<const OutputBytes>> FrameMessage(
-    const google::protobuf::MessageLite& message, const CallEnvironment& environment) {
+absl::StatusOr<std::shared_ptr<const OutputBytes>> Call::Frame(
+    const google::protobuf::MessageLite& message) const {
   const size_t size = message.ByteSizeLong();
-  if (static_cast<int64_t>(size) > environment.max_message_bytes) {
+  if (static_cast<int64_t>(size) > environment_.max_message_bytes) {
     return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
                      absl::StrCat("the answer has ", size, " bytes, over the limit of ",
-                                  environment.max_message_bytes, " (--max_message_bytes)"),
-                     {{"limit", absl::StrCat(environment.max_message_bytes)}});
+                                  environment_.max_message_bytes, " (--max_message_bytes)"),
+                     {{"limit", absl::StrCat(environment_.max_message_bytes)}});
   }
   std::optional<RequestMemory::Charge> charge =
-      size <= kAlwaysAnswered ? environment.memory.TakeUnconditionally(static_cast<int64_t>(size))
-                              : environment.memory.TakeForAnswer(static_cast<int64_t>(size));
-  if (!charge.has_value()) return environment.memory.Full("the answer", static_cast<int64_t>(size));
+      size <= kAlwaysAnswered
+          ? environment_.memory.TakeUnconditionally(caller_, static_cast<int64_t>(size))
+          : environment_.memory.TakeForAnswer(caller_, static_cast<int64_t>(size));
+  if (!charge.has_value())
+    return environment_.memory.Full(caller_, "the answer", static_cast<int64_t>(size));
   try {
     auto framed = std::make_shared<FramedMessage>(size, *std::move(charge));
     message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(framed->message()));

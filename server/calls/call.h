@@ -45,7 +45,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   static void EndSilentCalls(absl::Duration silent);
   static void EndAllCalls();
 
-  // The next five functions, up to peer(), may be called from any thread.
+  // The next seven functions, up to Frame(), may be called from any thread.
 
   // Returns the time at which the request's headers had arrived.
   absl::Time started() const { return started_; }
@@ -56,6 +56,12 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const CallEnvironment& environment() const { return environment_; }
   // Address of the client, such as "ipv4:127.0.0.1:41234".
   const std::string& peer() const { return peer_; }
+  // On whose account the call holds memory and places; null if there is no limit.
+  const CallerPointer& caller() const { return caller_; }
+  // Returns `message` in gRPC's framing, charged to the budget. RESOURCE_EXHAUSTED if the message
+  // is larger than the limit, or if it is over 64 KiB and there is no capacity for it.
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> Frame(
+      const google::protobuf::MessageLite& message) const;
 
   void OnData(absl::string_view bytes) final;
   void OnRequestEnd() final;
@@ -110,12 +116,15 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   // Whether a message with this charge is so large that work on it would hold up the loop.
   static bool IsLarge(const RequestMemory::Charge& charge);
   // Destroys the contents of `message` on the pool that parsed it, because returning 32 MiB to the
-  // system takes 2 to 4 ms. The message's charge can be released without waiting for this, so that
-  // a client that sends one large request after another gets memory for each. If the pool is full,
-  // the contents are destroyed on the calling thread.
+  // system takes 2 to 4 ms, and then returns their charge. If the pool is full, does so on the
+  // calling thread. Then runs `done`, if there is one, as Post does.
   template <typename Message>
-  void DestroyElsewhere(Message message) {
-    DropElsewhere(std::make_shared<Message>(std::move(message)));
+  void DestroyElsewhere(Message message, RequestMemory::Charge charge,
+                        std::function<void()> done = nullptr) {
+    // The second member is destroyed first.
+    DropElsewhere(std::make_shared<std::pair<RequestMemory::Charge, Message>>(std::move(charge),
+                                                                              std::move(message)),
+                  std::move(done));
   }
 
   // Sends a message with its prefix, preceded by the headers if they have not been sent yet.
@@ -159,14 +168,15 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void OnRevision(const absl::Status& found);
   void OnRevisionTime();
   void EndForShutdown();
-  void DropElsewhere(std::shared_ptr<void> message);
+  void DropElsewhere(std::shared_ptr<void> message, std::function<void()> done);
   void WatchHalfMessage();
   void OnHalfMessageTime();
   void OnUnreadTime();
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status);
   void Record(const absl::Status& ended);
-  void AwaitMemory();
+  // Called when the memory has been granted that the source waits for.
+  void OnGranted(RequestMemory::Charge charge);
   void Progress();
 
   // Shared, because work of the call on other threads may outlive the loop.
@@ -177,6 +187,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const CallEnvironment& environment_;
   const MessageCost& request_cost_;
   CallerShares::Share share_;
+  const CallerPointer caller_;
   const absl::Time started_;
   const absl::Time deadline_;
   absl::Time last_data_ = started_;
@@ -198,14 +209,8 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const RequestId request_id_;
   bool headers_sent_ = false;
   bool over_ = false;
-  bool listening_for_memory_ = false;
   std::atomic<bool> cancelled_{false};
 };
-
-// Returns `message` in gRPC's framing, charged to the budget. RESOURCE_EXHAUSTED if the message is
-// larger than the limit, or if it is over 64 KiB and there is no capacity for it.
-absl::StatusOr<std::shared_ptr<const OutputBytes>> FrameMessage(
-    const google::protobuf::MessageLite& message, const CallEnvironment& environment);
 
 }  // namespace phimap
 

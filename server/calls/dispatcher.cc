@@ -165,15 +165,17 @@ const Dispatcher::Entry* Dispatcher::Find(Stream& stream, const RequestHead& hea
   return found == methods_.end() ? unknown_.get() : found->second.get();
 }
 
-absl::Status Dispatcher::Admit(const Stream& stream, const RequestHead& head,
-                               const Entry& entry) const {
+absl::StatusOr<Role> Dispatcher::Admit(const Stream& stream, const RequestHead& head,
+                                       const Entry& entry) const {
   if (head.too_large) return HeadersTooLarge();
   if (!accepting_.load(std::memory_order_relaxed) && entry.access == Access::kByRole) {
     return ShuttingDown();
   }
-  if (entry.access == Access::kByRole && !environment_.access.open() && &entry != unknown_.get()) {
-    PHIMAP_RETURN_IF_ERROR(environment_.access.Admit(
-        CallerOf(stream, head), entry.method.metrics.full_name, entry.method.role));
+  Role role = Role::kReader;
+  if (entry.access == Access::kByRole && &entry != unknown_.get()) {
+    PHIMAP_ASSIGN_OR_RETURN(
+        role, environment_.access.Admit(CallerOf(stream, head), entry.method.metrics.full_name,
+                                        entry.method.role));
   }
   if (entry.method.open == nullptr) {
     const absl::string_view path = head.Find(":path");
@@ -182,7 +184,8 @@ absl::Status Dispatcher::Admit(const Stream& stream, const RequestHead& head,
     for (const std::string& name : services_) exists |= absl::StrCat("/", name) == service;
     return NoSuchMethod(path, exists);
   }
-  return CheckEncoding(head);
+  PHIMAP_RETURN_IF_ERROR(CheckEncoding(head));
+  return role;
 }
 
 absl::StatusOr<absl::string_view> Dispatcher::UnlessKnown(absl::string_view wanted) const {
@@ -210,10 +213,25 @@ void Dispatcher::Refuse(Stream& stream, const Method& method, const absl::Status
   SendStatus(stream, status, /*headers_sent=*/false, request_id);
 }
 
+absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Stream& stream,
+                                                        const RequestHead& head, const Entry& entry,
+                                                        Role role) {
+  const Peer& peer = stream.peer();
+  if (environment_.access.open()) return environment_.callers.TakeOfHost(peer.network);
+  const bool by_role = entry.access == Access::kByRole;
+  std::optional<CallerShares::Share> share =
+      by_role ? environment_.callers.Take(environment_.access.IdentityOf(CallerOf(stream, head)),
+                                          /*administers=*/role == Role::kAdmin)
+              : open_calls_.Take(peer.unix_socket ? "" : peer.address);
+  if (share.has_value()) return *std::move(share);
+  return by_role ? TooManyCalls(environment_.callers.max_calls()) : TooManyOpenCalls(kMaxOpenCalls);
+}
+
 void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
   const Entry* const entry = Find(stream, head);
   if (entry == nullptr) return;
-  absl::Status admitted = Admit(stream, head, *entry);
+  const absl::StatusOr<Role> role = Admit(stream, head, *entry);
+  absl::Status admitted = role.status();
   const absl::StatusOr<absl::Time> deadline = DeadlineOf(head);
   if (admitted.ok()) admitted = deadline.status();
   const absl::string_view wanted = revisions_ == nullptr ? "" : head.Find(kMinRevisionKey);
@@ -221,18 +239,8 @@ void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
   if (admitted.ok()) admitted = min_revision.status();
   if (!admitted.ok()) return Refuse(stream, entry->method, admitted);
   if (entry->access == Access::kByRole || environment_.access.open()) stream.NoteAdmitted();
-  std::optional<CallerShares::Share> share = CallerShares::Share();
-  if (!environment_.access.open()) {
-    const bool by_role = entry->access == Access::kByRole;
-    share = by_role
-                ? environment_.callers.Take(environment_.access.IdentityOf(CallerOf(stream, head)))
-                : open_calls_.Take(stream.peer().unix_socket ? "" : stream.peer().address);
-    if (!share.has_value()) {
-      return Refuse(stream, entry->method,
-                    by_role ? TooManyCalls(environment_.callers.max_calls())
-                            : TooManyOpenCalls(kMaxOpenCalls));
-    }
-  }
+  absl::StatusOr<CallerShares::Share> share = ShareOf(stream, head, *entry, *role);
+  if (!share.ok()) return Refuse(stream, entry->method, share.status());
   const std::shared_ptr<Call> call =
       entry->method.open({stream, entry->method, environment_, *deadline, *std::move(share),
                           *min_revision, wanted.empty() ? nullptr : revisions_});

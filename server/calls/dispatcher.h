@@ -69,7 +69,12 @@ class Dispatcher final : public StreamAcceptor {
   // Returns the entry of the request's method. If the request is not gRPC, answers it in HTTP and
   // returns null.
   const Entry* Find(Stream& stream, const RequestHead& head);
-  absl::Status Admit(const Stream& stream, const RequestHead& head, const Entry& entry) const;
+  // Returns the caller's role if the call may begin.
+  absl::StatusOr<Role> Admit(const Stream& stream, const RequestHead& head,
+                             const Entry& entry) const;
+  // Counts the call. RESOURCE_EXHAUSTED (CALL_LIMIT_REACHED) if its caller has too many.
+  absl::StatusOr<CallerShares::Share> ShareOf(const Stream& stream, const RequestHead& head,
+                                              const Entry& entry, Role role);
   // Returns `wanted`, or "" if the call need not wait for it because the revision is already known.
   absl::StatusOr<absl::string_view> UnlessKnown(absl::string_view wanted) const;
   void Refuse(Stream& stream, const Method& method, const absl::Status& status) const;

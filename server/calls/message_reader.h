@@ -71,6 +71,12 @@ class MessageReader {
   // Returns the message. The next byte begins a new prefix. REQUIRES: complete().
   MessageBytes Release();
 
+  // Frees what has arrived of an incomplete message. Nothing may be read afterwards.
+  void Drop() {
+    data_.reset();
+    capacity_ = 0;
+  }
+
   // Whether no byte of another message has been consumed, not even of its prefix.
   bool at_boundary() const { return prefix_size_ == 0; }
   // The size of the buffer.

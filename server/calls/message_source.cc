@@ -56,7 +56,7 @@ absl::Status CutOff() {
 
 bool MessageSource::Admit(Stream& stream) {
   if (charge_.has_value()) return true;
-  waits_ = false;
+  if (waits_) return false;
   if (reader_.compressed()) {
     error_ = Compressed();
   } else if (reader_.too_long()) {
@@ -64,21 +64,55 @@ bool MessageSource::Admit(Stream& stream) {
   }
   if (!error_.ok()) return false;
   const int64_t bytes = 2 * int64_t{reader_.length()} + kPerMessage;
-  charge_ = reader_.max_message_bytes() <= kAlwaysTaken ? memory_.TakeUnconditionally(bytes)
-                                                        : memory_.Take(bytes, held_bytes_);
-  if (charge_.has_value()) {
-    if (reader_.length() > kNarrowWindow) {
-      stream.SetWindow(std::clamp<size_t>(reader_.length(), kNarrowWindow, kWideWindow));
-      wide_ = true;
-    }
-    return true;
+  charge_ = reader_.max_message_bytes() <= kAlwaysTaken
+                ? memory_.TakeUnconditionally(caller_, bytes)
+                : memory_.Take(caller_, bytes, held_bytes_);
+  if (!charge_.has_value() && without_capacity_ == WithoutCapacity::kRefuse) {
+    error_ = memory_.Full(caller_, "the request", bytes);
+    return false;
   }
-  if (without_capacity_ == WithoutCapacity::kRefuse) {
-    error_ = memory_.Full("the request", bytes);
-  } else {
-    waits_ = true;
-  }
-  return false;
+  if (!charge_.has_value()) charge_ = Wait(bytes);
+  waits_ = !charge_.has_value();
+  if (!waits_) Widen(stream);
+  return !waits_;
+}
+
+void MessageSource::Widen(Stream& stream) {
+  if (reader_.length() <= kNarrowWindow) return;
+  stream.SetWindow(std::clamp<size_t>(reader_.length(), kNarrowWindow, kWideWindow));
+  wide_ = true;
+}
+
+std::optional<RequestMemory::Charge> MessageSource::Wait(int64_t bytes) {
+  if (waited_held_ == nullptr) waited_held_ = std::make_shared<std::atomic<int64_t>>();
+  waited_held_->store(held_bytes_);
+  return memory_.TakeOrWait(caller_, bytes, waited_held_, granted_, waiting_);
+}
+
+void MessageSource::TakeGranted(Stream& stream, RequestMemory::Charge charge) {
+  // The stream may have failed since.
+  if (!waits_) return;
+  waits_ = false;
+  waiting_ = RequestMemory::Waiting();
+  charge_ = std::move(charge);
+  Widen(stream);
+  Take(stream, {});
+}
+
+void MessageSource::Drop() {
+  waits_ = false;
+  waiting_ = RequestMemory::Waiting();
+  pending_.clear();
+  pending_.shrink_to_fit();
+  pending_charge_.Release();
+  CountWaiting(0);
+  DropHalf();
+  ready_.reset();
+}
+
+void MessageSource::DropHalf() {
+  reader_.Drop();
+  charge_.reset();
 }
 
 size_t MessageSource::Gather(Stream& stream, absl::string_view& bytes) {
@@ -97,7 +131,7 @@ size_t MessageSource::Gather(Stream& stream, absl::string_view& bytes) {
     }
     if (!reader_.complete()) break;
     ++messages_;
-    ready_ = ChargedMessage{reader_.Release(), *std::exchange(charge_, std::nullopt)};
+    ready_ = ChargedMessage{*std::exchange(charge_, std::nullopt), reader_.Release()};
     if (std::exchange(wide_, false)) stream.SetWindow(kNarrowWindow);
   }
   const size_t taken = before - bytes.size();
@@ -124,28 +158,29 @@ void MessageSource::Keep(Stream& stream, absl::string_view bytes) {
   // Bytes that follow a complete message are charged to the budget if there is capacity.
   if (error_.ok() && !waits_ && !bytes.empty()) {
     std::optional<RequestMemory::Charge> charge =
-        memory_.Take(static_cast<int64_t>(bytes.size()), held_bytes_);
+        memory_.Take(caller_, static_cast<int64_t>(bytes.size()), held_bytes_);
     if (charge.has_value()) pending_charge_ = *std::move(charge);
   }
   const bool beside = waits_ || pending_charge_.bytes() == 0;
   if (error_.ok() && !CountWaiting(beside ? bytes.size() : 0)) {
-    error_ = memory_.Full("the waiting request", static_cast<int64_t>(bytes.size()));
+    error_ = memory_.Full(caller_, "the waiting request", static_cast<int64_t>(bytes.size()));
     waits_ = false;
+    waiting_ = RequestMemory::Waiting();
   }
   if (error_.ok()) {
     pending_.assign(bytes.data(), bytes.size());
     return;
   }
   // Bytes that arrive after an error are discarded.
-  charge_.reset();
+  DropHalf();
   CountWaiting(0);
   if (!bytes.empty()) stream.Consume(bytes.size());
 }
 
 bool MessageSource::CountWaiting(size_t bytes) {
   const int64_t more = static_cast<int64_t>(bytes) - waiting_bytes_;
-  if (more > 0 && !memory_.TakeWaiting(more)) return false;
-  if (more < 0) memory_.ReturnWaiting(-more);
+  if (more > 0 && !memory_.TakeWaiting(caller_, more)) return false;
+  if (more < 0) memory_.ReturnWaiting(caller_, -more);
   waiting_bytes_ += more;
   return true;
 }
@@ -159,7 +194,7 @@ void MessageSource::NoteEnd() {
   const bool rest = !pending_.empty() || !reader_.at_boundary();
   if (!ended_ || ready_.has_value() || waits_ || !error_.ok() || !rest) return;
   error_ = CutOff();
-  charge_.reset();
+  DropHalf();
   pending_.clear();
 }
 

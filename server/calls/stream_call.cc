@@ -42,9 +42,8 @@ void StreamCall::ReadNext() {
   reading_ = true;
   // The handler is done with the previous message. If calls kept their charges while they wait for
   // capacity, they could wait for each other forever.
-  if (has_large_request()) DropRequest();
-  charge_.Release();
   source().SetHeld(0);
+  has_large_request() ? DropRequest(std::move(charge_)) : charge_.Release();
   Touch();
   Pull();
   Deliver();
@@ -97,7 +96,7 @@ void StreamCall::Deliver() {
 }
 
 void StreamCall::Write(const google::protobuf::MessageLite& response) {
-  absl::StatusOr<std::shared_ptr<const OutputBytes>> framed = FrameMessage(response, environment());
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> framed = Frame(response);
   if (!framed.ok()) return Finish(framed.status());
   Write(*std::move(framed));
 }
@@ -122,7 +121,7 @@ void StreamCall::OnAnswersSent() {
 void StreamCall::Finish(const absl::Status& status) {
   if (over() || finishing()) return;
   finish_ = status;
-  charge_.Release();
+  if (has_large_request()) DropRequest(std::move(charge_));
   // An error ends the call at once. It does not wait for the answer in progress, which the client
   // may never read.
   if (!writing_ || !status.ok()) Conclude(status);

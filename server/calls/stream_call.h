@@ -50,8 +50,8 @@ class StreamCall : public Call {
   bool reading() const { return reading_; }
   // Whether the request is large and its charge was not taken by TakeCharge.
   bool has_large_request() const { return IsLarge(charge_); }
-  // Destroys the request on a thread where that delays no other call.
-  virtual void DropRequest() = 0;
+  // Destroys the request on a thread where that delays no other call, and then returns the charge.
+  virtual void DropRequest(RequestMemory::Charge charge) = 0;
   // Takes over the charge of the message that OnRequest was called for. If this is not called,
   // ReadNext releases the charge.
   RequestMemory::Charge TakeCharge() {
@@ -120,7 +120,7 @@ class TypedStreamCall : public StreamCall {
  public:
   explicit TypedStreamCall(const CallStart& start) : StreamCall(start, Cost(), request_) {}
   ~TypedStreamCall() override {
-    if (this->has_large_request()) DropRequest();
+    if (this->has_large_request()) DropRequest(this->TakeCharge());
   }
 
  protected:
@@ -128,7 +128,9 @@ class TypedStreamCall : public StreamCall {
   Request& request() { return request_; }
 
  private:
-  void DropRequest() final { this->DestroyElsewhere(std::move(request_)); }
+  void DropRequest(RequestMemory::Charge charge) final {
+    this->DestroyElsewhere(std::move(request_), std::move(charge));
+  }
   static const MessageCost& Cost() {
     static const MessageCost* const cost = new MessageCost(*Request::descriptor());
     return *cost;

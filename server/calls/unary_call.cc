@@ -56,14 +56,18 @@ void UnaryCall::FinishWith(std::shared_ptr<const OutputBytes> framed) {
 void UnaryCall::FinishHere(const absl::Status& status) {
   if (over()) return;
   if (!status.ok()) return Conclude(status);
-  absl::StatusOr<std::shared_ptr<const OutputBytes>> framed =
-      FrameMessage(response_, environment());
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> framed = Frame(response_);
   if (!framed.ok()) return Conclude(framed.status());
   FinishHereWith(*std::move(framed));
 }
 
 void UnaryCall::FinishHereWith(std::shared_ptr<const OutputBytes> framed) {
   if (over()) return;
+  // A client that has its answer may send the next large request, for which there should be memory.
+  if (has_large_request()) {
+    return DropRequest(TakeCharge(),
+                       [this, framed = std::move(framed)] { FinishHereWith(framed); });
+  }
   Send(std::move(framed));
   Conclude(absl::OkStatus());
 }

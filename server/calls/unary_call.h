@@ -7,7 +7,9 @@
 #ifndef PHIMAP_SERVER_CALLS_UNARY_CALL_H_
 #define PHIMAP_SERVER_CALLS_UNARY_CALL_H_
 
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "server/calls/call.h"
@@ -31,6 +33,10 @@ class UnaryCall : public Call {
   void FinishWith(std::shared_ptr<const OutputBytes> framed);
 
   bool has_large_request() const { return IsLarge(charge_); }
+  RequestMemory::Charge TakeCharge() { return std::move(charge_); }
+  // Destroys the request on a thread where that delays no other call, returns the charge, and then
+  // calls `done`, which keeps the call alive, on the loop's thread.
+  virtual void DropRequest(RequestMemory::Charge charge, std::function<void()> done) = 0;
 
  private:
   absl::Time waits_since() const final;
@@ -42,7 +48,7 @@ class UnaryCall : public Call {
   google::protobuf::MessageLite& request_;
   google::protobuf::MessageLite& response_;
   bool begun_ = false;
-  // Charge for the parsed request, held until the call is destroyed.
+  // Charge for the parsed request, held as long as the request.
   RequestMemory::Charge charge_;
 };
 
@@ -51,15 +57,18 @@ class TypedUnaryCall : public UnaryCall {
  public:
   explicit TypedUnaryCall(const CallStart& start) : UnaryCall(start, Cost(), request_, response_) {}
   ~TypedUnaryCall() override {
-    if (has_large_request()) this->DestroyElsewhere(std::move(request_));
+    if (has_large_request()) this->DestroyElsewhere(std::move(request_), TakeCharge());
   }
 
  protected:
-  // Valid from Start on.
+  // Valid from Start until the call finishes.
   const Request& request() const { return request_; }
   Response& response() { return response_; }
 
  private:
+  void DropRequest(RequestMemory::Charge charge, std::function<void()> done) final {
+    this->DestroyElsewhere(std::move(request_), std::move(charge), std::move(done));
+  }
   static const MessageCost& Cost() {
     static const MessageCost* const cost = new MessageCost(*Request::descriptor());
     return *cost;

@@ -229,7 +229,7 @@ absl::StatusOr<EvaluateCall::Framed> EvaluateCall::Learn(EvaluationJob& job) {
   v1::Evaluation& evaluation = *response.mutable_evaluation();
   EvaluationToProto(job.spec(), outcome, &evaluation);
   RefToProto(job.version().record(), evaluation.mutable_version());
-  return FrameMessage(response, environment());
+  return Frame(response);
 }
 
 absl::Status EvaluateCall::LookUp() {

@@ -29,8 +29,7 @@ absl::Status InferenceStreamCall::Accept(Slot& slot) {
 absl::Status InferenceStreamCall::Failed(Slot& slot, const absl::Status& status) {
   if (slot.unreadable) return status;
   const absl::Status named = InModelFields(status, kModelOfInfer);
-  PHIMAP_ASSIGN_OR_RETURN(slot.told,
-                          FrameMessage(StreamErrorOf(named, slot.request), environment()));
+  PHIMAP_ASSIGN_OR_RETURN(slot.told, Frame(StreamErrorOf(named, slot.request)));
   return absl::OkStatus();
 }
 

@@ -66,7 +66,7 @@ void BuildCall::TakeSpec() {
       [this, self = shared_from_this()](absl::StatusOr<BuildManager::Attachment> begun) {
         Opened(std::move(begun));
       },
-      *ttl);
+      *ttl, caller());
 }
 
 void BuildCall::Opened(absl::StatusOr<BuildManager::Attachment> begun) {

@@ -20,9 +20,9 @@ using Code = absl::StatusCode;
 
 constexpr int64_t kExportRetryMs = 1000;
 
-absl::Status TooManyExports() {
+absl::Status TooManyExports(absl::string_view limits) {
   return MakeError(Code::kResourceExhausted, "EXPORT_LIMIT_REACHED", "",
-                   absl::StrCat("too many exports are under way; the limit is ", kMaxExports),
+                   absl::StrCat("too many exports are under way; the limit is ", limits),
                    {{"limit", absl::StrCat(kMaxExports)}}, kExportRetryMs);
 }
 
@@ -32,7 +32,9 @@ ExportCall::ExportCall(const CallStart& start, const ExportEnvironment& environm
     : TypedStreamCall(start), environment_(environment) {}
 
 void ExportCall::Start() {
-  if (environment_.running.fetch_add(1) >= kMaxExports) return Finish(TooManyExports());
+  std::optional<SharedPlaces::Place> place = environment_.places.Take(caller());
+  if (!place.has_value()) return Finish(TooManyExports(environment_.places.Text(caller())));
+  place_ = *std::move(place);
   SetIdleLimit(environment_.idle_timeout);
   ReadNext();
 }
@@ -43,12 +45,14 @@ void ExportCall::OnRequest() { QueueNext(); }
 void ExportCall::OnRequestsEnd() { Finish(WrongMessageCount(request().GetTypeName(), "none")); }
 
 void ExportCall::QueueNext() {
-  const absl::Status queued = environment_.store_pool.Submit([this, self = shared_from_this()] {
-    Post([this, next = Next()] {
-      if (!next.ok()) return Finish(next.status());
-      *next == nullptr ? Finish(absl::OkStatus()) : Write(*next);
-    });
-  });
+  const absl::Status queued = environment_.store_pool.Submit(
+      [this, self = shared_from_this()] {
+        Post([this, next = Next()] {
+          if (!next.ok()) return Finish(next.status());
+          *next == nullptr ? Finish(absl::OkStatus()) : Write(*next);
+        });
+      },
+      caller());
   if (!queued.ok()) Finish(queued);
 }
 
@@ -70,7 +74,7 @@ absl::StatusOr<std::shared_ptr<const OutputBytes>> ExportCall::Read() {
   const int64_t offset = offset_bytes_;
   offset_bytes_ += static_cast<int64_t>(piece.size());
   FillChunk(offset, std::move(piece), chunk);
-  return FrameMessage(chunk, environment());
+  return Frame(chunk);
 }
 
 absl::Status ExportCall::Open(v1::ArtifactChunk& first) {
@@ -92,6 +96,6 @@ absl::Status ExportCall::Open(v1::ArtifactChunk& first) {
 
 void ExportCall::OnWritten() { QueueNext(); }
 
-void ExportCall::OnEnd(const absl::Status&) { environment_.running.fetch_sub(1); }
+void ExportCall::OnEnd(const absl::Status&) { place_ = SharedPlaces::Place(); }
 
 }  // namespace phimap

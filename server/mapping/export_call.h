@@ -2,7 +2,6 @@
 #ifndef PHIMAP_SERVER_MAPPING_EXPORT_CALL_H_
 #define PHIMAP_SERVER_MAPPING_EXPORT_CALL_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -12,6 +11,7 @@
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/calls/stream_call.h"
 #include "server/schedule/task_pool.h"
+#include "server/sharing/shared_places.h"
 #include "server/store/store.h"
 
 namespace phimap {
@@ -23,8 +23,7 @@ inline constexpr int kMaxExports = 64;
 struct ExportEnvironment {
   Store& store;
   TaskPool& store_pool;
-  // Number of exports in progress.
-  std::atomic<int>& running;
+  SharedPlaces& places;
   // A client that reads nothing for this long is disconnected, because it would keep others from
   // exporting.
   absl::Duration idle_timeout;
@@ -55,6 +54,7 @@ class ExportCall final : public TypedStreamCall<v1::ExportRequest> {
   // Used only by the store thread that reads.
   std::unique_ptr<ArtifactReader> reader_;
   int64_t offset_bytes_ = 0;
+  SharedPlaces::Place place_;
 };
 
 }  // namespace phimap

@@ -18,9 +18,9 @@ using Code = absl::StatusCode;
 
 constexpr int64_t kImportRetryMs = 1000;
 
-absl::Status TooManyImports() {
+absl::Status TooManyImports(absl::string_view limits) {
   return MakeError(Code::kResourceExhausted, "IMPORT_LIMIT_REACHED", "",
-                   absl::StrCat("too many imports are under way; the limit is ", kMaxImports),
+                   absl::StrCat("too many imports are under way; the limit is ", limits),
                    {{"limit", absl::StrCat(kMaxImports)}}, kImportRetryMs);
 }
 
@@ -34,7 +34,9 @@ ImportCall::ImportCall(const CallStart& start, const ImportEnvironment& environm
     : TypedStreamCall(start), environment_(environment) {}
 
 void ImportCall::Start() {
-  if (environment_.running.fetch_add(1) >= kMaxImports) return Finish(TooManyImports());
+  std::optional<SharedPlaces::Place> place = environment_.places.Take(caller());
+  if (!place.has_value()) return Finish(TooManyImports(environment_.places.Text(caller())));
+  place_ = *std::move(place);
   SetIdleLimit(environment_.idle_timeout);
   ReadNext();
 }
@@ -115,13 +117,13 @@ absl::StatusOr<std::shared_ptr<const OutputBytes>> ImportCall::TakeDigest(Artifa
                            {"digest", version.record.digest}});
   v1::Version response;
   VersionToProto(version, &response);
-  return FrameMessage(response, environment());
+  return Frame(response);
 }
 
 void ImportCall::OnWritten() { Finish(absl::OkStatus()); }
 
 void ImportCall::OnEnd(const absl::Status&) {
-  environment_.running.fetch_sub(1);
+  place_ = SharedPlaces::Place();
   if (artifact_ == nullptr) return;
   // Frees the artifact on the pool: to free hundreds of megabytes takes longer than a loop may
   // pause. If the pool is full, Submit frees it here.

@@ -2,7 +2,6 @@
 #ifndef PHIMAP_SERVER_MAPPING_IMPORT_CALL_H_
 #define PHIMAP_SERVER_MAPPING_IMPORT_CALL_H_
 
-#include <atomic>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -26,8 +25,7 @@ struct ImportEnvironment {
   MemoryBudget& memory;
   // Has one thread, so that one artifact is reviewed at a time.
   TaskPool& pool;
-  // Number of imports in progress.
-  std::atomic<int>& running;
+  SharedPlaces& places;
   // How long a client may keep an import waiting.
   absl::Duration idle_timeout;
   const Logger& logger;
@@ -61,6 +59,7 @@ class ImportCall final : public TypedStreamCall<v1::ImportRequest> {
 
   const ImportEnvironment& environment_;
   Artifact artifact_;
+  SharedPlaces::Place place_;
 };
 
 }  // namespace phimap

@@ -2,8 +2,6 @@
 #ifndef PHIMAP_SERVER_MAPPING_MAPPING_SERVICE_H_
 #define PHIMAP_SERVER_MAPPING_MAPPING_SERVICE_H_
 
-#include <atomic>
-
 #include "absl/status/status.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_manager.h"
@@ -17,6 +15,7 @@
 #include "server/mapping/version_lifetimes.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/task_pool.h"
+#include "server/sharing/shared_places.h"
 #include "server/store/store.h"
 
 namespace phimap {
@@ -70,8 +69,8 @@ class MappingService {
   MappingChanges changes_;
   VersionLifetimes lifetimes_;
   BuildEstimator estimator_;
-  std::atomic<int> exports_{0};
-  std::atomic<int> imports_{0};
+  SharedPlaces exports_{kMaxExports};
+  SharedPlaces imports_{kMaxImports};
   const SetAliasEnvironment set_alias_;
   const ExportEnvironment exporting_;
   const ImportEnvironment importing_;

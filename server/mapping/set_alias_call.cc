@@ -39,7 +39,7 @@ void SetAliasCall::Loaded(absl::StatusOr<VersionHandle> version) {
   number_ = version->record().number;
   // Holds the version until the alias has moved, so that it is not evicted in between.
   const absl::Status queued = environment_.store_pool.Submit(
-      [this, self = shared_from_this(), held = *std::move(version)] { Finish(Move()); });
+      [this, self = shared_from_this(), held = *std::move(version)] { Finish(Move()); }, caller());
   if (!queued.ok()) Finish(queued);
 }
 

@@ -10,12 +10,17 @@
 // messages that must be sent (an error's text, a reply of a few words); and input of waiting
 // streams, up to a sixteenth of the budget or 1 MiB, whichever is more.
 //
+// A caller may hold more than half of the budget, and more than half of what may wait beside it,
+// only while no other has asked for memory for ten seconds, or while nobody else holds any.
+//
 // Thread-safe; lock-free except for waiting.
 #ifndef PHIMAP_SERVER_MEMORY_REQUEST_MEMORY_H_
 #define PHIMAP_SERVER_MEMORY_REQUEST_MEMORY_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -23,20 +28,22 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "prometheus/gauge.h"
-#include "server/memory/capacity_watch.h"
+#include "server/memory/waiting_lines.h"
+#include "server/sharing/caller_use.h"
 
 namespace phimap {
 
 class RequestMemory {
  public:
-  // A share of the budget. The destructor returns it and then runs callbacks of waiting callers. So
-  // the thread that destroys it must hold no lock that these callbacks take.
+  // A share of the budget. The destructor returns it and then wakes waiting callers. So the thread
+  // that destroys it must hold no lock that they take.
   class Charge {
    public:
     Charge() = default;
     Charge(Charge&& other) noexcept { *this = std::move(other); }
     Charge& operator=(Charge&& other) noexcept {
       std::swap(memory_, other.memory_);
+      std::swap(caller_, other.caller_);
       std::swap(bytes_, other.bytes_);
       std::swap(answer_, other.answer_);
       return *this;
@@ -46,61 +53,86 @@ class RequestMemory {
     int64_t bytes() const { return bytes_; }
     // Gives back all but `bytes`. REQUIRES: 0 <= bytes <= bytes().
     void ShrinkTo(int64_t bytes);
-    // Takes over the share of `other`. REQUIRES: both are charges for requests of the same budget,
-    // or empty.
+    // Takes over the share of `other`. REQUIRES: both are charges of the same caller for requests
+    // of the same budget, or empty.
     void Add(Charge other);
     void Release();
 
    private:
     friend class RequestMemory;
-    Charge(RequestMemory* memory, int64_t bytes, bool answer)
-        : memory_(memory), bytes_(bytes), answer_(answer) {}
+    Charge(RequestMemory* memory, CallerPointer caller, int64_t bytes, bool answer)
+        : memory_(memory), caller_(std::move(caller)), bytes_(bytes), answer_(answer) {}
 
     RequestMemory* memory_ = nullptr;
+    CallerPointer caller_;
     int64_t bytes_ = 0;
     bool answer_ = false;
   };
 
+  // Called with the charge that was waited for. Must not block.
+  using Granted = std::function<void(Charge)>;
+  // The destructor ends the wait. A charge that has been granted by then is delivered nevertheless.
+  using Waiting = WaitingLines::Place;
+
   // `gauge` shows the bytes held. It must outlive the budget, and may be null.
   RequestMemory(int64_t max_bytes, prometheus::Gauge* gauge)
       : max_bytes_(max_bytes), gauge_(gauge) {}
-  // REQUIRES: nothing is held.
+  // REQUIRES: nothing is held, and nobody waits.
   ~RequestMemory() = default;
   RequestMemory(const RequestMemory&) = delete;
   RequestMemory& operator=(const RequestMemory&) = delete;
 
+  // `caller` may be null in all functions, for a caller whose share is not limited.
+
   // Charges for a request. Returns nullopt if there is no capacity now. `held` is the number of
-  // bytes that the caller already holds. If nobody else holds any bytes, any amount is admitted.
-  std::optional<Charge> Take(int64_t bytes, int64_t held = 0);
+  // bytes that the call already holds. If nobody else holds any bytes, any amount is admitted.
+  std::optional<Charge> Take(const CallerPointer& caller, int64_t bytes, int64_t held = 0);
   // Charges for an answer. Returns nullopt if there is no capacity now.
-  std::optional<Charge> TakeForAnswer(int64_t bytes);
+  std::optional<Charge> TakeForAnswer(const CallerPointer& caller, int64_t bytes);
   // Charges a small message even without capacity, because the result of a finished action must be
   // reported.
-  Charge TakeUnconditionally(int64_t bytes);
+  Charge TakeUnconditionally(const CallerPointer& caller, int64_t bytes);
+  // Like Take and TakeForAnswer. Without capacity they wait: `granted` is called once there is, on
+  // any thread. `*held` may change meanwhile.
+  std::optional<Charge> TakeOrWait(const CallerPointer& caller, int64_t bytes,
+                                   std::shared_ptr<const std::atomic<int64_t>> held,
+                                   Granted granted, Waiting& waiting);
+  std::optional<Charge> TakeForAnswerOrWait(const CallerPointer& caller, int64_t bytes,
+                                            Granted granted, Waiting& waiting);
   // Counts bytes of waiting streams, which are outside the budget. Returns false if there are too
   // many.
-  bool TakeWaiting(int64_t bytes);
-  void ReturnWaiting(int64_t bytes) { waiting_.fetch_sub(bytes); }
+  bool TakeWaiting(const CallerPointer& caller, int64_t bytes);
+  void ReturnWaiting(const CallerPointer& caller, int64_t bytes);
   // Returns RESOURCE_EXHAUSTED (reason REQUEST_MEMORY_FULL, with a retry delay) for callers that
   // cannot wait. `what` begins the message, such as "the request".
-  absl::Status Full(absl::string_view what, int64_t bytes) const;
+  absl::Status Full(const CallerPointer& caller, absl::string_view what, int64_t bytes) const;
 
   // Whether a caller waits for capacity, or was refused for lack of it after `since`.
   bool IsWantedSince(absl::Time since) const;
-  // Notifies callers when there may be capacity again.
-  CapacityWatch& capacity() { return capacity_; }
+  // Whether `caller` holds more than half of the budget although others ask.
+  bool HoldsTooMuch(const CallerPointer& caller) const;
 
   int64_t held_bytes() const { return held_.load(); }
   int64_t max_bytes() const { return max_bytes_; }
 
  private:
-  void Return(int64_t bytes, bool answer);
+  std::optional<Charge> Try(const CallerPointer& caller, int64_t bytes, int64_t held);
+  std::optional<Charge> TryForAnswer(const CallerPointer& caller, int64_t bytes);
+  std::optional<Charge> WaitUnless(const CallerPointer& caller,
+                                   std::function<std::optional<Charge>()> attempt, Granted granted,
+                                   Waiting& waiting);
+  void NoteAsk(const CallerPointer& caller);
+  bool OthersAsk(const CallerUse& caller) const;
+  // Whether `bytes` more would be over the caller's share.
+  bool IsOverShare(const CallerPointer& caller, int64_t bytes) const;
+  Charge Charged(const CallerPointer& caller, int64_t bytes, bool answer);
+  void Return(CallerUse* caller, int64_t bytes, bool answer);
   void Show() const;
-  std::nullopt_t NoCapacity();
+  void NoteRefusal();
 
   const int64_t max_bytes_;
   prometheus::Gauge* const gauge_;
-  CapacityWatch capacity_;
+  WaitingLines lines_;
   std::atomic<int64_t> held_{0};
   // Bytes of held_ that belong to answers over 64 KiB, and to small answers that exceeded the
   // budget.
@@ -108,6 +140,12 @@ class RequestMemory {
   std::atomic<int64_t> waiting_{0};
   // Time of the last refusal for lack of capacity, in nanoseconds of the steady clock.
   std::atomic<int64_t> wanted_ns_{0};
+  // The caller that asked last, when it did, and when another one last did, in nanoseconds. Only
+  // compared: the caller may be gone. Calls on other threads may see a mixture of two moments,
+  // which moves the ten seconds a little.
+  std::atomic<const CallerUse*> last_asker_{nullptr};
+  std::atomic<int64_t> last_asked_ns_{0};
+  std::atomic<int64_t> other_asked_ns_{0};
 };
 
 }  // namespace phimap

@@ -13,7 +13,7 @@ constexpr int64_t kRetryDelayMs = 200;
 }  // namespace
 
 TaskPool::TaskPool(std::string name, int threads, int max_queued, prometheus::Gauge* waiting)
-    : name_(std::move(name)), max_queued_(max_queued), waiting_(waiting) {
+    : name_(std::move(name)), places_(max_queued), waiting_(waiting) {
   threads_.reserve(threads);
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
 }
@@ -27,14 +27,16 @@ TaskPool::~TaskPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-absl::Status TaskPool::Submit(Task task) {
-  MutexLock lock(&mutex_);
-  if (queue_.size() >= static_cast<size_t>(max_queued_)) {
-    return MakeError(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", "",
-                     absl::StrCat("too many ", name_, " are waiting; the limit is ", max_queued_),
-                     {{"limit", absl::StrCat(max_queued_)}}, kRetryDelayMs);
+absl::Status TaskPool::Submit(Task task, const CallerPointer& caller) {
+  std::optional<SharedPlaces::Place> place = places_.Take(caller);
+  if (!place.has_value()) {
+    return MakeError(
+        absl::StatusCode::kResourceExhausted, "QUEUE_FULL", "",
+        absl::StrCat("too many ", name_, " are waiting; the limit is ", places_.Text(caller)),
+        {{"limit", absl::StrCat(places_.LimitOf(caller))}}, kRetryDelayMs);
   }
-  queue_.push_back(std::move(task));
+  MutexLock lock(&mutex_);
+  queue_.push_back({*std::move(place), std::move(task)});
   ShowWaiting();
   changed_.NotifyOne();
   return absl::OkStatus();
@@ -46,16 +48,17 @@ void TaskPool::ShowWaiting() {
 
 void TaskPool::Run() {
   while (true) {
-    Task task;
+    Waiting next;
     {
       MutexLock lock(&mutex_);
       while (queue_.empty() && !stopping_) changed_.Wait(&mutex_);
       if (queue_.empty()) return;
-      task = std::move(queue_.front());
+      next = std::move(queue_.front());
       queue_.pop_front();
       ShowWaiting();
     }
-    task();
+    next.place = SharedPlaces::Place();
+    next.task();
   }
 }
 

@@ -15,6 +15,8 @@
 
 #include "absl/status/status.h"
 #include "prometheus/gauge.h"
+#include "server/sharing/caller_use.h"
+#include "server/sharing/shared_places.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -30,20 +32,26 @@ class TaskPool {
   TaskPool(const TaskPool&) = delete;
   TaskPool& operator=(const TaskPool&) = delete;
 
-  // Queues a task. If max_queued tasks already wait, drops it and returns RESOURCE_EXHAUSTED
-  // (reason QUEUE_FULL, with a retry delay).
-  absl::Status Submit(Task task);
+  // Queues a task of `caller`, who is null for the server's own work. If max_queued tasks already
+  // wait, or as many of the caller as it may have (SharedPlaces), drops the task and returns
+  // RESOURCE_EXHAUSTED (reason QUEUE_FULL, with a retry delay).
+  absl::Status Submit(Task task, const CallerPointer& caller = nullptr);
 
  private:
+  struct Waiting {
+    SharedPlaces::Place place;
+    Task task;
+  };
+
   void Run();
   void ShowWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string name_;
-  const int max_queued_;
+  SharedPlaces places_;
   prometheus::Gauge* const waiting_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<Task> queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Waiting> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -58,12 +58,20 @@ int PlannedAnswer::AddField(int number, size_t size) {
   return static_cast<int>(parts_.size()) - 1;
 }
 
-absl::Status PlannedAnswer::Charge(RequestMemory& memory) {
-  const auto bytes = static_cast<int64_t>(size_ + scratch_);
-  std::optional<RequestMemory::Charge> charge = memory.TakeForAnswer(bytes);
-  if (!charge.has_value()) return memory.Full("the answer", bytes);
+absl::Status PlannedAnswer::Charge(RequestMemory& memory, const CallerPointer& caller) {
+  std::optional<RequestMemory::Charge> charge = memory.TakeForAnswer(caller, bytes());
+  if (!charge.has_value()) return memory.Full(caller, "the answer", bytes());
   charge_ = *std::move(charge);
   return absl::OkStatus();
+}
+
+bool PlannedAnswer::ChargeOrWait(RequestMemory& memory, const CallerPointer& caller,
+                                 RequestMemory::Granted granted, RequestMemory::Waiting& waiting) {
+  std::optional<RequestMemory::Charge> charge =
+      memory.TakeForAnswerOrWait(caller, bytes(), std::move(granted), waiting);
+  if (!charge.has_value()) return false;
+  charge_ = *std::move(charge);
+  return true;
 }
 
 void PlannedAnswer::Allocate(const TransformMetrics& metrics) {

@@ -42,9 +42,15 @@ class PlannedAnswer {
 
   // Charges for the whole answer. RESOURCE_EXHAUSTED (REQUEST_MEMORY_FULL) if there is no capacity
   // at the moment.
-  absl::Status Charge(RequestMemory& memory);
+  absl::Status Charge(RequestMemory& memory, const CallerPointer& caller);
+  // Charges for the whole answer, and returns whether there was capacity. If not, `granted` is
+  // called with the charge later, on any thread; Accept must then be called with it.
+  bool ChargeOrWait(RequestMemory& memory, const CallerPointer& caller,
+                    RequestMemory::Granted granted, RequestMemory::Waiting& waiting);
+  void Accept(RequestMemory::Charge charge) { charge_ = std::move(charge); }
   // Creates the message, complete except for the fields to be written. Throws std::bad_alloc.
-  // Records in `metrics` the time until the last byte is sent. REQUIRES: Charge has returned OK.
+  // Records in `metrics` the time until the last byte is sent. REQUIRES: the answer is
+  // charged.
   void Allocate(const TransformMetrics& metrics);
   // Destination of a field's content. REQUIRES: Allocate.
   char* field(int place) const;
@@ -57,6 +63,8 @@ class PlannedAnswer {
     size_t literal_end;
     size_t field_size;
   };
+  int64_t bytes() const { return static_cast<int64_t>(size_ + scratch_); }
+
   std::string literals_;
   std::vector<Part> parts_;
   size_t size_ = 0;

@@ -103,7 +103,7 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
     s = CheckAnswerFits(version, wanted_.rows.rows(), wanted_.extra_row_bytes,
                         calls.max_message_bytes);
     if (!s.ok()) return WithFieldPrefix(s, wanted_.field);
-    return answer().Charge(calls.memory);
+    return answer().Charge(calls.memory, this->caller());
   }
 
   const RowCallEnvironment& environment_;

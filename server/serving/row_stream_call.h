@@ -62,8 +62,9 @@ class RowStreamCall : public TypedStreamCall<Request> {
     // True if the input is not a valid request. No further request is then read.
     bool unreadable = false;
     absl::Time received;
-    Request request;
+    // Returned after the request is destroyed.
     RequestMemory::Charge charge;
+    Request request;
     VersionHandle version = {};
     ExamplesView rows = RowsView{};
     // Path of the rows in the request, including a final dot.
@@ -163,30 +164,25 @@ class RowStreamCall : public TypedStreamCall<Request> {
     Advance();
   }
 
-  // Serves waiting_ if there is memory for its answer. Otherwise waits to be notified of free
-  // capacity.
+  // Serves waiting_ if there is memory for its answer. Otherwise waits for it.
   void ServeWaiting() {
-    if (waiting_ == nullptr) return;
-    RequestMemory& memory = this->environment().memory;
-    if (!waiting_->answer.message().Charge(memory).ok()) {
-      if (listening_) return;
-      Listen(memory);
-      // Capacity that was freed before the call to Listen sends no notification, so try once more.
-      if (!waiting_->answer.message().Charge(memory).ok()) return;
-    }
-    Serve(std::exchange(waiting_, nullptr));
+    const bool charged = waiting_->answer.message().ChargeOrWait(
+        this->environment().memory, this->caller(),
+        [call = this->weak_from_this(), this](RequestMemory::Charge charge) {
+          const std::shared_ptr<Call> self = call.lock();
+          if (self != nullptr) OnGranted(std::move(charge));
+        },
+        waiting_for_memory_);
+    if (charged) Serve(std::exchange(waiting_, nullptr));
   }
 
-  void Listen(RequestMemory& memory) {
-    listening_ = true;
-    memory.capacity().Wait([call = this->weak_from_this(), this] {
-      const std::shared_ptr<Call> self = call.lock();
-      if (self == nullptr) return;
-      this->Post([this] {
-        listening_ = false;
-        ServeWaiting();
-        Advance();
-      });
+  void OnGranted(RequestMemory::Charge charge) {
+    // A std::function must be copyable.
+    const auto granted = std::make_shared<RequestMemory::Charge>(std::move(charge));
+    this->Post([this, granted] {
+      waiting_->answer.message().Accept(std::move(*granted));
+      Serve(std::exchange(waiting_, nullptr));
+      Advance();
     });
   }
 
@@ -217,8 +213,12 @@ class RowStreamCall : public TypedStreamCall<Request> {
     slot.done = true;
     if (!status.ok()) slot.status = Failed(slot, status);
     // The request is no longer needed; its answer has its own charge.
-    Request().Swap(&slot.request);
-    slot.charge.Release();
+    if (this->IsLarge(slot.charge)) {
+      this->DestroyElsewhere(std::move(slot.request), std::move(slot.charge));
+    } else {
+      Request().Swap(&slot.request);
+      slot.charge.Release();
+    }
     // Requests after one that ends the stream get no answer.
     if (!slot.status.ok()) reads_done_ = true;
     Advance();
@@ -248,7 +248,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
   std::deque<SlotPointer> slots_;
   // The newest slot, while it waits for memory.
   SlotPointer waiting_;
-  bool listening_ = false;
+  RequestMemory::Waiting waiting_for_memory_;
   // Whether the newest slot waits for its version.
   bool resolving_ = false;
   int64_t next_number_ = 0;

@@ -117,7 +117,7 @@ TEST_F(AccessControlTest, WithoutAKnownTokenNobodyMayAnything) {
                         .authorizations = c.times,
                         .certificate_verified = true,
                         .unix_socket = true};
-    const absl::Status status = access.Admit(caller, "method", Role::kReader);
+    const absl::Status status = access.Admit(caller, "method", Role::kReader).status();
     EXPECT_EQ(status.code(), Code::kUnauthenticated);
     EXPECT_EQ(ReasonOf(status), c.reason);
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret")));
@@ -135,7 +135,7 @@ TEST_F(AccessControlTest, ACertificateGivesItsRoleAndTheSocketOfTheOwnUserEveryR
   EXPECT_FALSE(access.open());
   const Caller verified{.certificate_verified = true};
   EXPECT_TRUE(access.Admit(verified, "m", Role::kBuilder).ok());
-  EXPECT_EQ(access.Admit(verified, "m", Role::kAdmin).code(), Code::kPermissionDenied);
+  EXPECT_EQ(access.Admit(verified, "m", Role::kAdmin).status().code(), Code::kPermissionDenied);
   EXPECT_TRUE(access.Admit({.unix_socket = true}, "m", Role::kAdmin).ok());
   EXPECT_DEATH((void)access.Admit({}, "m", Role::kReader), "certificate_verified");
 }

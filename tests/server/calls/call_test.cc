@@ -272,7 +272,8 @@ TEST_F(HalfMessageTest, IsLeftInPeaceWhileNobodyWaitsForMemoryAndGivesWayThen) {
 
 TEST_F(HalfMessageTest, GivesWayToWhoWasRefused) {
   const int32_t half = BeginHalf();
-  const auto others = memory_.TakeUnconditionally(memory_.max_bytes() - memory_.held_bytes());
+  const auto others =
+      memory_.TakeUnconditionally(nullptr, memory_.max_bytes() - memory_.held_bytes());
   auto& refused = Answer(kUnary, Named(std::string(1000, 'x')));
   EXPECT_EQ(ReasonOf(refused), "REQUEST_MEMORY_FULL");
   ASSERT_TRUE(client_->AwaitEnd(half));
@@ -284,7 +285,7 @@ TEST_F(HalfMessageTest, ThatGoesOnComingIsLeftInPeace) {
   const int32_t comes = BeginHalf();
   const int32_t stands = BeginHalf();
   const auto others =
-      memory_.TakeUnconditionally(memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
+      memory_.TakeUnconditionally(nullptr, memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
   // The memory that is left suffices only for the small calls that Pass makes.
   const std::string rest = Whole().substr(1000);
   size_t sent = 0;
