@@ -29,6 +29,10 @@ constexpr int64_t kParsedHereMemory = 1 << 20;
 // reported. A call has at most one such answer at a time.
 constexpr size_t kAlwaysAnswered = 64 << 10;
 
+// Number of periods of half_message_time in which a message has to arrive while others wait for
+// memory. A message of a caller that holds more than its share has one period.
+constexpr int kHalfMessagePeriods = 6;
+
 // Log level by outcome. Successful calls interest only those who debug a client. The client's
 // errors also interest the server's operator. The server's errors interest everybody.
 LogLevel LevelOf(Code code) {
@@ -249,18 +253,31 @@ void Call::WatchHalfMessage() {
   if (!source_.holds_half() || half_message_timer_.is_set()) return;
   half_message_bytes_ = source_.taken_bytes();
   half_message_number_ = source_.messages();
-  loop_->timers().Set(half_message_timer_, loop_->now() + environment_.half_message_time);
+  half_message_since_ = loop_->now();
+  const bool urgent = environment_.memory.HoldsOverHalf(caller_);
+  loop_->timers().Set(half_message_timer_,
+                      loop_->now() + (urgent ? 0.2 : 1.0) * environment_.half_message_time);
+}
+
+double Call::SlowestBytesPerSecond() const {
+  // Half of the charge is for the message itself.
+  const double bytes = static_cast<double>(source_.half_bytes()) / 2;
+  const int periods = environment_.memory.HoldsTooMuch(caller_) ? 1 : kHalfMessagePeriods;
+  return std::max(static_cast<double>(environment_.slowest_bytes_per_second),
+                  bytes / absl::ToDoubleSeconds(periods * environment_.half_message_time));
 }
 
 void Call::OnHalfMessageTime() {
-  const absl::Duration time = environment_.half_message_time;
+  const absl::Duration time = loop_->now() - half_message_since_;
   const auto came = static_cast<double>(source_.taken_bytes() - half_message_bytes_);
-  const bool stands = source_.holds_half() && source_.messages() == half_message_number_ &&
-                      came < environment_.slowest_bytes_per_second * absl::ToDoubleSeconds(time);
-  // Looks back over two periods, so that this check also sees a request that was refused just after
-  // the previous check.
-  if (stands && environment_.memory.IsWantedSince(loop_->now() - 2 * time)) {
-    return Cancel(ArrivesSlowly(time, environment_.slowest_bytes_per_second));
+  if (source_.holds_half() && source_.messages() == half_message_number_) {
+    const double slowest = SlowestBytesPerSecond();
+    // Looks back over two periods, so that this check also sees a request that was refused just
+    // after the previous check.
+    if (came < slowest * absl::ToDoubleSeconds(time) &&
+        environment_.memory.IsWantedSince(loop_->now() - 2 * environment_.half_message_time)) {
+      return Cancel(ArrivesSlowly(time, static_cast<int64_t>(slowest)));
+    }
   }
   WatchHalfMessage();
 }

@@ -171,6 +171,9 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void DropElsewhere(std::shared_ptr<void> message, std::function<void()> done);
   void WatchHalfMessage();
   void OnHalfMessageTime();
+  // Pace below which the message that is arriving must give way to others that wait for memory. It
+  // rises with the message's size, and if its caller holds more than its share.
+  double SlowestBytesPerSecond() const;
   void OnUnreadTime();
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status);
@@ -200,6 +203,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   // half_message_timer_ was set.
   int64_t half_message_bytes_ = 0;
   int64_t half_message_number_ = 0;
+  absl::Time half_message_since_;
   UnreadTimer unread_timer_;
   // Revision that this server must know before OnBegin; "" if none is required, or it is known.
   std::string min_revision_;

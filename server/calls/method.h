@@ -50,9 +50,11 @@ struct CallEnvironment {
   // Maximum size of a request or response message.
   int64_t max_message_bytes;
   const Logger& logger;
-  // A call is cancelled if a message has been arriving more slowly than `slowest_bytes_per_second`
-  // for this long while other requests wait for memory. The same limit applies to an answer that
-  // the client reads too slowly.
+  // A call is cancelled if a message has been arriving more slowly than `slowest_bytes_per_second`,
+  // or so slowly that it would take six times this long, while other requests wait for memory. If
+  // the caller holds more than half of the memory, the message must arrive in the time itself, and
+  // is looked at five times as often. An answer of which the client reads nothing for this long is
+  // cancelled too.
   absl::Duration half_message_time = absl::Seconds(5);
   int64_t slowest_bytes_per_second = 64 << 10;
 };

@@ -169,6 +169,10 @@ bool RequestMemory::IsOverShare(const CallerPointer& caller, int64_t bytes) cons
          OthersAsk(*caller);
 }
 
+bool RequestMemory::HoldsOverHalf(const CallerPointer& caller) const {
+  return caller != nullptr && caller->memory_bytes.load() > max_bytes_ / 2;
+}
+
 bool RequestMemory::HoldsTooMuch(const CallerPointer& caller) const {
   return IsOverShare(caller, 0);
 }

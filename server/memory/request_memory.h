@@ -109,7 +109,9 @@ class RequestMemory {
 
   // Whether a caller waits for capacity, or was refused for lack of it after `since`.
   bool IsWantedSince(absl::Time since) const;
-  // Whether `caller` holds more than half of the budget although others ask.
+  // Whether `caller` holds more than half of the budget.
+  bool HoldsOverHalf(const CallerPointer& caller) const;
+  // Whether it does although others ask.
   bool HoldsTooMuch(const CallerPointer& caller) const;
 
   int64_t held_bytes() const { return held_.load(); }

@@ -61,7 +61,8 @@ TEST_F(AccessControlTest, ATokenMayWhatItsRoleAndThoseBelowMay) {
     for (const Role needed : kRoles) {
       SCOPED_TRACE(absl::StrCat(RoleName(has), " calls for ", RoleName(needed)));
       const absl::Status status =
-          access.Admit({.authorization = authorization, .authorizations = 1}, "method", needed);
+          access.Admit({.authorization = authorization, .authorizations = 1}, "method", needed)
+              .status();
       EXPECT_EQ(status.ok(), has >= needed);
       if (status.ok()) continue;
       EXPECT_EQ(status.code(), Code::kPermissionDenied);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "google/protobuf/descriptor.h"
 #include "server/auth/method_roles.h"
 #include "tests/server/rpc/raw_call.h"
@@ -126,6 +127,37 @@ TEST_F(AccessRpcTest, ABuilderBuildsAndAReaderTransforms) {
   const RawAnswer mapped = CallRaw(channel_, "/phimap.v1.TransformService/Transform",
                                    {request.SerializeAsString()}, Bearer(TokenOf(Role::kReader)));
   EXPECT_TRUE(mapped.status.ok()) << mapped.status.error_message();
+}
+
+// Builds whose rows never come occupy their places.
+TEST_F(AccessRpcTest, OneBuilderLeavesBuildsToOthersAndToAdministrators) {
+  v1::BuildRequest first;
+  *first.mutable_spec() = Spec();
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReaderWriter<v1::BuildRequest, v1::BuildResponse>>> open;
+  const auto begin = [&](Role role) {
+    first.mutable_spec()->set_build_id(
+        absl::StrFormat("00000000-0000-4000-8000-%012d", contexts.size()));
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    contexts.back()->AddMetadata("authorization", absl::StrCat("Bearer ", TokenOf(role)));
+    auto stream = mappings_->Build(contexts.back().get());
+    EXPECT_TRUE(stream->Write(first));
+    // The first response says that the build has begun.
+    v1::BuildResponse begun;
+    if (!stream->Read(&begun)) return stream->Finish();
+    open.push_back(std::move(stream));
+    return grpc::Status::OK;
+  };
+  for (int i = 0; i < options_.max_builds / 2; ++i) {
+    EXPECT_TRUE(begin(Role::kBuilder).ok()) << i;
+  }
+  const grpc::Status refused = begin(Role::kBuilder);
+  EXPECT_EQ(refused.error_code(), Code::RESOURCE_EXHAUSTED) << refused.error_message();
+  EXPECT_THAT(refused.error_message(), HasSubstr("may have 8, and 2 are left"));
+  for (int i = 0; i < options_.max_builds / 2; ++i) EXPECT_TRUE(begin(Role::kAdmin).ok()) << i;
+  EXPECT_EQ(begin(Role::kAdmin).error_code(), Code::RESOURCE_EXHAUSTED);
+  for (const auto& context : contexts) context->TryCancel();
+  for (const auto& stream : open) stream->Finish();
 }
 
 TEST_F(AccessRpcTest, ATokenThatIsTakenOutOfTheFileIsNotKnownAnyLonger) {
