@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -34,9 +33,11 @@ AccessControl::AccessControl(std::unique_ptr<TokenFile> tokens,
 absl::StatusOr<Role> AccessControl::RoleOf(const Caller& caller) const {
   if (tokens_ == nullptr) {
     if (caller.unix_socket) return Role::kAdmin;
-    // The handshake refuses clients without a certificate (TlsContext), so no call comes from one.
-    PHIMAP_CHECK(caller.certificate_verified);
-    return *certificate_role_;
+    if (caller.certificate_verified) return *certificate_role_;
+    // The handshake refuses such clients first (TlsContext).
+    return Unauthenticated("TLS_CERTIFICATE_MISSING",
+                           "this server requires a client TLS certificate; connect with one signed "
+                           "by an authority in its --tls_client_ca");
   }
   if (caller.authorizations == 0) {
     return Unauthenticated(

@@ -44,8 +44,8 @@ class AccessControl {
   }
 
   // Returns the role of `caller` if it may call `method`, which needs the role `needed`. Otherwise
-  // returns UNAUTHENTICATED (reasons TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN) or
-  // PERMISSION_DENIED (ROLE_TOO_LOW), with the remedy.
+  // returns UNAUTHENTICATED (reasons TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN,
+  // TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED (ROLE_TOO_LOW), with the remedy.
   absl::StatusOr<Role> Admit(const Caller& caller, absl::string_view method, Role needed) const;
   // Returns the verified identity of an admitted caller: its token or the digest of its TLS
   // certificate. Empty on the Unix socket without a token file. The result is valid as long as the

@@ -51,7 +51,8 @@ struct ConnectionLimits {
   // Time for which a client may leave an answer unread, on one stream or on all of them. Unread
   // answers occupy memory that other requests need.
   absl::Duration max_stall = absl::Minutes(5);
-  // Time for which a stranger may leave an answer unread. It is shorter because its answers are small.
+  // Time for which a stranger may leave an answer unread. It is shorter because its answers are
+  // small.
   absl::Duration max_stranger_stall = absl::Seconds(10);
   // In each period of max_stall, a client must read at this rate on average, or read all bytes that
   // were waiting when the period began. Otherwise a client could keep the memory occupied by
