@@ -155,7 +155,7 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       peer_(start.stream.peer().address),
       source_(environment_.memory, caller_,
               std::min(environment_.max_message_bytes, method_.max_request_bytes), without_capacity,
-              [this](RequestMemory::Charge charge) { OnGranted(std::move(charge)); }),
+              [this] { return GrantedToThis(); }),
       deadline_timer_(*this),
       half_message_timer_(*this),
       unread_timer_(*this),
@@ -282,15 +282,17 @@ void Call::OnHalfMessageTime() {
   WatchHalfMessage();
 }
 
-void Call::OnGranted(RequestMemory::Charge charge) {
-  const std::shared_ptr<Call> self = weak_from_this().lock();
-  if (self == nullptr) return;
-  // A std::function must be copyable.
-  const auto granted = std::make_shared<RequestMemory::Charge>(std::move(charge));
-  self->Post([this, granted] {
-    source_.TakeGranted(*stream_, std::move(*granted));
-    Progress();
-  });
+RequestMemory::Granted Call::GrantedToThis() {
+  return [call = weak_from_this()](RequestMemory::Charge charge) {
+    const std::shared_ptr<Call> self = call.lock();
+    if (self == nullptr) return;
+    // A std::function must be copyable.
+    const auto granted = std::make_shared<RequestMemory::Charge>(std::move(charge));
+    self->Post([raw = self.get(), granted] {
+      raw->source_.TakeGranted(*raw->stream_, std::move(*granted));
+      raw->Progress();
+    });
+  };
 }
 
 void Call::OnSent() {

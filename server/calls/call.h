@@ -178,8 +178,9 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status);
   void Record(const absl::Status& ended);
-  // Called when the memory has been granted that the source waits for.
-  void OnGranted(RequestMemory::Charge charge);
+  // Returns what continues this call with the memory that the source waits for, if the call still
+  // exists.
+  RequestMemory::Granted GrantedToThis();
   void Progress();
 
   // Shared, because work of the call on other threads may outlive the loop.

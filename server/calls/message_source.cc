@@ -86,7 +86,7 @@ void MessageSource::Widen(Stream& stream) {
 std::optional<RequestMemory::Charge> MessageSource::Wait(int64_t bytes) {
   if (waited_held_ == nullptr) waited_held_ = std::make_shared<std::atomic<int64_t>>();
   waited_held_->store(held_bytes_);
-  return memory_.TakeOrWait(caller_, bytes, waited_held_, granted_, waiting_);
+  return memory_.TakeOrWait(caller_, bytes, waited_held_, granted_(), waiting_);
 }
 
 void MessageSource::TakeGranted(Stream& stream, RequestMemory::Charge charge) {

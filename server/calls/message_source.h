@@ -8,6 +8,7 @@
 #define PHIMAP_SERVER_CALLS_MESSAGE_SOURCE_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,10 +35,10 @@ class MessageSource {
   // a stream waits.
   enum class WithoutCapacity { kRefuse, kWait };
 
-  // `granted` is called when a stream that waits has got its memory, on any thread. Take is then
-  // called with that charge.
+  // `granted` returns what is called when a stream that waits has got its memory, on any thread and
+  // perhaps after this source is gone. TakeGranted must then be called with that charge.
   MessageSource(RequestMemory& memory, CallerPointer caller, int64_t max_message_bytes,
-                WithoutCapacity without_capacity, RequestMemory::Granted granted)
+                WithoutCapacity without_capacity, std::function<RequestMemory::Granted()> granted)
       : memory_(memory),
         caller_(std::move(caller)),
         without_capacity_(without_capacity),
@@ -108,7 +109,7 @@ class MessageSource {
   RequestMemory& memory_;
   const CallerPointer caller_;
   const WithoutCapacity without_capacity_;
-  const RequestMemory::Granted granted_;
+  const std::function<RequestMemory::Granted()> granted_;
   RequestMemory::Waiting waiting_;
   // What SetHeld has set, for the thread that grants memory. Null until the stream first waits.
   std::shared_ptr<std::atomic<int64_t>> waited_held_;

@@ -170,7 +170,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
         this->environment().memory, this->caller(),
         [call = this->weak_from_this(), this](RequestMemory::Charge charge) {
           const std::shared_ptr<Call> self = call.lock();
-          if (self != nullptr) OnGranted(std::move(charge));
+          if (self != nullptr) this->OnGranted(std::move(charge));
         },
         waiting_for_memory_);
     if (charged) Serve(std::exchange(waiting_, nullptr));

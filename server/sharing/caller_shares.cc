@@ -27,9 +27,9 @@ CallerShares::Share CallerShares::TakeOfHost(absl::string_view host) {
 std::optional<CallerShares::Share> CallerShares::TakeKey(uint64_t key, int limit,
                                                          bool administers) {
   MutexLock lock(&mutex_);
-  std::weak_ptr<Counted>& known = users_[key];
-  std::shared_ptr<Counted> use = known.lock();
-  if (use == nullptr) known = use = std::make_shared<Counted>();
+  std::shared_ptr<Counted>& known = users_[key];
+  if (known == nullptr) known = std::make_shared<Counted>();
+  std::shared_ptr<Counted> use = known;
   if (use->calls >= limit) return std::nullopt;
   ++use->calls;
   use->administers.store(administers, std::memory_order_relaxed);
@@ -38,7 +38,7 @@ std::optional<CallerShares::Share> CallerShares::TakeKey(uint64_t key, int limit
 }
 
 void CallerShares::DropUnused() {
-  absl::erase_if(users_, [](const auto& user) { return user.second.expired(); });
+  absl::erase_if(users_, [](const auto& user) { return user.second.use_count() == 1; });
   drop_at_ = std::max<size_t>(64, 2 * users_.size());
 }
 

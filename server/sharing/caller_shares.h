@@ -69,9 +69,10 @@ class CallerShares {
 
   const int max_calls_;
   Mutex mutex_;
-  // Keyed by a hash of the caller, so that no token is kept here. A caller is dropped some time
-  // after it has given everything back.
-  absl::flat_hash_map<uint64_t, std::weak_ptr<Counted>> users_ ABSL_GUARDED_BY(mutex_);
+  // Keyed by a hash of the caller, so that no token is kept here. A caller that has given
+  // everything back is kept until many others have come, because one that returns must not look
+  // like another.
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Counted>> users_ ABSL_GUARDED_BY(mutex_);
   size_t drop_at_ ABSL_GUARDED_BY(mutex_) = 64;
 };
 

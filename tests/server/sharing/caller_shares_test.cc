@@ -34,6 +34,13 @@ TEST(CallerSharesTest, AHostIsAnotherCallerThanATokenAndIsNotLimited) {
   EXPECT_EQ(shares.TakeOfHost("").use(), nullptr);
 }
 
+TEST(CallerSharesTest, ACallerThatReturnsIsTheSame) {
+  CallerShares shares(1);
+  const CallerUse* const first = shares.TakeOfHost("10.0.0.1").use().get();
+  const CallerPointer other = std::make_shared<CallerUse>();
+  EXPECT_EQ(shares.TakeOfHost("10.0.0.1").use().get(), first);
+}
+
 // What a caller holds may live longer than its calls.
 TEST(CallerSharesTest, AUseIsKnownAgainWhileSomethingIsHeldHoweverManyCallersCome) {
   CallerShares shares(1);
