@@ -206,7 +206,8 @@ TEST_F(CallsTest, StreamsThatAreSilentHoldNoMemory) {
     })) << i;
   }
   ASSERT_TRUE(client_->RoundTrip());
-  EXPECT_LT(memory_.held_bytes(), 64 << 10);
+  // The pool destroys the last messages, and returns their charge after that.
+  EXPECT_TRUE(client_->RunUntil([&] { return memory_.held_bytes() < (64 << 10); }));
   for (const int32_t stream : streams) client_->Send(stream, "", /*end=*/true);
   for (const int32_t stream : streams) ASSERT_TRUE(client_->AwaitEnd(stream));
 }
