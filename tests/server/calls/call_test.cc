@@ -207,7 +207,8 @@ TEST_F(CallsTest, StreamsThatAreSilentHoldNoMemory) {
   }
   ASSERT_TRUE(client_->RoundTrip());
   // The pool destroys the last messages, and returns their charge after that.
-  EXPECT_TRUE(client_->RunUntil([&] { return memory_.held_bytes() < (64 << 10); }));
+  for (int i = 0; i < 10'000 && memory_.held_bytes() >= (64 << 10); ++i) client_->RoundTrip();
+  EXPECT_LT(memory_.held_bytes(), 64 << 10);
   for (const int32_t stream : streams) client_->Send(stream, "", /*end=*/true);
   for (const int32_t stream : streams) ASSERT_TRUE(client_->AwaitEnd(stream));
 }
