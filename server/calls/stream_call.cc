@@ -121,7 +121,9 @@ void StreamCall::OnAnswersSent() {
 void StreamCall::Finish(const absl::Status& status) {
   if (over() || finishing()) return;
   finish_ = status;
-  if (has_large_request()) DropRequest(std::move(charge_));
+  // The request and its charge stay: other threads may still read it, such as those that add the
+  // rows of a build that another call has cancelled.
+  //
   // An error ends the call at once. It does not wait for the answer in progress, which the client
   // may never read.
   if (!writing_ || !status.ok()) Conclude(status);
