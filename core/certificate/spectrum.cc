@@ -8,7 +8,6 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
 #include "core/linalg/blas.h"
-#include "core/linalg/checkpoint.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -37,17 +36,19 @@ double Dimension(const std::vector<double>& eigenvalues, double lambda) {
 
 absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatrixView<double> x,
                                          ConstMatrixView<double> pivots,
-                                         ConstMatrixView<double> factor) {
+                                         ConstMatrixView<double> factor,
+                                         const TileControl& control) {
   PHIMAP_CHECK(x.rows() >= 1 && pivots.rows() >= 1 && factor.rows() == pivots.rows());
   Matrix<double> gram = Matrix<double>::Uninit(x.rows(), x.rows());
-  PHIMAP_RETURN_IF_ERROR(KernelGram(kernel, x, gram.view(), NeverStop));
+  PHIMAP_RETURN_IF_ERROR(KernelGram(kernel, x, gram.view(), control));
   Matrix<double> block = Matrix<double>::Uninit(pivots.rows(), x.rows());
   KernelBlock(kernel, pivots, SquaredNorms(pivots), x, SquaredNorms(x), block.view());
-  return MeasureGramSpectrum(std::move(gram), std::move(block), factor);
+  return MeasureGramSpectrum(std::move(gram), std::move(block), factor, control);
 }
 
 absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double> block,
-                                             ConstMatrixView<double> factor) {
+                                             ConstMatrixView<double> factor,
+                                             const TileControl& control) {
   const int64_t m = gram.rows();
   PHIMAP_CHECK(m >= 1 && gram.cols() == m && block.cols() == m && block.rows() == factor.rows());
   Spectrum spectrum;
@@ -66,8 +67,14 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
   for (int64_t i = 0; i < m; ++i) {
     spectrum.residual += std::max(0.0, gram(i, i) - approximation(i, i)) / static_cast<double>(m);
   }
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> of_kernel, ScaledEigenvalues(gram));
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> of_mapping, ScaledEigenvalues(approximation));
+  Matrix<double>* const matrices[] = {&gram, &approximation};
+  absl::StatusOr<std::vector<double>> eigenvalues[2];
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), 2, control, [&](int64_t i) {
+    eigenvalues[i] = ScaledEigenvalues(*matrices[i]);
+  }));
+  for (const auto& found : eigenvalues) PHIMAP_RETURN_IF_ERROR(found.status());
+  const std::vector<double>& of_kernel = *eigenvalues[0];
+  const std::vector<double>& of_mapping = *eigenvalues[1];
   double lambda = spectrum.trace;
   for (int i = 0; i < kLambdas; ++i) {
     lambda /= 10;

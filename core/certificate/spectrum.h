@@ -8,7 +8,9 @@
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/kernel_work.h"
+#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
 #include "core/linalg/work.h"
 
 namespace phimap {
@@ -53,15 +55,18 @@ struct Spectrum {
 // makes an
 //           eigenvalue or tr(K − K̂) negative, it is set to 0.
 // Errors:   FAILED_PRECONDITION (SPECTRUM_UNDEFINED) if the trace is not a positive number.
+// Threads:  at most two.
 // Cost:     m²(p + r) + m r²/2 + (4/3)·2m³ flops, 8(2m² + 2rm) bytes.
 absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatrixView<double> x,
                                          ConstMatrixView<double> pivots,
-                                         ConstMatrixView<double> factor);
+                                         ConstMatrixView<double> factor,
+                                         const TileControl& control = NeverStop);
 
 // Does the same with given kernel values: `gram`, m×m, of the rows (only the lower triangle is
 // read), and `block`, r×m, of the pivots with each row.
 absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double> block,
-                                             ConstMatrixView<double> factor);
+                                             ConstMatrixView<double> factor,
+                                             const TileControl& control = NeverStop);
 
 // WorkOfSpectrum returns the work of MeasureSpectrum for m rows of p columns and rank r.
 // BytesOfSpectrum returns its memory, including the rows before and after the input stage.

@@ -59,7 +59,8 @@ class BuildKernel {
   virtual std::vector<double> HeldOutDiagonal() const = 0;
   // Returns the spectrum over held-out rows, for F2 and F3. FAILED_PRECONDITION if there is none,
   // because there are fewer than kMinHeldOutRows of them or the kernel is 0 on all.
-  virtual absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const = 0;
+  virtual absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping,
+                                              const TileControl& control) const = 0;
   // Returns coordinates of the first held-out rows, at most kMaxFidelityRows, whose inner products
   // are those of a mapping built for `type`, without rounding of the features. If the mapping has a
   // factor, they are the coordinates L⁻¹·k_r(x) in the span of its pivots, followed by those along

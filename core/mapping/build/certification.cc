@@ -80,7 +80,8 @@ void DescribeFactor(const BuiltMapping& mapping, Certificate& certificate) {
 absl::Status AddSpectrum(const BuildKernel& kernel, const BuiltMapping& mapping,
                          BuildProgress& progress, Certificate& certificate) {
   PHIMAP_RETURN_IF_ERROR(progress.Report(BuildStep::kSpectrum, "certificate", 0));
-  absl::StatusOr<Spectrum> spectrum = kernel.SpectrumOf(mapping);
+  absl::StatusOr<Spectrum> spectrum =
+      kernel.SpectrumOf(mapping, {[&] { return progress.threads(); }, NeverStop});
   if (absl::IsFailedPrecondition(spectrum.status())) return absl::OkStatus();
   PHIMAP_RETURN_IF_ERROR(spectrum.status());
   certificate.spectrum = *std::move(spectrum);

@@ -211,7 +211,8 @@ std::vector<double> ComputedKernel::HeldOutDiagonal() const {
   return KernelDiagonal(KernelProgram::Compile(kernel_), x.view(), SquaredNorms(x.view()));
 }
 
-absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping) const {
+absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping,
+                                                    const TileControl& control) const {
   if (sample_.held_out.rows() < kMinHeldOutRows) {
     return absl::FailedPreconditionError("too few held-out rows");
   }
@@ -219,7 +220,7 @@ absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping)
   // Rows that equal a landmark must equal it as it is served.
   if (kernel_.JumpsAtEqualRows()) x = RoundedTo(mapping.served.serving_type(), x.view());
   return MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(), mapping.pivots.view(),
-                         mapping.factor.view());
+                         mapping.factor.view(), control);
 }
 
 absl::StatusOr<Matrix<double>> ComputedKernel::HeldOutCoordinates(const BuiltMapping& mapping,

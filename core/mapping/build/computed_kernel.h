@@ -39,7 +39,8 @@ class ComputedKernel final : public BuildKernel {
     return found_count_.has_value() ? &*found_count_ : nullptr;
   }
   std::vector<double> HeldOutDiagonal() const override;
-  absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const override;
+  absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping,
+                                      const TileControl& control) const override;
   absl::StatusOr<Matrix<double>> HeldOutCoordinates(const BuiltMapping& mapping,
                                                     FloatType type) const override;
   // Uses generated rows. A row is moved towards a landmark only if its features are not worth

@@ -100,12 +100,13 @@ std::vector<int64_t> RemoteBuildKernel::RowsOfLandmarks(const BuiltMapping& mapp
   return rows;
 }
 
-absl::StatusOr<Spectrum> RemoteBuildKernel::SpectrumOf(const BuiltMapping& mapping) const {
+absl::StatusOr<Spectrum> RemoteBuildKernel::SpectrumOf(const BuiltMapping& mapping,
+                                                       const TileControl& control) const {
   const int64_t m = values_.spectrum_gram.rows();
   if (m == 0) return absl::FailedPreconditionError("too few held-out rows");
   const Matrix<double> used = ColumnsOf(values_.held_out, mapping.used);
   return MeasureGramSpectrum(values_.spectrum_gram.Clone(), Transposed(used.view().Rows(0, m)),
-                             mapping.factor.view());
+                             mapping.factor.view(), control);
 }
 
 absl::StatusOr<Matrix<double>> RemoteBuildKernel::HeldOutCoordinates(const BuiltMapping& mapping,

@@ -37,7 +37,8 @@ class RemoteBuildKernel final : public BuildKernel {
   LandmarkTask TaskFor(FloatType serving_type) const override;
   std::vector<int64_t> RowsOfLandmarks(const BuiltMapping& mapping) const override;
   std::vector<double> HeldOutDiagonal() const override { return values_.known.diagonal; }
-  absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const override;
+  absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping,
+                                      const TileControl& control) const override;
   absl::StatusOr<Matrix<double>> HeldOutCoordinates(const BuiltMapping& mapping,
                                                     FloatType type) const override;
   // Uses the kernel values of some landmarks as rows, because the artifact contains the landmarks

@@ -25,15 +25,15 @@ Matrix<double> FirstColumns(const Matrix<double>& rows, int64_t columns) {
 
 }  // namespace
 
-absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
-                         const BuiltMapping& mapping, BuildProgress& progress,
-                         Certificate& certificate) {
-  if (!mapping.lost_rank || !certificate.serving_distance.has_value()) return absl::OkStatus();
+absl::StatusOr<RankLoss> MeasureRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
+                                         const BuiltMapping& mapping, BuildProgress& progress) {
+  RankLoss loss;
+  if (!mapping.lost_rank) return loss;
   Matrix<double> cut, whole;
   if (spec.mapping.kind->has_factor) {
     PHIMAP_ASSIGN_OR_RETURN(whole, kernel.HeldOutCoordinates(mapping, FloatType::kFloat32));
     cut = FirstColumns(whole, mapping.rank());
-    if (mapping.tail.ends_sharply) certificate.kernel_rank = mapping.rank() + mapping.tail.rank();
+    if (mapping.tail.ends_sharply) loss.kernel_rank = mapping.rank() + mapping.tail.rank();
   } else {
     const LandmarkTask task = kernel.TaskFor(FloatType::kFloat64);
     PHIMAP_ASSIGN_OR_RETURN(const BuiltMapping wide, BuildMapping(spec, task, progress));
@@ -42,13 +42,17 @@ absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
   }
   const auto threads = [&] { return progress.threads(); };
   const auto report = [&](double) {
-    return progress.Report(BuildStep::kMeasurement, "certificate", 1);
+    return progress.Report(BuildStep::kMeasurement, "certificate", 0);
   };
   PHIMAP_ASSIGN_OR_RETURN(
-      const double lost,
-      DistanceBetween(InnerProducts(whole), InnerProducts(cut), {threads, report}));
-  *certificate.serving_distance += lost;
-  return absl::OkStatus();
+      loss.distance, DistanceBetween(InnerProducts(whole), InnerProducts(cut), {threads, report}));
+  return loss;
+}
+
+void AddRankLoss(const RankLoss& loss, Certificate& certificate) {
+  if (!certificate.serving_distance.has_value()) return;
+  *certificate.serving_distance += loss.distance;
+  certificate.kernel_rank = loss.kernel_rank;
 }
 
 }  // namespace phimap

@@ -2,7 +2,10 @@
 #ifndef PHIMAP_CORE_MAPPING_BUILD_SERVING_LOSS_H_
 #define PHIMAP_CORE_MAPPING_BUILD_SERVING_LOSS_H_
 
-#include "absl/status/status.h"
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
 #include "core/mapping/build/build_kernel.h"
 #include "core/mapping/build/build_progress.h"
@@ -16,19 +19,33 @@ namespace phimap {
 // much predicts alike from both types: within this share, whatever the labels.
 inline constexpr double kMaxServingDistance = 0.02;
 
-// Adds to serving_distance of the certificate what the rank tolerance of float32 costs: the
-// distance between the mapping, which was built for float32, and one that is built for float64 from
-// the same landmarks, on held-out rows. By the triangle inequality, the sum bounds the distance
-// between the features as served and those of a build for float64, up to the norms that distances
-// are relative to. Does nothing if no rank was lost or nothing was measured.
+// What the rank tolerance of float32 costs.
+struct RankLoss {
+  // Distance between the mapping, which was built for float32, and one that is built for float64
+  // from the same landmarks, on held-out rows.
+  double distance = 0;
+  // The kernel's dimensions on the landmarks, if these are few and float32 does not keep them all.
+  std::optional<int64_t> kernel_rank;
+
+  // Whether a learner would lose too much. NaN counts as too much, and so does a part of a kernel
+  // of few dimensions: that float64 keeps it whole costs little, and learners whose labels depend
+  // on columns that vary little need it.
+  bool too_much() const { return kernel_rank.has_value() || !(distance <= kMaxServingDistance); }
+};
+
+// Measures the loss; nothing is lost if the mapping was built for float64 or kept every rank that
+// float64 would keep. REQUIRES: at least kMinHeldOutRows held-out rows.
 //
 // Cost: for F2 and F3, which know what a build for float64 would add (FactorTail), the coordinates
-// of kMaxFidelityRows rows and two of their Gram matrices; for other mappings, a whole build. Also
-// sets kernel_rank, if the kernel has more dimensions than float32 keeps. Errors: those of the
-// builder and of `progress`.
-absl::Status AddRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
-                         const BuiltMapping& mapping, BuildProgress& progress,
-                         Certificate& certificate);
+// of kMaxFidelityRows rows and two of their Gram matrices; for other mappings, a whole build.
+// Errors: those of the builder and of `progress`.
+absl::StatusOr<RankLoss> MeasureRankLoss(const BuildSpec& spec, const BuildKernel& kernel,
+                                         const BuiltMapping& mapping, BuildProgress& progress);
+
+// Adds the loss to serving_distance and sets kernel_rank of the certificate, if it has a
+// serving_distance. By the triangle inequality, the sum bounds the distance between the features as
+// served and those of a build for float64, up to the norms that distances are relative to.
+void AddRankLoss(const RankLoss& loss, Certificate& certificate);
 
 }  // namespace phimap
 

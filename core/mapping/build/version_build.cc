@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/certificate/measurement_task.h"
 #include "core/mapping/build/build_cost.h"
 #include "core/mapping/build/build_kernel.h"
 #include "core/mapping/build/certification.h"
@@ -70,28 +71,18 @@ bool IsForWantOfPrecision(const absl::Status& status) {
                     detail->reason == "VALUE_NOT_REPRESENTABLE" || detail->reason == "KERNEL_ZERO");
 }
 
-// Whether a learner would lose too much in float32. NaN counts as too much, and so does a part of a
-// kernel of few dimensions: that float64 keeps it whole costs little, and learners whose labels
-// depend on columns that vary little need it.
-bool LosesInFloat32(const Certificate& certificate) {
-  if (certificate.kernel_rank.has_value()) return true;
-  return certificate.serving_distance.has_value() &&
-         !(*certificate.serving_distance <= kMaxServingDistance);
-}
-
-// What serving in float32 costs, and the comparison that says so.
-std::string LossText(const Certificate& certificate) {
-  if (certificate.kernel_rank.has_value()) {
-    return absl::StrCat("its tolerance keeps ", *certificate.rank, " of the ",
-                        *certificate.kernel_rank,
+// What serving in float32 costs: `distance` between smoothers in all, and the rank it keeps.
+std::string LossText(const RankLoss& loss, double distance, const BuiltMapping& mapping) {
+  if (loss.kernel_rank.has_value()) {
+    return absl::StrCat("its tolerance keeps ", mapping.rank(), " of the ", *loss.kernel_rank,
                         " dimensions that the kernel has on the landmarks");
   }
   return absl::StrFormat(
       "on held-out rows its smoother at λ = 0.01 differs by %.3g from that of a build for float64 "
       "from the same landmarks, over the limit of %g%s",
-      *certificate.serving_distance, kMaxServingDistance,
-      certificate.rank.has_value()
-          ? absl::StrCat("; the tolerance of float32 keeps ", *certificate.rank, " landmarks")
+      distance, kMaxServingDistance,
+      mapping.lost_rank && mapping.rank() > 0
+          ? absl::StrCat("; the tolerance of float32 keeps ", mapping.rank(), " landmarks")
           : "");
 }
 
@@ -120,29 +111,48 @@ class VersionBuilder {
   // in float64, which has its own rank tolerance.
   absl::Status BuildInServingType(const BuildSample& sample, const BuildKernel& kernel) {
     const std::optional<FloatType> wanted = spec_.mapping.serving_type;
-    const absl::Status status =
-        BuildAndCertify(wanted.value_or(FloatType::kFloat32), sample, kernel);
-    if (status.ok() && LosesInFloat32(certificate_)) return ServeWider(sample, kernel);
-    if (status.ok() || wanted.has_value() || !IsForWantOfPrecision(status)) return status;
-    PHIMAP_RETURN_IF_ERROR(BuildAndCertify(FloatType::kFloat64, sample, kernel));
-    const absl::string_view message = status.message();
-    certificate_.warnings.push_back(absl::StrCat("served in float64, because float32 will not do: ",
-                                                 message.substr(0, message.find(';'))));
-    return absl::OkStatus();
-  }
-
-  // Called if a learner loses too much in float32: builds for float64, or warns if the spec
-  // requires float32.
-  absl::Status ServeWider(const BuildSample& sample, const BuildKernel& kernel) {
-    const std::string loss = LossText(certificate_);
-    if (spec_.mapping.serving_type.has_value()) {
+    if (wanted == FloatType::kFloat64) return BuildAndCertify(*wanted, sample, kernel);
+    std::string loss;
+    const absl::Status status = BuildInFloat32(sample, kernel, loss);
+    if (status.ok() && loss.empty()) return status;
+    if (wanted.has_value()) {
+      PHIMAP_RETURN_IF_ERROR(status);
       certificate_.warnings.push_back(absl::StrCat("float32 loses what a learner needs: ", loss,
                                                    "; leave serving_type open or ask for float64"));
       return absl::OkStatus();
     }
+    if (!status.ok() && !IsForWantOfPrecision(status)) return status;
     PHIMAP_RETURN_IF_ERROR(BuildAndCertify(FloatType::kFloat64, sample, kernel));
+    const absl::string_view message = status.message();
     certificate_.warnings.push_back(
-        absl::StrCat("served in float64, because float32 loses what a learner needs: ", loss));
+        status.ok()
+            ? absl::StrCat("served in float64, because float32 loses what a learner needs: ", loss)
+            : absl::StrCat("served in float64, because float32 will not do: ",
+                           message.substr(0, message.find(';'))));
+    return absl::OkStatus();
+  }
+
+  // Builds and certifies in float32. If a learner loses too much by it, says so in `loss`, and then
+  // leaves the certificate unmade if the spec leaves the type open and the rank alone decides.
+  absl::Status BuildInFloat32(const BuildSample& sample, const BuildKernel& kernel,
+                              std::string& loss) {
+    const LandmarkTask task = kernel.TaskFor(FloatType::kFloat32);
+    PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildMapping(spec_, task, progress_));
+    RankLoss of_rank;
+    if (sample.held_out.rows() >= kMinHeldOutRows) {
+      PHIMAP_ASSIGN_OR_RETURN(of_rank, MeasureRankLoss(spec_, kernel, mapping_, progress_));
+    }
+    if (of_rank.too_much()) {
+      loss = LossText(of_rank, of_rank.distance, mapping_);
+      if (!spec_.mapping.serving_type.has_value()) return absl::OkStatus();
+    }
+    PHIMAP_RETURN_IF_ERROR(CertifyMapping({spec_, sample, kernel, task}));
+    PHIMAP_RETURN_IF_ERROR(CheckPrecision(spec_, kernel, certificate_));
+    AddRankLoss(of_rank, certificate_);
+    const double distance = certificate_.serving_distance.value_or(0);
+    if (of_rank.too_much() || !(distance <= kMaxServingDistance)) {
+      loss = LossText(of_rank, distance, mapping_);
+    }
     return absl::OkStatus();
   }
 
@@ -151,12 +161,11 @@ class VersionBuilder {
     mapping_ = BuiltMapping();  // frees the memory of an earlier attempt
     const LandmarkTask task = kernel.TaskFor(serving_type);
     PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildMapping(spec_, task, progress_));
-    const CertificationTask certification{spec_, sample, kernel, task};
+    return CertifyMapping({spec_, sample, kernel, task});
+  }
+
+  absl::Status CertifyMapping(const CertificationTask& certification) {
     PHIMAP_ASSIGN_OR_RETURN(certificate_, Certify(certification, mapping_, progress_));
-    if (serving_type != FloatType::kFloat64) {
-      PHIMAP_RETURN_IF_ERROR(CheckPrecision(spec_, kernel, certificate_));
-      PHIMAP_RETURN_IF_ERROR(AddRankLoss(spec_, kernel, mapping_, progress_, certificate_));
-    }
     PHIMAP_ASSIGN_OR_RETURN(reference_, ReferenceOfBuild(certification, mapping_, progress_));
     return absl::OkStatus();
   }
