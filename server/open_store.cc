@@ -33,12 +33,13 @@ std::string Holder() {
 
 std::unique_ptr<StoreUpkeep> LookAfter(
     const std::shared_ptr<SqlDatabase>& database, const std::shared_ptr<Blobs>& blobs,
-    const ServerOptions& options, const Logger& logger, std::function<void()> prepare = [] {}) {
+    const std::shared_ptr<StoreClock>& clock, const ServerOptions& options, const Logger& logger,
+    std::function<void()> prepare = [] {}) {
   UpkeepOptions upkeep;
   upkeep.prepare = std::move(prepare);
   upkeep.grace = absl::Seconds(options.gc_grace_seconds);
   upkeep.scrub_bytes_per_second = options.scrub_bytes_per_second;
-  return std::make_unique<StoreUpkeep>(database, blobs, Holder(), upkeep, logger);
+  return std::make_unique<StoreUpkeep>(database, blobs, Holder(), clock, upkeep, logger);
 }
 
 // Warns if --data_dir contains a cache but no SQLite database. The cache shows that an earlier
@@ -66,9 +67,10 @@ absl::StatusOr<OpenedStore> OpenSqlite(const ServerOptions& options, const Logge
   SqliteStore* const raw_store = store.get();
   const std::shared_ptr<SqlDatabase> database = store->database();
   const std::shared_ptr<Blobs> blobs = store->blobs();
+  const std::shared_ptr<StoreClock> clock = store->clock();
   OpenedStore opened(std::move(store));
   opened.upkeep =
-      LookAfter(database, blobs, options, logger, [raw_store] { raw_store->MakeReserve(); });
+      LookAfter(database, blobs, clock, options, logger, [raw_store] { raw_store->MakeReserve(); });
   return opened;
 }
 
@@ -83,6 +85,34 @@ FleetServer ThisServer(const ServerOptions& options) {
           .arithmetic = kArithmetic};
 }
 
+// Calls of the API give up reading after this time. Maintenance may take longer.
+constexpr absl::Duration kReadLimit = absl::Seconds(1);
+
+// Opens the database, or, if it is away, an object that connects when it is used.
+absl::StatusOr<std::shared_ptr<PostgresDatabase>> OpenDatabase(const std::string& uri,
+                                                               const Logger& logger) {
+  const PostgresDatabaseOptions options{.read_limit = kReadLimit};
+  absl::StatusOr<std::shared_ptr<PostgresDatabase>> opened = PostgresDatabase::Open(uri, options);
+  if (opened.ok() || !absl::IsUnavailable(opened.status())) return opened;
+  logger.Log(LogLevel::kWarning, "database_away",
+             {{"error", std::string(opened.status().message())},
+              {"help",
+               "the server serves what it knows from an earlier run until the database can be "
+               "reached"}});
+  return PostgresDatabase::OpenLater(uri, options);
+}
+
+void WarnOfNoStandby(const PostgresDatabase& database, const Logger& logger) {
+  if (!database.place().empty() && !database.has_synchronous_standby()) {
+    logger.Log(
+        LogLevel::kWarning, "no_synchronous_standby",
+        {{"database", database.place()},
+         {"help",
+          "PostgreSQL's synchronous_standby_names is empty, so commits exist on one machine "
+          "only and are lost if it fails; set a standby there before you rely on failover"}});
+  }
+}
+
 absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Logger& logger) {
   if (!options.data_dir.empty() && absl::StartsWith(options.cache_dir, options.data_dir + "/")) {
     PHIMAP_RETURN_IF_ERROR(PosixFileSystem()->CreateDir(options.data_dir));
@@ -91,7 +121,7 @@ absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Log
       std::shared_ptr<ArtifactCache> cache,
       ArtifactCache::Open(options.cache_dir, options.cache_bytes, PosixFileSystem()));
   PHIMAP_ASSIGN_OR_RETURN(const std::shared_ptr<PostgresDatabase> database,
-                          PostgresDatabase::Open(options.store));
+                          OpenDatabase(options.store, logger));
   const ArtifactCache::Statistics copies = cache->statistics();
   const FleetServer server = ThisServer(options);
   logger.Log(LogLevel::kInfo, "store_open",
@@ -100,21 +130,22 @@ absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Log
               {"cache_dir", options.cache_dir},
               {"cached_artifacts", absl::StrCat(copies.artifacts)},
               {"cached_bytes", absl::StrCat(copies.bytes)}});
-  if (!database->has_synchronous_standby()) {
-    logger.Log(
-        LogLevel::kWarning, "no_synchronous_standby",
-        {{"database", database->place()},
-         {"help",
-          "PostgreSQL's synchronous_standby_names is empty, so commits exist on one machine "
-          "only and are lost if it fails; set a standby there before you rely on failover"}});
-  }
+  WarnOfNoStandby(*database, logger);
   const auto blobs =
       std::make_shared<CachedBlobs>(std::make_unique<PostgresBlobs>(database), cache);
-  OpenedStore opened(std::make_unique<CatalogStore>(
-      std::make_unique<SqlCatalog>(database, blobs), blobs, [] { return absl::Now(); },
-      std::make_unique<SqlBuildClaims>(database, server.id)));
-  PHIMAP_ASSIGN_OR_RETURN(opened.member, FleetMember::Join(database, server));
-  opened.upkeep = LookAfter(database, blobs, options, logger);
+  const auto clock = std::make_shared<StoreClock>();
+  OpenedStore opened(
+      std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs, clock), blobs,
+                                     std::make_unique<SqlBuildClaims>(database, server.id, clock)));
+  PHIMAP_ASSIGN_OR_RETURN(opened.member,
+                          FleetMember::Join(database, server, FleetMember::kPeriod,
+                                            [database] { database->LookForStandby(); }));
+  opened.standby_missing = [database] { return database->standby_missing(); };
+  const std::shared_ptr<PostgresDatabase> patient = PostgresDatabase::OpenLater(options.store);
+  opened.upkeep = LookAfter(
+      patient, std::make_shared<CachedBlobs>(std::make_unique<PostgresBlobs>(patient), cache),
+      clock, options, logger);
+  opened.names_path = absl::StrCat(options.cache_dir, "/", ArtifactCache::kNamesFile);
   opened.changes = std::make_unique<PostgresFeed>(options.store);
   opened.cache = std::move(cache);
   return opened;

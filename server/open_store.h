@@ -3,7 +3,9 @@
 #define PHIMAP_SERVER_OPEN_STORE_H_
 
 #include <concepts>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -30,12 +32,17 @@ struct OpenedStore {
   std::unique_ptr<ChangeFeed> changes;
   // This server's membership in the fleet; null if no other server shares the store.
   std::unique_ptr<FleetMember> member;
+  // Returns whether a synchronous standby of the database is missing; null if there can be none.
+  std::function<bool()> standby_missing;
   // Cache of artifacts; null if the store keeps them on this machine.
   std::shared_ptr<ArtifactCache> cache;
+  // Where to keep known names for a start without the database; "" if the store cannot be away.
+  std::string names_path;
 };
 
 // Opens and checks the store, creates missing tables and folders, and logs the result to `logger`,
-// which must outlive the store. Returns errors of SqliteStore::Open, PostgresDatabase::Open and
+// which must outlive the store. A PostgreSQL that cannot be reached is opened later, when it is
+// first used. Returns errors of SqliteStore::Open, PostgresDatabase::Open and
 // ArtifactCache::Open. REQUIRES: ParseOptions returned `options`.
 absl::StatusOr<OpenedStore> OpenStore(const ServerOptions& options, const Logger& logger);
 

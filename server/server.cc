@@ -27,8 +27,10 @@
 #include "server/mapping/mapping_service.h"
 #include "server/observe/http_endpoint.h"
 #include "server/observe/metrics.h"
+#include "server/readiness.h"
 #include "server/reflection/reflection_service.h"
 #include "server/registry/catalog_follower.h"
+#include "server/registry/known_names.h"
 #include "server/registry/revision_finder.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/compute_pool.h"
@@ -42,7 +44,6 @@
 #include "server/transport/listen_address.h"
 #include "server/transport/loop_watch.h"
 #include "server/versions/alias_certificates.h"
-#include "server/warm_start.h"
 
 namespace phimap {
 namespace {
@@ -181,6 +182,7 @@ struct Server::Parts {
         cache(std::move(opened.cache)),
         upkeep(std::move(opened.upkeep)),
         changes(std::move(opened.changes)),
+        standby_missing(std::move(opened.standby_missing)),
         threads(ComputeThreads(options)),
         callers(options.max_calls_per_caller),
         calls{access, memory, callers, parsing, options.max_message_bytes, logger},
@@ -192,7 +194,13 @@ struct Server::Parts {
         drift(hooks.drift.value_or(DriftWatcher::Limits()), metrics.drift(), logger),
         registry(RegistryOptions(options, kernels, alias_certificates, drift, hooks), *store,
                  metrics.registry(), logger),
-        revisions(registry, store_pool),
+        revisions(registry, *store, store_pool),
+        known_names(opened.names_path.empty()
+                        ? nullptr
+                        : std::make_unique<KnownNamesFile>(opened.names_path, options.store,
+                                                           *PosixFileSystem(), registry, logger)),
+        readiness(registry, std::chrono::seconds(options.warm_seconds), logger,
+                  [this] { SetServing(true); }),
         builds(BuildOptions(options, threads, hooks, scheduler, kernels), *store, registry,
                store_pool, metrics.build(), logger),
         evaluation_memory(builds.memory(), "evaluations"),
@@ -209,11 +217,11 @@ struct Server::Parts {
   void AddServices();
   void FollowCatalog();
   void WatchStore();
+  void WatchUpkeep();
   void WatchCache();
   void WatchLoops();
+  absl::Status LearnNames();
   void SetServing(bool is_serving);
-  void BecomeReady(std::chrono::seconds warm_time);
-  std::string WhyNotReady();
   HttpChecks Checks();
   absl::Status ServeMetrics(const ServerOptions& options);
   absl::Status ServeCalls(const ServerOptions& options);
@@ -228,6 +236,7 @@ struct Server::Parts {
   const std::unique_ptr<StoreUpkeep> upkeep;
   // Null after FollowCatalog, which moves it into `follower`.
   std::unique_ptr<ChangeFeed> changes;
+  const std::function<bool()> standby_missing;
   const int threads;
   TaskPool parsing{"messages to parse", kParsingThreads, kMaxQueuedMessages};
   CallerShares callers;
@@ -247,6 +256,9 @@ struct Server::Parts {
   DriftWatcher drift;
   VersionRegistry registry;
   RevisionFinder revisions;
+  // Null if the store cannot be away.
+  const std::unique_ptr<KnownNamesFile> known_names;
+  Readiness readiness;
   std::unique_ptr<CatalogFollower> follower;
   BuildManager builds;
   // Evaluations may take only half of the builds' memory. Callers with the role reader may start
@@ -262,7 +274,6 @@ struct Server::Parts {
   const InferenceEnvironment inference;
   ComputePool compute_pool;
 
-  std::unique_ptr<WarmStart> warm_start;
   std::unique_ptr<HttpEndpoint> http;
   std::unique_ptr<ApiListener> api;
   std::string http_address;
@@ -292,30 +303,30 @@ HttpChecks Server::Parts::Checks() {
     return absl::StrCat("an event loop has not looked at its sockets for ",
                         absl::FormatDuration(busy));
   };
-  checks.ready = [this] { return WhyNotReady(); };
+  checks.ready = [this] { return serving.load() ? std::string() : readiness.WaitsFor(); };
+  checks.degraded = [this]() -> std::string {
+    if (follower == nullptr || !follower->failing()) return "";
+    return absl::StrCat("the database does not answer; names are ",
+                        absl::ToInt64Seconds(follower->Age()),
+                        " seconds old, and nothing can be built or changed");
+  };
   return checks;
 }
 
-std::string Server::Parts::WhyNotReady() {
-  if (serving.load()) return "";
-  const int64_t warming = registry.warming();
-  if (warming == 0) return "not serving";
-  return absl::StrCat("not serving yet: ", warming,
-                      " versions that aliases point to have not been loaded yet");
-}
-
-// Becomes ready when the versions that aliases point to are loaded or `warm_time` is over, and at
-// once if there is nothing to wait for.
-void Server::Parts::BecomeReady(std::chrono::seconds warm_time) {
-  if (warm_time == warm_time.zero() || registry.warming() == 0) return SetServing(true);
-  warm_start =
-      std::make_unique<WarmStart>(registry, warm_time, logger, [this] { SetServing(true); });
+absl::Status Server::Parts::LearnNames() {
+  const absl::Status learned = known_names ? known_names->Learn() : registry.CatchUp();
+  if (learned.ok()) readiness.NamesAreKnown();
+  // The follower will learn them.
+  return known_names && absl::IsUnavailable(learned) ? absl::OkStatus() : learned;
 }
 
 void Server::Parts::FollowCatalog() {
   if (changes == nullptr) return;
   follower = std::make_unique<CatalogFollower>(registry, std::move(changes),
-                                               metrics.registry().catalog_errors);
+                                               metrics.registry().catalog_errors, [this] {
+                                                 readiness.NamesAreKnown();
+                                                 if (known_names) known_names->SaveSometimes();
+                                               });
 }
 
 void Server::Parts::WatchLoops() {
@@ -333,6 +344,18 @@ void Server::Parts::WatchStore() {
       "Seconds since this server last successfully asked the database for other servers' changes: "
       "at most about 0.25 while the database answers, 0 with SQLite.",
       [this] { return follower == nullptr ? 0 : absl::ToDoubleSeconds(follower->Age()); });
+  metrics.WatchCounter(
+      "phimap_history_changes_total",
+      "Times that the store turned out to lack changes that this server knew, because it was "
+      "restored or failed over.",
+      [this] { return static_cast<double>(registry.history_breaks()); });
+  metrics.WatchGauge(
+      "phimap_synchronous_standby_missing",
+      "1 if the database names a synchronous standby, but none is connected: changes then wait.",
+      [this] { return standby_missing && standby_missing() ? 1 : 0; });
+}
+
+void Server::Parts::WatchUpkeep() {
   const auto upkept = [this](auto read_count) {
     return [this, read_count]() -> double {
       return upkeep == nullptr ? 0 : static_cast<double>(read_count(*upkeep));
@@ -348,6 +371,14 @@ void Server::Parts::WatchStore() {
   metrics.WatchGauge("phimap_damaged_artifacts",
                      "Damaged or missing artifacts of versions, as of the last check.",
                      upkept([](const StoreUpkeep& store) { return store.scrubber().damaged(); }));
+  metrics.WatchGauge(
+      "phimap_store_clock_distrusted",
+      "1 for an hour after the store's clock jumped ahead by over a minute; nothing expires, is "
+      "pruned or taken over meanwhile.",
+      upkept([](const StoreUpkeep& store) { return store.clock().trusted() ? 0 : 1; }));
+  metrics.WatchCounter("phimap_store_clock_jumps_total",
+                       "Jumps of the store's clock by over a minute beyond this server's.",
+                       upkept([](const StoreUpkeep& store) { return store.clock().jumps(); }));
   metrics.WatchCounter(
       "phimap_upkeep_errors_total",
       "Failed garbage collections and artifact checks, damage included.",
@@ -386,6 +417,7 @@ absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
                      .builds = options.max_builds});
   metrics.WatchDisk(options.on_postgres() ? options.cache_dir : options.data_dir);
   WatchStore();
+  WatchUpkeep();
   WatchCache();
   WatchLoops();
   metrics.WatchLog(logger);
@@ -397,7 +429,7 @@ absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
 }
 
 absl::Status Server::Parts::ServeCalls(const ServerOptions& options) {
-  BecomeReady(std::chrono::seconds(options.warm_seconds));
+  readiness.CallsAreAccepted();
   PHIMAP_ASSIGN_OR_RETURN(api, ApiListener::Listen(
                                    options, dispatcher,
                                    [this](EventLoop& loop) {
@@ -421,8 +453,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   // From here on the server shuts down properly after any failure.
   auto server = absl::WrapUnique(new Server(std::make_unique<Parts>(
       options, std::move(tokens), std::move(kernel_authorities), std::move(store), logger, hooks)));
-  PHIMAP_RETURN_IF_ERROR(server->parts_->registry.CatchUp());
-  server->parts_->registry.WarmAliases();
+  PHIMAP_RETURN_IF_ERROR(server->parts_->LearnNames());
   server->parts_->FollowCatalog();
   server->parts_->mapping_service.KeepLifetimes();
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeMetrics(options));
@@ -442,8 +473,7 @@ void Server::Shutdown(absl::Duration drain_time) {
   Parts& parts = *parts_;
   if (std::exchange(parts.shut_down, true)) return;
   // From here on the server is not ready, and nothing is loaded in the background.
-  parts.warm_start.reset();
-  parts.registry.StopWarming();
+  parts.readiness.Stop();
   parts.SetServing(false);
   const auto now = std::chrono::steady_clock::now();
   const auto deadline = now + absl::ToChronoMilliseconds(drain_time);
@@ -458,6 +488,7 @@ void Server::Shutdown(absl::Duration drain_time) {
   }
   builds.join();
   parts.scheduler.Drain();
+  if (parts.known_names != nullptr) parts.known_names->Save();
 }
 
 }  // namespace phimap

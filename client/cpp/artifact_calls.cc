@@ -49,7 +49,7 @@ absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
                                         const ArtifactSink& sink, CancelToken& cancel) {
   grpc::ClientContext context;
   const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
-  const std::string asked = revisions.AddTo(context);
+  const RevisionMemory::Asked asked = revisions.AddTo(context);
   v1::ExportRequest request;
   request.set_reference(reference);
   const std::unique_ptr<ChunkReader> reader = stub.Export(&context, request);
@@ -74,7 +74,8 @@ absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
                                        const ArtifactSource& source, CancelToken& cancel) {
   grpc::ClientContext context;
   const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
-  // An import depends on no earlier change, so it asks for no revision.
+  // An import depends on no earlier change.
+  const RevisionMemory::Asked asked = revisions.AskingForNone();
   v1::Version version;
   const std::unique_ptr<grpc::ClientWriterInterface<v1::ImportRequest>> writer =
       stub.Import(&context, &version);
@@ -103,7 +104,7 @@ absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
     if (writer->Write(request)) writer->WritesDone();
   }
   const absl::Status status = FromGrpc(writer->Finish());
-  revisions.Note(context, status, /*asked=*/"");
+  revisions.Note(context, status, asked);
   PHIMAP_RETURN_IF_ERROR(status);
   return version;
 }

@@ -69,8 +69,7 @@ absl::StatusOr<v1::Version> BuildCall::Run() {
 
 std::optional<absl::Duration> BuildCall::WaitAfter(const Outcome& outcome, int attempt) {
   if (outcome.final || attempt >= retry_.max_attempts) return std::nullopt;
-  const absl::Duration asked =
-      RetryDelay(outcome.status, CallEffect::kNone).value_or(absl::ZeroDuration());
+  const absl::Duration asked = RetryDelay(outcome.status).value_or(absl::ZeroDuration());
   const absl::Duration wait = std::max(retry_.BackoffBefore(attempt + 1), asked);
   if (absl::Now() + wait >= deadline_) return std::nullopt;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -92,6 +91,7 @@ BuildCall::Outcome BuildCall::RunAttempt() {
   }
   grpc::ClientContext context;
   SetDeadline(context, deadline_);
+  const RevisionMemory::Asked asked = revisions_.AskingForNone();
   std::unique_ptr<Stream> stream = stub_.Build(&context);
   const CancelToken::Registration registration = cancel_.OnCancel([this, &context] {
     context.TryCancel();
@@ -102,7 +102,7 @@ BuildCall::Outcome BuildCall::RunAttempt() {
   if (!sent.ok()) context.TryCancel();
   reader.join();
   const absl::Status status = FromGrpc(stream->Finish());
-  revisions_.Note(context, status, /*asked=*/"");
+  revisions_.Note(context, status, asked);
   if (!sent.ok()) return {sent, /*final=*/true};
   if (status.ok()) {
     return {absl::InternalError("the server ended the build without a version"), /*final=*/true};

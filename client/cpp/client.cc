@@ -86,7 +86,7 @@ class GrpcClient final : public Client {
     ToExamples(std::move(rows), *request.mutable_examples());
     v1::TransformResponse response;
     const absl::Time deadline = absl::Now() + options.timeout;
-    const absl::Status mapped = CallWithRetries(options_.retry, CallEffect::kNone, deadline, [&] {
+    const absl::Status mapped = CallWithRetries(options_.retry, deadline, [&] {
       return Attempt(deadline, [&](grpc::ClientContext& context) {
         return NextTransforms().Transform(&context, request, &response);
       });
@@ -243,7 +243,7 @@ class GrpcClient final : public Client {
       return sink(bytes);
     };
     absl::StatusOr<ExportResult> result = absl::UnknownError("");
-    CallWithRetries(options_.retry, CallEffect::kNone, absl::InfiniteFuture(), [&] {
+    CallWithRetries(options_.retry, absl::InfiniteFuture(), [&] {
       result = CallExport(*mappings_, revisions_, std::string(reference), first_noted,
                           cancel ? *cancel : never);
       // The sink's bytes cannot be taken back, so an export that has begun is not retried.
@@ -320,23 +320,25 @@ class GrpcClient final : public Client {
     return ColumnsDiffer(reference, expected, came, "");
   }
 
-  // Makes a unary call of the mapping service that changes nothing, so it can be retried freely.
+  // Makes a unary call of the mapping service.
   template <typename Response, typename Request>
   absl::StatusOr<Response> Call(Method<Response, Request> method, const Request& request) {
-    return CallWithin<Response>(options_.call_timeout, CallEffect::kNone, method, request);
+    return CallWithin<Response>(options_.call_timeout, method, request);
+  }
+
+  // Makes a unary call that changes something. However often it is sent, it is made once.
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Change(Method<Response, Request> method, Request request) {
+    request.set_operation_id(RandomUuid());
+    return Call<Response>(method, request);
   }
 
   template <typename Response, typename Request>
-  absl::StatusOr<Response> Change(Method<Response, Request> method, const Request& request) {
-    return CallWithin<Response>(options_.call_timeout, CallEffect::kChange, method, request);
-  }
-
-  template <typename Response, typename Request>
-  absl::StatusOr<Response> CallWithin(absl::Duration timeout, CallEffect effect,
-                                      Method<Response, Request> method, const Request& request) {
+  absl::StatusOr<Response> CallWithin(absl::Duration timeout, Method<Response, Request> method,
+                                      const Request& request) {
     const absl::Time deadline = absl::Now() + timeout;
     Response response;
-    PHIMAP_RETURN_IF_ERROR(CallWithRetries(options_.retry, effect, deadline, [&] {
+    PHIMAP_RETURN_IF_ERROR(CallWithRetries(options_.retry, deadline, [&] {
       return Attempt(deadline, [&](grpc::ClientContext& context) {
         return (*mappings_.*method)(&context, request, &response);
       });
@@ -349,7 +351,7 @@ class GrpcClient final : public Client {
                        absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
     grpc::ClientContext context;
     SetDeadline(context, deadline);
-    const std::string asked = revisions_.AddTo(context);
+    const RevisionMemory::Asked asked = revisions_.AddTo(context);
     const absl::Status status = FromGrpc(call(context));
     revisions_.Note(context, status, asked);
     return status;
@@ -360,7 +362,7 @@ class GrpcClient final : public Client {
     v1::CancelBuildRequest request;
     request.set_mapping(std::string(mapping));
     request.set_build_id(std::string(build_id));
-    return CallWithin<v1::BuildJob>(timeout, CallEffect::kNone, &Stub::CancelBuild, request);
+    return CallWithin<v1::BuildJob>(timeout, &Stub::CancelBuild, request);
   }
 
   // Cancels the build on the server and returns the error for the caller. NOT_FOUND is normal

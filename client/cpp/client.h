@@ -179,13 +179,12 @@ struct ExportResult {
 //
 // Retries. A call may be retried if it fails with kUnavailable or its error has a retry delay. The
 // rules depend on the call:
-// - Reads and Transform make up to 5 attempts within the call's deadline. The attempts take about 3
+// - Reads, Transform and changes make up to 5 attempts within the call's deadline. The attempts
+// take about 3
 //   seconds, unless the server asks for longer delays.
 // - Build and TransformStream: see these functions.
-// - A call that changes something (SetAlias, DeleteAlias, KeepVersion, DeleteVersion,
-//   DeleteMapping) is retried only if the server reports that it did not begin the call (reason
-//   SERVER_SHUTTING_DOWN or REVISION_NOT_REACHED). The reason is that another client may have
-//   changed the alias or version between two attempts.
+// - A change (SetAlias, DeleteAlias, KeepVersion, DeleteVersion, DeleteMapping) is sent with an id
+//   of its own, so that the store makes it once, and a retry gets the first answer.
 // - Export is retried only until its first bytes arrive.
 // - Import, Evaluate and CheckHealth are not retried.
 //

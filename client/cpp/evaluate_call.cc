@@ -32,7 +32,7 @@ class EvaluateCall {
                                      RevisionMemory& revisions, CancelToken& cancel) {
     grpc::ClientContext context;
     SetDeadline(context, absl::Now() + options_.timeout);
-    const std::string asked = revisions.AddTo(context);
+    const RevisionMemory::Asked asked = revisions.AddTo(context);
     const std::unique_ptr<Stream> stream = stub.Evaluate(&context);
     const CancelToken::Registration registration = cancel.OnCancel([this, &context] {
       context.TryCancel();

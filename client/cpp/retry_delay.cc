@@ -30,26 +30,24 @@ bool WasNotBegun(const absl::Status& status) {
          absl::c_linear_search(kNotBegun, detail->reason);
 }
 
-std::optional<absl::Duration> RetryDelay(const absl::Status& status, CallEffect effect) {
+std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   const absl::Duration asked = absl::Milliseconds(detail ? detail->retry_delay_ms : 0);
-  if (WasNotBegun(status)) return asked;
-  if (effect == CallEffect::kChange) return std::nullopt;
   if (absl::IsUnavailable(status) || IsBrokenConnection(status)) return asked;
   if (absl::IsResourceExhausted(status) && asked > absl::ZeroDuration()) return asked;
   return std::nullopt;
 }
 
-absl::Status CallWithRetries(const RetryPolicy& policy, CallEffect effect, absl::Time deadline,
+absl::Status CallWithRetries(const RetryPolicy& policy, absl::Time deadline,
                              const std::function<absl::Status()>& attempt) {
   const int attempts = std::min(policy.max_attempts, kAttemptsToBegin);
-  bool forgot = false;
+  int refused = 0;
   for (int made = 1;; ++made) {
     const absl::Status status = attempt();
     if (status.ok()) return status;
-    if (IsOfAnotherHistory(status) && !std::exchange(forgot, true)) continue;
+    if (IsOfAnotherHistory(status) && ++refused <= kHistoriesLeft) continue;
     if (made >= attempts) return status;
-    const std::optional<absl::Duration> asked = RetryDelay(status, effect);
+    const std::optional<absl::Duration> asked = RetryDelay(status);
     if (!asked.has_value()) return status;
     const absl::Duration wait = std::max(policy.BackoffBefore(made + 1) * Spread(), *asked);
     if (absl::Now() + wait >= deadline) return status;

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 
 namespace phimap::client {
@@ -21,46 +20,53 @@ bool IsOfAnotherHistory(const absl::Status& status) {
   return detail.has_value() && detail->reason == kOfAnotherHistory;
 }
 
-std::string RevisionMemory::AddTo(grpc::ClientContext& context) const {
-  if (!known_.load(std::memory_order_acquire)) return "";
-  std::string epoch;
-  int64_t number = 0;
+RevisionMemory::Asked RevisionMemory::AddTo(grpc::ClientContext& context) const {
+  Asked asked = AskingForNone();
+  if (!known_.load(std::memory_order_acquire)) return asked;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    epoch = epoch_;
-    number = number_;
+    asked = {revision_, history_};
   }
-  if (!epoch.empty()) context.AddMetadata(kAsked, absl::StrCat(epoch, ":", number));
-  return epoch;
+  if (!asked.revision.empty()) context.AddMetadata(kAsked, asked.revision);
+  return asked;
 }
 
+RevisionMemory::Asked RevisionMemory::AskingForNone() const { return {"", history_.load()}; }
+
 void RevisionMemory::Note(const grpc::ClientContext& context, const absl::Status& status,
-                          absl::string_view asked) {
+                          const Asked& asked) {
   if (status.ok()) {
     const auto& trailers = context.GetServerTrailingMetadata();
     const auto told = trailers.find(kTold);
-    if (told != trailers.end()) Learn({told->second.data(), told->second.size()}, asked);
+    if (told != trailers.end()) Learn({told->second.data(), told->second.size()}, asked.history);
     return;
   }
   if (!IsOfAnotherHistory(status)) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  // Another thread may already have learned of the new history.
-  if (asked != epoch_) return;
-  epoch_.clear();
-  known_.store(false, std::memory_order_release);
+  int64_t history = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    // Another thread may already have learned of the new history.
+    if (asked.revision != revision_) return;
+    history = ++history_;
+    revision_.clear();
+    known_.store(false, std::memory_order_release);
+  }
+  const auto metadata = DetailOf(status)->metadata;
+  if (const auto now = metadata.find("expected"); now != metadata.end()) {
+    Learn(now->second, history);
+  }
 }
 
-void RevisionMemory::Learn(absl::string_view revision, absl::string_view asked) {
+void RevisionMemory::Learn(absl::string_view revision, int64_t history) {
   const size_t colon = revision.rfind(':');
   int64_t number = 0;
   if (colon == revision.npos || colon == 0 ||
       !absl::SimpleAtoi(revision.substr(colon + 1), &number)) {
     return;
   }
-  const absl::string_view epoch = revision.substr(0, colon);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (epoch == epoch_ ? number <= number_ : epoch == asked) return;
-  epoch_ = std::string(epoch);
+  if (history != history_ || (!revision_.empty() && number <= number_)) return;
+  revision_ = std::string(revision);
   number_ = number;
   known_.store(true, std::memory_order_release);
 }

@@ -19,26 +19,35 @@ namespace phimap::client {
 // Thread-safe. Adds no cost to calls before the first change.
 class RevisionMemory {
  public:
-  // Makes the call of `context`, which has not started, ask for the newest known revision. Returns
-  // the epoch of that revision, to be passed to Note; "" if no revision is known.
-  std::string AddTo(grpc::ClientContext& context) const;
-  // Learns the revision in the trailing metadata of a finished call. `asked` is the epoch that
-  // AddTo returned for this call. A revision of the known epoch replaces the known revision if it
-  // is larger. A revision of another epoch replaces it too, unless that epoch is `asked`: then it
-  // was known when the call began, and has been forgotten or replaced since.
+  // What was known when a call began, to be passed to Note.
+  struct Asked {
+    // "" if the call asks for no revision.
+    std::string revision;
+    // Number of histories that had been left behind.
+    int64_t history = 0;
+  };
+
+  // Makes the call of `context`, which has not started, ask for the newest known revision.
+  Asked AddTo(grpc::ClientContext& context) const;
+  // Returns what is known, for a call that asks for no revision.
+  Asked AskingForNone() const;
+  // Learns the revision in the trailing metadata of a finished call: it replaces the known one if
+  // its number is larger, unless it may be of a history that was left behind since the call began.
   //
-  // If the server refused the call because its revision is of another history, Note forgets that
-  // revision.
-  void Note(const grpc::ClientContext& context, const absl::Status& status,
-            absl::string_view asked);
+  // If the server refused the call because its revision is of another history, Note leaves that
+  // history behind, and remembers the revision of the new one that the error tells.
+  void Note(const grpc::ClientContext& context, const absl::Status& status, const Asked& asked);
 
  private:
-  void Learn(absl::string_view revision, absl::string_view asked);
+  void Learn(absl::string_view revision, int64_t history);
 
   std::atomic<bool> known_{false};
   mutable std::mutex mutex_;
-  std::string epoch_;
+  // As the server told it, ID:NUMBER; "" if none is known.
+  std::string revision_;
   int64_t number_ = 0;
+  // Read without the mutex, written with it.
+  std::atomic<int64_t> history_{0};
 };
 
 // Returns true if the server refused the call because its revision is from before a failover or a

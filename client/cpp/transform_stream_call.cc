@@ -181,8 +181,8 @@ bool TransformStreamCall::WaitForRequest() {
 }
 
 bool TransformStreamCall::WaitToRetry(const Outcome& outcome) {
-  if (IsOfAnotherHistory(outcome.status) && !std::exchange(forgot_, true)) return true;
-  const std::optional<absl::Duration> asked = RetryDelay(outcome.status, CallEffect::kNone);
+  if (IsOfAnotherHistory(outcome.status) && ++refused_ <= kHistoriesLeft) return true;
+  const std::optional<absl::Duration> asked = RetryDelay(outcome.status);
   const int attempts =
       result_.rows > 0 ? retry_.max_attempts : std::min(retry_.max_attempts, kAttemptsToBegin);
   if (outcome.final || !asked.has_value() || attempt_ >= attempts) return false;
@@ -198,7 +198,7 @@ bool TransformStreamCall::WaitToRetry(const Outcome& outcome) {
 TransformStreamCall::Outcome TransformStreamCall::RunStream() {
   grpc::ClientContext context;
   SetDeadline(context, deadline_);
-  const std::string asked = revisions_.AddTo(context);
+  const RevisionMemory::Asked asked = revisions_.AddTo(context);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (abandoned_) return {absl::CancelledError("the transform was abandoned"), /*final=*/true};
@@ -277,7 +277,7 @@ absl::Status TransformStreamCall::HandleAnswer(v1::TransformStreamResponse answe
   PHIMAP_RETURN_IF_ERROR(sink_(std::move(features)));
   result_.rows += expected_rows;
   attempt_ = 1;
-  forgot_ = false;
+  refused_ = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     window_.pop_front();

@@ -119,9 +119,8 @@ class TransformStreamCall {
   // Number of streams since the last answer. Used only by the second thread; so is result_ until
   // that thread has ended.
   int attempt_ = 1;
-  // Whether a revision of another history was dropped since the last answer. No server can refuse
-  // the call again for that revision.
-  bool forgot_ = false;
+  // Number of refusals because of a revision of another history, since the last answer.
+  int refused_ = 0;
   TransformStreamResult result_;
 };
 

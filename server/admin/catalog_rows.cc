@@ -51,18 +51,18 @@ const std::vector<CopiedTable>& CopiedTables() {
       {"aliases", {"mapping", "alias", "version", "etag", "previous_version", "move_time_us"}},
       {"builds",
        {"mapping", "build_id", "spec_digest", "rows_received", "end_time_us", "version",
-        "error_code", "error_message", "error_detail"}}};
+        "error_code", "error_message", "error_detail"}},
+      {"operations", {"operation_id", "request", "outcome", "end_time_us"}}};
   return *tables;
 }
 
 absl::StatusOr<CatalogRows> ReadCatalogRows(SqlSession& session) {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows store,
-                          session.Run("SELECT store_id, epoch, revision FROM store"));
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows store, session.Run("SELECT store_id, revision FROM store"));
   if (store.size() != 1) {
     return MakeError(absl::StatusCode::kDataLoss, "DATABASE_DAMAGED", "store",
                      "the table store lacks its row; restore the database from a backup");
   }
-  CatalogRows rows{store.Text(0, 0), store.Text(0, 1), store.Int(0, 2), {}};
+  CatalogRows rows{store.Text(0, 0), store.Int(0, 1), {}};
   for (const CopiedTable& table : CopiedTables()) {
     PHIMAP_ASSIGN_OR_RETURN(SqlRows read, ReadTable(session, table));
     rows.tables.push_back(std::move(read));
@@ -71,11 +71,10 @@ absl::StatusOr<CatalogRows> ReadCatalogRows(SqlSession& session) {
 }
 
 absl::Status WriteCatalogRows(SqlSession& session, const CatalogRows& rows) {
-  PHIMAP_RETURN_IF_ERROR(
-      session
-          .Run("UPDATE store SET store_id = $1, epoch = $2, revision = $3",
-               {absl::string_view(rows.store_id), absl::string_view(rows.epoch), rows.revision})
-          .status());
+  PHIMAP_RETURN_IF_ERROR(session
+                             .Run("UPDATE store SET store_id = $1, revision = $2",
+                                  {absl::string_view(rows.store_id), rows.revision})
+                             .status());
   for (size_t i = 0; i < rows.tables.size(); ++i) {
     PHIMAP_RETURN_IF_ERROR(WriteTable(session, CopiedTables()[i], rows.tables[i]));
   }

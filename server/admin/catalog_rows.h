@@ -15,11 +15,11 @@
 
 namespace phimap {
 
-// The rows that are copied: names, versions, aliases and ended builds. The current activity of a
-// fleet (leases, claims, holds, servers) is not copied.
+// The rows that are copied: names, versions, aliases, ended builds and operations. The current
+// activity of a fleet (leases, claims, holds, servers) is not copied, and neither are the ids of
+// changes: what is written gets an id of its own, so that a copy is known as another history.
 struct CatalogRows {
   std::string store_id;
-  std::string epoch;
   int64_t revision = 0;
   // Rows of the tables and columns of CopiedTables(), in the same order.
   std::vector<SqlRows> tables;

@@ -5,21 +5,19 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <random>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/admin/backup_manifest.h"
 #include "server/admin/catalog_rows.h"
 #include "server/files/file_blobs.h"
 #include "server/sqlite/sqlite_database.h"
+#include "server/store/operation_log.h"
+#include "server/store/store_clock.h"
 #include "server/store/version_expiry.h"
 
 namespace phimap {
@@ -34,11 +32,6 @@ struct BackedUp {
   // Artifacts of the backup, without those that were damaged when it was made.
   std::map<std::string, int64_t> artifacts;
 };
-
-std::string NewEpoch() {
-  std::random_device device;
-  return absl::StrFormat("%08x%08x", device(), device());
-}
 
 absl::Status Cancelled(absl::string_view what_is_there) {
   return absl::CancelledError(absl::StrCat("the restore was cancelled; ", what_is_there));
@@ -73,7 +66,6 @@ absl::StatusOr<BackedUp> ReadBackup(const std::string& folder, FileSystem* file_
     PHIMAP_ASSIGN_OR_RETURN(backup.artifacts, NamedArtifacts(session));
     return absl::OkStatus();
   }));
-  backup.rows.epoch = NewEpoch();
   return backup;
 }
 
@@ -120,6 +112,8 @@ absl::Status CopyArtifacts(const BackedUp& backup, Blobs& from, Blobs& to,
 }
 
 absl::Status WriteRows(SqlDatabase& database, const BackedUp& backup) {
+  const Operation operation{
+      .id = NewOperationId(), .request = "restore", .what = "the backup was restored"};
   return database.Write(
       [&](SqlSession& session) -> absl::Status {
         PHIMAP_ASSIGN_OR_RETURN(const bool empty, IsEmptyCatalog(session));
@@ -128,15 +122,14 @@ absl::Status WriteRows(SqlDatabase& database, const BackedUp& backup) {
                            "the database already has a store; choose an empty database");
         }
         PHIMAP_RETURN_IF_ERROR(WriteCatalogRows(session, backup.rows));
+        PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, StoreClock().Now(session));
+        PHIMAP_RETURN_IF_ERROR(OperationLog(session).Add(operation, "", now));
         // Counts the restore as a use of every version. Otherwise versions whose ttl ended since
         // the backup would expire at once, although they may be wanted.
-        return VersionExpiry(session).UseAll(absl::Now());
+        return VersionExpiry(session).UseAll(now);
       },
-      [&](SqlSession& session) -> absl::StatusOr<bool> {
-        PHIMAP_ASSIGN_OR_RETURN(const SqlRows epoch, session.Run("SELECT epoch FROM store"));
-        return epoch.Text(0, 0) == backup.rows.epoch;
-      },
-      "the backup was restored");
+      [&](SqlSession& session) { return OperationLog(session).Contains(operation.id); },
+      operation.what);
 }
 
 // Puts the tables in place last, and atomically. Until then, a server reports that the database is

@@ -42,7 +42,7 @@ absl::Status ArtifactCache::TakeStock() {
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(folder_));
   MutexLock lock(&mutex_);
   for (const std::string& name : names) {
-    if (name == kLockName) continue;
+    if (name == kLockName || name == kNamesFile) continue;
     const std::string path = absl::StrCat(folder_, "/", name);
     const absl::StatusOr<int64_t> size = file_system_->SizeBytes(path);
     if (IsSha256Hex(name) && size.ok()) {

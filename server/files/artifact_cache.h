@@ -28,6 +28,9 @@ namespace phimap {
 
 class ArtifactCache {
  public:
+  // A file in the folder that belongs to the cache's owner (KnownNamesFile).
+  static constexpr absl::string_view kNamesFile = "names";
+
   // Counts so far, and the current contents.
   struct Statistics {
     int64_t bytes = 0;

@@ -20,15 +20,6 @@ using Code = absl::StatusCode;
 constexpr char kSpecPrefix[] = "spec.";
 constexpr char kMappingPrefix[] = "spec.spec.";
 
-bool IsUuid(absl::string_view text) {
-  if (text.size() != 36) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
-    if (hyphen ? text[i] != '-' : !absl::ascii_isxdigit(text[i])) return false;
-  }
-  return true;
-}
-
 absl::Status BadField(absl::string_view field, absl::string_view message) {
   return MakeError(Code::kInvalidArgument, "FIELD_INVALID", field, message);
 }
@@ -53,16 +44,6 @@ absl::StatusOr<KernelExpression> KernelFromProto(const std::string& text, const 
 }
 
 }  // namespace
-
-absl::StatusOr<BuildId> BuildIdFromProto(absl::string_view mapping, absl::string_view build_id,
-                                         absl::string_view prefix) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(mapping, absl::StrCat(prefix, "mapping")));
-  if (!IsUuid(build_id)) {
-    return BadField(absl::StrCat(prefix, "build_id"),
-                    "expected a UUID, 8-4-4-4-12 hexadecimal digits");
-  }
-  return BuildId{std::string(mapping), absl::AsciiStrToLower(build_id)};
-}
 
 absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& fields) {
   BuildSpec spec;

@@ -4,18 +4,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "core/mapping/spec/build_spec.h"
 #include "phimap/v1/mapping_service.pb.h"
-#include "server/build/build_job.h"
 
 namespace phimap {
-
-// Checks the mapping's name and the UUID. Lower-cases the UUID, so that upper-case and lower-case
-// spellings mean the same build. INVALID_ARGUMENT names "mapping" or "build_id", prefixed with
-// `prefix`.
-absl::StatusOr<BuildId> BuildIdFromProto(absl::string_view mapping, absl::string_view build_id,
-                                         absl::string_view prefix);
 
 // Returns a spec that passes Validate(). Errors give the path of their field, beginning at the root
 // of the request ("spec.spec.landmarks", "spec.kernel"): INVALID_ARGUMENT, or UNIMPLEMENTED for

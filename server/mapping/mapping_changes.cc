@@ -24,8 +24,9 @@ void MappingChanges::CatchUp(const absl::Status& changed) {
 
 absl::StatusOr<AliasRecord> MappingChanges::SetAlias(absl::string_view mapping,
                                                      absl::string_view alias, int64_t version,
-                                                     absl::string_view etag) {
-  absl::StatusOr<AliasRecord> moved = store_.SetAlias(mapping, alias, version, etag);
+                                                     absl::string_view etag,
+                                                     absl::string_view operation_id) {
+  absl::StatusOr<AliasRecord> moved = store_.SetAlias(mapping, alias, version, etag, operation_id);
   CatchUp(moved.status());
   if (!moved.ok()) return moved;
   logger_.Log(LogLevel::kInfo, "alias_set",
@@ -37,8 +38,8 @@ absl::StatusOr<AliasRecord> MappingChanges::SetAlias(absl::string_view mapping,
 }
 
 absl::Status MappingChanges::DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                         absl::string_view etag) {
-  const absl::Status deleted = store_.DeleteAlias(mapping, alias, etag);
+                                         absl::string_view etag, absl::string_view operation_id) {
+  const absl::Status deleted = store_.DeleteAlias(mapping, alias, etag, operation_id);
   CatchUp(deleted);
   if (deleted.ok()) {
     logger_.Log(LogLevel::kInfo, "alias_deleted",
@@ -48,8 +49,8 @@ absl::Status MappingChanges::DeleteAlias(absl::string_view mapping, absl::string
 }
 
 absl::Status MappingChanges::DeleteVersion(absl::string_view mapping, int64_t number,
-                                           Rollbacks rollbacks) {
-  const absl::Status deleted = store_.DeleteVersion(mapping, number, rollbacks);
+                                           Rollbacks rollbacks, absl::string_view operation_id) {
+  const absl::Status deleted = store_.DeleteVersion(mapping, number, rollbacks, operation_id);
   CatchUp(deleted);
   if (MayHaveHappened(deleted)) builds_.VersionsGone(mapping, number);
   if (deleted.ok()) {
@@ -60,8 +61,9 @@ absl::Status MappingChanges::DeleteVersion(absl::string_view mapping, int64_t nu
 }
 
 absl::StatusOr<VersionRecord> MappingChanges::KeepVersion(absl::string_view mapping, int64_t number,
-                                                          absl::Duration ttl) {
-  absl::StatusOr<VersionRecord> kept = store_.KeepVersion(mapping, number, ttl);
+                                                          absl::Duration ttl,
+                                                          absl::string_view operation_id) {
+  absl::StatusOr<VersionRecord> kept = store_.KeepVersion(mapping, number, ttl, operation_id);
   if (!kept.ok()) return kept;
   logger_.Log(LogLevel::kInfo, "version_kept",
               {{"mapping", kept->mapping},
@@ -82,8 +84,9 @@ absl::Status MappingChanges::DeleteExpired() {
   return absl::OkStatus();
 }
 
-absl::Status MappingChanges::DeleteMapping(absl::string_view mapping, Occupied occupied) {
-  const absl::Status deleted = store_.DeleteMapping(mapping, occupied);
+absl::Status MappingChanges::DeleteMapping(absl::string_view mapping, Occupied occupied,
+                                           absl::string_view operation_id) {
+  const absl::Status deleted = store_.DeleteMapping(mapping, occupied, operation_id);
   CatchUp(deleted);
   if (MayHaveHappened(deleted)) builds_.VersionsGone(mapping, std::nullopt);
   if (deleted.ok()) {

@@ -29,14 +29,17 @@ class MappingChanges {
   // Moves an alias, as Store::SetAlias does. The caller should load the version first and hold it
   // meanwhile, so that no call waits for the load.
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
-                                       int64_t version, absl::string_view etag);
+                                       int64_t version, absl::string_view etag,
+                                       absl::string_view operation_id);
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                           absl::string_view etag);
-  absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks);
-  absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied);
+                           absl::string_view etag, absl::string_view operation_id);
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
+                             absl::string_view operation_id);
+  absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied,
+                             absl::string_view operation_id);
   // Changes how long a version lives. Changes no name.
   absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
-                                            absl::Duration ttl);
+                                            absl::Duration ttl, absl::string_view operation_id);
   absl::Status DeleteExpired();
 
  private:

@@ -21,6 +21,7 @@
 #include "server/mapping/drift_to_proto.h"
 #include "server/mapping/estimate_from_proto.h"
 #include "server/mapping/export_call.h"
+#include "server/mapping/ids_from_proto.h"
 #include "server/mapping/import_call.h"
 #include "server/mapping/page_token.h"
 #include "server/mapping/set_alias_call.h"
@@ -207,10 +208,20 @@ absl::Status MappingService::KeepVersion(const v1::KeepVersionRequest& request,
   if (request.has_ttl()) {
     PHIMAP_ASSIGN_OR_RETURN(ttl, TtlFromProto(request.ttl(), "ttl"));
   }
-  PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found, LookUpVersion(store_, reference));
-  PHIMAP_ASSIGN_OR_RETURN(const VersionRecord kept,
-                          changes_.KeepVersion(found.mapping, found.number, ttl));
-  RecordToProto(kept, response);
+  PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
+  int64_t number = reference.number.value_or(0);
+  if (number == 0) {
+    PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found, LookUpVersion(store_, reference));
+    number = found.number;
+  }
+  const absl::StatusOr<VersionRecord> kept =
+      changes_.KeepVersion(reference.mapping, number, ttl, operation_id);
+  // The error of looking the version up names the field.
+  if (absl::IsNotFound(kept.status())) {
+    PHIMAP_RETURN_IF_ERROR(LookUpVersion(store_, reference).status());
+  }
+  PHIMAP_RETURN_IF_ERROR(kept.status());
+  RecordToProto(*kept, response);
   return absl::OkStatus();
 }
 
@@ -218,22 +229,27 @@ absl::Status MappingService::DeleteVersion(const v1::DeleteVersionRequest& reque
                                            v1::DeleteVersionResponse*) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
   PHIMAP_RETURN_IF_ERROR(CheckVersionNumber(request.version(), "version"));
+  PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
   return changes_.DeleteVersion(request.mapping(), request.version(),
-                                request.give_up_rollback() ? Rollbacks::kGiveUp : Rollbacks::kKeep);
+                                request.give_up_rollback() ? Rollbacks::kGiveUp : Rollbacks::kKeep,
+                                operation_id);
 }
 
 absl::Status MappingService::DeleteMapping(const v1::DeleteMappingRequest& request,
                                            v1::DeleteMappingResponse*) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
   return changes_.DeleteMapping(request.mapping(),
-                                request.only_if_empty() ? Occupied::kRefuse : Occupied::kDelete);
+                                request.only_if_empty() ? Occupied::kRefuse : Occupied::kDelete,
+                                operation_id);
 }
 
 absl::Status MappingService::DeleteAlias(const v1::DeleteAliasRequest& request,
                                          v1::DeleteAliasResponse*) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
   PHIMAP_RETURN_IF_ERROR(CheckAliasName(request.alias(), "alias"));
-  return changes_.DeleteAlias(request.mapping(), request.alias(), request.etag());
+  PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
+  return changes_.DeleteAlias(request.mapping(), request.alias(), request.etag(), operation_id);
 }
 
 absl::Status MappingService::Advise(const v1::AdviseRequest& request,

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/mapping/ids_from_proto.h"
 #include "server/mapping/version_to_proto.h"
 #include "server/registry/reference.h"
 
@@ -28,6 +29,7 @@ void SetAliasCall::Start() {
 absl::Status SetAliasCall::Check() const {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request().mapping(), "mapping"));
   PHIMAP_RETURN_IF_ERROR(CheckAliasName(request().alias(), "alias"));
+  PHIMAP_RETURN_IF_ERROR(OperationIdOf(request().operation_id()).status());
   if (request().digest().empty()) return CheckVersionNumber(request().version(), "version");
   if (request().version() == 0) return CheckDigest(request().digest(), "digest");
   return MakeError(absl::StatusCode::kInvalidArgument, "FIELDS_CONTRADICTORY", "digest",
@@ -35,19 +37,23 @@ absl::Status SetAliasCall::Check() const {
 }
 
 void SetAliasCall::Loaded(absl::StatusOr<VersionHandle> version) {
-  if (!version.ok()) return Finish(version.status());
-  number_ = version->record().number;
+  // A repeated call gets its first answer, even if its version was deleted since.
+  const bool repeats = absl::IsNotFound(version.status()) && !request().operation_id().empty() &&
+                       request().version() > 0;
+  if (!version.ok() && !repeats) return Finish(version.status());
+  number_ = version.ok() ? version->record().number : request().version();
   // Holds the version until the alias has moved, so that it is not evicted in between.
   const absl::Status queued = environment_.store_pool.Submit(
-      [this, self = shared_from_this(), held = *std::move(version)] { Finish(Move()); }, caller());
+      [this, self = shared_from_this(), held = std::move(version)] { Finish(Move()); }, caller());
   if (!queued.ok()) Finish(queued);
 }
 
 absl::Status SetAliasCall::Move() {
   if (cancelled()->load()) return absl::CancelledError("the client cancelled the call");
+  PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request().operation_id()));
   PHIMAP_ASSIGN_OR_RETURN(const AliasRecord alias,
                           environment_.changes.SetAlias(request().mapping(), request().alias(),
-                                                        number_, request().etag()));
+                                                        number_, request().etag(), operation_id));
   AliasToProto(alias, &response());
   return absl::OkStatus();
 }

@@ -87,9 +87,10 @@ std::string Answer(absl::string_view status, absl::string_view type, absl::strin
                       "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n", body);
 }
 
-std::string AnswerTo(const std::string& problem) {
-  return problem.empty() ? Answer("200 OK", "text/plain", "ok\n")
-                         : Answer("503 Service Unavailable", "text/plain", problem + "\n");
+std::string AnswerTo(const std::string& problem, const std::string& degraded = "") {
+  if (!problem.empty()) return Answer("503 Service Unavailable", "text/plain", problem + "\n");
+  return Answer("200 OK", "text/plain",
+                degraded.empty() ? "ok\n" : absl::StrCat("ok\ndegraded: ", degraded, "\n"));
 }
 
 std::string AnswerTo(absl::string_view head, const prometheus::Collectable& metrics,
@@ -101,7 +102,7 @@ std::string AnswerTo(absl::string_view head, const prometheus::Collectable& metr
     case HttpVerdict::kLive:
       return AnswerTo(checks.live());
     case HttpVerdict::kReady:
-      return AnswerTo(checks.ready());
+      return AnswerTo(checks.ready(), checks.degraded());
     case HttpVerdict::kNotFound:
       return Answer("404 Not Found", "text/plain",
                     "phimapd serves /metrics, /livez and /readyz here\n");

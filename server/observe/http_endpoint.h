@@ -39,6 +39,9 @@ HttpVerdict JudgeHttpRequest(absl::string_view head);
 struct HttpChecks {
   std::function<std::string()> live = [] { return std::string(); };
   std::function<std::string()> ready = [] { return std::string(); };
+  // What a server that is ready cannot do now. It is the second line of /readyz, whose answer is
+  // still 200: other servers could not do it either.
+  std::function<std::string()> degraded = [] { return std::string(); };
 };
 
 // Serves from its own thread until it is destroyed.

@@ -19,6 +19,7 @@ constexpr const char* kOperationLabels[kStoreOperations] = {
     "record_failed_build",
     "get_build",
     "changes_since",
+    "is_in_history",
     "get_mapping",
     "list_mappings",
     "get_version",

@@ -20,6 +20,7 @@ enum class StoreOperation {
   kRecordFailedBuild,
   kGetBuild,
   kChangesSince,
+  kIsInHistory,
   kGetMapping,
   kListMappings,
   kGetVersion,
@@ -37,7 +38,7 @@ enum class StoreOperation {
   kRecordUses,
   kDeleteExpired,
 };
-inline constexpr int kStoreOperations = 21;
+inline constexpr int kStoreOperations = 22;
 
 // Returns whether an error of the store is a fault: a problem of its disk, files or database, or a
 // bug. All other errors are regular answers, for example: an unknown name, a lost race, or an alias

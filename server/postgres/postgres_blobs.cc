@@ -32,7 +32,8 @@ absl::Status WrongSize(absl::string_view digest, int64_t actual, int64_t expecte
 absl::StatusOr<int64_t> FindChunkBytes(PostgresDatabase* database, absl::string_view digest,
                                        int64_t size_bytes) {
   int64_t chunk_bytes = 0;
-  PHIMAP_RETURN_IF_ERROR(database->ReadBytes([&](PostgresSession& session) -> absl::Status {
+  // This comes first, and is over soon if the database hangs. The chunks may take longer.
+  PHIMAP_RETURN_IF_ERROR(database->Read([&](SqlSession& session) -> absl::Status {
     PHIMAP_ASSIGN_OR_RETURN(
         const SqlRows row,
         session.Run("SELECT chunk_bytes, size_bytes FROM blobs WHERE digest = $1 AND complete = 1",

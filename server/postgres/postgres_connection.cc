@@ -54,6 +54,11 @@ absl::Duration ConnectTimeout(const PostgresParameters& parameters, absl::Durati
   return given && seconds > 0 ? absl::Seconds(seconds) : otherwise;
 }
 
+// Returns how long one of the hosts may take.
+absl::Duration ConnectTime(const PostgresParameters& parameters, const PostgresTimeouts& timeouts) {
+  return std::min(ConnectTimeout(parameters, timeouts.connect), timeouts.connect_at_most);
+}
+
 pg_conn* Start(const PostgresParameters& parameters) {
   std::vector<const char*> keywords, values;
   for (const auto& [keyword, value] : parameters) {
@@ -105,7 +110,7 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::OpenHost
   // Verbose errors are the only way to learn the SQLSTATE of a refused connection.
   libpq().PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
   libpq().PQsetNoticeReceiver(connection, &PostgresConnection::ReceiveNotice, opened.get());
-  PHIMAP_RETURN_IF_ERROR(opened->Establish(After(ConnectTimeout(parameters, timeouts.connect))));
+  PHIMAP_RETURN_IF_ERROR(opened->Establish(After(ConnectTime(parameters, timeouts))));
   opened->place_ = PlaceOf(connection);
   libpq().PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
   if (libpq().PQsetnonblocking(connection, 1) != 0)
@@ -230,7 +235,7 @@ absl::Status PostgresConnection::AwaitResult(Deadline deadline) {
 }
 
 absl::StatusOr<SqlRows> PostgresConnection::Receive() {
-  const Deadline deadline = After(timeouts_.statement + timeouts_.answer_grace);
+  const Deadline deadline = std::min(end_, After(timeouts_.statement + timeouts_.answer_grace));
   PHIMAP_RETURN_IF_ERROR(Flush(deadline));
   absl::StatusOr<SqlRows> rows = SqlRows();
   for (;;) {

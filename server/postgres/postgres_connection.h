@@ -33,6 +33,8 @@ using PostgresValue = std::variant<std::monostate, int64_t, absl::string_view, P
 struct PostgresTimeouts {
   // Timeout for each host that the address names, unless the address has connect_timeout.
   absl::Duration connect = absl::Seconds(5);
+  // Limit of that, whatever the address says.
+  absl::Duration connect_at_most = absl::InfiniteDuration();
   // Timeout of each statement, after which the database server ends it. If the server does not
   // answer for another `answer_grace`, the connection counts as lost.
   absl::Duration statement = absl::Seconds(10);
@@ -82,6 +84,9 @@ class PostgresConnection {
   // until `deadline`.
   absl::StatusOr<bool> WaitForNotification(Deadline deadline);
 
+  // From now on, no call waits beyond `end`, even if its timeout is longer.
+  void set_end(Deadline end) { end_ = end; }
+
   // Whether the server has kept the idle connection open. Checks without waiting.
   bool IsAlive();
   // False once the connection has been closed.
@@ -126,6 +131,7 @@ class PostgresConnection {
   static void ReceiveNotice(void* connection, const pg_result* notice);
 
   const PostgresTimeouts timeouts_;
+  Deadline end_ = Deadline::max();
   std::unique_ptr<pg_conn, Finish> connection_;
   PostgresPlace place_;
   std::string last_sqlstate_;

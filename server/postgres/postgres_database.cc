@@ -50,14 +50,40 @@ absl::Status NotCommitted(const PostgresPlace& place) {
       absl::StrCat(place.Text(), " rolled back a transaction when it was asked to commit"));
 }
 
+PostgresPoolOptions WithSchema(PostgresPoolOptions options) {
+  options.prepare = [](PostgresConnection& connection) {
+    return PreparePostgresSchema(connection);
+  };
+  return options;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PostgresDatabase>> PostgresDatabase::Open(
     const std::string& uri, const PostgresDatabaseOptions& options) {
-  std::unique_ptr<PostgresDatabase> database(new PostgresDatabase(uri, options));
-  PHIMAP_ASSIGN_OR_RETURN(const PostgresPool::Lease lease, database->pool_.Acquire());
-  PHIMAP_RETURN_IF_ERROR(PreparePostgresSchema(*lease));
+  std::unique_ptr<PostgresDatabase> database = OpenLater(uri, options);
+  PHIMAP_RETURN_IF_ERROR(database->pool_.Acquire().status());
   return database;
+}
+
+std::unique_ptr<PostgresDatabase> PostgresDatabase::OpenLater(
+    const std::string& uri, const PostgresDatabaseOptions& options) {
+  return std::unique_ptr<PostgresDatabase>(new PostgresDatabase(uri, options));
+}
+
+PostgresDatabase::PostgresDatabase(const std::string& uri, const PostgresDatabaseOptions& options)
+    : options_(options), pool_(uri, WithSchema(options.pool)) {}
+
+void PostgresDatabase::LookForStandby() {
+  Read([this](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        session.Run("SELECT CAST(current_setting('synchronous_standby_names') <> '' AND NOT EXISTS "
+                    "(SELECT 1 FROM pg_stat_replication WHERE "
+                    "coalesce(sync_state, 'sync') IN ('sync', 'quorum')) AS INTEGER)"));
+    standby_missing_ = rows.Int(0, 0) != 0;
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 PostgresDatabase::Outcome PostgresDatabase::Failed(PostgresConnection& connection,
@@ -74,8 +100,9 @@ PostgresDatabase::Outcome PostgresDatabase::Failed(PostgresConnection& connectio
 }
 
 PostgresDatabase::Outcome PostgresDatabase::Attempt(const std::string& begin,
-                                                    const std::string& commit, PostgresBody body) {
-  absl::StatusOr<PostgresPool::Lease> lease = pool_.Acquire();
+                                                    const std::string& commit, PostgresBody body,
+                                                    PostgresPool::Deadline end) {
+  absl::StatusOr<PostgresPool::Lease> lease = pool_.Acquire(end);
   if (!lease.ok()) return {.status = lease.status()};
   PostgresConnection& connection = **lease;
   if (const absl::StatusOr<SqlRows> begun = connection.RunBatch(begin); !begun.ok()) {
@@ -115,15 +142,23 @@ PostgresDatabase::Outcome PostgresDatabase::Commit(PostgresConnection& connectio
   return {};
 }
 
-absl::Status PostgresDatabase::ReadBytes(PostgresBody body) {
+absl::Status PostgresDatabase::ReadUntil(PostgresPool::Deadline end, PostgresBody body) {
   const std::string begin = BeginRead(options_.pool.timeouts);
-  Outcome outcome = Attempt(begin, kCommit, body);
-  if (outcome.again) outcome = Attempt(begin, kCommit, body);
+  Outcome outcome = Attempt(begin, kCommit, body, end);
+  if (outcome.again && Clock::now() < end) outcome = Attempt(begin, kCommit, body, end);
   return outcome.status;
 }
 
+absl::Status PostgresDatabase::ReadBytes(PostgresBody body) {
+  return ReadUntil(PostgresPool::Deadline::max(), body);
+}
+
 absl::Status PostgresDatabase::Read(Body body) {
-  return ReadBytes([&](PostgresSession& session) { return body(session); });
+  const PostgresPool::Deadline end =
+      options_.read_limit == absl::InfiniteDuration()
+          ? PostgresPool::Deadline::max()
+          : Clock::now() + absl::ToChronoNanoseconds(options_.read_limit);
+  return ReadUntil(end, [&](PostgresSession& session) { return body(session); });
 }
 
 absl::Status PostgresDatabase::WriteTwice(Durability durability, PostgresBody body) {

@@ -20,6 +20,9 @@ struct PostgresDatabaseOptions {
   PostgresPoolOptions pool;
   // Maximum time for which Write tries to learn the outcome of a commit whose answer was lost.
   absl::Duration settle = absl::Seconds(10);
+  // Time after which Read gives up, for servers whose callers should rather get what is known than
+  // wait for a database that hangs.
+  absl::Duration read_limit = absl::InfiniteDuration();
 };
 
 // Has the requirements and guarantees of SqlDatabase, and these:
@@ -48,12 +51,16 @@ class PostgresDatabase final : public SqlDatabase {
   static absl::StatusOr<std::unique_ptr<PostgresDatabase>> Open(
       const std::string& uri, const PostgresDatabaseOptions& options = {});
 
+  // Connects when it is first used, and then does what Open does.
+  static std::unique_ptr<PostgresDatabase> OpenLater(const std::string& uri,
+                                                     const PostgresDatabaseOptions& options = {});
+
   absl::Status Read(Body body) override;
   absl::Status Write(Body body, IsStored is_stored, absl::string_view what) override;
   absl::Status WriteAside(Body body) override;
   bool in_doubt() const override { return in_doubt_.load(std::memory_order_acquire); }
 
-  // Like Read, but the results may include bytea.
+  // Like Read, but the results may include bytea, and read_limit does not hold.
   absl::Status ReadBytes(PostgresBody body);
   // Runs `body` in one transaction that does not wait for other writers, changes nothing that has a
   // revision, and may happen twice: it is run again, once, even if the answer of its commit was
@@ -65,13 +72,19 @@ class PostgresDatabase final : public SqlDatabase {
   // Whether there is a synchronous standby. Without one, commits are on one machine's disk only,
   // and are lost with it.
   bool has_synchronous_standby() const { return pool_.has_synchronous_standby(); }
+  // Looks whether the synchronous standby that the database names is connected. Blocking; keeps the
+  // last finding if the database cannot be read.
+  void LookForStandby();
+  // Whether LookForStandby last found that a standby is named, but none is connected: commits then
+  // wait until it is back. A user without the role pg_read_all_stats sees connections only, so any
+  // standby or backup in progress counts.
+  bool standby_missing() const { return standby_missing_; }
   // Location of the database, for people. Contains no password.
   std::string place() const { return pool_.place(); }
   const PostgresDatabaseOptions& options() const { return options_; }
 
  private:
-  PostgresDatabase(const std::string& uri, const PostgresDatabaseOptions& options)
-      : options_(options), pool_(uri, options.pool) {}
+  PostgresDatabase(const std::string& uri, const PostgresDatabaseOptions& options);
 
   // Result of one attempt to run a transaction.
   struct Outcome {
@@ -81,7 +94,10 @@ class PostgresDatabase final : public SqlDatabase {
     // The commit may or may not have happened.
     bool in_doubt = false;
   };
-  Outcome Attempt(const std::string& begin, const std::string& commit, PostgresBody body);
+  // Gives up at `end`.
+  Outcome Attempt(const std::string& begin, const std::string& commit, PostgresBody body,
+                  PostgresPool::Deadline end = PostgresPool::Deadline::max());
+  absl::Status ReadUntil(PostgresPool::Deadline end, PostgresBody body);
   Outcome Commit(PostgresConnection& connection, const std::string& commit,
                  const absl::Status& failure);
   Outcome Failed(PostgresConnection& connection, const absl::Status& status);
@@ -94,6 +110,7 @@ class PostgresDatabase final : public SqlDatabase {
   PostgresPool pool_;
   // Whether a commit was left in doubt and no later commit of this process has succeeded.
   std::atomic<bool> in_doubt_{false};
+  std::atomic<bool> standby_missing_{false};
 };
 
 }  // namespace phimap

@@ -7,10 +7,11 @@ namespace {
 // read and write both: booleans are 0 or 1, times are microseconds since 1970, and text compares
 // byte by byte.
 //
-// `store.revision` is the number of the last change. `epoch` distinguishes one history of changes
-// from another: it changes when a backup is restored. `history` adds the timeline of the
-// write-ahead log, which PostgreSQL itself changes when a standby is promoted or a backup is
-// recovered to a point in time.
+// `store.revision` is the number of the last change, and `changes` its id, by which histories that
+// went different ways are told apart, whatever restored or promoted them: neither the system's
+// identifier nor the timeline of the write-ahead log changes with a dump that is loaded, and two
+// standbys of one primary may take the same timeline. `epoch` and the view `history` are for
+// servers of earlier releases.
 //
 // STORAGE EXTERNAL turns compression off: artifacts are numbers, which do not compress, and a part
 // of an uncompressed chunk can be read without the rest.
@@ -143,8 +144,37 @@ ALTER TABLE versions ADD COLUMN expire_time_us BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX versions_by_expiry ON versions (expire_time_us) WHERE expire_time_us > 0;
 )sql";
 
+// 4: ids of changes and operations, as in SQLite's schema 6. A server of the previous release
+// counts its changes, so they get ids too; it logs no operations.
+constexpr char kChangeTables[] = R"sql(
+CREATE TABLE changes (
+  revision BIGINT PRIMARY KEY NOT NULL,
+  id TEXT COLLATE "C" NOT NULL
+);
+CREATE FUNCTION change_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO phimap.changes VALUES (NEW.revision, replace(gen_random_uuid()::text, '-', ''))
+    ON CONFLICT (revision) DO UPDATE SET id = excluded.id;
+  DELETE FROM phimap.changes WHERE revision <= NEW.revision - 100000;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER change_counted AFTER UPDATE OF revision ON store
+  FOR EACH ROW EXECUTE FUNCTION change_counted();
+UPDATE store SET revision = revision;
+CREATE TABLE operations (
+  operation_id TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  request TEXT COLLATE "C" NOT NULL,
+  outcome TEXT COLLATE "C" NOT NULL,
+  end_time_us BIGINT NOT NULL
+);
+CREATE INDEX operations_by_end_time ON operations (end_time_us);
+CREATE VIEW head AS
+  SELECT coalesce((SELECT id FROM changes c WHERE c.revision = s.revision), '') AS id, s.revision
+  FROM store s;
+)sql";
+
 constexpr PostgresMigration kMigrations[] = {
-    {kCreateTables, 1}, {kFleetTables, 1}, {kExpiryColumns, 1}};
+    {kCreateTables, 1}, {kFleetTables, 1}, {kExpiryColumns, 1}, {kChangeTables, 1}};
 
 }  // namespace
 

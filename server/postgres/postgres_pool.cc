@@ -9,6 +9,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/postgres/postgres_uri.h"
 
 namespace phimap {
 namespace {
@@ -30,6 +31,12 @@ absl::Status WithRetryDelay(const absl::Status& error, absl::Duration delay) {
                    std::max<int64_t>(1, absl::ToInt64Milliseconds(delay)));
 }
 
+// Returns 1 for an address that is wrong, which connecting will say.
+int64_t CountHosts(const std::string& uri) {
+  const auto hosts = ParsePostgresUri(uri);
+  return hosts.ok() ? std::max<int64_t>(1, static_cast<int64_t>(hosts->size())) : 1;
+}
+
 absl::Status CheckServerVersion(const PostgresConnection& connection) {
   if (connection.server_version() >= kOldestServer) return absl::OkStatus();
   const int version = connection.server_version() / 10000;
@@ -42,7 +49,7 @@ absl::Status CheckServerVersion(const PostgresConnection& connection) {
 }  // namespace
 
 PostgresPool::PostgresPool(std::string uri, const PostgresPoolOptions& options)
-    : uri_(std::move(uri)), options_(options) {
+    : uri_(std::move(uri)), options_(options), hosts_(CountHosts(uri_)) {
   PHIMAP_CHECK(options.connections >= 1);
 }
 
@@ -56,9 +63,10 @@ PostgresPool::Lease::~Lease() {
   pool_->Return(std::move(connection_), generation_);
 }
 
-absl::StatusOr<PostgresPool::Lease> PostgresPool::Acquire() {
-  PHIMAP_ASSIGN_OR_RETURN(Lease lease, Take());
-  if (lease.connection_ == nullptr) PHIMAP_RETURN_IF_ERROR(Connect(lease));
+absl::StatusOr<PostgresPool::Lease> PostgresPool::Acquire(Deadline end) {
+  PHIMAP_ASSIGN_OR_RETURN(Lease lease, Take(end));
+  if (lease.connection_ == nullptr) PHIMAP_RETURN_IF_ERROR(Connect(lease, end));
+  lease.connection_->set_end(end);
   return lease;
 }
 
@@ -73,8 +81,8 @@ absl::StatusOr<PostgresPool::Lease> PostgresPool::AcquireUntil(Deadline deadline
   }
 }
 
-absl::StatusOr<PostgresPool::Lease> PostgresPool::Take() {
-  const Deadline deadline = Clock::now() + absl::ToChronoNanoseconds(options_.wait);
+absl::StatusOr<PostgresPool::Lease> PostgresPool::Take(Deadline end) {
+  const Deadline deadline = std::min(end, Clock::now() + absl::ToChronoNanoseconds(options_.wait));
   MutexLock lock(&mutex_);
   for (;;) {
     while (!idle_.empty()) {
@@ -93,8 +101,8 @@ absl::StatusOr<PostgresPool::Lease> PostgresPool::Take() {
     if (!changed_.WaitUntil(&mutex_, deadline) && Clock::now() >= deadline) {
       return MakeError(absl::StatusCode::kUnavailable, "DATABASE_BUSY", "",
                        absl::StrCat("all ", options_.connections,
-                                    " connections to the database were in use for ",
-                                    absl::FormatDuration(options_.wait), "; try again"),
+                                    " connections to the database were in use for too long; "
+                                    "try again"),
                        {}, /*retry_delay_ms=*/1000);
     }
   }
@@ -107,18 +115,27 @@ absl::Status PostgresPool::AwayError() const {
   return WithRetryDelay(last_error_, std::max(left, options_.first_backoff));
 }
 
-absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::OpenChecked() {
+absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresPool::OpenChecked(Deadline end) {
+  PostgresTimeouts timeouts = options_.timeouts;
+  if (end != Deadline::max()) {
+    timeouts.connect_at_most = absl::FromChrono(end - Clock::now()) / hosts_;
+  }
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> connection,
-                          PostgresConnection::Open(uri_, options_.timeouts));
+                          PostgresConnection::Open(uri_, timeouts));
+  connection->set_end(end);
   PHIMAP_RETURN_IF_ERROR(CheckServerVersion(*connection));
   PHIMAP_ASSIGN_OR_RETURN(const SqlRows standbys,
                           connection->RunBatch("SHOW synchronous_standby_names"));
   has_synchronous_standby_ = !standbys.empty() && !standbys.Text(0, 0).empty();
+  if (!prepared_) {
+    PHIMAP_RETURN_IF_ERROR(options_.prepare(*connection));
+    prepared_ = true;
+  }
   return connection;
 }
 
-absl::Status PostgresPool::Connect(Lease& lease) {
-  absl::StatusOr<std::unique_ptr<PostgresConnection>> opened = OpenChecked();
+absl::Status PostgresPool::Connect(Lease& lease, Deadline end) {
+  absl::StatusOr<std::unique_ptr<PostgresConnection>> opened = OpenChecked(end);
   if (!opened.ok()) {
     ConnectFailed(opened.status());
     return WithRetryDelay(opened.status(), options_.first_backoff);

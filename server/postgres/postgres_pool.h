@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,11 @@ struct PostgresPoolOptions {
   // up to half, so that servers do not all come back at once.
   absl::Duration first_backoff = absl::Milliseconds(100);
   absl::Duration longest_backoff = absl::Seconds(5);
+  // Called for each new connection before it is used, until it succeeds once. It creates or checks
+  // the tables.
+  std::function<absl::Status(PostgresConnection&)> prepare = [](PostgresConnection&) {
+    return absl::OkStatus();
+  };
 };
 
 // Thread-safe. While the database is down, one caller at a time checks whether it is back. The
@@ -61,7 +67,9 @@ class PostgresPool {
   PostgresPool(std::string uri, const PostgresPoolOptions& options);
   ~PostgresPool();
 
-  absl::StatusOr<Lease> Acquire();
+  // Waits for a connection until `end`, and no longer than the options say. Calls on the connection
+  // do not wait beyond `end` either.
+  absl::StatusOr<Lease> Acquire(Deadline end = Deadline::max());
   // Like Acquire, but while the database is unreachable, waits until it is back or `deadline`
   // passes.
   absl::StatusOr<Lease> AcquireUntil(Deadline deadline);
@@ -77,16 +85,19 @@ class PostgresPool {
 
  private:
   // Takes an idle connection or, as a lease without a connection, the right to open a new one.
-  absl::StatusOr<Lease> Take();
+  absl::StatusOr<Lease> Take(Deadline end);
   absl::Status AwayError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Connect(Lease& lease);
+  absl::Status Connect(Lease& lease, Deadline end);
   void Return(std::unique_ptr<PostgresConnection> connection, int64_t generation);
-  absl::StatusOr<std::unique_ptr<PostgresConnection>> OpenChecked();
+  absl::StatusOr<std::unique_ptr<PostgresConnection>> OpenChecked(Deadline end);
   void ConnectFailed(const absl::Status& error);
 
   const std::string uri_;
   const PostgresPoolOptions options_;
+  // Number of hosts that the address names.
+  const int64_t hosts_;
   std::atomic<bool> has_synchronous_standby_{false};
+  std::atomic<bool> prepared_{false};
 
   mutable Mutex mutex_;
   CondVar changed_;

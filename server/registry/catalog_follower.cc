@@ -12,8 +12,12 @@ constexpr absl::Duration kLongestPause = absl::Seconds(1);
 }  // namespace
 
 CatalogFollower::CatalogFollower(VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed,
-                                 prometheus::Counter* errors)
-    : registry_(registry), feed_(std::move(feed)), errors_(errors), thread_([this] { Run(); }) {}
+                                 prometheus::Counter* errors, std::function<void()> caught_up)
+    : registry_(registry),
+      feed_(std::move(feed)),
+      errors_(errors),
+      caught_up_(std::move(caught_up)),
+      thread_([this] { Run(); }) {}
 
 CatalogFollower::~CatalogFollower() {
   {
@@ -35,6 +39,7 @@ void CatalogFollower::Run() {
     const Clock::time_point asked = Clock::now();
     const absl::Status caught_up =
         registry_.CatchUp([this](const Revision& since) { return feed_->ChangesSince(since); });
+    failing_ = !caught_up.ok();
     if (!caught_up.ok()) {
       errors_->Increment();
       if (!Pause(pause)) return;
@@ -46,6 +51,7 @@ void CatalogFollower::Run() {
       MutexLock lock(&mutex_);
       current_at_ = asked;
     }
+    caught_up_();
     feed_->Await(kPollPeriod);
   }
 }

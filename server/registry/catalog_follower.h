@@ -2,7 +2,9 @@
 #ifndef PHIMAP_SERVER_REGISTRY_CATALOG_FOLLOWER_H_
 #define PHIMAP_SERVER_REGISTRY_CATALOG_FOLLOWER_H_
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -22,9 +24,11 @@ class CatalogFollower {
  public:
   static constexpr absl::Duration kPollPeriod = absl::Milliseconds(250);
 
-  // `registry` must have caught up once. `registry` and `errors` must outlive the follower.
-  CatalogFollower(VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed,
-                  prometheus::Counter* errors);
+  // Calls `caught_up` on its thread each time that the registry has caught up. `registry` and
+  // `errors` must outlive the follower.
+  CatalogFollower(
+      VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed, prometheus::Counter* errors,
+      std::function<void()> caught_up = [] {});
   // Waits for the query in progress.
   ~CatalogFollower();
   CatalogFollower(const CatalogFollower&) = delete;
@@ -32,6 +36,8 @@ class CatalogFollower {
 
   // Time since the registry's knowledge was last complete.
   absl::Duration Age() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the database did not answer when it was last asked.
+  bool failing() const { return failing_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -44,6 +50,8 @@ class CatalogFollower {
   VersionRegistry& registry_;
   const std::unique_ptr<ChangeFeed> feed_;
   prometheus::Counter* const errors_;
+  const std::function<void()> caught_up_;
+  std::atomic<bool> failing_{false};
 
   mutable Mutex mutex_;
   CondVar stop_;

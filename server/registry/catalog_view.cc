@@ -9,6 +9,11 @@
 #include "core/status/status_macros.h"
 
 namespace phimap {
+namespace {
+
+constexpr size_t kPassedRevisions = 4096;
+
+}  // namespace
 
 CatalogView::Known CatalogView::Index(MappingNames names) {
   Known known{std::move(names), {}};
@@ -73,6 +78,30 @@ Revision CatalogView::revision() const {
   return revision_;
 }
 
+void CatalogView::CopyTo(Revision& revision, std::vector<MappingNames>& mappings) const {
+  MutexLock lock(&mutex_);
+  revision = revision_;
+  for (const auto& [mapping, known] : names_) mappings.push_back(known.names);
+}
+
+CatalogView::Place CatalogView::place() const {
+  MutexLock lock(&mutex_);
+  return {revision_, history_};
+}
+
+std::string CatalogView::IdOfPassed(int64_t number) const {
+  MutexLock lock(&mutex_);
+  const auto found = std::lower_bound(
+      passed_.begin(), passed_.end(), number,
+      [](const Revision& revision, int64_t wanted) { return revision.number < wanted; });
+  return found != passed_.end() && found->number == number ? found->id : "";
+}
+
+int64_t CatalogView::breaks() const {
+  MutexLock lock(&mutex_);
+  return history_;
+}
+
 void CatalogView::AddGone(NameChanges& changes) const {
   absl::flat_hash_set<absl::string_view> living;
   for (const MappingNames& names : changes.mappings) living.insert(names.mapping);
@@ -86,7 +115,7 @@ void CatalogView::AddGone(NameChanges& changes) const {
   changes.mappings.insert(changes.mappings.end(), gone.begin(), gone.end());
 }
 
-std::vector<MappingNames> CatalogView::MoveTo(const Revision& revision, std::vector<Known> now) {
+std::vector<MappingNames> CatalogView::MoveTo(const NameChanges& changes, std::vector<Known> now) {
   std::vector<MappingNames> before;
   before.reserve(now.size());
   MutexLock lock(&mutex_);
@@ -101,29 +130,43 @@ std::vector<MappingNames> CatalogView::MoveTo(const Revision& revision, std::vec
       names_.erase(found);
     }
   }
-  revision_ = revision;
+  if (changes.whole) {
+    passed_.clear();
+    // The first answer breaks no history.
+    if (!revision_.id.empty()) ++history_;
+  }
+  passed_.insert(passed_.end(), changes.passed.begin(), changes.passed.end());
+  while (passed_.size() > kPassedRevisions) passed_.pop_front();
+  revision_ = changes.revision;
   return before;
 }
 
 absl::Status CatalogView::CatchUp(Source source) {
   while (true) {
-    const Revision since = revision();
-    PHIMAP_ASSIGN_OR_RETURN(NameChanges changes, source(since));
+    const Place since = place();
+    PHIMAP_ASSIGN_OR_RETURN(NameChanges changes, source(since.revision));
     if (Apply(since, std::move(changes))) return absl::OkStatus();
   }
 }
 
-bool CatalogView::Apply(const Revision& since, NameChanges changes) {
+bool CatalogView::Apply(const Place& since, NameChanges changes) {
   MutexLock lock(&applying_);
-  const Revision seen = revision();
-  if (seen.epoch != since.epoch) return false;
+  const Place seen = place();
+  if (seen.history != since.history) return false;
+  // The catalog has no longer the history of `since`. If the view has moved on, ask about where it
+  // is: its answer may come from the new history already.
+  if (changes.whole && seen.revision != since.revision) return false;
   // Another caller has already applied a later answer, which includes these changes.
-  if (!changes.whole && changes.revision.number <= seen.number) return true;
+  if (!changes.whole && changes.revision.number <= seen.revision.number) return true;
+  // Revisions that another caller's answer has added already.
+  std::erase_if(changes.passed, [&](const Revision& passed) {
+    return !changes.whole && passed.number <= seen.revision.number;
+  });
   if (changes.whole) AddGone(changes);
   std::vector<Known> now;
   now.reserve(changes.mappings.size());
   for (const MappingNames& names : changes.mappings) now.push_back(Index(names));
-  const std::vector<MappingNames> before = MoveTo(changes.revision, std::move(now));
+  const std::vector<MappingNames> before = MoveTo(changes, std::move(now));
   for (size_t i = 0; changed_ && i < before.size(); ++i) changed_(before[i], changes.mappings[i]);
   return true;
 }

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
@@ -49,6 +50,14 @@ class CatalogView {
   std::vector<std::string> AliasesOf(absl::string_view mapping, int64_t number) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   Revision revision() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Copies all names and their revision.
+  void CopyTo(Revision& revision, std::vector<MappingNames>& mappings) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the id of a revision that the view has passed, "" for one that it does not remember. It
+  // remembers some thousand.
+  std::string IdOfPassed(int64_t number) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Number of times that the catalog turned out to have another history than the view's.
+  int64_t breaks() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // The known names of a mapping.
@@ -64,15 +73,23 @@ class CatalogView {
   static int64_t VersionOf(const Known& known, const Reference& reference);
   static int64_t VersionOfDigest(const Known& known, absl::string_view digest);
 
-  // Applies `changes`, the catalog's answer for revision `since`. Returns false, without effect, if
-  // the view has changed to another history meanwhile; the caller must then ask again.
-  bool Apply(const Revision& since, NameChanges changes) ABSL_LOCKS_EXCLUDED(applying_, mutex_);
+  // A revision of the view, and which of its histories that belongs to: they count from 0.
+  struct Place {
+    Revision revision;
+    int64_t history = 0;
+  };
+  Place place() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Applies `changes`, the catalog's answer for `since`. Returns false, without effect, if the view
+  // has changed to another history meanwhile, or would now; the caller must then ask again.
+  bool Apply(const Place& since, NameChanges changes) ABSL_LOCKS_EXCLUDED(applying_, mutex_);
   // Adds the known mappings that no longer exist to `changes`. REQUIRES: `changes` lists all
   // existing mappings.
   void AddGone(NameChanges& changes) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Replaces the names of the mappings in `now`, returns the previous ones in the same order, and
-  // moves to `revision`. Readers wait meanwhile, some tenths of a microsecond for each mapping.
-  std::vector<MappingNames> MoveTo(const Revision& revision, std::vector<Known> now)
+  // moves to the revision of `changes`. Readers wait meanwhile, some tenths of a microsecond for
+  // each mapping.
+  std::vector<MappingNames> MoveTo(const NameChanges& changes, std::vector<Known> now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Listener changed_;
@@ -81,6 +98,9 @@ class CatalogView {
   Mutex applying_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable Mutex mutex_;
   Revision revision_ ABSL_GUARDED_BY(mutex_);
+  int64_t history_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Ascending, at most kPassedRevisions.
+  std::deque<Revision> passed_ ABSL_GUARDED_BY(mutex_);
   Names names_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/store/records.h"
 
@@ -23,6 +24,11 @@ class RememberedRecords {
   void Remember(const VersionRecord& record) {
     if (records_.size() >= kMaxRecords) records_.erase(records_.begin());
     records_.emplace(std::make_pair(record.mapping, record.number), record);
+  }
+  std::vector<VersionRecord> All() const {
+    std::vector<VersionRecord> all;
+    for (const auto& [name, record] : records_) all.push_back(record);
+    return all;
   }
   void Forget(const std::string& mapping, int64_t number) { records_.erase({mapping, number}); }
 

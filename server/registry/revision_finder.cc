@@ -14,11 +14,10 @@ namespace {
 
 using Code = absl::StatusCode;
 
-constexpr size_t kMaxEpochBytes = 128;
-constexpr int64_t kRevisionRetryMs = 250;
+constexpr size_t kMaxRevisionIdBytes = 128;
 
-bool IsEpoch(absl::string_view text) {
-  if (text.empty() || text.size() > kMaxEpochBytes) return false;
+bool IsId(absl::string_view text) {
+  if (text.empty() || text.size() > kMaxRevisionIdBytes) return false;
   for (const char c : text) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-') return false;
   }
@@ -28,20 +27,20 @@ bool IsEpoch(absl::string_view text) {
 }  // namespace
 
 std::string RevisionText(const Revision& revision) {
-  return absl::StrCat(revision.epoch, ":", revision.number);
+  return absl::StrCat(revision.id, ":", revision.number);
 }
 
 absl::StatusOr<Revision> ParseRevision(absl::string_view text) {
   const size_t colon = text.rfind(':');
   Revision revision;
-  if (colon != absl::string_view::npos && IsEpoch(text.substr(0, colon)) &&
+  if (colon != absl::string_view::npos && IsId(text.substr(0, colon)) &&
       absl::SimpleAtoi(text.substr(colon + 1), &revision.number) && revision.number >= 0) {
-    revision.epoch = std::string(text.substr(0, colon));
+    revision.id = std::string(text.substr(0, colon));
     return revision;
   }
   return MakeError(Code::kInvalidArgument, "REVISION_INVALID", std::string(kMinRevisionKey),
                    absl::StrCat("expected the value of an answer's ", kRevisionKey,
-                                ", EPOCH:NUMBER, got ", Quoted(text)));
+                                ", ID:NUMBER, got ", Quoted(text)));
 }
 
 RevisionFinder::~RevisionFinder() {
@@ -56,26 +55,35 @@ std::string RevisionFinder::KnownWithOwnChanges() const {
 
 absl::StatusOr<bool> RevisionFinder::Knows(absl::string_view text) const {
   PHIMAP_ASSIGN_OR_RETURN(const Revision wanted, ParseRevision(text));
-  return Judge(wanted).ok();
+  return PlaceOf(wanted) == Place::kPassed;
+}
+
+RevisionFinder::Place RevisionFinder::PlaceOf(const Revision& wanted) const {
+  const Revision known = registry_.revision();
+  if (known == wanted) return Place::kPassed;
+  if (known.number < wanted.number) return Place::kAhead;
+  if (known.number == wanted.number) return Place::kOfAnotherHistory;
+  const std::string id = registry_.IdOfPassed(wanted.number);
+  if (id.empty()) return Place::kForgotten;
+  return id == wanted.id ? Place::kPassed : Place::kOfAnotherHistory;
 }
 
 absl::Status RevisionFinder::Judge(const Revision& wanted) const {
-  const Revision known = registry_.revision();
-  if (known.epoch != wanted.epoch) {
-    return MakeError(
-        Code::kFailedPrecondition, "REVISION_HISTORY_MISMATCH", std::string(kMinRevisionKey),
-        absl::StrCat("expected a revision of epoch ", known.epoch, ", got ", RevisionText(wanted),
-                     ": the database failed over or was restored from a backup since then; check "
-                     "whether your change is there, and discard the revision"),
-        {{"expected", known.epoch}, {"actual", wanted.epoch}});
+  const Place place = PlaceOf(wanted);
+  if (place == Place::kPassed) return absl::OkStatus();
+  if (place == Place::kForgotten) {
+    PHIMAP_ASSIGN_OR_RETURN(const bool there, store_.IsInHistory(wanted));
+    if (there) return absl::OkStatus();
   }
-  if (known.number >= wanted.number) return absl::OkStatus();
+  // Revisions are told only after their commit, so the store has lost one that is ahead of it.
+  const Revision known = registry_.revision();
   return MakeError(
-      Code::kUnavailable, "REVISION_NOT_REACHED", std::string(kMinRevisionKey),
-      absl::StrCat("revision ", wanted.number, " is not known to this server yet; its latest is ",
-                   known.number),
-      {{"expected", absl::StrCat(wanted.number)}, {"actual", absl::StrCat(known.number)}},
-      kRevisionRetryMs);
+      Code::kFailedPrecondition, "REVISION_HISTORY_MISMATCH", std::string(kMinRevisionKey),
+      absl::StrCat("the store does not have revision ", RevisionText(wanted), "; its latest is ",
+                   RevisionText(known),
+                   ": the database failed over or was restored from a backup since then; check "
+                   "whether your change is there, and discard the revision"),
+      {{"expected", RevisionText(known)}, {"actual", RevisionText(wanted)}});
 }
 
 void RevisionFinder::Find(absl::string_view revision, std::function<void(absl::Status)> done) {

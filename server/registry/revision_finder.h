@@ -10,20 +10,21 @@
 #include "server/registry/version_registry.h"
 #include "server/schedule/task_pool.h"
 #include "server/store/records.h"
+#include "server/store/store.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
 
-// Returns "EPOCH:NUMBER".
+// Returns "ID:NUMBER".
 std::string RevisionText(const Revision& revision);
 // Parses the result of RevisionText. INVALID_ARGUMENT (REVISION_INVALID) for any other text.
 absl::StatusOr<Revision> ParseRevision(absl::string_view text);
 
 class RevisionFinder final : public Revisions {
  public:
-  // Both arguments must outlive the finder.
-  RevisionFinder(VersionRegistry& registry, TaskPool& store_pool)
-      : registry_(registry), store_pool_(store_pool) {}
+  // All arguments must outlive the finder.
+  RevisionFinder(VersionRegistry& registry, Store& store, TaskPool& store_pool)
+      : registry_(registry), store_(store), store_pool_(store_pool) {}
   // Waits until all callers of Find are answered. REQUIRES: Find is not called any more.
   ~RevisionFinder() override;
 
@@ -39,11 +40,17 @@ class RevisionFinder final : public Revisions {
     std::function<void(absl::Status)> done;
   };
 
+  // What the registry alone can say about a revision.
+  enum class Place { kPassed, kAhead, kOfAnotherHistory, kForgotten };
+  Place PlaceOf(const Revision& wanted) const;
+
   // Answers callers on a store thread until none is left.
   void Ask();
+  // Judges a revision after the registry has caught up. May ask the store.
   absl::Status Judge(const Revision& wanted) const;
 
   VersionRegistry& registry_;
+  Store& store_;
   TaskPool& store_pool_;
   Mutex mutex_;
   std::vector<Asker> askers_ ABSL_GUARDED_BY(mutex_);

@@ -208,6 +208,7 @@ bool VersionRegistry::Conclude(const Key& key, const Attempt& attempt,
     warming_.NoteLive({record.mapping, record.number});
     // Only this thread inserts versions, so the capacity is still free.
     if (live_.Find(record.mapping, record.number) == nullptr) live_.Insert(*loaded);
+    ++remembered_;
   }
   UpdateMetrics();
   return true;
@@ -275,6 +276,7 @@ absl::StatusOr<VersionRecord> VersionRegistry::RecordOf(const std::string& mappi
   MutexLock lock(&mutex_);
   if (news_ != news) return record;  // The version may be gone by now.
   records_.Remember(record);
+  ++remembered_;
   return record;
 }
 
@@ -321,6 +323,30 @@ absl::Status VersionRegistry::FreeCapacity(const VersionRecord& record, int64_t 
                    {{"limit", absl::StrCat(options_.max_live_bytes)}}, retry_delay_ms);
 }
 
+KnownNames VersionRegistry::Known() {
+  KnownNames known;
+  {
+    MutexLock lock(&mutex_);
+    known.records = records_.All();
+    for (const auto& version : live_.All()) known.records.push_back(version->record);
+  }
+  view_.CopyTo(known.revision, known.mappings);
+  return known;
+}
+
+absl::Status VersionRegistry::Recall(KnownNames names) {
+  {
+    MutexLock lock(&mutex_);
+    for (const VersionRecord& record : names.records) records_.Remember(record);
+  }
+  return view_.CatchUp([&](const Revision&) -> absl::StatusOr<NameChanges> {
+    return NameChanges{.revision = names.revision,
+                       .whole = true,
+                       .passed = {names.revision},
+                       .mappings = names.mappings};
+  });
+}
+
 std::optional<Revision> VersionRegistry::revision_with_own_changes() {
   {
     MutexLock lock(&mutex_);
@@ -344,8 +370,21 @@ absl::Status VersionRegistry::CatchUp(CatalogView::Source source) {
     MutexLock lock(&mutex_);
     number = ++catch_ups_;
   }
+  const Revision before = view_.revision();
+  const int64_t breaks = view_.breaks();
   const absl::Status caught_up = view_.CatchUp(source);
   NoteCatchUp(number, caught_up.ok());
+  if (view_.breaks() != breaks) {
+    const Revision now = view_.revision();
+    logger_.Log(
+        LogLevel::kWarning, "history_changed",
+        {{"known_revision", absl::StrCat(before.number)},
+         {"revision", absl::StrCat(now.number)},
+         {"help",
+          "the store lacks changes that this server knew: it was restored from a backup, or "
+          "another database took over without them. All names were read anew; check that "
+          "aliases mean what you want"}});
+  }
   if (!caught_up.ok()) {
     const LoggedError facts = ErrorForLog(caught_up);
     logger_.Log(LogLevel::kError, "names_not_read",

@@ -34,6 +34,7 @@
 #include "server/observe/metrics.h"
 #include "server/registry/alias_warming.h"
 #include "server/registry/catalog_view.h"
+#include "server/registry/known_names.h"
 #include "server/registry/live_versions.h"
 #include "server/registry/load_queue.h"
 #include "server/registry/reference.h"
@@ -110,8 +111,21 @@ class VersionRegistry {
   // Catches up over another connection to the same catalog, with its own time limits.
   absl::Status CatchUp(CatalogView::Source source);
 
+  // Returns what is known of names, for a file, and a number that grows whenever that may have
+  // changed.
+  KnownNames Known() ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t known_changes() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return static_cast<int64_t>(news_) + remembered_;
+  }
+  // Takes names from a file, until the store can be asked. REQUIRES: CatchUp has not succeeded yet.
+  absl::Status Recall(KnownNames names) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Revision up to which changes of names are known.
   Revision revision() const { return view_.revision(); }
+  // See CatalogView.
+  std::string IdOfPassed(int64_t number) const { return view_.IdOfPassed(number); }
+  int64_t history_breaks() const { return view_.breaks(); }
   // Returns revision(), or nullopt if CatchUp has failed and has not succeeded since: the revision
   // may then lack changes that this server made before the failure.
   std::optional<Revision> revision_with_own_changes() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -227,6 +241,8 @@ class VersionRegistry {
   int64_t behind_since_ ABSL_GUARDED_BY(mutex_) = 0;
   // Number of times that a mapping's names changed.
   uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Number of times that a record was remembered or a version loaded.
+  int64_t remembered_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<Key, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
   // The loader has a task for each key, and at most one task for the versions to be warmed.
   LoadQueue load_line_ ABSL_GUARDED_BY(mutex_);

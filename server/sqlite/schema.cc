@@ -20,7 +20,12 @@ namespace {
 // references no version, because that version may be deleted.
 //
 // `store.revision` counts the changes of names, and `mappings.revision` is the revision of the
-// mapping's last change. So the changes since a revision are found by comparison.
+// mapping's last change. So the changes since a revision are found by comparison. `changes` gives
+// each revision a random id, by a trigger, so that no program that counts a change can leave it
+// out. Two copies of a store that went different ways have different ids from there on. The ids of
+// the last 100,000 changes are kept.
+//
+// `operations` lists the changes that were made, by the ids that callers gave them.
 //
 // `unreferenced` lists artifacts that no version refers to, and since when. `holds` lists programs
 // that need all artifacts to be kept, such as a backup in progress. `leases` says which server does
@@ -33,8 +38,8 @@ namespace {
 // when that time ends, counted from the last recorded use. Both are 0 for a version that lives for
 // ever.
 //
-// `history` and `clock` are views for statements that all databases share: the catalog's epoch and
-// revision, and the current time.
+// `head` and `clock` are views for statements that all databases share: the catalog's revision
+// with its id, and the current time.
 //
 // The columns have the order in which migrations added them, so that old and new files have the
 // same tables.
@@ -149,6 +154,34 @@ ALTER TABLE versions ADD COLUMN expire_time_us INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX versions_by_expiry ON versions (expire_time_us) WHERE expire_time_us > 0;
 )sql";
 
+// Tables added by schema version 6, which no longer uses `store.epoch`.
+constexpr char kChangeTables[] = R"sql(
+CREATE TABLE changes (
+  revision INTEGER PRIMARY KEY NOT NULL,
+  id TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER change_counted AFTER UPDATE OF revision ON store BEGIN
+  INSERT OR REPLACE INTO changes VALUES (NEW.revision, lower(hex(randomblob(12))));
+  DELETE FROM changes WHERE revision <= NEW.revision - 100000;
+END;
+UPDATE store SET revision = revision;
+CREATE TABLE operations (
+  operation_id TEXT PRIMARY KEY NOT NULL,
+  request TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  end_time_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX operations_by_end_time ON operations (end_time_us);
+DROP VIEW history;
+CREATE VIEW head AS
+  SELECT coalesce((SELECT id FROM changes c WHERE c.revision = s.revision), '') AS id, s.revision
+  FROM store s;
+DROP VIEW clock;
+CREATE VIEW clock AS
+  SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000 +
+    CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000 AS now_us;
+)sql";
+
 // Element i converts schema version i + 1 to the next one. A migration is never changed once it has
 // been released.
 constexpr const char* kMigrations[] = {
@@ -170,7 +203,9 @@ CREATE INDEX mappings_by_revision ON mappings (revision);
     // From version 3, which supported only one server.
     kFleetTables,
     // From version 4, in which every version lived for ever.
-    kExpiryColumns};
+    kExpiryColumns,
+    // From version 5, whose revisions had no ids.
+    kChangeTables};
 static_assert(std::size(kMigrations) == kSchemaVersion - 1);
 
 // synchronous = FULL: a commit is on disk when it returns. With the write-ahead log (WAL), a commit
@@ -220,8 +255,9 @@ absl::Status ChangeSchema(SqliteConnection* database, const std::string& stateme
 }
 
 absl::Status CreateTables(SqliteConnection* database) {
-  return ChangeSchema(database, absl::StrCat(kCreateTables, kFleetTables, kExpiryColumns,
-                                             "PRAGMA application_id = ", kApplicationId, ";"));
+  return ChangeSchema(database,
+                      absl::StrCat(kCreateTables, kFleetTables, kExpiryColumns, kChangeTables,
+                                   "PRAGMA application_id = ", kApplicationId, ";"));
 }
 
 absl::Status Migrate(SqliteConnection* database, int64_t version) {

@@ -55,8 +55,7 @@ absl::StatusOr<std::shared_ptr<SqlDatabase>> OpenDatabase(const SqliteStoreOptio
   return std::shared_ptr<SqlDatabase>(std::move(database));
 }
 
-absl::StatusOr<StartupReport> Tidy(absl::Time now, FileSystem* file_system, FileBlobs& blobs,
-                                   Catalog& catalog) {
+absl::StatusOr<StartupReport> Tidy(FileSystem* file_system, FileBlobs& blobs, Catalog& catalog) {
   StartupReport report;
   // Creates and removes a file, to check that the directory is writable, even on a full disk.
   const std::string probe = absl::StrCat(blobs.temporary_path(), "/writable");
@@ -64,7 +63,7 @@ absl::StatusOr<StartupReport> Tidy(absl::Time now, FileSystem* file_system, File
   // A start that crashed here may have left the file behind.
   if (!absl::IsAlreadyExists(created)) PHIMAP_RETURN_IF_ERROR(created);
   PHIMAP_RETURN_IF_ERROR(file_system->Remove(probe));
-  const absl::StatusOr<int64_t> pruned = catalog.PruneBuilds(now);
+  const absl::StatusOr<int64_t> pruned = catalog.Prune();
   // The server can serve with a full disk. Expired builds are not shown in any case.
   if (absl::IsResourceExhausted(pruned.status())) return report;
   PHIMAP_RETURN_IF_ERROR(pruned.status());
@@ -79,23 +78,26 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const SqliteStore
   const auto blobs = std::make_shared<FileBlobs>(options.data_dir, file_system);
   PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<SqlDatabase> database,
                           OpenDatabase(options, file_system, *blobs));
-  auto catalog = std::make_unique<SqlCatalog>(database, blobs);
+  const auto clock = std::make_shared<StoreClock>(options.steady);
+  auto catalog = std::make_unique<SqlCatalog>(database, blobs, clock);
   PHIMAP_RETURN_IF_ERROR(ConfirmIdentity(blobs.get(), file_system, catalog.get()));
-  PHIMAP_ASSIGN_OR_RETURN(const StartupReport report,
-                          Tidy(options.clock(), file_system, *blobs, *catalog));
+  PHIMAP_ASSIGN_OR_RETURN(const StartupReport report, Tidy(file_system, *blobs, *catalog));
   DiskReserve reserve(absl::StrCat(options.data_dir, "/reserve"), options.reserve_bytes,
                       file_system);
-  return std::unique_ptr<SqliteStore>(new SqliteStore(
-      std::move(reserve), std::move(database), std::move(catalog), blobs, options.clock, report));
+  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(reserve), std::move(database),
+                                                      std::move(catalog), blobs, clock, report));
 }
 
 absl::Status SqliteStore::DeleteVersion(absl::string_view mapping, int64_t number,
-                                        Rollbacks rollbacks) {
-  return DeleteOnFullDisk([&] { return CatalogStore::DeleteVersion(mapping, number, rollbacks); });
+                                        Rollbacks rollbacks, absl::string_view operation_id) {
+  return DeleteOnFullDisk(
+      [&] { return CatalogStore::DeleteVersion(mapping, number, rollbacks, operation_id); });
 }
 
-absl::Status SqliteStore::DeleteMapping(absl::string_view mapping, Occupied occupied) {
-  return DeleteOnFullDisk([&] { return CatalogStore::DeleteMapping(mapping, occupied); });
+absl::Status SqliteStore::DeleteMapping(absl::string_view mapping, Occupied occupied,
+                                        absl::string_view operation_id) {
+  return DeleteOnFullDisk(
+      [&] { return CatalogStore::DeleteMapping(mapping, occupied, operation_id); });
 }
 
 absl::StatusOr<std::vector<VersionName>> SqliteStore::DeleteExpired() {
@@ -113,7 +115,7 @@ absl::Status SqliteStore::DeleteOnFullDisk(absl::FunctionRef<absl::Status()> rem
   removed = remove();
   if (removed.ok()) {
     // The next collector finds artifacts that are not removed now.
-    GarbageCollector(database_, blobs_, "a deletion on a full disk")
+    GarbageCollector(database_, blobs_, "a deletion on a full disk", clock_)
         .Run(absl::ZeroDuration())
         .status()
         .IgnoreError();

@@ -9,12 +9,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/files/file_system.h"
 #include "server/sqlite/disk_reserve.h"
 #include "server/store/catalog_store.h"
 #include "server/store/sql_database.h"
+#include "server/store/store_clock.h"
 
 namespace phimap {
 
@@ -22,7 +22,8 @@ struct SqliteStoreOptions {
   // Directory of the store. Created if missing; its parent must exist. It must be on a local file
   // system, because neither locks nor the write-ahead log work reliably on a network share.
   std::string data_dir;
-  CatalogStore::Clock clock = [] { return absl::Now(); };
+  // The monotonic clock with which that of the database is compared.
+  StoreClock::Steady steady = [] { return SteadyNow(); };
   // Maximum wait for another program that has locked the database (a backup does not lock it),
   // after which calls return UNAVAILABLE.
   absl::Duration busy_timeout = absl::Seconds(5);
@@ -49,9 +50,10 @@ class SqliteStore final : public CatalogStore {
   // If the disk is full, these functions delete the reserve file and try again, and artifacts that
   // become unreferenced are removed at once.
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
-                             Rollbacks rollbacks = Rollbacks::kKeep) override;
-  absl::Status DeleteMapping(absl::string_view mapping,
-                             Occupied occupied = Occupied::kDelete) override;
+                             Rollbacks rollbacks = Rollbacks::kKeep,
+                             absl::string_view operation_id = {}) override;
+  absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied = Occupied::kDelete,
+                             absl::string_view operation_id = {}) override;
   absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
 
   // Creates the reserve file if it is missing and there is space. Blocking; opening the store does
@@ -62,22 +64,25 @@ class SqliteStore final : public CatalogStore {
   // The parts of the store. The directory stays locked while the database is in use.
   const std::shared_ptr<SqlDatabase>& database() const { return database_; }
   const std::shared_ptr<Blobs>& blobs() const { return blobs_; }
+  const std::shared_ptr<StoreClock>& clock() const { return clock_; }
 
  private:
   absl::Status DeleteOnFullDisk(absl::FunctionRef<absl::Status()> remove);
 
   SqliteStore(DiskReserve reserve, std::shared_ptr<SqlDatabase> database,
-              std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs, Clock clock,
-              const StartupReport& startup_report)
-      : CatalogStore(std::move(catalog), blobs, std::move(clock)),
+              std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs,
+              std::shared_ptr<StoreClock> clock, const StartupReport& startup_report)
+      : CatalogStore(std::move(catalog), blobs),
         reserve_(std::move(reserve)),
         database_(std::move(database)),
         blobs_(std::move(blobs)),
+        clock_(std::move(clock)),
         startup_report_(startup_report) {}
 
   DiskReserve reserve_;
   const std::shared_ptr<SqlDatabase> database_;
   const std::shared_ptr<Blobs> blobs_;
+  const std::shared_ptr<StoreClock> clock_;
   const StartupReport startup_report_;
 };
 

@@ -70,8 +70,9 @@ class BuildClaims {
     bool ours = false;
   };
   // Claims the build for `lease` from now, if nobody has claimed it, if the lease of the present
-  // claim has expired, or if this server owns that claim. Each claim gets a larger epoch than all
-  // earlier ones. A cancelled build stays cancelled.
+  // claim has expired, or if this server owns that claim. While the store's clock is not trusted,
+  // no claim counts as expired. Each claim gets a larger epoch than all earlier ones. A cancelled
+  // build stays cancelled.
   virtual absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
                                      absl::string_view spec_digest, absl::Duration lease) = 0;
 

@@ -21,33 +21,28 @@ constexpr int kAttempts = 3;
 }  // namespace
 
 CatalogStore::CatalogStore(std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs,
-                           Clock clock, std::unique_ptr<BuildClaims> claims)
-    : catalog_(std::move(catalog)),
-      blobs_(std::move(blobs)),
-      clock_(std::move(clock)),
-      claims_(std::move(claims)) {}
+                           std::unique_ptr<BuildClaims> claims)
+    : catalog_(std::move(catalog)), blobs_(std::move(blobs)), claims_(std::move(claims)) {}
 
 absl::StatusOr<VersionRecord> CatalogStore::Publish(const PublishRequest& request,
                                                     absl::string_view artifact) {
   const std::string digest = Sha256Hex(artifact);
-  const absl::Time now = clock_();
   PublishRequest formatted = request;
   formatted.version.artifact_format = ArtifactFormatOf(artifact);
   // This check avoids a useless write; the transaction checks again.
-  PHIMAP_RETURN_IF_ERROR(catalog_->CheckPublishable(formatted, now));
+  PHIMAP_RETURN_IF_ERROR(catalog_->CheckPublishable(formatted));
   return Add(digest, artifact, [&] {
-    return catalog_->InsertVersion(formatted, digest, static_cast<int64_t>(artifact.size()), now);
+    return catalog_->InsertVersion(formatted, digest, static_cast<int64_t>(artifact.size()));
   });
 }
 
 absl::StatusOr<VersionRecord> CatalogStore::Import(const VersionRecord& version,
                                                    absl::string_view artifact) {
   const std::string digest = Sha256Hex(artifact);
-  const absl::Time now = clock_();
   VersionRecord formatted = version;
   formatted.artifact_format = ArtifactFormatOf(artifact);
   return Add(digest, artifact, [&] {
-    return catalog_->ImportVersion(formatted, digest, static_cast<int64_t>(artifact.size()), now);
+    return catalog_->ImportVersion(formatted, digest, static_cast<int64_t>(artifact.size()));
   });
 }
 
@@ -61,49 +56,53 @@ absl::StatusOr<VersionRecord> CatalogStore::Add(const std::string& digest,
 }
 
 absl::Status CatalogStore::DeleteVersion(absl::string_view mapping, int64_t number,
-                                         Rollbacks rollbacks) {
-  return catalog_->DeleteVersion(mapping, number, rollbacks);
+                                         Rollbacks rollbacks, absl::string_view operation_id) {
+  return catalog_->DeleteVersion(mapping, number, rollbacks, operation_id);
 }
 
-absl::Status CatalogStore::DeleteMapping(absl::string_view mapping, Occupied occupied) {
-  return catalog_->DeleteMapping(mapping, occupied);
+absl::Status CatalogStore::DeleteMapping(absl::string_view mapping, Occupied occupied,
+                                         absl::string_view operation_id) {
+  return catalog_->DeleteMapping(mapping, occupied, operation_id);
 }
 
 absl::StatusOr<VersionRecord> CatalogStore::KeepVersion(absl::string_view mapping, int64_t number,
-                                                        absl::Duration ttl) {
-  return catalog_->KeepVersion(mapping, number, ttl, clock_());
+                                                        absl::Duration ttl,
+                                                        absl::string_view operation_id) {
+  return catalog_->KeepVersion(mapping, number, ttl, operation_id);
 }
 
 absl::Status CatalogStore::RecordUses(const std::vector<VersionName>& used) {
-  return catalog_->RecordUses(used, clock_());
+  return catalog_->RecordUses(used);
 }
 
 absl::StatusOr<std::vector<VersionName>> CatalogStore::DeleteExpired() {
-  return catalog_->DeleteExpired(clock_());
+  return catalog_->DeleteExpired();
 }
 
 absl::StatusOr<AliasRecord> CatalogStore::SetAlias(absl::string_view mapping,
                                                    absl::string_view alias, int64_t version,
-                                                   absl::string_view etag) {
-  return catalog_->SetAlias(mapping, alias, version, etag, clock_());
+                                                   absl::string_view etag,
+                                                   absl::string_view operation_id) {
+  return catalog_->SetAlias(mapping, alias, version, etag, operation_id);
 }
 
 absl::Status CatalogStore::DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                       absl::string_view etag) {
-  return catalog_->DeleteAlias(mapping, alias, etag, clock_());
+                                       absl::string_view etag, absl::string_view operation_id) {
+  return catalog_->DeleteAlias(mapping, alias, etag, operation_id);
 }
 
 absl::Status CatalogStore::RecordFailedBuild(const BuildRecord& record) {
   PHIMAP_CHECK(!record.error.ok());
-  const absl::Time now = clock_();
-  BuildRecord stored = record;
-  if (stored.end_time == absl::Time()) stored.end_time = now;
-  return catalog_->InsertFailedBuild(stored, now);
+  return catalog_->InsertFailedBuild(record);
 }
 
 absl::StatusOr<BuildRecord> CatalogStore::GetBuild(absl::string_view mapping,
                                                    absl::string_view build_id) {
-  return catalog_->GetBuild(mapping, build_id, clock_());
+  return catalog_->GetBuild(mapping, build_id);
+}
+
+absl::StatusOr<bool> CatalogStore::IsInHistory(const Revision& revision) {
+  return catalog_->IsInHistory(revision);
 }
 
 absl::StatusOr<NameChanges> CatalogStore::ChangesSince(const Revision& since) {

@@ -13,14 +13,12 @@
 #define PHIMAP_SERVER_STORE_CATALOG_STORE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/time/clock.h"
 #include "server/store/blobs.h"
 #include "server/store/catalog.h"
 #include "server/store/store.h"
@@ -28,14 +26,11 @@
 namespace phimap {
 
 // RecordFailedBuild takes `end_time` from the record; if that is unset (absl::Time()), it becomes
-// the time of the store's clock.
+// the time of the database's clock.
 class CatalogStore : public Store {
  public:
-  // Called from any thread, while the caller holds no lock.
-  using Clock = std::function<absl::Time()>;
-
   // `claims` is null if no other server shares the catalog.
-  CatalogStore(std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs, Clock clock,
+  CatalogStore(std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs,
                std::unique_ptr<BuildClaims> claims = nullptr);
 
   absl::StatusOr<VersionRecord> Publish(const PublishRequest& request,
@@ -46,6 +41,7 @@ class CatalogStore : public Store {
   absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
                                        absl::string_view build_id) override;
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override;
+  absl::StatusOr<bool> IsInHistory(const Revision& revision) override;
   absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) override;
   absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
                                                           int limit) override;
@@ -64,15 +60,18 @@ class CatalogStore : public Store {
                                                 int64_t bytes) override;
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
-                                       int64_t version, absl::string_view etag) override;
+                                       int64_t version, absl::string_view etag,
+                                       absl::string_view operation_id = {}) override;
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                           absl::string_view etag) override;
+                           absl::string_view etag, absl::string_view operation_id = {}) override;
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
-                             Rollbacks rollbacks = Rollbacks::kKeep) override;
-  absl::Status DeleteMapping(absl::string_view mapping,
-                             Occupied occupied = Occupied::kDelete) override;
+                             Rollbacks rollbacks = Rollbacks::kKeep,
+                             absl::string_view operation_id = {}) override;
+  absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied = Occupied::kDelete,
+                             absl::string_view operation_id = {}) override;
   absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
-                                            absl::Duration ttl) override;
+                                            absl::Duration ttl,
+                                            absl::string_view operation_id = {}) override;
   absl::Status RecordUses(const std::vector<VersionName>& used) override;
   absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
   BuildClaims* claims() override { return claims_.get(); }
@@ -90,7 +89,6 @@ class CatalogStore : public Store {
 
   const std::unique_ptr<Catalog> catalog_;
   const std::shared_ptr<Blobs> blobs_;
-  const Clock clock_;
   const std::unique_ptr<BuildClaims> claims_;
 };
 

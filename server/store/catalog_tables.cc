@@ -93,8 +93,37 @@ absl::StatusOr<std::string> CatalogTables::StoreId() {
 }
 
 absl::StatusOr<Revision> CatalogTables::CurrentRevision() {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT epoch, revision FROM history"));
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT id, revision FROM head"));
   return Revision{rows.Text(0, 0), rows.Int(0, 1)};
+}
+
+absl::StatusOr<std::string> CatalogTables::IdOfRevision(int64_t number) {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run("SELECT id FROM changes WHERE revision = $1", {number}));
+  return rows.empty() ? std::string() : rows.Text(0, 0);
+}
+
+absl::StatusOr<std::vector<Revision>> CatalogTables::RevisionsAfter(int64_t number) {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run("SELECT id, revision FROM changes WHERE revision > $1 "
+                                       "ORDER BY revision DESC LIMIT $2",
+                                       {number, kListedRevisions}));
+  std::vector<Revision> revisions(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    revisions[rows.size() - 1 - i] = {rows.Text(i, 0), rows.Int(i, 1)};
+  }
+  return revisions;
+}
+
+absl::StatusOr<bool> CatalogTables::IsInHistory(const Revision& revision) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string id, IdOfRevision(revision.number));
+  if (!id.empty()) return id == revision.id;
+  // The ids of the oldest changes are not kept, so that nothing speaks against such a revision.
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows later,
+      session_.Run("SELECT 1 FROM store WHERE $1 < (SELECT min(revision) FROM changes)",
+                   {revision.number}));
+  return !later.empty();
 }
 
 absl::StatusOr<std::vector<MappingNames>> CatalogTables::NamesSince(int64_t since, bool living) {
@@ -132,10 +161,11 @@ absl::StatusOr<NameChanges> CatalogTables::ChangesSince(const Revision& since) {
   NameChanges changes;
   PHIMAP_ASSIGN_OR_RETURN(changes.revision, CurrentRevision());
   if (changes.revision == since) return changes;
-  // A revision number from the future belongs to another history, even if the epoch is equal.
-  changes.whole = changes.revision.epoch != since.epoch || changes.revision.number < since.number;
-  PHIMAP_ASSIGN_OR_RETURN(changes.mappings,
-                          NamesSince(changes.whole ? -1 : since.number, changes.whole));
+  PHIMAP_ASSIGN_OR_RETURN(const std::string id, IdOfRevision(since.number));
+  changes.whole = since.id.empty() || id != since.id;
+  const int64_t from = changes.whole ? -1 : since.number;
+  PHIMAP_ASSIGN_OR_RETURN(changes.mappings, NamesSince(from, changes.whole));
+  PHIMAP_ASSIGN_OR_RETURN(changes.passed, RevisionsAfter(from));
   return changes;
 }
 
@@ -394,6 +424,12 @@ absl::Status CatalogTables::InsertBuild(const BuildRecord& build) {
            absl::ToUnixMicros(build.end_time), build.version,
            static_cast<int64_t>(build.error.code()), build.error.message(),
            detail.has_value() ? SqlValue(absl::string_view(*detail)) : SqlValue()})
+      .status();
+}
+
+absl::Status CatalogTables::DeleteBuild(absl::string_view mapping, absl::string_view build_id) {
+  return session_
+      .Run("DELETE FROM builds WHERE mapping = $1 AND build_id = $2", {mapping, build_id})
       .status();
 }
 

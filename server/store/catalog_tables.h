@@ -25,8 +25,10 @@ class CatalogTables {
   explicit CatalogTables(SqlSession& session) : session_(session) {}
 
   absl::StatusOr<std::string> StoreId();
+  absl::StatusOr<Revision> CurrentRevision();
   // See Store.
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since);
+  absl::StatusOr<bool> IsInHistory(const Revision& revision);
   // Increments the revision, because the mapping's names change, and stores it as the mapping's
   // revision.
   absl::Status CountChange(absl::string_view mapping);
@@ -72,6 +74,7 @@ class CatalogTables {
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias);
 
   absl::Status InsertBuild(const BuildRecord& build);
+  absl::Status DeleteBuild(absl::string_view mapping, absl::string_view build_id);
   absl::StatusOr<bool> HasBuild(absl::string_view mapping, absl::string_view build_id,
                                 absl::Time now);
   absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping, absl::string_view build_id,
@@ -80,7 +83,9 @@ class CatalogTables {
   absl::StatusOr<int64_t> DeleteExpiredBuilds(absl::Time now);
 
  private:
-  absl::StatusOr<Revision> CurrentRevision();
+  // Returns the id of a revision: "" if there is none with this number.
+  absl::StatusOr<std::string> IdOfRevision(int64_t number);
+  absl::StatusOr<std::vector<Revision>> RevisionsAfter(int64_t number);
   // Returns the digests of one version, or of all versions.
   absl::StatusOr<SqlRows> DigestsOf(absl::string_view mapping, std::optional<int64_t> number);
   // Returns the mappings whose names changed after revision `since`. If `living` is true, omits

@@ -19,9 +19,13 @@ constexpr absl::Duration kForgotten = absl::Hours(24);
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FleetMember>> FleetMember::Join(
-    std::shared_ptr<SqlDatabase> database, FleetServer server, absl::Duration period) {
-  auto member = absl::WrapUnique(new FleetMember(std::move(database), std::move(server), period));
-  PHIMAP_RETURN_IF_ERROR(member->Beat());
+    std::shared_ptr<SqlDatabase> database, FleetServer server, absl::Duration period,
+    std::function<void()> each_time) {
+  auto member = absl::WrapUnique(
+      new FleetMember(std::move(database), std::move(server), period, std::move(each_time)));
+  const absl::Status first = member->Beat();
+  if (!first.ok() && !absl::IsUnavailable(first)) return first;
+  member->each_time_();
   member->thread_ = std::thread([raw = member.get()] { raw->Run(); });
   return member;
 }
@@ -76,6 +80,7 @@ void FleetMember::Run() {
     // The error is ignored, because callers that need the database report that it cannot be
     // reached.
     Beat().IgnoreError();
+    each_time_();
   }
 }
 

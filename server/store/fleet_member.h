@@ -8,6 +8,7 @@
 #define PHIMAP_SERVER_STORE_FLEET_MEMBER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -41,11 +42,14 @@ class FleetMember {
   // Time without a report after which a server counts as dead, by the database's clock.
   static constexpr absl::Duration kLifetime = absl::Seconds(30);
 
-  // Reports that `server` is alive, now and every `period` from its own thread. Errors: those of
-  // the database.
+  static constexpr absl::Duration kPeriod = absl::Seconds(5);
+
+  // Reports that `server` is alive, now and every `period` from its own thread, and calls
+  // `each_time` after each report. While the database is away, tries again. Errors: those of the
+  // database, except UNAVAILABLE.
   static absl::StatusOr<std::unique_ptr<FleetMember>> Join(
-      std::shared_ptr<SqlDatabase> database, FleetServer server,
-      absl::Duration period = absl::Seconds(5));
+      std::shared_ptr<SqlDatabase> database, FleetServer server, absl::Duration period = kPeriod,
+      std::function<void()> each_time = [] {});
   // Reports the end of the server, if the database can be reached.
   ~FleetMember();
   FleetMember(const FleetMember&) = delete;
@@ -54,8 +58,12 @@ class FleetMember {
   const FleetServer& server() const { return server_; }
 
  private:
-  FleetMember(std::shared_ptr<SqlDatabase> database, FleetServer server, absl::Duration period)
-      : database_(std::move(database)), server_(std::move(server)), period_(period) {}
+  FleetMember(std::shared_ptr<SqlDatabase> database, FleetServer server, absl::Duration period,
+              std::function<void()> each_time)
+      : database_(std::move(database)),
+        server_(std::move(server)),
+        period_(period),
+        each_time_(std::move(each_time)) {}
 
   absl::Status Beat();
   void Run();
@@ -63,6 +71,7 @@ class FleetMember {
   const std::shared_ptr<SqlDatabase> database_;
   const FleetServer server_;
   const absl::Duration period_;
+  const std::function<void()> each_time_;
 
   Mutex mutex_;
   CondVar stop_;

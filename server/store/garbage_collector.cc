@@ -15,16 +15,12 @@ constexpr absl::Duration kLeaseTime = absl::Minutes(10);
 // Every step may be repeated without harm, so a commit with an unknown outcome counts as done.
 absl::StatusOr<bool> IsStored(SqlSession&) { return true; }
 
-absl::StatusOr<absl::Time> DatabaseTime(SqlSession& session) {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows now, session.Run("SELECT now_us FROM clock"));
-  return absl::FromUnixMicros(now.Int(0, 0));
-}
-
 }  // namespace
 
 absl::StatusOr<GarbageReport> GarbageCollector::Run(absl::Duration grace) {
   GarbageReport report;
   PHIMAP_ASSIGN_OR_RETURN(Work work, Look(grace));
+  if (!clock_->trusted() && grace > absl::ZeroDuration()) return report;
   if (!work.unlisted.empty() || !work.old.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(report.busy_holder, TakeLease());
     if (!report.busy_holder.empty()) return report;
@@ -45,7 +41,7 @@ absl::StatusOr<GarbageCollector::Work> GarbageCollector::Look(absl::Duration gra
   Work work;
   PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
     work = Work();
-    PHIMAP_ASSIGN_OR_RETURN(work.now, DatabaseTime(session));
+    PHIMAP_ASSIGN_OR_RETURN(work.now, clock_->Now(session));
     PHIMAP_ASSIGN_OR_RETURN(absl::flat_hash_set<std::string> known,
                             CatalogTables(session).ReferencedDigests());
     PHIMAP_ASSIGN_OR_RETURN(const SqlRows listed,
@@ -132,7 +128,7 @@ absl::Status GarbageCollector::RemoveOne(absl::string_view digest, absl::Duratio
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
         done = GarbageReport();
-        PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, DatabaseTime(session));
+        PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
         const int64_t start_us = absl::ToUnixMicros(now - grace);
         PHIMAP_ASSIGN_OR_RETURN(
             const SqlRows listed,

@@ -32,6 +32,7 @@
 #include "absl/time/time.h"
 #include "server/store/blobs.h"
 #include "server/store/sql_database.h"
+#include "server/store/store_clock.h"
 
 namespace phimap {
 
@@ -56,11 +57,16 @@ class GarbageCollector {
 
   // `holder` distinguishes this collector from others, as in "phimapd 4711 on host".
   GarbageCollector(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs,
-                   std::string holder)
-      : database_(std::move(database)), blobs_(std::move(blobs)), holder_(std::move(holder)) {}
+                   std::string holder,
+                   std::shared_ptr<StoreClock> clock = std::make_shared<StoreClock>())
+      : database_(std::move(database)),
+        blobs_(std::move(blobs)),
+        holder_(std::move(holder)),
+        clock_(std::move(clock)) {}
 
-  // Makes one pass. If the grace time is zero (on a full disk), files are unlinked at once; reasons
-  // 2 and 4 then do not apply, and loaders and writers must try again.
+  // Makes one pass. Removes nothing while the clock is not trusted, unless the grace time is zero.
+  // If the grace time is zero (on a full disk), files are unlinked at once; reasons 2 and 4 then do
+  // not apply, and loaders and writers must try again.
   absl::StatusOr<GarbageReport> Run(absl::Duration grace);
 
  private:
@@ -83,6 +89,7 @@ class GarbageCollector {
   const std::shared_ptr<SqlDatabase> database_;
   const std::shared_ptr<Blobs> blobs_;
   const std::string holder_;
+  const std::shared_ptr<StoreClock> clock_;
 };
 
 }  // namespace phimap

@@ -53,6 +53,10 @@ absl::StatusOr<NameChanges> MeteredStore::ChangesSince(const Revision& since) {
   return Metered(metrics_, Op::kChangesSince, [&] { return store_->ChangesSince(since); });
 }
 
+absl::StatusOr<bool> MeteredStore::IsInHistory(const Revision& revision) {
+  return Metered(metrics_, Op::kIsInHistory, [&] { return store_->IsInHistory(revision); });
+}
+
 absl::StatusOr<MappingRecord> MeteredStore::GetMapping(absl::string_view name) {
   return Metered(metrics_, Op::kGetMapping, [&] { return store_->GetMapping(name); });
 }
@@ -107,32 +111,35 @@ absl::StatusOr<std::unique_ptr<ArtifactReader>> MeteredStore::OpenArtifact(
 
 absl::StatusOr<AliasRecord> MeteredStore::SetAlias(absl::string_view mapping,
                                                    absl::string_view alias, int64_t version,
-                                                   absl::string_view etag) {
+                                                   absl::string_view etag,
+                                                   absl::string_view operation_id) {
   return Metered(metrics_, Op::kSetAlias,
-                 [&] { return store_->SetAlias(mapping, alias, version, etag); });
+                 [&] { return store_->SetAlias(mapping, alias, version, etag, operation_id); });
 }
 
 absl::Status MeteredStore::DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                       absl::string_view etag) {
+                                       absl::string_view etag, absl::string_view operation_id) {
   return Metered(metrics_, Op::kDeleteAlias,
-                 [&] { return store_->DeleteAlias(mapping, alias, etag); });
+                 [&] { return store_->DeleteAlias(mapping, alias, etag, operation_id); });
 }
 
 absl::Status MeteredStore::DeleteVersion(absl::string_view mapping, int64_t number,
-                                         Rollbacks rollbacks) {
+                                         Rollbacks rollbacks, absl::string_view operation_id) {
   return Metered(metrics_, Op::kDeleteVersion,
-                 [&] { return store_->DeleteVersion(mapping, number, rollbacks); });
+                 [&] { return store_->DeleteVersion(mapping, number, rollbacks, operation_id); });
 }
 
-absl::Status MeteredStore::DeleteMapping(absl::string_view mapping, Occupied occupied) {
+absl::Status MeteredStore::DeleteMapping(absl::string_view mapping, Occupied occupied,
+                                         absl::string_view operation_id) {
   return Metered(metrics_, Op::kDeleteMapping,
-                 [&] { return store_->DeleteMapping(mapping, occupied); });
+                 [&] { return store_->DeleteMapping(mapping, occupied, operation_id); });
 }
 
 absl::StatusOr<VersionRecord> MeteredStore::KeepVersion(absl::string_view mapping, int64_t number,
-                                                        absl::Duration ttl) {
+                                                        absl::Duration ttl,
+                                                        absl::string_view operation_id) {
   return Metered(metrics_, Op::kKeepVersion,
-                 [&] { return store_->KeepVersion(mapping, number, ttl); });
+                 [&] { return store_->KeepVersion(mapping, number, ttl, operation_id); });
 }
 
 absl::Status MeteredStore::RecordUses(const std::vector<VersionName>& used) {

@@ -26,6 +26,7 @@ class MeteredStore final : public Store {
   absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
                                        absl::string_view build_id) override;
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override;
+  absl::StatusOr<bool> IsInHistory(const Revision& revision) override;
   absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) override;
   absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
                                                           int limit) override;
@@ -45,15 +46,18 @@ class MeteredStore final : public Store {
   // Measures the call that opens the artifact, but not the reads that follow.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
-                                       int64_t version, absl::string_view etag) override;
+                                       int64_t version, absl::string_view etag,
+                                       absl::string_view operation_id = {}) override;
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                           absl::string_view etag) override;
+                           absl::string_view etag, absl::string_view operation_id = {}) override;
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
-                             Rollbacks rollbacks = Rollbacks::kKeep) override;
-  absl::Status DeleteMapping(absl::string_view mapping,
-                             Occupied occupied = Occupied::kDelete) override;
+                             Rollbacks rollbacks = Rollbacks::kKeep,
+                             absl::string_view operation_id = {}) override;
+  absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied = Occupied::kDelete,
+                             absl::string_view operation_id = {}) override;
   absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
-                                            absl::Duration ttl) override;
+                                            absl::Duration ttl,
+                                            absl::string_view operation_id = {}) override;
   absl::Status RecordUses(const std::vector<VersionName>& used) override;
   absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
   // Claims are not metered, because their frequent renewals would dominate the metrics.

@@ -120,6 +120,8 @@ struct BuildRecord {
 };
 
 inline constexpr absl::Duration kBuildRetention = absl::Hours(7 * 24);
+// Time for which an operation's id and result are kept.
+inline constexpr absl::Duration kOperationRetention = absl::Hours(7 * 24);
 
 // A version and the names that Publish makes visible.
 struct PublishRequest {
@@ -139,9 +141,11 @@ struct PublishRequest {
 
 // A point in the history of a catalog: each change has the next number, in the order of commits.
 struct Revision {
-  // A random text that changes when the history breaks, such as when a backup is restored. Numbers
-  // of different epochs cannot be compared.
-  std::string epoch;
+  // A random text that the change got in its transaction. If a catalog has another id at this
+  // number, or none, then the revision is of another history: changes that were made once are
+  // missing, because a backup was restored or a standby was promoted without them. Empty only in
+  // Revision().
+  std::string id;
   int64_t number = 0;
 
   friend bool operator==(const Revision& a, const Revision& b) = default;
@@ -167,13 +171,19 @@ struct MappingNames {
   int64_t newest_version() const { return versions.empty() ? 0 : versions.back(); }
 };
 
+// Maximum number of revisions that an answer about changes lists.
+inline constexpr int64_t kListedRevisions = 1000;
+
 // Changes of names since a revision.
 struct NameChanges {
   // The revision after these changes.
   Revision revision;
-  // If true, the epoch has changed and `mappings` lists all existing mappings. Mappings that are
-  // not listed do not exist any more.
+  // If true, `mappings` lists all existing mappings, and those that are not listed do not exist.
+  // This is so if the revision asked about is empty, of another history, or too old to tell.
   bool whole = false;
+  // The newest revisions up to `revision`, ascending: those after the revision asked about, or if
+  // `whole`, all; at most kListedRevisions.
+  std::vector<Revision> passed = {};
   // The present state of each changed mapping, sorted by name. A mapping that changed several times
   // is listed once.
   std::vector<MappingNames> mappings = {};

@@ -96,6 +96,11 @@ absl::StatusOr<BuildClaims::Taken> SqlBuildClaims::Take(absl::string_view mappin
       [&](SqlSession& session) -> absl::Status {
         PHIMAP_ASSIGN_OR_RETURN(const std::optional<BuildClaim> before,
                                 FindIn(session, mapping, build_id));
+        PHIMAP_RETURN_IF_ERROR(clock_->Now(session).status());
+        if (before.has_value() && before->claimant.server_id != server_id_ && !clock_->trusted()) {
+          taken = {.claim = *before, .ours = false};  // Its lease may still run.
+          return absl::OkStatus();
+        }
         PHIMAP_RETURN_IF_ERROR(TakeIn(session, mapping, build_id, spec_digest, server_id_, lease));
         PHIMAP_ASSIGN_OR_RETURN(std::optional<BuildClaim> after,
                                 FindIn(session, mapping, build_id));

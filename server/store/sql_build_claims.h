@@ -10,14 +10,18 @@
 
 #include "server/store/build_claims.h"
 #include "server/store/sql_database.h"
+#include "server/store/store_clock.h"
 
 namespace phimap {
 
 class SqlBuildClaims final : public BuildClaims {
  public:
   // `server_id` must belong to this process alone. REQUIRES: `database` has the catalog's tables.
-  SqlBuildClaims(std::shared_ptr<SqlDatabase> database, std::string server_id)
-      : database_(std::move(database)), server_id_(std::move(server_id)) {}
+  SqlBuildClaims(std::shared_ptr<SqlDatabase> database, std::string server_id,
+                 std::shared_ptr<StoreClock> clock = std::make_shared<StoreClock>())
+      : database_(std::move(database)),
+        server_id_(std::move(server_id)),
+        clock_(std::move(clock)) {}
 
   const std::string& server_id() const override { return server_id_; }
   absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
@@ -35,6 +39,7 @@ class SqlBuildClaims final : public BuildClaims {
  private:
   const std::shared_ptr<SqlDatabase> database_;
   const std::string server_id_;
+  const std::shared_ptr<StoreClock> clock_;
 };
 
 // Ends the claim of a build, within the transaction that records the build's end. Returns ABORTED

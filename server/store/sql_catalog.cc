@@ -11,19 +11,19 @@
 #include "core/status/status_macros.h"
 #include "server/store/catalog_errors.h"
 #include "server/store/fleet_member.h"
+#include "server/store/operation_log.h"
+#include "server/store/record_text.h"
 #include "server/store/sql_build_claims.h"
 #include "server/store/version_expiry.h"
 
 namespace phimap {
 namespace {
 
-// Rounds a time to microseconds, so that the value returned now equals the one that is later read
-// from the database.
-absl::Time InMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
-
-// Returns the time at which a version that is used now expires.
+// Returns the time at which a version that is used now expires, rounded to microseconds, so that
+// the value returned now equals the one that is later read from the database.
 absl::Time ExpiryAfter(absl::Duration ttl, absl::Time now) {
-  return ttl == absl::InfiniteDuration() ? absl::InfiniteFuture() : InMicros(now + ttl);
+  if (ttl == absl::InfiniteDuration()) return absl::InfiniteFuture();
+  return absl::FromUnixMicros(absl::ToUnixMicros(now + ttl));
 }
 
 std::string NewEtag() {
@@ -145,6 +145,44 @@ absl::StatusOr<NameChanges> SqlCatalog::ChangesSince(const Revision& since) {
   return ReadTables<NameChanges>([&](CatalogTables& tables) { return tables.ChangesSince(since); });
 }
 
+absl::StatusOr<bool> SqlCatalog::IsInHistory(const Revision& revision) {
+  return ReadTables<bool>([&](CatalogTables& tables) { return tables.IsInHistory(revision); });
+}
+
+absl::StatusOr<bool> SqlCatalog::IsLogged(SqlSession& session, absl::string_view operation_id,
+                                          const Revision& began_at) {
+  PHIMAP_ASSIGN_OR_RETURN(const bool same, CatalogTables(session).IsInHistory(began_at));
+  if (!same) return absl::UnavailableError("the database was restored or failed over meanwhile");
+  return OperationLog(session).Contains(operation_id);
+}
+
+absl::StatusOr<std::string> SqlCatalog::Make(absl::string_view operation_id, std::string request,
+                                             std::string what, Change change) {
+  const Operation operation{
+      .id = operation_id.empty() ? NewOperationId() : std::string(operation_id),
+      .request = std::move(request),
+      .what = std::move(what)};
+  Revision began_at;
+  std::string outcome;
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        PHIMAP_ASSIGN_OR_RETURN(began_at, CatalogTables(session).CurrentRevision());
+        OperationLog log(session);
+        PHIMAP_ASSIGN_OR_RETURN(std::optional<std::string> logged, log.Find(operation));
+        if (logged.has_value()) {
+          outcome = *std::move(logged);
+          return absl::OkStatus();
+        }
+        PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
+        PHIMAP_ASSIGN_OR_RETURN(outcome, change(session, now));
+        PHIMAP_RETURN_IF_ERROR(log.Add(operation, outcome, now));
+        return PruneIn(session, now).status();
+      },
+      [&](SqlSession& session) { return IsLogged(session, operation.id, began_at); },
+      operation.what));
+  return outcome;
+}
+
 absl::StatusOr<bool> SqlCatalog::HasMappings() {
   return ReadTables<bool>([](CatalogTables& tables) { return tables.HasMappings(); });
 }
@@ -162,8 +200,9 @@ absl::StatusOr<std::optional<int64_t>> SqlCatalog::ArtifactSizeBytes(absl::strin
       [&](CatalogTables& tables) { return tables.ArtifactSizeBytes(digest); });
 }
 
-absl::Status SqlCatalog::CheckPublishable(const PublishRequest& request, absl::Time now) {
-  return database_->Read([&](SqlSession& session) {
+absl::Status SqlCatalog::CheckPublishable(const PublishRequest& request) {
+  return database_->Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
     CatalogTables tables(session);
     return CheckPublishableIn(tables, request, now);
   });
@@ -171,99 +210,102 @@ absl::Status SqlCatalog::CheckPublishable(const PublishRequest& request, absl::T
 
 absl::StatusOr<VersionRecord> SqlCatalog::InsertVersion(const PublishRequest& request,
                                                         absl::string_view digest,
-                                                        int64_t size_bytes, absl::Time now) {
+                                                        int64_t size_bytes) {
   VersionRecord version = request.version;
   version.digest = std::string(digest);
   version.artifact_size_bytes = size_bytes;
-  version.create_time = InMicros(now);
-  version.expire_time = ExpiryAfter(version.ttl, now);
-  PHIMAP_RETURN_IF_ERROR(database_->Write(
-      [&](SqlSession& session) -> absl::Status {
-        CatalogTables tables(session);
-        PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
-        PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, version.artifact_format, kArithmetic));
-        PHIMAP_RETURN_IF_ERROR(
-            EndClaimOf(session, version.mapping, request.build_id, request.claimant));
-        PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
-        PHIMAP_RETURN_IF_ERROR(tables.DeleteExpiredBuilds(now).status());
-        PHIMAP_ASSIGN_OR_RETURN(version.number, tables.TakeNumber(version.mapping, now));
-        PHIMAP_RETURN_IF_ERROR(tables.InsertVersion(version));
-        PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
-        return tables.InsertBuild({.mapping = version.mapping,
-                                   .build_id = request.build_id,
-                                   .spec_digest = request.spec_digest,
-                                   .rows_received = request.rows_received,
-                                   .end_time = version.create_time,
-                                   .version = version.number,
-                                   .error = absl::OkStatus()});
-      },
-      [&](SqlSession& session) {
-        return CatalogTables(session).HasBuild(version.mapping, request.build_id, now);
-      },
-      absl::StrCat("build ", request.build_id, " of ", Quoted(version.mapping),
-                   " was stored (GetBuild shows it)")));
+  const auto insert = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+    CatalogTables tables(session);
+    version.create_time = now;
+    version.expire_time = ExpiryAfter(version.ttl, now);
+    PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
+    PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, version.artifact_format, kArithmetic));
+    PHIMAP_RETURN_IF_ERROR(
+        EndClaimOf(session, version.mapping, request.build_id, request.claimant));
+    PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
+    // A record with this build's id may be one that is no longer shown.
+    PHIMAP_RETURN_IF_ERROR(tables.DeleteBuild(version.mapping, request.build_id));
+    PHIMAP_ASSIGN_OR_RETURN(version.number, tables.TakeNumber(version.mapping, now));
+    PHIMAP_RETURN_IF_ERROR(tables.InsertVersion(version));
+    PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
+    PHIMAP_RETURN_IF_ERROR(tables.InsertBuild({.mapping = version.mapping,
+                                               .build_id = request.build_id,
+                                               .spec_digest = request.spec_digest,
+                                               .rows_received = request.rows_received,
+                                               .end_time = now,
+                                               .version = version.number,
+                                               .error = absl::OkStatus()}));
+    return std::string();
+  };
+  const std::string build =
+      absl::StrCat("build ", request.build_id, " of ", Quoted(version.mapping));
+  PHIMAP_RETURN_IF_ERROR(
+      Make("", build, absl::StrCat(build, " was stored (GetBuild shows it)"), insert).status());
   return version;
 }
 
-absl::Status SqlCatalog::InsertFailedBuild(const BuildRecord& record, absl::Time now) {
-  return database_->Write(
-      [&](SqlSession& session) -> absl::Status {
-        CatalogTables tables(session);
-        PHIMAP_RETURN_IF_ERROR(tables.DeleteExpiredBuilds(now).status());
-        PublishRequest request;
-        request.version.mapping = record.mapping;
-        request.build_id = record.build_id;
-        PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
-        PHIMAP_RETURN_IF_ERROR(
-            EndClaimOf(session, record.mapping, record.build_id, record.claimant));
-        return tables.InsertBuild(record);
-      },
-      [&](SqlSession& session) {
-        return CatalogTables(session).HasBuild(record.mapping, record.build_id, now);
-      },
-      absl::StrCat("the end of build ", record.build_id, " of ", Quoted(record.mapping),
-                   " was recorded"));
+absl::Status SqlCatalog::InsertFailedBuild(const BuildRecord& record) {
+  const auto insert = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+    CatalogTables tables(session);
+    BuildRecord stored = record;
+    if (stored.end_time == absl::Time()) stored.end_time = now;
+    PublishRequest request;
+    request.version.mapping = record.mapping;
+    request.build_id = record.build_id;
+    PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
+    PHIMAP_RETURN_IF_ERROR(EndClaimOf(session, record.mapping, record.build_id, record.claimant));
+    PHIMAP_RETURN_IF_ERROR(tables.DeleteBuild(record.mapping, record.build_id));
+    PHIMAP_RETURN_IF_ERROR(tables.InsertBuild(stored));
+    return std::string();
+  };
+  const std::string end =
+      absl::StrCat("the end of build ", record.build_id, " of ", Quoted(record.mapping));
+  return Make("", end, absl::StrCat(end, " was recorded"), insert).status();
 }
 
 absl::StatusOr<VersionRecord> SqlCatalog::ImportVersion(const VersionRecord& imported,
                                                         absl::string_view digest,
-                                                        int64_t size_bytes, absl::Time now) {
-  VersionRecord version;
-  PHIMAP_RETURN_IF_ERROR(database_->Write(
-      [&](SqlSession& session) -> absl::Status {
-        CatalogTables tables(session);
-        PHIMAP_ASSIGN_OR_RETURN(std::optional<VersionRecord> there,
-                                tables.FindDigest(imported.mapping, digest));
-        if (there.has_value()) {
-          version = *std::move(there);
-          return KeepForEver(session, version, now);
-        }
-        PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, imported.artifact_format, kArithmetic));
-        PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
-        version = imported;
-        version.digest = std::string(digest);
-        version.artifact_size_bytes = size_bytes;
-        version.create_time = InMicros(now);
-        version.imported = true;
-        PHIMAP_ASSIGN_OR_RETURN(version.number, tables.TakeNumber(version.mapping, now));
-        PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
-        return tables.InsertVersion(version);
-      },
-      [&](SqlSession& session) -> absl::StatusOr<bool> {
-        PHIMAP_ASSIGN_OR_RETURN(const std::optional<VersionRecord> there,
-                                CatalogTables(session).FindDigest(version.mapping, digest));
-        return there.has_value() && there->number == version.number;
-      },
-      absl::StrCat("the artifact was stored as a version of ", Quoted(imported.mapping),
-                   " (if not, import it again)")));
-  return version;
+                                                        int64_t size_bytes) {
+  const auto insert = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+    CatalogTables tables(session);
+    PHIMAP_ASSIGN_OR_RETURN(std::optional<VersionRecord> there,
+                            tables.FindDigest(imported.mapping, digest));
+    if (there.has_value()) {
+      PHIMAP_RETURN_IF_ERROR(KeepForEver(session, *there, now));
+      return TextOf(*there);
+    }
+    PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, imported.artifact_format, kArithmetic));
+    PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
+    VersionRecord version = imported;
+    version.digest = std::string(digest);
+    version.artifact_size_bytes = size_bytes;
+    version.create_time = now;
+    version.imported = true;
+    PHIMAP_ASSIGN_OR_RETURN(version.number, tables.TakeNumber(version.mapping, now));
+    PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
+    PHIMAP_RETURN_IF_ERROR(tables.InsertVersion(version));
+    return TextOf(version);
+  };
+  PHIMAP_ASSIGN_OR_RETURN(const std::string outcome,
+                          Make("", absl::StrCat("import ", imported.mapping, " ", digest),
+                               absl::StrCat("the artifact was stored as a version of ",
+                                            Quoted(imported.mapping), " (if not, import it again)"),
+                               insert));
+  return VersionFrom(outcome);
 }
 
-absl::StatusOr<int64_t> SqlCatalog::PruneBuilds(absl::Time now) {
+absl::StatusOr<int64_t> SqlCatalog::PruneIn(SqlSession& session, absl::Time now) const {
+  if (!clock_->trusted()) return 0;
+  PHIMAP_RETURN_IF_ERROR(OperationLog(session).Prune(now));
+  return CatalogTables(session).DeleteExpiredBuilds(now);
+}
+
+absl::StatusOr<int64_t> SqlCatalog::Prune() {
   int64_t removed = 0;
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
-        PHIMAP_ASSIGN_OR_RETURN(removed, CatalogTables(session).DeleteExpiredBuilds(now));
+        PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
+        PHIMAP_ASSIGN_OR_RETURN(removed, PruneIn(session, now));
         return absl::OkStatus();
       },
       // It does not matter whether the records were removed, because they are not shown either way.
@@ -272,9 +314,14 @@ absl::StatusOr<int64_t> SqlCatalog::PruneBuilds(absl::Time now) {
 }
 
 absl::StatusOr<BuildRecord> SqlCatalog::GetBuild(absl::string_view mapping,
-                                                 absl::string_view build_id, absl::Time now) {
-  return ReadTables<BuildRecord>(
-      [&](CatalogTables& tables) { return tables.GetBuild(mapping, build_id, now); });
+                                                 absl::string_view build_id) {
+  BuildRecord build;
+  PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
+    PHIMAP_ASSIGN_OR_RETURN(build, CatalogTables(session).GetBuild(mapping, build_id, now));
+    return absl::OkStatus();
+  }));
+  return build;
 }
 
 absl::StatusOr<MappingRecord> SqlCatalog::GetMapping(absl::string_view name) {
@@ -319,83 +366,83 @@ absl::StatusOr<VersionRecord> SqlCatalog::GetVersionByDigest(absl::string_view m
 
 absl::StatusOr<AliasRecord> SqlCatalog::SetAlias(absl::string_view mapping, absl::string_view alias,
                                                  int64_t version, absl::string_view etag,
-                                                 absl::Time now) {
+                                                 absl::string_view operation_id) {
   const std::string new_etag = NewEtag();
-  AliasRecord moved;
-  PHIMAP_RETURN_IF_ERROR(database_->Write(
-      [&](SqlSession& session) {
-        moved = {.mapping = std::string(mapping), .name = std::string(alias), .version = version};
-        moved.etag = new_etag;
-        moved.move_time = InMicros(now);
-        return MoveAlias(session, etag, moved);
-      },
-      [&](SqlSession& session) -> absl::StatusOr<bool> {
-        PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
-                                CatalogTables(session).FindAlias(mapping, alias));
-        return current.has_value() && current->etag == moved.etag;
-      },
-      absl::StrCat(mapping, "@", alias, " was moved")));
-  return moved;
+  const auto move = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+    AliasRecord moved{
+        .mapping = std::string(mapping), .name = std::string(alias), .version = version};
+    moved.etag = new_etag;
+    moved.move_time = now;
+    PHIMAP_RETURN_IF_ERROR(MoveAlias(session, etag, moved));
+    return TextOf(moved);
+  };
+  PHIMAP_ASSIGN_OR_RETURN(
+      const std::string outcome,
+      Make(operation_id,
+           absl::StrCat("set alias ", mapping, "@", alias, " to ", version, " if ", Quoted(etag)),
+           absl::StrCat(mapping, "@", alias, " was moved"), move));
+  return AliasFrom(outcome);
 }
 
 absl::Status SqlCatalog::DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                     absl::string_view etag, absl::Time now) {
-  return database_->Write(
-      [&](SqlSession& session) -> absl::Status {
-        CatalogTables tables(session);
-        PHIMAP_RETURN_IF_ERROR(tables.GetMapping(mapping).status());
-        PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
-                                tables.FindAlias(mapping, alias));
-        PHIMAP_RETURN_IF_ERROR(CheckEtag(mapping, alias, etag, current));
-        if (!current.has_value()) return NoSuchAlias(mapping, alias, "alias");
-        PHIMAP_RETURN_IF_ERROR(tables.DeleteAlias(mapping, alias));
-        VersionExpiry expiry(session);
-        for (const int64_t number : {current->version, current->previous_version}) {
-          PHIMAP_RETURN_IF_ERROR(expiry.Use(mapping, number, now));
-        }
-        return tables.CountChange(mapping);
-      },
-      [&](SqlSession& session) -> absl::StatusOr<bool> {
-        PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
-                                CatalogTables(session).FindAlias(mapping, alias));
-        return !current.has_value();
-      },
-      absl::StrCat(mapping, "@", alias, " was deleted"));
+                                     absl::string_view etag, absl::string_view operation_id) {
+  const auto remove = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+    CatalogTables tables(session);
+    PHIMAP_RETURN_IF_ERROR(tables.GetMapping(mapping).status());
+    PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
+                            tables.FindAlias(mapping, alias));
+    PHIMAP_RETURN_IF_ERROR(CheckEtag(mapping, alias, etag, current));
+    if (!current.has_value()) return NoSuchAlias(mapping, alias, "alias");
+    PHIMAP_RETURN_IF_ERROR(tables.DeleteAlias(mapping, alias));
+    VersionExpiry expiry(session);
+    for (const int64_t number : {current->version, current->previous_version}) {
+      PHIMAP_RETURN_IF_ERROR(expiry.Use(mapping, number, now));
+    }
+    PHIMAP_RETURN_IF_ERROR(tables.CountChange(mapping));
+    return std::string();
+  };
+  return Make(operation_id,
+              absl::StrCat("delete alias ", mapping, "@", alias, " if ", Quoted(etag)),
+              absl::StrCat(mapping, "@", alias, " was deleted"), remove)
+      .status();
 }
 
 absl::Status SqlCatalog::DeleteVersion(absl::string_view mapping, int64_t number,
-                                       Rollbacks rollbacks) {
-  return database_->Write(
-      [&](SqlSession& session) -> absl::Status {
-        CatalogTables tables(session);
-        PHIMAP_RETURN_IF_ERROR(tables.GetVersion(mapping, number).status());
-        PHIMAP_RETURN_IF_ERROR(CheckUnused(tables, mapping, number, rollbacks));
-        PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, number));
-        return tables.CountChange(mapping);
-      },
-      [&](SqlSession& session) -> absl::StatusOr<bool> {
-        return absl::IsNotFound(CatalogTables(session).GetVersion(mapping, number).status());
-      },
-      absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"));
+                                       Rollbacks rollbacks, absl::string_view operation_id) {
+  const auto remove = [&](SqlSession& session, absl::Time) -> absl::StatusOr<std::string> {
+    CatalogTables tables(session);
+    PHIMAP_RETURN_IF_ERROR(tables.GetVersion(mapping, number).status());
+    PHIMAP_RETURN_IF_ERROR(CheckUnused(tables, mapping, number, rollbacks));
+    PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, number));
+    PHIMAP_RETURN_IF_ERROR(tables.CountChange(mapping));
+    return std::string();
+  };
+  return Make(operation_id,
+              absl::StrCat("delete version ", mapping, "@", number,
+                           rollbacks == Rollbacks::kGiveUp ? " and rollbacks to it" : ""),
+              absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"), remove)
+      .status();
 }
 
-absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping, Occupied occupied) {
-  return database_->Write(
-      [&](SqlSession& session) -> absl::Status {
-        CatalogTables tables(session);
-        PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, tables.GetMapping(mapping));
-        if (!record.aliases.empty()) return InUse(mapping, std::nullopt, record.aliases);
-        if (occupied == Occupied::kRefuse && record.version_count > 0) {
-          return NotEmpty(mapping, record.version_count);
-        }
-        PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, std::nullopt));
-        PHIMAP_RETURN_IF_ERROR(tables.MarkMappingDeleted(mapping));
-        return tables.CountChange(mapping);
-      },
-      [&](SqlSession& session) -> absl::StatusOr<bool> {
-        return absl::IsNotFound(CatalogTables(session).GetMapping(mapping).status());
-      },
-      absl::StrCat("mapping ", Quoted(mapping), " was deleted"));
+absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping, Occupied occupied,
+                                       absl::string_view operation_id) {
+  const auto remove = [&](SqlSession& session, absl::Time) -> absl::StatusOr<std::string> {
+    CatalogTables tables(session);
+    PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, tables.GetMapping(mapping));
+    if (!record.aliases.empty()) return InUse(mapping, std::nullopt, record.aliases);
+    if (occupied == Occupied::kRefuse && record.version_count > 0) {
+      return NotEmpty(mapping, record.version_count);
+    }
+    PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, std::nullopt));
+    PHIMAP_RETURN_IF_ERROR(tables.MarkMappingDeleted(mapping));
+    PHIMAP_RETURN_IF_ERROR(tables.CountChange(mapping));
+    return std::string();
+  };
+  return Make(operation_id,
+              absl::StrCat("delete mapping ", mapping,
+                           occupied == Occupied::kRefuse ? " if it is empty" : ""),
+              absl::StrCat("mapping ", Quoted(mapping), " was deleted"), remove)
+      .status();
 }
 
 }  // namespace phimap

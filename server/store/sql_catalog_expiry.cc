@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/store/record_text.h"
 #include "server/store/sql_catalog.h"
 #include "server/store/version_expiry.h"
 
@@ -50,32 +51,29 @@ absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration tt
 }  // namespace
 
 absl::StatusOr<VersionRecord> SqlCatalog::KeepVersion(absl::string_view mapping, int64_t number,
-                                                      absl::Duration ttl, absl::Time now) {
-  VersionRecord version;
-  PHIMAP_RETURN_IF_ERROR(database_->Write(
-      [&](SqlSession& session) -> absl::Status {
-        // The check is in the same transaction, because another call may just have extended the
-        // life.
-        PHIMAP_ASSIGN_OR_RETURN(version, CatalogTables(session).GetVersion(mapping, number));
-        PHIMAP_RETURN_IF_ERROR(CheckLivesNoShorter(version, ttl, now));
-        PHIMAP_RETURN_IF_ERROR(VersionExpiry(session).SetTtl(mapping, number, ttl, now));
-        PHIMAP_ASSIGN_OR_RETURN(version, CatalogTables(session).GetVersion(mapping, number));
-        return absl::OkStatus();
-      },
-      [&](SqlSession& session) -> absl::StatusOr<bool> {
-        const absl::StatusOr<VersionRecord> stored =
-            CatalogTables(session).GetVersion(mapping, number);
-        if (absl::IsNotFound(stored.status())) return false;
-        PHIMAP_RETURN_IF_ERROR(stored.status());
-        return stored->ttl == version.ttl && stored->expire_time == version.expire_time;
-      },
-      absl::StrCat("the ttl of version ", number, " of ", Quoted(mapping), " was set")));
-  return version;
+                                                      absl::Duration ttl,
+                                                      absl::string_view operation_id) {
+  const auto keep = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+    // The check is in the same transaction, because another call may just have extended the life.
+    PHIMAP_ASSIGN_OR_RETURN(VersionRecord version,
+                            CatalogTables(session).GetVersion(mapping, number));
+    PHIMAP_RETURN_IF_ERROR(CheckLivesNoShorter(version, ttl, now));
+    PHIMAP_RETURN_IF_ERROR(VersionExpiry(session).SetTtl(mapping, number, ttl, now));
+    PHIMAP_ASSIGN_OR_RETURN(version, CatalogTables(session).GetVersion(mapping, number));
+    return TextOf(version);
+  };
+  PHIMAP_ASSIGN_OR_RETURN(
+      const std::string outcome,
+      Make(operation_id,
+           absl::StrCat("keep version ", mapping, "@", number, " for ", absl::FormatDuration(ttl)),
+           absl::StrCat("the ttl of version ", number, " of ", Quoted(mapping), " was set"), keep));
+  return VersionFrom(outcome);
 }
 
-absl::Status SqlCatalog::RecordUses(const std::vector<VersionName>& used, absl::Time now) {
+absl::Status SqlCatalog::RecordUses(const std::vector<VersionName>& used) {
   std::vector<VersionName> worth;
   PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
     PHIMAP_ASSIGN_OR_RETURN(worth, VersionExpiry(session).WorthRecording(now));
     return absl::OkStatus();
   }));
@@ -85,6 +83,7 @@ absl::Status SqlCatalog::RecordUses(const std::vector<VersionName>& used, absl::
   }
   if (to_record.empty()) return absl::OkStatus();
   return database_->WriteAside([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
     VersionExpiry expiry(session);
     for (const VersionName& version : to_record) {
       PHIMAP_RETURN_IF_ERROR(expiry.Use(version.mapping, version.number, now));
@@ -93,29 +92,36 @@ absl::Status SqlCatalog::RecordUses(const std::vector<VersionName>& used, absl::
   });
 }
 
-absl::StatusOr<std::vector<VersionName>> SqlCatalog::DeleteExpired(absl::Time now) {
+absl::StatusOr<std::vector<VersionName>> SqlCatalog::DeleteSomeExpired() {
+  bool any = false;
+  PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
+    PHIMAP_ASSIGN_OR_RETURN(any, VersionExpiry(session).AnyExpired(now));
+    return absl::OkStatus();
+  }));
+  std::vector<VersionName> deleted;
+  if (!any || !clock_->trusted()) return deleted;
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        deleted.clear();
+        PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
+        if (!clock_->trusted()) return absl::OkStatus();
+        PHIMAP_ASSIGN_OR_RETURN(deleted, VersionExpiry(session).TakeExpired(now, kExpiredAtOnce));
+        return DeleteAll(session, deleted);
+      },
+      // Versions that were not deleted will be found expired again.
+      [](SqlSession&) { return true; }, "expired versions were deleted"));
+  return deleted;
+}
+
+absl::StatusOr<std::vector<VersionName>> SqlCatalog::DeleteExpired() {
   std::vector<VersionName> deleted;
   while (true) {
-    bool any = false;
-    absl::Status done = database_->Read([&](SqlSession& session) -> absl::Status {
-      PHIMAP_ASSIGN_OR_RETURN(any, VersionExpiry(session).AnyExpired(now));
-      return absl::OkStatus();
-    });
-    if (done.ok() && !any) return deleted;
-    std::vector<VersionName> batch;
-    if (done.ok())
-      done = database_->Write(
-          [&](SqlSession& session) -> absl::Status {
-            PHIMAP_ASSIGN_OR_RETURN(batch, VersionExpiry(session).TakeExpired(now, kExpiredAtOnce));
-            return DeleteAll(session, batch);
-          },
-          // Versions that were not deleted will be found expired again.
-          [](SqlSession&) { return true; }, "expired versions were deleted");
+    const absl::StatusOr<std::vector<VersionName>> some = DeleteSomeExpired();
     // The remaining versions are deleted next time. The caller must learn of those already deleted.
-    if (!done.ok() && deleted.empty()) return done;
-    if (!done.ok()) return deleted;
-    if (batch.empty()) return deleted;  // The expired versions were used meanwhile.
-    deleted.insert(deleted.end(), batch.begin(), batch.end());
+    if (!some.ok() && deleted.empty()) return some;
+    if (!some.ok() || some->empty()) return deleted;
+    deleted.insert(deleted.end(), some->begin(), some->end());
   }
 }
 

@@ -13,6 +13,12 @@
 //   5. An alias points at an existing version, which cannot be deleted.
 //   6. An artifact is kept while any version, under any name, has its digest.
 //
+// Operation ids. A caller may give a change an id of its own choice, 1 to 128 letters, digits and
+// "-". The id and the change's result are stored in the change's transaction and kept for
+// kOperationRetention. Repeating the change with its id makes no further change and returns the
+// first result, on whichever server; ALREADY_EXISTS (OPERATION_ID_REUSED) if the id was that of
+// another change. Changes that failed are not stored. An empty id stands for a new random one.
+//
 // Blocking: every call may wait for a disk, so calls are never made on an event loop's thread.
 // Thread-safety: all methods may be called from any thread.
 // Errors: NOT_FOUND (unknown name, version, alias or build), ALREADY_EXISTS, ABORTED (fencing
@@ -41,8 +47,8 @@ class Store {
   virtual ~Store() = default;
 
   // Writes the artifact durably, then the version and its build row in one transaction. After OK
-  // the version survives any crash. After an error nothing is visible; if it is unknown whether the
-  // commit succeeded, its outcome is read back first. ALREADY_EXISTS if this (mapping, build_id) is
+  // the version survives any crash. After an error nothing is visible, except
+  // after COMMIT_IN_DOUBT. ALREADY_EXISTS if this (mapping, build_id) is
   // recorded already.
   virtual absl::StatusOr<VersionRecord> Publish(const PublishRequest& request,
                                                 absl::string_view artifact) = 0;
@@ -61,6 +67,9 @@ class Store {
 
   // Returns the changes of names since a revision. For an empty Revision(), returns all names.
   virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
+  // Returns whether the catalog's history contains the revision. True, too, for revisions that are
+  // so old that their ids are not kept (the last 100,000 are).
+  virtual absl::StatusOr<bool> IsInHistory(const Revision& revision) = 0;
 
   virtual absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) = 0;
   // Returns at most `limit` mappings with a name > `after`, sorted by name.
@@ -104,34 +113,38 @@ class Store {
   // the version is left unchanged, etag included. RESOURCE_EXHAUSTED over kMaxAliases. REQUIRES:
   // `alias` is an alias name.
   virtual absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
-                                               int64_t version, absl::string_view etag) = 0;
+                                               int64_t version, absl::string_view etag,
+                                               absl::string_view operation_id = {}) = 0;
   // `etag` is compared as in SetAlias: a mismatch is ABORTED. If the etag is accepted, an unknown
   // alias is NOT_FOUND.
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                   absl::string_view etag) = 0;
+                                   absl::string_view etag, absl::string_view operation_id = {}) = 0;
   // Deletes a version with the record of its build. If no other version has its artifact, the
   // artifact becomes garbage, which is collected after a grace time. FAILED_PRECONDITION, naming
   // the aliases, while aliases point at the version or, unless `rollbacks` is kGiveUp, pointed at
   // it before their last move.
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
-                                     Rollbacks rollbacks = Rollbacks::kKeep) = 0;
+                                     Rollbacks rollbacks = Rollbacks::kKeep,
+                                     absl::string_view operation_id = {}) = 0;
   // Deletes a mapping with all its versions; its counter of version numbers is kept.
   // FAILED_PRECONDITION while it has an alias, or has versions and `occupied` is kRefuse.
   virtual absl::Status DeleteMapping(absl::string_view mapping,
-                                     Occupied occupied = Occupied::kDelete) = 0;
+                                     Occupied occupied = Occupied::kDelete,
+                                     absl::string_view operation_id = {}) = 0;
 
   // Sets how long a version lives after its last use, beginning now. FAILED_PRECONDITION with the
   // reason TTL_TOO_SHORT if this would shorten its life: neither is `ttl` at least the version's,
   // nor would the version expire later than it does. REQUIRES: `ttl` is infinite, or from kLeastTtl
   // to kLargestTtl.
   virtual absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
-                                                    absl::Duration ttl) = 0;
+                                                    absl::Duration ttl,
+                                                    absl::string_view operation_id = {}) = 0;
   // Postpones the expiry of the versions in `used` that have a ttl, as if they were used now,
   // unless the change is less than a tenth of the ttl. Ignores unknown versions. May be lost in a
   // crash.
   virtual absl::Status RecordUses(const std::vector<VersionName>& used) = 0;
   // Deletes expired versions as DeleteVersion does, and mappings that have no version left. Returns
-  // the deleted versions by name and number.
+  // the deleted versions by name and number. Deletes none while the clock is not trusted.
   virtual absl::StatusOr<std::vector<VersionName>> DeleteExpired() = 0;
 
   // Returns the ownership of builds in a store that several servers share. Null if no other process

@@ -8,10 +8,12 @@
 namespace phimap {
 
 StoreUpkeep::StoreUpkeep(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs,
-                         std::string holder, const UpkeepOptions& options, const Logger& logger)
+                         std::string holder, std::shared_ptr<StoreClock> clock,
+                         const UpkeepOptions& options, const Logger& logger)
     : options_(options),
       logger_(logger),
-      collector_(database, blobs, std::move(holder)),
+      clock_(std::move(clock)),
+      collector_(database, blobs, std::move(holder), clock_),
       scrubber_(database, blobs),
       collect_at_(Clock::now() + absl::ToChronoNanoseconds(options.first_after)),
       thread_([this] { Run(); }) {}

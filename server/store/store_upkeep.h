@@ -41,7 +41,8 @@ class StoreUpkeep {
 
   // `logger` must outlive this object. `holder` distinguishes this process from others.
   StoreUpkeep(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs,
-              std::string holder, const UpkeepOptions& options, const Logger& logger);
+              std::string holder, std::shared_ptr<StoreClock> clock, const UpkeepOptions& options,
+              const Logger& logger);
   // The destructor waits for at most one statement or one piece of an artifact.
   ~StoreUpkeep();
   StoreUpkeep(const StoreUpkeep&) = delete;
@@ -49,6 +50,7 @@ class StoreUpkeep {
 
   const Counts& counts() const { return counts_; }
   const Scrubber& scrubber() const { return scrubber_; }
+  const StoreClock& clock() const { return *clock_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -62,6 +64,7 @@ class StoreUpkeep {
 
   const UpkeepOptions options_;
   const Logger& logger_;
+  const std::shared_ptr<StoreClock> clock_;
   GarbageCollector collector_;
   Scrubber scrubber_;
   Counts counts_;

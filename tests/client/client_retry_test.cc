@@ -19,6 +19,8 @@
 namespace phimap::client {
 namespace {
 
+using ::testing::Each;
+
 const grpc::Status kBroken{grpc::StatusCode::UNAVAILABLE, "Socket closed"};
 
 void Pack(const google::protobuf::Message& detail, const char* name, rpc::Status& status) {
@@ -122,22 +124,30 @@ TEST_F(ClientRetryTest, OneAttemptIsMadeIfThePolicySaysSo) {
   EXPECT_EQ(calls_, 1);
 }
 
-TEST_F(ClientRetryTest, AChangeThatMayHaveBeenMadeIsNotRepeated) {
-  FailWith({kBroken});
-  EXPECT_TRUE(absl::IsUnavailable(Connect()->SetAlias("m", "prod", 1).status()));
-  EXPECT_EQ(calls_, 1);
-}
-
-TEST_F(ClientRetryTest, AChangeInDoubtIsNotRepeated) {
-  FailWith({Refusal(grpc::StatusCode::UNAVAILABLE, "COMMIT_IN_DOUBT", 1)});
-  EXPECT_TRUE(absl::IsUnavailable(Connect()->DeleteVersion("m", 1)));
-  EXPECT_EQ(calls_, 1);
-}
-
-TEST_F(ClientRetryTest, AChangeThatTheServerDidNotBeginIsRepeated) {
-  FailWith({ShuttingDown(), ShuttingDown()});
-  EXPECT_TRUE(Connect()->SetAlias("m", "prod", 1).ok());
-  EXPECT_EQ(calls_, 3);
+// A change that may have been made is sent again with its id, by which the store makes it once.
+TEST_F(ClientRetryTest, AChangeKeepsItsIdAndTheNextOneHasAnother) {
+  FailWith({kBroken, Refusal(grpc::StatusCode::UNAVAILABLE, "COMMIT_IN_DOUBT", 1), ShuttingDown(),
+            grpc::Status::OK, kBroken});
+  std::vector<std::string> ids;
+  server_.set_alias = [&, next = server_.set_alias](const v1::SetAliasRequest& request,
+                                                    v1::Alias& alias) {
+    ids.push_back(request.operation_id());
+    return next(request, alias);
+  };
+  server_.delete_version = [&, next = server_.delete_version](
+                               const v1::DeleteVersionRequest& request,
+                               v1::DeleteVersionResponse& response) {
+    ids.push_back(request.operation_id());
+    return next(request, response);
+  };
+  const auto client = Connect();
+  EXPECT_TRUE(client->SetAlias("m", "prod", 1).ok());
+  EXPECT_TRUE(client->DeleteVersion("m", 1).ok());
+  ASSERT_EQ(ids.size(), 6);
+  EXPECT_EQ(ids[0].size(), 36);
+  EXPECT_THAT(std::vector<std::string>(ids.begin() + 1, ids.begin() + 4), Each(ids[0]));
+  EXPECT_EQ(ids[4], ids[5]);
+  EXPECT_NE(ids[0], ids[4]);
 }
 
 TEST_F(ClientRetryTest, NoOtherCodeCarriesTheReason) {
@@ -173,7 +183,7 @@ TEST(RetryDelayTest, TheBackoffIsWaitedLessAFifthAtMost) {
   const RetryPolicy policy{.max_attempts = 2, .initial_backoff = absl::Milliseconds(50)};
   absl::Time last;
   absl::Duration waited;
-  CallWithRetries(policy, CallEffect::kNone, absl::InfiniteFuture(), [&] {
+  CallWithRetries(policy, absl::InfiniteFuture(), [&] {
     waited = absl::Now() - last;
     last = absl::Now();
     return absl::UnavailableError("gone");

@@ -19,7 +19,6 @@ BuildRecord Failure(const BuildClaimant& claimant) {
   return {.mapping = "letters",
           .build_id = "u",
           .spec_digest = "spec",
-          .end_time = kTime,
           .error = absl::CancelledError("ended"),
           .claimant = claimant};
 }
@@ -50,7 +49,7 @@ absl::Status BuildClaimsContractTest::Publish(ClaimingServer& server,
   request.build_id = "u";
   request.spec_digest = "spec";
   request.claimant = claimant;
-  return server.catalog->InsertVersion(request, Sha256Hex("artifact"), 8, kTime).status();
+  return server.catalog->InsertVersion(request, Sha256Hex("artifact"), 8).status();
 }
 
 TEST_P(BuildClaimsContractTest, AFreeIdIsTaken) {
@@ -148,7 +147,7 @@ TEST_P(BuildClaimsContractTest, PublishingEndsTheClaim) {
 
 TEST_P(BuildClaimsContractTest, RecordingAFailureEndsTheClaim) {
   const BuildClaimant claimant = Take(*a_.claims).claim.claimant;
-  EXPECT_TRUE(a_.catalog->InsertFailedBuild(Failure(claimant), kTime).ok());
+  EXPECT_TRUE(a_.catalog->InsertFailedBuild(Failure(claimant)).ok());
   EXPECT_FALSE(a_.claims->Find("letters", "u")->has_value());
 }
 
@@ -158,7 +157,7 @@ TEST_P(BuildClaimsContractTest, TheOldHolderPublishesAndRecordsNothing) {
   const BuildClaimant old = Take(*a_.claims, kNoLease).claim.claimant;
   const BuildClaimant holder = Take(*b_.claims).claim.claimant;
   for (const absl::Status& refused :
-       {Publish(a_, old), a_.catalog->InsertFailedBuild(Failure(old), kTime)}) {
+       {Publish(a_, old), a_.catalog->InsertFailedBuild(Failure(old))}) {
     EXPECT_TRUE(absl::IsAborted(refused)) << refused;
     EXPECT_EQ(DetailOf(refused)->reason, "BUILD_TAKEN_OVER");
   }

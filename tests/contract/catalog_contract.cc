@@ -11,16 +11,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/status/error.h"
 #include "server/store/sha256.h"
 
 namespace phimap {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
-
-const absl::Time kTime = absl::FromUnixSeconds(1'704'067'200);
 
 // Writes the names as texts such as "letters=1,3 prod->1", which make expectations easy to read.
 std::vector<std::string> TextOf(const std::vector<MappingNames>& mappings) {
@@ -86,7 +86,7 @@ class Follower {
 int64_t CatalogContractTest::Insert(Catalog& catalog, const std::string& mapping,
                                     const std::string& build_id) {
   const absl::StatusOr<VersionRecord> version = catalog.InsertVersion(
-      RequestFor(mapping, build_id), Sha256Hex(absl::StrCat(mapping, build_id)), 10, kTime);
+      RequestFor(mapping, build_id), Sha256Hex(absl::StrCat(mapping, build_id)), 10);
   EXPECT_TRUE(version.ok()) << version.status();
   return version.ok() ? version->number : 0;
 }
@@ -97,9 +97,9 @@ NameChanges CatalogContractTest::ChangesSince(const Revision& since) {
   return changes.value_or(NameChanges());
 }
 
-TEST_P(CatalogContractTest, AFreshOneHasAnEpochAndNothingElse) {
+TEST_P(CatalogContractTest, AFreshOneHasARevisionAndNothingElse) {
   const NameChanges changes = ChangesSince(Revision());
-  EXPECT_FALSE(changes.revision.epoch.empty());
+  EXPECT_FALSE(changes.revision.id.empty());
   EXPECT_EQ(changes.revision.number, 0);
   EXPECT_TRUE(changes.whole);
   EXPECT_THAT(changes.mappings, IsEmpty());
@@ -113,52 +113,48 @@ TEST_P(CatalogContractTest, EachChangeOfNamesIsTheNextRevision) {
   note();
   Insert("letters", "build-2");
   note();
-  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", "").ok());
   note();
-  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", kTime).ok());
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", "").ok());
   note();
   VersionRecord imported = RequestFor("letters", "").version;
-  ASSERT_TRUE(catalog_->ImportVersion(imported, Sha256Hex("new"), 10, kTime).ok());
+  ASSERT_TRUE(catalog_->ImportVersion(imported, Sha256Hex("new"), 10).ok());
   note();
-  ASSERT_TRUE(catalog_->DeleteAlias("letters", "prod", "", kTime).ok());
+  ASSERT_TRUE(catalog_->DeleteAlias("letters", "prod", "", "").ok());
   note();
-  ASSERT_TRUE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
+  ASSERT_TRUE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, "").ok());
   note();
-  ASSERT_TRUE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
+  ASSERT_TRUE(catalog_->DeleteMapping("letters", Occupied::kDelete, "").ok());
   note();
   EXPECT_THAT(after, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
-  EXPECT_EQ(Now().epoch, start.epoch);
 }
 
 TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   Insert("letters", "build-1");
   PublishRequest expiring = RequestFor("trial", "build-2");
   expiring.version.ttl = absl::Hours(1);
-  ASSERT_TRUE(catalog_->InsertVersion(expiring, Sha256Hex("trial"), 10, kTime).ok());
-  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
+  ASSERT_TRUE(catalog_->InsertVersion(expiring, Sha256Hex("trial"), 10).ok());
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", "").ok());
   const Revision before = Now();
   // In order: the alias already points to this version; there is no version 7; the etag does not
   // match; the build id is in use.
-  EXPECT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
-  EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 7, "", kTime).ok());
-  EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 1, "0123456789abcdef", kTime).ok());
-  EXPECT_FALSE(
-      catalog_->InsertVersion(RequestFor("letters", "build-1"), Sha256Hex("x"), 1, kTime).ok());
+  EXPECT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", "").ok());
+  EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 7, "", "").ok());
+  EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 1, "0123456789abcdef", "").ok());
+  EXPECT_FALSE(catalog_->InsertVersion(RequestFor("letters", "build-1"), Sha256Hex("x"), 1).ok());
   // In order: the artifact is already there; a failed build adds no name.
   EXPECT_TRUE(
-      catalog_
-          ->ImportVersion(RequestFor("letters", "").version, Sha256Hex("lettersbuild-1"), 10, kTime)
+      catalog_->ImportVersion(RequestFor("letters", "").version, Sha256Hex("lettersbuild-1"), 10)
           .ok());
   BuildRecord failed{.mapping = "digits", .build_id = "build-9", .spec_digest = "spec"};
-  failed.end_time = kTime;
   failed.error = absl::InternalError("failed");
-  EXPECT_TRUE(catalog_->InsertFailedBuild(failed, kTime).ok());
-  EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
-  EXPECT_FALSE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
+  EXPECT_TRUE(catalog_->InsertFailedBuild(failed).ok());
+  EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, "").ok());
+  EXPECT_FALSE(catalog_->DeleteMapping("letters", Occupied::kDelete, "").ok());
   // Keeping a version alive and recording its use do not change the catalog's revision either.
-  EXPECT_TRUE(catalog_->KeepVersion("trial", 1, absl::Hours(2), kTime).ok());
-  EXPECT_TRUE(catalog_->RecordUses({{"trial", 1}}, kTime + absl::Minutes(30)).ok());
-  EXPECT_TRUE(catalog_->KeepVersion("trial", 1, absl::InfiniteDuration(), kTime).ok());
+  EXPECT_TRUE(catalog_->KeepVersion("trial", 1, absl::Hours(2), "").ok());
+  EXPECT_TRUE(catalog_->RecordUses({{"trial", 1}}).ok());
+  EXPECT_TRUE(catalog_->KeepVersion("trial", 1, absl::InfiniteDuration(), "").ok());
   EXPECT_EQ(Now(), before);
   EXPECT_THAT(ChangesSince(before).mappings, IsEmpty());
 }
@@ -169,10 +165,10 @@ TEST_P(CatalogContractTest, ChangesAreThoseMappingsThatChangedAsTheyAreNow) {
   Insert("spam", "build-3");
   const Revision before = Now();
   Insert("letters", "build-4");
-  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
-  ASSERT_TRUE(catalog_->SetAlias("letters", "canary", 2, "", kTime).ok());
-  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", kTime).ok());
-  ASSERT_TRUE(catalog_->SetAlias("digits", "prod", 1, "", kTime).ok());
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", "").ok());
+  ASSERT_TRUE(catalog_->SetAlias("letters", "canary", 2, "", "").ok());
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", "").ok());
+  ASSERT_TRUE(catalog_->SetAlias("digits", "prod", 1, "", "").ok());
   const NameChanges changes = ChangesSince(before);
   EXPECT_FALSE(changes.whole);
   EXPECT_THAT(TextOf(changes.mappings),
@@ -185,7 +181,7 @@ TEST_P(CatalogContractTest, ADeletedMappingIsAChangeAndNotAmongAllThatAreThere) 
   Insert("letters", "build-1");
   Insert("spam", "build-2");
   const Revision before = Now();
-  ASSERT_TRUE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
+  ASSERT_TRUE(catalog_->DeleteMapping("letters", Occupied::kDelete, "").ok());
   EXPECT_THAT(TextOf(ChangesSince(before).mappings), ElementsAre("letters="));
   EXPECT_THAT(TextOf(ChangesSince(Revision()).mappings), ElementsAre("spam=1"));
   Insert("letters", "build-3");
@@ -197,12 +193,90 @@ TEST_P(CatalogContractTest, OfAnotherHistoryComesTheWhole) {
   Insert("spam", "build-2");
   const Revision now = Now();
   for (const Revision& since :
-       {Revision{"0123456789abcdef", 1}, Revision{now.epoch, now.number + 1}}) {
+       {Revision{"0123456789abcdef", 1}, Revision{now.id, now.number + 1}}) {
+    EXPECT_FALSE(*catalog_->IsInHistory(since));
     const NameChanges changes = ChangesSince(since);
     EXPECT_TRUE(changes.whole);
     EXPECT_EQ(changes.revision, now);
     EXPECT_THAT(TextOf(changes.mappings), ElementsAre("letters=1", "spam=1"));
   }
+}
+
+TEST_P(CatalogContractTest, EachRevisionHasAnIdAndIsInItsHistoryAlone) {
+  std::vector<Revision> revisions = {Now()};
+  for (int i = 1; i <= 3; ++i) {
+    Insert("letters", absl::StrCat("build-", i));
+    revisions.push_back(Now());
+  }
+  EXPECT_THAT(ChangesSince(revisions[1]).passed, ElementsAre(revisions[2], revisions[3]));
+  EXPECT_THAT(ChangesSince(Revision()).passed, ElementsAreArray(revisions));
+  for (const Revision& revision : revisions) {
+    EXPECT_TRUE(*catalog_->IsInHistory(revision));
+    EXPECT_FALSE(*catalog_->IsInHistory({revision.id, revision.number + 1}));
+    EXPECT_FALSE(*catalog_->IsInHistory({revision.id + "0", revision.number}));
+  }
+}
+
+TEST_P(CatalogContractTest, ARepeatedOperationMakesNoChangeAndHasItsFirstResult) {
+  Insert("letters", "build-1");
+  Insert("letters", "build-2");
+  const absl::StatusOr<AliasRecord> first = catalog_->SetAlias("letters", "prod", 1, "none", "a1");
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::StatusOr<VersionRecord> kept =
+      catalog_->KeepVersion("letters", 1, absl::InfiniteDuration(), "k1");
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  // Meanwhile others change the same things, so that the same requests would now fail or undo that.
+  const std::unique_ptr<Catalog> other = harness_->Open();
+  ASSERT_TRUE(other->SetAlias("letters", "prod", 2, first->etag, "").ok());
+  const Revision before = Now();
+  for (Catalog* const catalog : {catalog_.get(), other.get()}) {
+    const absl::StatusOr<AliasRecord> again = catalog->SetAlias("letters", "prod", 1, "none", "a1");
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->etag, first->etag);
+    EXPECT_EQ(again->version, 1);
+    EXPECT_EQ(again->digest, first->digest);
+    EXPECT_EQ(again->move_time, first->move_time);
+    const absl::StatusOr<VersionRecord> kept_again =
+        catalog->KeepVersion("letters", 1, absl::InfiniteDuration(), "k1");
+    ASSERT_TRUE(kept_again.ok()) << kept_again.status();
+    EXPECT_EQ(kept_again->digest, kept->digest);
+    EXPECT_EQ(kept_again->create_time, kept->create_time);
+  }
+  EXPECT_EQ(Now(), before);
+  EXPECT_EQ(catalog_->GetAliasedVersion("letters", "prod")->number, 2);
+}
+
+TEST_P(CatalogContractTest, ARepeatedDeletionDeletesNothingThatCameSince) {
+  Insert("letters", "build-1");
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", "").ok());
+  ASSERT_TRUE(catalog_->DeleteAlias("letters", "prod", "", "d1").ok());
+  ASSERT_TRUE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, "d2").ok());
+  ASSERT_TRUE(catalog_->DeleteMapping("letters", Occupied::kDelete, "d3").ok());
+  EXPECT_EQ(Insert("letters", "build-2"), 2);
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", "").ok());
+  const Revision before = Now();
+  EXPECT_TRUE(catalog_->DeleteAlias("letters", "prod", "", "d1").ok());
+  EXPECT_TRUE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, "d2").ok());
+  EXPECT_TRUE(catalog_->DeleteMapping("letters", Occupied::kDelete, "d3").ok());
+  EXPECT_EQ(Now(), before);
+}
+
+TEST_P(CatalogContractTest, AnIdIsForOneRequestAndAFailedOneMayTryAgain) {
+  Insert("letters", "build-1");
+  EXPECT_TRUE(absl::IsNotFound(catalog_->SetAlias("letters", "prod", 2, "", "a1").status()));
+  Insert("letters", "build-2");
+  EXPECT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", "a1").ok());
+  const Revision before = Now();
+  for (const absl::Status& refused :
+       {catalog_->SetAlias("letters", "prod", 1, "", "a1").status(),
+        catalog_->SetAlias("letters", "canary", 2, "", "a1").status(),
+        catalog_->DeleteMapping("letters", Occupied::kDelete, "a1"),
+        catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, "a1")}) {
+    EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+    EXPECT_EQ(DetailOf(refused)->reason, "OPERATION_ID_REUSED");
+    EXPECT_EQ(DetailOf(refused)->field, "operation_id");
+  }
+  EXPECT_EQ(Now(), before);
 }
 
 TEST_P(CatalogContractTest, AnotherProcessSeesWhatWasCommitted) {
@@ -228,8 +302,7 @@ TEST_P(CatalogContractTest, TwoWritersAtOnceLoseNothingAndTakeEachNumberOnce) {
     for (int i = 0; i < kWrites; ++i) {
       numbers[writer].push_back(Insert(catalog, "letters", absl::StrCat("build-", writer, "-", i)));
       EXPECT_TRUE(
-          catalog
-              .SetAlias("letters", absl::StrCat("of-", writer), numbers[writer].back(), "", kTime)
+          catalog.SetAlias("letters", absl::StrCat("of-", writer), numbers[writer].back(), "", "")
               .ok());
     }
     --writing;
@@ -260,14 +333,14 @@ TEST_P(CatalogContractTest, OfTwoWhoMoveAnAliasFromWhatTheySawOneIsRefused) {
   Insert("letters", "build-1");
   Insert("letters", "build-2");
   Insert("letters", "build-3");
-  std::string etag = catalog_->SetAlias("letters", "prod", 1, "", kTime)->etag;
+  std::string etag = catalog_->SetAlias("letters", "prod", 1, "", "")->etag;
   for (int round = 0; round < kRounds; ++round) {
     absl::StatusOr<AliasRecord> moved[2];
     const int64_t from = catalog_->GetAliasedVersion("letters", "prod")->number;
     const auto move = [&](int writer) {
       Catalog& catalog = writer == 0 ? *catalog_ : *other;
       // Each writer moves the alias to a different version, and neither of them to the present one.
-      moved[writer] = catalog.SetAlias("letters", "prod", (from + writer) % 3 + 1, etag, kTime);
+      moved[writer] = catalog.SetAlias("letters", "prod", (from + writer) % 3 + 1, etag, "");
     };
     std::thread one(move, 0);
     std::thread two(move, 1);
@@ -291,10 +364,10 @@ TEST_P(CatalogContractTest, WhoeverFollowsNeverMissesAChange) {
     const std::string mapping = absl::StrCat("mapping-", writer);
     for (int i = 0; i < kWrites; ++i) {
       const int64_t number = Insert(catalog, mapping, absl::StrCat("build-", i));
-      EXPECT_TRUE(catalog.SetAlias(mapping, "prod", number, "", kTime).ok());
+      EXPECT_TRUE(catalog.SetAlias(mapping, "prod", number, "", "").ok());
       if (i % 5 != 4) continue;
-      EXPECT_TRUE(catalog.DeleteAlias(mapping, "prod", "", kTime).ok());
-      EXPECT_TRUE(catalog.DeleteMapping(mapping, Occupied::kDelete).ok());
+      EXPECT_TRUE(catalog.DeleteAlias(mapping, "prod", "", "").ok());
+      EXPECT_TRUE(catalog.DeleteMapping(mapping, Occupied::kDelete, "").ok());
     }
     EXPECT_GT(Insert(catalog, mapping, "last"), 0);
     --writing;

@@ -64,8 +64,7 @@ class Fixture {
   explicit Fixture(GarbageHarness& harness)
       : harness_(harness),
         blobs(std::make_shared<RacingBlobs>(harness.blobs())),
-        store(std::make_unique<SqlCatalog>(harness.database(), blobs), blobs,
-              [] { return absl::Now(); }),
+        store(std::make_unique<SqlCatalog>(harness.database(), blobs), blobs),
         collector(harness.database(), harness.blobs(), "the test") {}
 
   VersionRecord MustPublish(const std::string& build_id, const std::string& artifact) {

@@ -250,7 +250,7 @@ TEST_P(StoreContractTest, BuildsAreKeptForTheRetentionAndNotLonger) {
   harness_->AdvanceClock(kBuildRetention);
   EXPECT_TRUE(store().GetBuild("letters", "done").ok());
   EXPECT_TRUE(store().GetBuild("letters", "failed").ok());
-  harness_->AdvanceClock(absl::Microseconds(1));
+  harness_->AdvanceClock(absl::Milliseconds(1));
   EXPECT_TRUE(absl::IsNotFound(store().GetBuild("letters", "done").status()));
   EXPECT_TRUE(absl::IsNotFound(store().GetBuild("letters", "failed").status()));
   // The version remains, and the build id can be used again.

@@ -25,6 +25,7 @@ INSIDE = {
     "TEXT_INVALID": "texts are checked before they are written into the database",
     "BUILD_EXISTS": "the build manager has checked this before",
     "COMMIT_LOCAL_ONLY": "reported as COMMIT_IN_DOUBT",
+    "NAMES_FILE_INVALID": "logged when a server starts without its database",
     "FILE_TOO_LARGE": "only for small files that the store reads when it starts",
     "NEWEST_VERSION_CHANGED": "no call requires a newest version yet",
     "TEXT_NOT_UTF8": "a request with such a text cannot be parsed, so it is REQUEST_MALFORMED",

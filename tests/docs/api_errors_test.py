@@ -25,7 +25,7 @@ from phimap.v1 import (evaluation_service_pb2 as evaluation, examples_pb2, mappi
 ELSEWHERE = {
     "BUILD_INTERRUPTED", "DIGEST_AMBIGUOUS", "ARTIFACT_REMOVED", "BUILD_TAKEN_OVER", "FLEET_TOO_OLD", "DATABASE_EXHAUSTED", "DATABASE_READ_ONLY", "DATABASE_REFUSED", "DATABASE_UNAVAILABLE",
     "ARTIFACT_TOO_LARGE", "KERNEL_PROGRAM_INVALID", "PLAN_INVALID", "TIMEOUT_INVALID", "TLS_CERTIFICATE_MISSING",
-    "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "REQUEST_TRUNCATED", "ENCODING_MISSING", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_FAILED", "DISK_FULL",
+    "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "REVISION_NOT_REACHED", "REQUEST_TRUNCATED", "ENCODING_MISSING", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_FAILED", "DISK_FULL",
     "FILE_IO_FAILED", "CERTIFICATE_INVALID", "KERNEL_EXAMPLES_TOO_LARGE", "KERNEL_QUEUE_FULL",
     "KERNEL_SERVICE_ANSWER_INVALID", "KERNEL_SERVICE_FAILED", "KERNEL_SERVICE_TIMED_OUT", "KERNEL_SERVICE_UNAVAILABLE", "REQUEST_MEMORY_FULL", "FILE_PERMISSION_DENIED", "MACHINE_MEMORY_FULL", "PROJECTION_TOO_LARGE", "QUEUE_FULL",
     "FILE_SYSTEM_READ_ONLY", "SAMPLE_TOO_LARGE", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE_MISMATCH", "SERVER_SHUTTING_DOWN", "READER_TOO_SLOW", "REQUEST_TOO_SLOW", "STREAM_TOO_SLOW", "EXPORT_LIMIT_REACHED",
@@ -134,7 +134,7 @@ class ApiErrorsTest(InferenceErrors, unittest.TestCase):
         self.fails("Any call", "HEADERS_TOO_LARGE", "RESOURCE_EXHAUSTED", get, small, metadata=[("x", "y" * 16384)])
         for revision, reason, code in (
                 ("7", "REVISION_INVALID", "INVALID_ARGUMENT"), ("0:1", "REVISION_HISTORY_MISMATCH", "FAILED_PRECONDITION"),
-                (f"{self.revision_of(phimapd)}0000", "REVISION_NOT_REACHED", "UNAVAILABLE")):
+                (f"{self.revision_of(phimapd)}0000", "REVISION_HISTORY_MISMATCH", "FAILED_PRECONDITION")):
             self.fails("Any call", reason, code, get, small, metadata=[("phimap-min-revision", revision)])
         self.fails("Any call", "MESSAGE_COUNT_WRONG", "UNIMPLEMENTED",
                    phimapd.channel.stream_unary(path + "GetMapping"), iter([]))
@@ -387,6 +387,10 @@ class ApiErrorsTest(InferenceErrors, unittest.TestCase):
                    api.SetAliasRequest(mapping="m", alias="prod", digest="012345"))
         self.fails("SetAlias", "FIELDS_CONTRADICTORY", "INVALID_ARGUMENT", calls.SetAlias,
                    api.SetAliasRequest(mapping="m", alias="prod", version=1, digest="0123456"))
+        kept = api.KeepVersionRequest(reference="m@1", operation_id=str(uuid.uuid4()))
+        calls.KeepVersion(kept)
+        self.fails("Any call", "OPERATION_ID_REUSED", "ALREADY_EXISTS", calls.DeleteMapping,
+                   api.DeleteMappingRequest(mapping="m", operation_id=kept.operation_id))
         for seconds in (59, 36500 * 86400 + 1):
             self.fails("KeepVersion", "FIELD_OUT_OF_RANGE", "INVALID_ARGUMENT", calls.KeepVersion,
                        api.KeepVersionRequest(reference="m", ttl={"seconds": seconds}))

@@ -2,6 +2,7 @@
 // that they know, no acknowledged change is lost, and changes work again when the database is back.
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -198,6 +199,96 @@ TEST_F(DatabaseAwayTest, AFailoverLosesNoAcknowledgedChangeAndNoTransform) {
   EXPECT_EQ(warm.failed() + other.failed(), 0);
   std::cout << moves << " moves, writes resumed after " << resumed << " s, longest pause "
             << longest_pause << " s\n";
+}
+
+// The server's last run may have ended in any way.
+TEST_F(DatabaseAwayTest, AServerThatStartsWithoutItServesWhatItServedBefore) {
+  auto server = fleet_.Start("one");
+  auto client = server->Connect();
+  BuildVersions(*client, "letters", 3);
+  ASSERT_TRUE(client->SetAlias("letters", "prod", 1, "none").ok());
+  ASSERT_TRUE(client->SetAlias("letters", "canary", 3, "none").ok());
+  for (const char* reference : {"letters@prod", "letters@canary"}) Answering(*client, reference);
+  for (const bool kill : {false, true}) {
+    const Clock::time_point changed = Clock::now();
+    ASSERT_TRUE(client->SetAlias("letters", "prod", kill ? 1 : 3, "*").ok());
+    const int64_t prod = Answering(*client, "letters@prod");
+    if (kill) {
+      // Without a shutdown, the file has what was known some seconds ago.
+      while (SecondsSince(changed) < 4) Answering(*client, "letters@prod");
+    }
+    server->process().Signal(kill ? SIGKILL : SIGTERM);
+    server->process().Wait();
+    server.reset();
+    postgres_.Stop();
+    server = fleet_.Start("one");
+    client = server->Connect();
+    EXPECT_EQ(Answering(*client, "letters@prod"), prod);
+    EXPECT_EQ(Answering(*client, "letters@canary"), 3);
+    EXPECT_EQ(Answering(*client, "letters"), 3);
+    EXPECT_THAT(HttpGet(server->http_address(), "/readyz"), HasSubstr("ok\ndegraded: "));
+    EXPECT_EQ(HttpGet(server->http_address(), "/livez").substr(0, 2), "ok");
+    const auto impatient = server->Connect({.max_attempts = 1});
+    EXPECT_TRUE(absl::IsUnavailable(impatient->SetAlias("letters", "prod", 2, "*").status()));
+    EXPECT_TRUE(absl::IsUnavailable(impatient->ListMappings().status()));
+    postgres_.Start();
+    const Clock::time_point back = Clock::now();
+    while (!client->SetAlias("letters", "prod", 1, "*").ok() && SecondsSince(back) < 20) {
+    }
+    EXPECT_EQ(Answering(*client, "letters@prod"), 1);
+    while (HttpGet(server->http_address(), "/readyz") != "ok\n" && SecondsSince(back) < 20) {
+    }
+    EXPECT_EQ(HttpGet(server->http_address(), "/readyz"), "ok\n");
+    EXPECT_EQ(MetricOf(*server, "phimap_history_changes_total"), 0);
+  }
+}
+
+TEST_F(DatabaseAwayTest, WithoutItAndWithoutACacheAServerWaits) {
+  postgres_.Stop();
+  const auto server = fleet_.Start("one");
+  const auto client = server->Connect({.max_attempts = 1});
+  EXPECT_THAT(HttpGet(server->http_address(), "/readyz"), HasSubstr("waiting for the database"));
+  EXPECT_EQ(HttpGet(server->http_address(), "/livez").substr(0, 2), "ok");
+  EXPECT_TRUE(absl::IsUnavailable(client->Transform("letters", FleetRow()).status()));
+  postgres_.Start();
+  const Clock::time_point back = Clock::now();
+  while (HttpGet(server->http_address(), "/readyz") != "ok\n" && SecondsSince(back) < 20) {
+  }
+  EXPECT_EQ(HttpGet(server->http_address(), "/readyz"), "ok\n");
+  BuildVersions(*server->Connect(), "letters", 1);
+  EXPECT_EQ(Answering(*client, "letters"), 1);
+}
+
+// Every process of the database stops without closing a connection, as a machine does that loses
+// its power or its network.
+TEST_F(DatabaseAwayTest, WhileItHangsNoReadTakesMuchLongerThanASecond) {
+  const auto server = fleet_.Start("one");
+  const auto patient = server->Connect();
+  BuildVersions(*patient, "letters", 2);
+  ASSERT_TRUE(patient->SetAlias("letters", "prod", 1, "none").ok());
+  Answering(*patient, "letters@prod");
+  const auto client = server->Connect({.max_attempts = 1});
+  {
+    const PostgresServer::Paused paused(postgres_);
+    for (int round = 0; round < 3; ++round) {
+      Clock::time_point start = Clock::now();
+      EXPECT_EQ(Answering(*client, "letters@prod"), 1);
+      EXPECT_LT(SecondsSince(start), 0.5);
+      start = Clock::now();
+      EXPECT_TRUE(absl::IsUnavailable(client->ListMappings().status()));
+      EXPECT_LT(SecondsSince(start), 1.5);
+      start = Clock::now();
+      EXPECT_TRUE(absl::IsUnavailable(client->Transform("unknown", FleetRow()).status()));
+      EXPECT_LT(SecondsSince(start), 1.5);
+      start = Clock::now();
+      EXPECT_TRUE(absl::IsUnavailable(client->GetVersion("letters@2").status()));
+      EXPECT_LT(SecondsSince(start), 1.5);
+    }
+  }
+  const Clock::time_point back = Clock::now();
+  while (!client->ListMappings().ok() && SecondsSince(back) < 20) {
+  }
+  EXPECT_TRUE(client->ListMappings().ok());
 }
 
 }  // namespace

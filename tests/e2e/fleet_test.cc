@@ -192,17 +192,17 @@ TEST(OwnChangesTest, AClientSeesItsOwnChangesOnEveryServer) {
   }
   // If the stranger never got an outdated answer, the test would prove nothing.
   EXPECT_GT(old_answers, 0);
-  // A new epoch, as after a restored backup or a failover, makes all earlier revisions meaningless.
+  // Other ids, as after a restored backup or a failover, make all earlier revisions meaningless.
   // The client must cope with this without an error.
-  fleet.postgres().Run("UPDATE phimap.store SET epoch = 'another'", fleet.database());
+  fleet.postgres().Run("UPDATE phimap.changes SET id = 'another' || revision", fleet.database());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Answering(*client, "letters@prod"), 2);
   ASSERT_TRUE(client->SetAlias("letters", "prod", 1).ok());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Answering(*client, "letters@prod"), 1);
   std::cout << old_answers << " of " << kMoves << " answers to a stranger were old\n";
 }
 
-// The servers learn about a new epoch at different times. A client may therefore get answers with
-// the old epoch after answers with the new one.
+// The servers learn about a new history at different times. A client may therefore get answers with
+// revisions of the old one after answers with some of the new one.
 TEST(OwnChangesTest, ManyThreadsOfOneClientSeeNoErrorWhenTheHistoryChanges) {
   constexpr int kThreads = 4;
   constexpr int kHistories = 10;
@@ -227,8 +227,9 @@ TEST(OwnChangesTest, ManyThreadsOfOneClientSeeNoErrorWhenTheHistoryChanges) {
     });
   }
   for (int history = 0; history < kHistories && !::testing::Test::HasFailure(); ++history) {
-    fleet.postgres().Run(absl::StrCat("UPDATE phimap.store SET epoch = 'h", history, "'"),
-                         fleet.database());
+    fleet.postgres().Run(
+        absl::StrCat("UPDATE phimap.changes SET id = 'h", history, "i' || revision"),
+        fleet.database());
     const int before = calls;
     while (calls < before + kCallsBetween && !::testing::Test::HasFailure()) {
       std::this_thread::yield();

@@ -251,8 +251,17 @@ absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Clien
                                              absl::string_view reference, std::ostream& notes) {
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
   PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
-  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, client.GetVersion(reference));
   input.choice.reference = std::string(reference);
+  const absl::StatusOr<v1::Version> found = client.GetVersion(reference);
+  if (absl::IsUnavailable(found.status()) && format != FileFormat::kSvmlight) {
+    // A server without its database may still map rows. It refuses columns with other names.
+    notes << "note: the server cannot say now which columns " << reference
+          << " has; all columns of the input are sent, and the server compares their names"
+          << std::endl;
+    return input;
+  }
+  PHIMAP_RETURN_IF_ERROR(found.status());
+  const v1::Version& version = *found;
   if (format == FileFormat::kSvmlight) {
     input.columns = version.input_columns();
     if (input.columns == 0) {

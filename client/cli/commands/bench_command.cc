@@ -3,27 +3,47 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/bench/bench_process.h"
 #include "client/cli/bench/bench_report.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
+
+namespace {
+
+// Returns the number of columns of the version's rows. Asks by a Transform of one column, which a
+// server answers from its memory; GetVersion would need the store's database.
+absl::StatusOr<int32_t> ColumnsOf(client::Client& client, const std::string& reference) {
+  const absl::Status mapped =
+      client.Transform(reference, client::MakeRowBlock(std::vector<float>{0}, 1)).status();
+  if (mapped.ok()) return 1;
+  const ErrorDetail detail = DetailOf(mapped).value_or(ErrorDetail());
+  int32_t columns = 0;
+  const auto expected = detail.metadata.find("expected");
+  if (detail.reason == "COLUMNS_MISMATCH" && expected != detail.metadata.end() &&
+      absl::SimpleAtoi(expected->second, &columns) && columns > 0) {
+    return columns;
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, client.GetVersion(reference));
+  if (version.input_columns() > 0) return version.input_columns();
+  return absl::InvalidArgumentError(
+      absl::StrCat(reference, " maps strings; bench can only generate rows of numbers"));
+}
+
+}  // namespace
 
 absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) {
   LoadOptions options = arguments.load;
   options.target = context.server;
   options.connect = context.connect;
   if (options.columns == 0) {
-    PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
-                            context.client.GetVersion(options.reference));
-    options.columns = version.input_columns();
-    if (options.columns == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.reference, " maps strings; bench can only generate rows of numbers"));
-    }
+    PHIMAP_ASSIGN_OR_RETURN(options.columns, ColumnsOf(context.client, options.reference));
   }
   if (options.server_pid != 0 && absl::IsNotFound(UseOf(options.server_pid).status())) {
     return absl::InvalidArgumentError(

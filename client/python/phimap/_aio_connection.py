@@ -16,7 +16,7 @@ from phimap._columns import ColumnOrders
 from phimap._connection import PAGE_SIZE, check_usable
 from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
-from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
+from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig, named
 from phimap._revisions import Revisions
 from phimap._transform import Widths
 from phimap.errors import Error, from_rpc_error
@@ -101,6 +101,7 @@ class AioConnection:
         self.check_usable()
         method = getattr(self._mappings, name)
         free = name == "Import"
+        named(request)
         return await self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: self._answer(
             method, request, seconds, tells=True, free=free))
 

@@ -15,7 +15,7 @@ from phimap._channel import Turns, channel_count, channel_options, path_of
 from phimap._columns import ColumnOrders
 from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
-from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
+from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig, named
 from phimap._revisions import Revisions
 from phimap._transform import Widths
 from phimap.errors import Error, from_rpc_error
@@ -117,6 +117,7 @@ class Connection:
         method = getattr(self._mappings, name)
         # An Import depends on no earlier change, and its requests cannot be sent again.
         free = name == "Import"
+        named(request)
         return self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: self._answer(
             method, request, seconds, tells=True, free=free))
 

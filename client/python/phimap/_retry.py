@@ -8,8 +8,11 @@ import json
 import numbers
 import random
 import time
+import uuid
 from dataclasses import dataclass
 from typing import Any
+
+from google.protobuf.message import Message
 
 from phimap._revisions import OF_ANOTHER_HISTORY
 from phimap.errors import Error, ResourceExhausted, connection_broke, was_not_begun
@@ -22,9 +25,9 @@ Method = tuple[str, str]
 TRANSFORM: Method = ("phimap.v1.TransformService", "Transform")
 TRANSFORM_STREAM: Method = ("phimap.v1.TransformService", "TransformStream")
 BUILD: Method = ("phimap.v1.MappingService", "Build")
-# Between two attempts at these methods another client may have changed the same thing, and a retry
-# would undo that.
-_CHANGES = frozenset((BUILD[0], name) for name in ("KeepVersion", "SetAlias", "DeleteAlias", "DeleteVersion", "DeleteMapping"))
+# How often a call is repeated at once because its revision is of another history. Once is enough,
+# unless the history changes again meanwhile.
+_HISTORIES_LEFT = 3
 # Never retried: its chunks are read from a file while they are sent.
 _ONCE = frozenset({(BUILD[0], "Import")})
 
@@ -52,10 +55,17 @@ class RetryPolicy:
         return min(self.max_backoff, self.initial_backoff * self.multiplier ** (attempt - 2))
 
 
-# The policy of all changes, and of calls for which a service config has no retryPolicy: only calls
-# that the server reports as not begun are retried. gRPC itself also retries calls that left no
-# trace on any server.
+# The policy of calls for which a service config has no retryPolicy: only calls that the server
+# reports as not begun are retried. gRPC itself also retries calls that left no trace on any server.
 _NOT_BEGUN = RetryPolicy(max_attempts=5, initial_backoff=0.2, max_backoff=5.0, multiplier=2.0)
+
+
+def named(request: Any) -> Any:
+    """Returns the request; one that changes something gets an id, so that the store makes the
+    change once, however often it is sent."""
+    if isinstance(request, Message) and "operation_id" in request.DESCRIPTOR.fields_by_name:
+        request.operation_id = str(uuid.uuid4())
+    return request
 
 
 class ServiceConfig:
@@ -75,7 +85,7 @@ class ServiceConfig:
         fields = self._entry(method).get("retryPolicy")
         if method in _ONCE:
             return RetryPolicy()
-        return RetryPolicy.of(fields) if fields and method not in _CHANGES else _NOT_BEGUN
+        return RetryPolicy.of(fields) if fields else _NOT_BEGUN
 
     def retries(self, method: Method, deadline: Deadline) -> Retries:
         return Retries(self.retry_policy(method), deadline)
@@ -139,14 +149,13 @@ class Retries:
         self._policy = policy
         self._deadline = deadline
         self.attempt = 1
-        # True once a revision of another history was forgotten. A call without a revision cannot be
-        # refused for it again.
-        self._forgot = False
+        # Number of refusals because of a revision of another history.
+        self._refused = 0
 
     def progressed(self) -> None:
         """Resets the count of attempts."""
         self.attempt = 1
-        self._forgot = False
+        self._refused = 0
 
     def wait_after(self, error: Error, *, also: bool = False, spread: bool = False) -> float | None:
         """Returns the seconds to wait before the next attempt, and counts that attempt; None if the
@@ -157,8 +166,8 @@ class Retries:
         `spread`, varies the backoff by a fifth, for calls that many clients may make at the same
         moment.
         """
-        if error.reason == OF_ANOTHER_HISTORY and not self._forgot:
-            self._forgot = True
+        if error.reason == OF_ANOTHER_HISTORY and self._refused < _HISTORIES_LEFT:
+            self._refused += 1
             return 0.0
         if not (also or self._can_help(error)) or self.attempt >= self._policy.max_attempts:
             return None

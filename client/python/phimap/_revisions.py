@@ -13,6 +13,12 @@ _ASKED = "phimap-min-revision"
 OF_ANOTHER_HISTORY = "REVISION_HISTORY_MISMATCH"
 
 
+class _Metadata(tuple[Any, ...]):
+    """Metadata of a call, with the number of histories that had been left behind when it began."""
+
+    history: int
+
+
 class Revisions:
     """Remembers the newest revision that a server has reported, so that after a change no server
     shows this client an older state.
@@ -25,7 +31,10 @@ class Revisions:
         self._access = metadata
         # Metadata of the next call.
         self.metadata = metadata
-        self._known: tuple[str, int] | None = None
+        # As the server told it, ID:NUMBER, and the number; "" if none is known.
+        self._known = ("", 0)
+        # Histories that were left behind.
+        self._history = 0
         self._lock = threading.Lock()
 
     @property
@@ -35,34 +44,32 @@ class Revisions:
 
     def learn(self, trailers: Iterable[tuple[str, Any]] | None, asked: Any = None) -> None:
         """Learns the revision in the trailing metadata of a successful call, which was made with
-        the metadata `asked`.
-
-        Within an epoch the larger number wins. Another epoch replaces the known one, unless the
-        call asked for that epoch, because it was then forgotten or replaced while the call was
-        under way.
+        the metadata `asked`: it replaces the known one if its number is larger, unless the call
+        asked for a revision of a history that has been left behind since.
         """
         for key, value in trailers or ():
-            epoch, _, number = str(value).rpartition(":")
-            if key == _TOLD and epoch and number.isdecimal():
+            identity, _, number = str(value).rpartition(":")
+            if key == _TOLD and identity and number.isdecimal():
                 with self._lock:
-                    if self._is_news(epoch, int(number), asked):
-                        self._set((epoch, int(number)))
+                    current = getattr(asked, "history", self._history) == self._history
+                    if current and (not self._known[0] or int(number) > self._known[1]):
+                        self._set(str(value), int(number))
 
     def noted(self, error: Error) -> Error:
         """Returns `error`. If the server refused the revision as one of another history, from
-        before a failover or a restored backup, forgets the revision."""
+        before a failover or a restored backup, leaves that history behind, and remembers the
+        revision of the new one that the error tells."""
         if error.reason == OF_ANOTHER_HISTORY:
             with self._lock:
-                if self._known is not None and self._known[0] == error.metadata.get("actual"):
-                    self._set(None)
+                if not self._known[0] or self._known[0] != error.metadata.get("actual"):
+                    return error
+                self._history += 1
+                self._set("", 0)
+            self.learn([(_TOLD, error.metadata.get("expected", ""))])
         return error
 
-    def _is_news(self, epoch: str, number: int, asked: Any) -> bool:
-        if self._known is not None and self._known[0] == epoch:
-            return self._known[1] < number
-        return not asked or asked[-1][0] != _ASKED or asked[-1][1].rpartition(":")[0] != epoch
-
-    def _set(self, known: tuple[str, int] | None) -> None:
-        self._known = known
-        self.metadata = self._access if known is None else (
-            *(self._access or ()), (_ASKED, f"{known[0]}:{known[1]}"))
+    def _set(self, revision: str, number: int) -> None:
+        self._known = (revision, number)
+        metadata = _Metadata((*(self._access or ()), *([(_ASKED, revision)] if revision else ())))
+        metadata.history = self._history
+        self.metadata = metadata if revision else self._access

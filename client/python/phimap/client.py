@@ -58,9 +58,9 @@ class Client:
         channels: number of connections, 1..64. One connection keeps about one core busy at each
             end. With more, many threads that call `transform` can use more cores.
         service_config: deadlines and retries of all calls, as a gRPC service config (JSON text or a
-            dictionary). None means service_config.json of this package. Whatever the config says, a
-            call that changes something is retried only if the server reports that it did not begin
-            the call.
+            dictionary). None means service_config.json of this package. A call that changes
+            something carries an id, so that the store makes the change once, however often it is
+            sent.
         tls: TLS settings; None reads PHIMAP_TLS_CA and related variables from the environment.
             Without these, the connection is not encrypted.
         token: authenticates the client, sent with each call; None means PHIMAP_TOKEN of the

@@ -112,13 +112,21 @@ def test_an_asynchronous_change_that_was_not_begun_is_tried_again(scripted):
     assert asyncio.run(run()).version == 2
 
 
-@pytest.mark.parametrize("config", [None, NO_BACKOFF])
-def test_a_change_that_may_have_been_made_is_not_tried_again(scripted, config):
-    scripted.script("SetAlias", unavailable, alias)
-    with phimap.Client(scripted.address, service_config=config) as client:
-        with pytest.raises(phimap.Unavailable):
-            client.set_alias("m", "prod", 2)
-    assert len(scripted.scripts["SetAlias"]) == 1
+def test_a_change_is_sent_again_with_its_id_and_the_next_one_has_another(scripted, scripted_client):
+    """A change that may have been made is sent again with its id, by which the store makes it once."""
+    ids = []
+
+    def noted(then):
+        def answer(request, context):
+            ids.append(request.operation_id)
+            return then(request, context)
+        return answer
+
+    scripted.script("SetAlias", noted(unavailable), noted(shutting_down), noted(alias), noted(unavailable), noted(alias))
+    for _ in range(2):
+        scripted_client.set_alias("m", "prod", 2)
+    assert ids[0] == ids[1] == ids[2] != ids[3] == ids[4]
+    assert all(len(each) == 36 for each in ids)
 
 
 def test_the_delay_that_a_server_asks_for_is_waited(scripted, scripted_client):

@@ -65,8 +65,7 @@ class Place {
     EXPECT_TRUE(opened.ok()) << opened.status();
     std::shared_ptr<PostgresDatabase> database = *std::move(opened);
     auto blobs = std::make_shared<PostgresBlobs>(database);
-    return std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs), blobs,
-                                          [] { return absl::Now(); });
+    return std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs), blobs);
   }
   AdminStore Open() const {
     absl::StatusOr<AdminStore> opened = OpenAdminStore(address());

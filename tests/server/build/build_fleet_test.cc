@@ -28,9 +28,8 @@ class FleetServer {
               absl::Duration renew_every) {
     auto blobs = std::make_shared<FileBlobs>(folder, PosixFileSystem());
     EXPECT_TRUE(blobs->CreateDirectories().ok());
-    store_ = std::make_unique<CatalogStore>(
-        std::make_unique<SqlCatalog>(database, blobs), blobs, [] { return absl::Now(); },
-        std::make_unique<SqlBuildClaims>(database, server_id));
+    store_ = std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs), blobs,
+                                            std::make_unique<SqlBuildClaims>(database, server_id));
     registry_ = std::make_unique<VersionRegistry>(VersionRegistry::Options(), *store_,
                                                   metrics_.registry(), logger_);
     BuildManager::Options options;

@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 #include "server/build/build_manager.h"
 #include "server/sqlite/sqlite_store.h"
-#include "server/store/garbage_collector.h"
 #include "server/sync/steady_time.h"
+#include "tests/server/sqlite/store_fixture.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/plans.h"
 
@@ -69,7 +69,7 @@ class VersionLifetimesTest : public ::testing::Test {
     ASSERT_TRUE(recorded.ok()) << recorded;
   }
   bool IsThereAfter(absl::Duration duration) {
-    now_ += duration;
+    clock_.now += duration;
     const absl::Status deleted = lifetimes_.DeleteExpired();
     EXPECT_TRUE(deleted.ok()) << deleted;
     const bool there = store_->GetVersion("trial", 1).ok();
@@ -78,10 +78,10 @@ class VersionLifetimesTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  absl::Time now_ = absl::FromUnixSeconds(1'704'067'200);
+  ManualClock clock_;
   const std::unique_ptr<SqliteStore> store_ =
       *SqliteStore::Open({.data_dir = folder_.path(),
-                          .clock = [this] { return now_; },
+                          .steady = [this] { return clock_.now; },
                           .busy_timeout = absl::Milliseconds(1)},
                          PosixFileSystem());
   Metrics metrics_;
@@ -97,7 +97,7 @@ class VersionLifetimesTest : public ::testing::Test {
 
 TEST_F(VersionLifetimesTest, AVersionThatNobodyUsesIsGoneWhenItsTimeIsOver) {
   Publish();
-  now_ += kTtl - absl::Seconds(1);
+  clock_.now += kTtl - absl::Seconds(1);
   RecordUses();
   EXPECT_TRUE(store_->GetVersion("trial", 1).ok());
   EXPECT_FALSE(IsThereAfter(absl::Seconds(1)));
@@ -108,7 +108,7 @@ TEST_F(VersionLifetimesTest, AVersionThatMapsRowsLivesOnForItsTtl) {
   Acquire("trial@1");
   RecordUses();
   for (int i = 0; i < 3; ++i) {
-    now_ += 0.9 * kTtl;
+    clock_.now += 0.9 * kTtl;
     Use("trial@1");
     RecordUses();
   }
@@ -119,11 +119,11 @@ TEST_F(VersionLifetimesTest, AVersionThatMapsRowsLivesOnForItsTtl) {
 TEST_F(VersionLifetimesTest, AUseCountsOnce) {
   Publish();
   Use("trial@1");
-  now_ += kTtl / 2;
+  clock_.now += kTtl / 2;
   RecordUses();
   const absl::Time expiry = store_->GetVersion("trial", 1)->expire_time;
-  EXPECT_EQ(expiry, now_ + kTtl);
-  now_ += kTtl / 2;
+  EXPECT_EQ(expiry, clock_.now + kTtl);
+  clock_.now += kTtl / 2;
   RecordUses();
   RecordUses();
   EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, expiry);
@@ -131,34 +131,34 @@ TEST_F(VersionLifetimesTest, AUseCountsOnce) {
 
 TEST_F(VersionLifetimesTest, LoadingAVersionForSomebodyIsAUse) {
   Publish();
-  now_ += kTtl / 2;
+  clock_.now += kTtl / 2;
   Acquire("trial@1");
   RecordUses();
-  EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, now_ + kTtl);
+  EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, clock_.now + kTtl);
 }
 
 TEST_F(VersionLifetimesTest, ATtlThatWasSetLaterCountsForAVersionThatIsInMemory) {
   Publish(kTtl / 4);
   Use("trial@1");
   RecordUses();
-  ASSERT_TRUE(changes_.KeepVersion("trial", 1, kTtl).ok());
-  now_ += kTtl / 2;
+  ASSERT_TRUE(changes_.KeepVersion("trial", 1, kTtl, "").ok());
+  clock_.now += kTtl / 2;
   Use("trial@1");
   RecordUses();
-  EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, now_ + kTtl);
+  EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, clock_.now + kTtl);
 }
 
 TEST_F(VersionLifetimesTest, UsesThatCouldNotBeWrittenAreWrittenTheNextTime) {
   Publish();
   Use("trial@1");
-  now_ += kTtl / 2;
+  clock_.now += kTtl / 2;
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((folder_.path() + "/phimap.sqlite").c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
   EXPECT_FALSE(lifetimes_.RecordUses().ok());
   sqlite3_close(other);
   RecordUses();
-  EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, now_ + kTtl);
+  EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, clock_.now + kTtl);
 }
 
 // A grid search fits six candidates on three folds each, and then fits the best candidate once
@@ -173,15 +173,14 @@ TEST_F(VersionLifetimesTest, OfAGridOfTrialsWhatIsKeptIsLeftAndNothingElse) {
     request.spec_digest = "spec";
     ASSERT_TRUE(store_->Publish(request, absl::StrCat("artifact of candidate ", fit % 7)).ok());
   }
-  ASSERT_TRUE(changes_.KeepVersion("f2-18", 1, absl::InfiniteDuration()).ok());
-  now_ += kTtl;
+  ASSERT_TRUE(changes_.KeepVersion("f2-18", 1, absl::InfiniteDuration(), "").ok());
+  clock_.now += kTtl;
   ASSERT_TRUE(lifetimes_.DeleteExpired().ok());
   const absl::StatusOr<std::vector<MappingRecord>> left = store_->ListMappings("", 100);
   ASSERT_TRUE(left.ok()) << left.status();
   ASSERT_EQ(left->size(), 1);
   EXPECT_EQ(left->front().name, "f2-18");
-  GarbageCollector collector(store_->database(), store_->blobs(), "the test");
-  ASSERT_TRUE(collector.Run(absl::ZeroDuration()).ok());
+  CollectGarbage(*store_);
   const absl::StatusOr<std::vector<StoredBlob>> blobs = store_->blobs()->List();
   ASSERT_TRUE(blobs.ok()) << blobs.status();
   ASSERT_EQ(blobs->size(), 1);
@@ -192,13 +191,13 @@ TEST_F(VersionLifetimesTest, ItsThreadEndsAtOnceAndWritesTheLastUses) {
   Publish();
   Acquire("trial@1");
   RecordUses();
-  now_ += kTtl / 2;
+  clock_.now += kTtl / 2;
   {
     VersionLifetimes running(*store_, registry_, changes_, logger_);
     running.Start();
     Use("trial@1");
   }
-  EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, now_ + kTtl);
+  EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, clock_.now + kTtl);
 }
 
 }  // namespace

@@ -39,9 +39,7 @@ class FleetMemberTest : public PostgresTest {
     version.artifact_format = artifact_format;
     version.mapping = "letters";
     version.serving_type = "float32";
-    return SqlCatalog(database_)
-        .ImportVersion(version, Sha256Hex("x"), 1, absl::FromUnixSeconds(1'700'000'000))
-        .status();
+    return SqlCatalog(database_).ImportVersion(version, Sha256Hex("x"), 1).status();
   }
 
   const std::shared_ptr<PostgresDatabase> database_ = OpenDatabase();

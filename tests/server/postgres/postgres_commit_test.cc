@@ -22,7 +22,7 @@ class PostgresCommitTest : public ::testing::Test {
     auto database = PostgresDatabase::Open(server_.Uri("postgres"), {.settle = absl::Seconds(20)});
     PHIMAP_CHECK(database.ok());
     database_ = *std::move(database);
-    server_.Run("CREATE TABLE phimap.changes (who BIGINT)");
+    server_.Run("CREATE TABLE phimap.written (who BIGINT)");
   }
   ~PostgresCommitTest() override {
     if (writer_.joinable()) writer_.join();
@@ -33,11 +33,11 @@ class PostgresCommitTest : public ::testing::Test {
     writer_ = std::thread([this, &database] {
       status_ = database.Write(
           [](SqlSession& session) {
-            return session.Run("INSERT INTO changes VALUES (1)").status();
+            return session.Run("INSERT INTO written VALUES (1)").status();
           },
           [this](SqlSession& session) -> absl::StatusOr<bool> {
             ++questions_;
-            PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session.Run("SELECT who FROM changes"));
+            PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session.Run("SELECT who FROM written"));
             return !rows.empty();
           },
           "the change was made");
@@ -48,7 +48,7 @@ class PostgresCommitTest : public ::testing::Test {
     writer_.join();
     return status_;
   }
-  int64_t CountChanges() { return server_.Run("SELECT count(*) FROM phimap.changes").Int(0, 0); }
+  int64_t CountChanges() { return server_.Run("SELECT count(*) FROM phimap.written").Int(0, 0); }
 
   PostgresServer server_;
   std::unique_ptr<PostgresDatabase> database_;
@@ -62,7 +62,7 @@ TEST_F(PostgresCommitTest, ACommitThatIsCutBeforeItHappenedIsAnErrorThatIsNotInD
   server_.Run(
       "CREATE FUNCTION phimap.dawdle() RETURNS trigger LANGUAGE plpgsql AS "
       "$$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$; "
-      "CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON phimap.changes DEFERRABLE INITIALLY "
+      "CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON phimap.written DEFERRABLE INITIALLY "
       "DEFERRED FOR EACH ROW EXECUTE FUNCTION phimap.dawdle()");
   BeginWrite(*database_);
   constexpr char kSleeps[] = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
@@ -78,7 +78,7 @@ TEST_F(PostgresCommitTest, ACommitThatTheServerRefusesIsNotInDoubt) {
   server_.Run(
       "CREATE FUNCTION phimap.refuse() RETURNS trigger LANGUAGE plpgsql AS "
       "$$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '53100'; END $$; "
-      "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON phimap.changes DEFERRABLE INITIALLY "
+      "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON phimap.written DEFERRABLE INITIALLY "
       "DEFERRED FOR EACH ROW EXECUTE FUNCTION phimap.refuse()");
   BeginWrite(*database_);
   EXPECT_EQ(ReasonOf(EndWrite()), "DISK_FULL");
@@ -133,7 +133,7 @@ TEST_F(PostgresCommitTest, ACommitThatCannotBeSettledInTimeStaysInDoubtAndTheNex
   EXPECT_EQ(questions_, 0) << "the row is locked as long as the commit is under way";
   EXPECT_EQ(CountChanges(), 0);
   server_.Set("synchronous_standby_names", "");
-  server_.Await("(SELECT count(*) FROM phimap.changes) = 1");
+  server_.Await("(SELECT count(*) FROM phimap.written) = 1");
   BeginWrite(**database);
   EXPECT_TRUE(EndWrite().ok());
 }
@@ -159,6 +159,19 @@ TEST_F(PostgresCommitTest, AStandbyThatIsNamedIsFound) {
   EXPECT_FALSE(database_->has_synchronous_standby());
   EXPECT_TRUE(database_->Read([](SqlSession&) { return absl::OkStatus(); }).ok());
   EXPECT_TRUE(database_->has_synchronous_standby());
+}
+
+TEST_F(PostgresCommitTest, AStandbyThatIsNamedAndNotConnectedIsMissing) {
+  database_->LookForStandby();
+  EXPECT_FALSE(database_->standby_missing());  // none is named
+  server_.Set("synchronous_standby_names", "nobody");
+  database_->LookForStandby();
+  EXPECT_TRUE(database_->standby_missing());
+  server_.Set("synchronous_standby_names", "*");
+  PostgresServer standby(server_);
+  server_.Await("EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')");
+  database_->LookForStandby();
+  EXPECT_FALSE(database_->standby_missing());
 }
 
 }  // namespace

@@ -26,16 +26,16 @@ absl::Status AddChange(SqlSession& session, int64_t who) {
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows row,
       session.Run("UPDATE store SET revision = revision + 1 RETURNING revision"));
-  return session.Run("INSERT INTO changes VALUES ($1, $2)", {row.Int(0, 0), who}).status();
+  return session.Run("INSERT INTO written VALUES ($1, $2)", {row.Int(0, 0), who}).status();
 }
 
 class PostgresDatabaseTest : public PostgresTest {
  protected:
   void SetUp() override {
     database_ = OpenDatabase();
-    Run("CREATE TABLE phimap.changes (revision BIGINT PRIMARY KEY, who BIGINT NOT NULL)");
+    Run("CREATE TABLE phimap.written (revision BIGINT PRIMARY KEY, who BIGINT NOT NULL)");
   }
-  int64_t CountChanges() { return Run("SELECT count(*) FROM phimap.changes").Int(0, 0); }
+  int64_t CountChanges() { return Run("SELECT count(*) FROM phimap.written").Int(0, 0); }
   absl::Status Change(PostgresDatabase& database, int64_t who) {
     return database.Write([&](SqlSession& session) { return AddChange(session, who); }, NeverAsked,
                           "a change was made");
@@ -53,7 +53,7 @@ TEST_F(PostgresDatabaseTest, WhatIsWrittenIsReadAndABodysErrorStoresNothing) {
                   ->Read([&](SqlSession& session) -> absl::Status {
                     PHIMAP_ASSIGN_OR_RETURN(
                         const SqlRows rows,
-                        session.Run("SELECT who FROM changes WHERE revision = $1", {int64_t{1}}));
+                        session.Run("SELECT who FROM written WHERE revision = $1", {int64_t{1}}));
                     who = rows.Int(0, 0);
                     return absl::OkStatus();
                   })
@@ -86,10 +86,10 @@ TEST_F(PostgresDatabaseTest, ReadsSeeOneSnapshotAndCannotWrite) {
   ASSERT_TRUE(database_
                   ->Read([&](SqlSession& session) -> absl::Status {
                     PHIMAP_ASSIGN_OR_RETURN(const SqlRows before,
-                                            session.Run("SELECT count(*) FROM changes"));
+                                            session.Run("SELECT count(*) FROM written"));
                     PHIMAP_RETURN_IF_ERROR(Change(*database_, 1));
                     PHIMAP_ASSIGN_OR_RETURN(const SqlRows after,
-                                            session.Run("SELECT count(*) FROM changes"));
+                                            session.Run("SELECT count(*) FROM written"));
                     EXPECT_EQ(before.Int(0, 0), after.Int(0, 0));
                     return absl::OkStatus();
                   })
@@ -191,7 +191,7 @@ TEST_F(PostgresDatabaseTest, EachWriteNotifiesListeners) {
 TEST_F(PostgresDatabaseTest, RevisionsAreInTheOrderOfCommitsAlsoWhenSomeAreSlow) {
   Run("CREATE FUNCTION phimap.dawdle() RETURNS trigger LANGUAGE plpgsql AS "
       "$$ BEGIN PERFORM pg_sleep(0.005); RETURN NULL; END $$; "
-      "CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON phimap.changes DEFERRABLE INITIALLY "
+      "CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON phimap.written DEFERRABLE INITIALLY "
       "DEFERRED FOR EACH ROW WHEN (new.who % 2 = 0) EXECUTE FUNCTION phimap.dawdle()");
   constexpr int kChanges = 30;
   constexpr int kWriters = 4;
@@ -209,7 +209,7 @@ TEST_F(PostgresDatabaseTest, RevisionsAreInTheOrderOfCommitsAlsoWhenSomeAreSlow)
   }
   int64_t seen = 0;
   while (writing > 0) {
-    const SqlRows rows = Run("SELECT count(*), coalesce(max(revision), 0) FROM phimap.changes");
+    const SqlRows rows = Run("SELECT count(*), coalesce(max(revision), 0) FROM phimap.written");
     EXPECT_EQ(rows.Int(0, 0), rows.Int(0, 1)) << "a revision was seen before one below it";
     EXPECT_GE(rows.Int(0, 0), seen);
     seen = rows.Int(0, 0);

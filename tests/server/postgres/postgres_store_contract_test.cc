@@ -1,4 +1,5 @@
 // Tests a complete store on PostgreSQL.
+#include "absl/strings/str_cat.h"
 #include "server/postgres/postgres_blobs.h"
 #include "server/store/catalog_store.h"
 #include "server/store/sql_catalog.h"
@@ -21,11 +22,18 @@ class PostgresHarness : public StoreHarness {
     ASSERT_TRUE(opened.ok()) << opened.status();
     const std::shared_ptr<PostgresDatabase> database = *std::move(opened);
     const auto blobs = std::make_shared<PostgresBlobs>(database);
-    store_ = std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs), blobs,
-                                            [this] { return now_; });
+    const auto clock = std::make_shared<StoreClock>([this] { return now_; });
+    store_ =
+        std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs, clock), blobs);
+    AdvanceClock(absl::ZeroDuration());
   }
   absl::Time Now() override { return now_; }
-  void AdvanceClock(absl::Duration duration) override { now_ += duration; }
+  void AdvanceClock(absl::Duration duration) override {
+    now_ += duration;
+    server_.Run(absl::StrCat("CREATE OR REPLACE VIEW phimap.clock AS SELECT ",
+                             absl::ToUnixMicros(now_), "::BIGINT AS now_us"),
+                name_);
+  }
 
  private:
   PostgresServer& server_ = PostgresServer::Shared();

@@ -103,12 +103,13 @@ TEST_F(CatalogViewTest, WhatAnotherHistoryDoesNotHaveIsGone) {
   CatchUp();
   store_.Remove("spam", 1);
   store_.Put("digits", 1, "digits");
-  store_.ChangeEpoch("other");
+  store_.ChangeHistory("other");
   CatchUp();
   EXPECT_EQ(Find("spam"), 0);
   EXPECT_EQ(Find("digits"), 1);
   EXPECT_EQ(Find("letters@prod"), 1);
-  EXPECT_EQ(view_.revision().epoch, "other");
+  EXPECT_EQ(view_.revision(), store_.ChangesSince(Revision())->revision);
+  EXPECT_EQ(view_.breaks(), 1);
   EXPECT_THAT(told_, UnorderedElementsAre("digits:  -> 1", "letters: 1,3 -> 1,3", "spam: 1 -> "));
 }
 
@@ -146,7 +147,7 @@ TEST_F(CatalogViewTest, AnAnswerOfAnotherHistoryThatComesLateIsAskedForAgain) {
     absl::StatusOr<NameChanges> changes = store_.ChangesSince(since);
     if (++asked == 1) {
       store_.Remove("spam", 1);
-      store_.ChangeEpoch("other");
+      store_.ChangeHistory("other");
       EXPECT_TRUE(view_.CatchUp(changes_).ok());
     }
     return changes;
@@ -154,7 +155,8 @@ TEST_F(CatalogViewTest, AnAnswerOfAnotherHistoryThatComesLateIsAskedForAgain) {
   EXPECT_TRUE(caught_up.ok()) << caught_up;
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(Find("spam"), 0);
-  EXPECT_EQ(view_.revision().epoch, "other");
+  EXPECT_EQ(view_.revision(), store_.ChangesSince(Revision())->revision);
+  EXPECT_EQ(view_.breaks(), 1);
 }
 
 // Four threads call CatchUp while an alias moves from version to version. After CatchUp, each
@@ -221,13 +223,34 @@ TEST_F(CatalogViewTest, NoNameIsAheadOfItsRevision) {
   EXPECT_EQ(told, kMappings);
 }
 
+TEST_F(CatalogViewTest, RemembersTheRevisionsThatItPassed) {
+  CatchUp();
+  for (int64_t i = 4; i < 10; ++i) {
+    store_.Put("letters", i, "x");
+    if (i % 2 == 0) CatchUp();
+  }
+  CatchUp();
+  const NameChanges all = *store_.ChangesSince(Revision());
+  EXPECT_GT(all.passed.size(), 10);
+  for (const Revision& revision : all.passed) {
+    EXPECT_EQ(view_.IdOfPassed(revision.number), revision.id);
+  }
+  EXPECT_EQ(view_.IdOfPassed(all.revision.number + 1), "");
+  EXPECT_EQ(view_.breaks(), 0);
+  store_.ChangeHistory("other");
+  CatchUp();
+  EXPECT_EQ(view_.breaks(), 1);
+  EXPECT_NE(view_.IdOfPassed(3), all.passed[3].id);
+}
+
 // Makes the view show one mapping, "letters", whose versions 1, 2, … have the digests in `digests`.
 void Show(CatalogView& view, const std::vector<std::string>& digests, int64_t revision = 1) {
   MappingNames names{.mapping = "letters", .digests = digests};
   for (size_t i = 1; i <= digests.size(); ++i) names.versions.push_back(static_cast<int64_t>(i));
   const absl::Status shown =
       view.CatchUp([&](const Revision& since) -> absl::StatusOr<NameChanges> {
-        return NameChanges{{"epoch", revision}, since.epoch.empty(), {names}};
+        return NameChanges{
+            .revision = {"id", revision}, .whole = since.id.empty(), .mappings = {names}};
       });
   ASSERT_TRUE(shown.ok()) << shown;
 }

@@ -81,16 +81,20 @@ class MemoryStore : public Store {
     MutexLock lock(&mutex_);
     look_ups_fail_ = fail;
   }
-  // From now on the store acts as if it had been replaced by another one.
-  void ChangeEpoch(const std::string& epoch) {
+  // From now on the store acts as if it had been replaced by another one, all of whose revisions
+  // have other ids.
+  void ChangeHistory(const std::string& history) {
     MutexLock lock(&mutex_);
-    epoch_ = epoch;
+    history_ = history;
   }
 
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override {
     MutexLock lock(&mutex_);
     if (changes_fail_) return absl::UnavailableError("the store is away");
-    NameChanges changes{.revision = {epoch_, revision_}, .whole = since.epoch != epoch_};
+    NameChanges changes{.revision = At(revision_), .whole = since != At(since.number)};
+    for (int64_t i = changes.whole ? 0 : since.number + 1; i <= revision_; ++i) {
+      changes.passed.push_back(At(i));
+    }
     for (const auto& [mapping, revision] : changed_) {
       if (!changes.whole && revision <= since.number) continue;
       MappingNames names{.mapping = mapping};
@@ -106,6 +110,11 @@ class MemoryStore : public Store {
       changes.mappings.push_back(std::move(names));
     }
     return changes;
+  }
+  absl::StatusOr<bool> IsInHistory(const Revision& revision) override {
+    MutexLock lock(&mutex_);
+    if (changes_fail_) return absl::UnavailableError("the store is away");
+    return revision.number <= revision_ && revision == At(revision.number);
   }
   absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
                                            std::optional<int64_t> number) override {
@@ -189,19 +198,21 @@ class MemoryStore : public Store {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view, absl::string_view, int64_t,
-                                       absl::string_view) override {
+                                       absl::string_view, absl::string_view) override {
     return absl::UnimplementedError("");
   }
-  absl::Status DeleteAlias(absl::string_view, absl::string_view, absl::string_view) override {
+  absl::Status DeleteAlias(absl::string_view, absl::string_view, absl::string_view,
+                           absl::string_view) override {
     return absl::UnimplementedError("");
   }
-  absl::Status DeleteVersion(absl::string_view, int64_t, Rollbacks) override {
+  absl::Status DeleteVersion(absl::string_view, int64_t, Rollbacks, absl::string_view) override {
     return absl::UnimplementedError("");
   }
-  absl::Status DeleteMapping(absl::string_view, Occupied) override {
+  absl::Status DeleteMapping(absl::string_view, Occupied, absl::string_view) override {
     return absl::UnimplementedError("");
   }
-  absl::StatusOr<VersionRecord> KeepVersion(absl::string_view, int64_t, absl::Duration) override {
+  absl::StatusOr<VersionRecord> KeepVersion(absl::string_view, int64_t, absl::Duration,
+                                            absl::string_view) override {
     return absl::UnimplementedError("");
   }
   absl::Status RecordUses(const std::vector<VersionName>&) override {
@@ -228,12 +239,15 @@ class MemoryStore : public Store {
     return version->second;
   }
 
+  Revision At(int64_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return {absl::StrCat(history_, "-", number), number};
+  }
   void Changed(const std::string& mapping) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     changed_[mapping] = ++revision_;
   }
 
   mutable Mutex mutex_;
-  std::string epoch_ ABSL_GUARDED_BY(mutex_) = "epoch";
+  std::string history_ ABSL_GUARDED_BY(mutex_) = "first";
   int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
   bool look_ups_fail_ ABSL_GUARDED_BY(mutex_) = false;
   bool changes_fail_ ABSL_GUARDED_BY(mutex_) = false;

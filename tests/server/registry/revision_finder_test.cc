@@ -18,7 +18,7 @@ class RevisionFinderTest : public RegistryFixture {
   RevisionFinderTest() {
     store_.Put("a", 1, SmallArtifact());
     Start();
-    finder_ = std::make_unique<RevisionFinder>(*registry_, pool_);
+    finder_ = std::make_unique<RevisionFinder>(*registry_, store_, pool_);
   }
   ~RevisionFinderTest() override { finder_.reset(); }
 
@@ -41,7 +41,7 @@ class RevisionFinderTest : public RegistryFixture {
 TEST_F(RevisionFinderTest, WhatIsWrittenIsReadBack) {
   const auto revision = ParseRevision("0af3-00000002:17");
   ASSERT_TRUE(revision.ok()) << revision.status();
-  EXPECT_EQ(revision->epoch, "0af3-00000002");
+  EXPECT_EQ(revision->id, "0af3-00000002");
   EXPECT_EQ(revision->number, 17);
   EXPECT_EQ(RevisionText(*revision), "0af3-00000002:17");
   for (const char* text :
@@ -61,19 +61,35 @@ TEST_F(RevisionFinderTest, AskingMakesItKnown) {
   EXPECT_EQ(finder_->Known(), Stored());
 }
 
-TEST_F(RevisionFinderTest, WhatTheStoreDoesNotHaveIsUnavailableAndWhatItHadBeforeIsOver) {
+// A revision is told only after its commit. So a store that does not have it has lost it.
+TEST_F(RevisionFinderTest, WhatTheStoreDoesNotHaveIsOfAnotherHistory) {
   const Revision now = store_.ChangesSince(Revision())->revision;
-  const absl::Status later = Find(RevisionText({now.epoch, now.number + 1}));
-  EXPECT_TRUE(absl::IsUnavailable(later)) << later;
-  EXPECT_EQ(ReasonOf(later), "REVISION_NOT_REACHED");
   const std::string old = Stored();
-  store_.ChangeEpoch("other");
-  // The registry has not learned about the new epoch yet, so it still knows the old revision.
+  const absl::Status later = Find(RevisionText({now.id, now.number + 1}));
+  EXPECT_TRUE(absl::IsFailedPrecondition(later)) << later;
+  EXPECT_EQ(ReasonOf(later), "REVISION_HISTORY_MISMATCH");
+  EXPECT_EQ(ReasonOf(Find(absl::StrCat("other:", now.number))), "REVISION_HISTORY_MISMATCH");
+  store_.ChangeHistory("other");
+  // The registry has not learned about the new history yet, so it still knows the old revision.
   EXPECT_TRUE(*finder_->Knows(old));
   EXPECT_TRUE(Find(Stored()).ok());
   const absl::Status over = Find(old);
   EXPECT_TRUE(absl::IsFailedPrecondition(over)) << over;
   EXPECT_EQ(ReasonOf(over), "REVISION_HISTORY_MISMATCH");
+  EXPECT_EQ(DetailOf(over)->metadata["expected"], Stored());
+  EXPECT_EQ(DetailOf(over)->metadata["actual"], old);
+}
+
+// The history went on without changes that a client saw, and has passed their numbers since.
+TEST_F(RevisionFinderTest, ARevisionThatWasReplacedIsToldFromOneThatWasPassed) {
+  const std::string passed = Stored();
+  for (int64_t i = 2; i < 5; ++i) store_.Put("a", i, SmallArtifact());
+  EXPECT_TRUE(Find(Stored()).ok());
+  EXPECT_TRUE(*finder_->Knows(passed));
+  const int64_t number = ParseRevision(Stored())->number;
+  EXPECT_EQ(ReasonOf(Find(absl::StrCat("other:", number - 1))), "REVISION_HISTORY_MISMATCH");
+  // Of a number that the registry does not remember, the store knows.
+  EXPECT_EQ(ReasonOf(Find("other:-1")), "REVISION_INVALID");
 }
 
 TEST_F(RevisionFinderTest, WhenTheStoreIsAwayThatIsTheAnswerAndNoRevisionIsTold) {

@@ -195,7 +195,7 @@ TEST_F(VersionRegistryTest, InAnotherHistoryANumberMayBeAnotherArtifact) {
   ASSERT_TRUE(Acquire("b@1").ok());
   const int reads = store_.reads();
   store_.Exchange("a", 1, SmallArtifact());
-  store_.ChangeEpoch("other");
+  store_.ChangeHistory("other");
   CatchUp();
   EXPECT_EQ(Acquire("a@1")->record().digest, before->record().digest + "-exchanged");
   EXPECT_EQ(store_.reads(), reads + 1);

@@ -38,8 +38,7 @@ int PublishUntilFullThenDelete(const std::string& folder, int64_t reserve_bytes)
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return kCannotMount;
   mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
   if (mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=12m") != 0) return kCannotMount;
-  ManualClock clock;
-  SqliteStoreOptions options = OptionsFor(folder + "/data", &clock);
+  SqliteStoreOptions options = OptionsFor(folder + "/data", nullptr);
   options.reserve_bytes = reserve_bytes;
   const auto opened = SqliteStore::Open(options, PosixFileSystem());
   if (!opened.ok()) return 1;

@@ -178,7 +178,7 @@ TEST(SchemaMigrationTest, AStoreOfTheSecondSchemaKeepsEverythingAndCountsFromZer
   SqlCatalog catalog(*SqliteDatabase::Open(directory.path() + "/phimap.sqlite", absl::Seconds(1)));
   const absl::StatusOr<NameChanges> changes = catalog.ChangesSince(Revision());
   ASSERT_TRUE(changes.ok()) << changes.status();
-  EXPECT_EQ(changes->revision.epoch.size(), 16);
+  EXPECT_EQ(changes->revision.id.size(), 24);
   EXPECT_EQ(changes->revision.number, 0);
   ASSERT_EQ(changes->mappings.size(), 1);
   EXPECT_EQ(changes->mappings[0].newest_version(), 3);

@@ -82,7 +82,8 @@ TEST_F(ScrubberTest, UpkeepEndsPromptlyInTheMidstOfAnArtifact) {
   options.first_after = absl::ZeroDuration();
   absl::Notification begun;
   options.prepare = [&begun] { begun.Notify(); };
-  StoreUpkeep upkeep(store_->database(), store_->blobs(), "the test", options, logger);
+  StoreUpkeep upkeep(store_->database(), store_->blobs(), "the test", store_->clock(), options,
+                     logger);
   begun.WaitForNotification();
 }
 

@@ -28,7 +28,7 @@ class OldFileSystem final : public FaultyFileSystem {
 
 class SqliteHarness : public GarbageHarness {
  public:
-  SqliteHarness() : store_(MustOpen(directory_.path(), &clock_, &file_system_)) {}
+  SqliteHarness() : store_(MustOpen(directory_.path(), nullptr, &file_system_)) {}
   std::shared_ptr<SqlDatabase> database() override { return store_->database(); }
   std::shared_ptr<Blobs> blobs() override { return store_->blobs(); }
   void AgeBlob(const std::string& digest, absl::Duration age) override {
@@ -50,7 +50,6 @@ class SqliteHarness : public GarbageHarness {
 
   TemporaryDirectory directory_;
   const std::string part_ = directory_.path() + "/tmp/7.part";
-  ManualClock clock_;
   FaultPlan plan_;
   OldFileSystem file_system_{PosixFileSystem(), directory_.path(), &plan_};
   std::unique_ptr<SqliteStore> store_;

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
@@ -16,6 +18,48 @@
 namespace phimap {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr sqlite3_int64 kUnixEpochInJulianMs = 210'866'760'000'000;
+
+const ManualClock* g_clock = nullptr;
+
+int ManualTime(sqlite3_vfs*, sqlite3_int64* julian_ms) {
+  *julian_ms = kUnixEpochInJulianMs + absl::ToUnixMillis(g_clock->now);
+  return SQLITE_OK;
+}
+
+// Replaces the clock of SQLite's default file system, and puts it back at the end.
+class ScopedTime {
+ public:
+  using Time = int (*)(sqlite3_vfs*, sqlite3_int64*);
+
+  explicit ScopedTime(Time time)
+      : files_(sqlite3_vfs_find(nullptr)),
+        before_(std::exchange(files_->xCurrentTimeInt64, time)) {}
+  ~ScopedTime() { files_->xCurrentTimeInt64 = before_; }
+  Time before() const { return before_; }
+
+ private:
+  sqlite3_vfs* const files_;
+  const Time before_;
+};
+
+std::optional<ScopedTime> g_time;
+
+}  // namespace
+
+ManualClock::ManualClock() {
+  PHIMAP_CHECK(g_clock == nullptr);
+  g_clock = this;
+  g_time.emplace(ManualTime);
+}
+
+ManualClock::~ManualClock() {
+  g_time.reset();
+  g_clock = nullptr;
+}
 
 TemporaryDirectory::TemporaryDirectory() {
   std::string pattern = absl::StrCat(::testing::TempDir(), "/phimap_store_XXXXXX");
@@ -31,7 +75,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 SqliteStoreOptions OptionsFor(const std::string& data_dir, const ManualClock* clock) {
   SqliteStoreOptions options;
   options.data_dir = data_dir;
-  options.clock = [clock] { return clock->now; };
+  if (clock != nullptr) options.steady = [clock] { return clock->now; };
   options.busy_timeout = absl::ZeroDuration();
   options.reserve_bytes = 0;
   return options;
@@ -76,6 +120,9 @@ std::vector<std::string> TemporaryFilesIn(const std::string& data_dir) {
 }
 
 void CollectGarbage(SqliteStore& store) {
+  // The times of files are real, so the collector's must be.
+  std::optional<ScopedTime> real;
+  if (g_time.has_value()) real.emplace(g_time->before());
   GarbageCollector collector(store.database(), store.blobs(), "the test");
   // The first pass records what a crash has left behind, and the second one removes it.
   for (int pass = 0; pass < 2; ++pass) {

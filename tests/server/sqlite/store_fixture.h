@@ -23,12 +23,20 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// A clock that stands at 2024-01-01 until the test moves it.
+// A clock that stands at 2024-01-01 until the test moves it. While one exists, it is SQLite's clock
+// in this process. At most one may exist.
 class ManualClock {
  public:
+  ManualClock();
+  ~ManualClock();
+  ManualClock(const ManualClock&) = delete;
+  ManualClock& operator=(const ManualClock&) = delete;
+
   absl::Time now = absl::FromUnixSeconds(1'704'067'200);
 };
 
+// If `clock` is not null, the server's monotonic clock is `clock` too, so that it goes with
+// SQLite's.
 SqliteStoreOptions OptionsFor(const std::string& data_dir, const ManualClock* clock);
 
 // Opens a store; a failure to open it fails the test.

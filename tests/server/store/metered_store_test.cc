@@ -60,6 +60,7 @@ TEST(MeteredStoreTest, EveryCallIsCountedUnderItsOwnName) {
        }},
       {StoreOperation::kGetBuild, [&] { store.GetBuild("m", "b").IgnoreError(); }},
       {StoreOperation::kChangesSince, [&] { store.ChangesSince(Revision()).IgnoreError(); }},
+      {StoreOperation::kIsInHistory, [&] { store.IsInHistory(Revision()).IgnoreError(); }},
       {StoreOperation::kGetMapping, [&] { store.GetMapping("m").IgnoreError(); }},
       {StoreOperation::kListMappings, [&] { store.ListMappings("", 1).IgnoreError(); }},
       {StoreOperation::kGetVersion, [&] { store.GetVersion("m", 1).IgnoreError(); }},

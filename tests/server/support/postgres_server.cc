@@ -12,12 +12,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/status/check.h"
 #include "server/postgres/postgres_connection.h"
 
@@ -228,6 +233,30 @@ PgBouncer::~PgBouncer() {
 
 std::string PgBouncer::Uri(const std::string& database) const {
   return absl::StrCat("postgresql://postgres@127.0.0.1:", port_, "/", database);
+}
+
+PostgresServer::Paused::Paused(const PostgresServer& server) {
+  // The server first, so that it starts no process meanwhile.
+  pids_.push_back(server.pid_);
+  PHIMAP_CHECK(kill(server.pid_, SIGSTOP) == 0);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    // The parent's pid is the second field after the name, which is in parentheses.
+    std::ifstream file(entry.path() / "stat");
+    std::string stat((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::vector<std::string> fields =
+        absl::StrSplit(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)), ' ');
+    pid_t parent = 0;
+    if (fields.size() < 3 || !absl::SimpleAtoi(fields[2], &parent) || parent != server.pid_) {
+      continue;
+    }
+    if (kill(pid, SIGSTOP) == 0) pids_.push_back(pid);
+  }
+}
+
+PostgresServer::Paused::~Paused() {
+  for (const pid_t pid : pids_) kill(pid, SIGCONT);
 }
 
 PausedProcess::PausedProcess(pid_t pid) : pid_(pid) { PHIMAP_CHECK(kill(pid, SIGSTOP) == 0); }

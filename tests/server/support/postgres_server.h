@@ -38,6 +38,19 @@ class PostgresServer {
   // Stops the server at once, cutting all connections.
   void Stop();
 
+  // Stops all processes of the server for as long as the object lives, without closing a
+  // connection.
+  class Paused {
+   public:
+    explicit Paused(const PostgresServer& server);
+    ~Paused();
+    Paused(const Paused&) = delete;
+    Paused& operator=(const Paused&) = delete;
+
+   private:
+    std::vector<pid_t> pids_;
+  };
+
   // Makes this standby the primary. It then has no standby itself. REQUIRES: the old primary is
   // stopped.
   void Promote();

@@ -1,0 +1,202 @@
+// Cuts a server's connection to PostgreSQL at its Nth transfer, for all N, during each change of a
+// catalog. While the server cannot connect again, another one changes the same things. What the
+// first one then reports about its change must be what happened, and sending the change again must
+// not make it a second time.
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/store/sha256.h"
+#include "server/store/sql_catalog.h"
+#include "tests/server/postgres/postgres_fixture.h"
+#include "tests/server/support/cutting_proxy.h"
+
+namespace phimap {
+namespace {
+
+using ::phimap::testing::CuttingProxy;
+
+struct CutChange {
+  const char* name;
+  // Makes the change to `mapping`, as the operation `id`.
+  std::function<absl::Status(Catalog&, const std::string& mapping, const std::string& id)> make;
+  // Whether the change was made. Asked before another server changes anything.
+  std::function<bool(Catalog&, const std::string& mapping)> happened;
+  // What another server does afterwards, so that the tables no longer show the change.
+  std::function<void(Catalog&, const std::string& mapping)> move_on;
+};
+
+PublishRequest RequestFor(const std::string& mapping, const std::string& build_id) {
+  PublishRequest request;
+  request.version.mapping = mapping;
+  request.version.input_columns = 16;
+  request.version.output_columns = 256;
+  request.version.serving_type = "float32";
+  request.version.ttl = absl::Hours(1);
+  request.build_id = build_id;
+  request.spec_digest = "spec";
+  return request;
+}
+
+int64_t Insert(Catalog& catalog, const std::string& mapping, const std::string& build_id) {
+  const auto version = catalog.InsertVersion(RequestFor(mapping, build_id),
+                                             Sha256Hex(absl::StrCat(mapping, build_id)), 10);
+  EXPECT_TRUE(version.ok()) << version.status();
+  return version.ok() ? version->number : 0;
+}
+
+void DeleteVersion(Catalog& catalog, const std::string& mapping, int64_t number) {
+  const absl::Status deleted = catalog.DeleteVersion(mapping, number, Rollbacks::kGiveUp, "");
+  EXPECT_TRUE(deleted.ok() || absl::IsNotFound(deleted)) << deleted;
+}
+
+// Every mapping has versions 1 and 2, and the alias "old" at version 1 unless the change needs
+// none.
+std::vector<CutChange> Changes() {
+  return {
+      {"SetAlias",
+       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+         return catalog.SetAlias(mapping, "prod", 2, "none", id).status();
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         return catalog.GetAliasedVersion(mapping, "prod").ok();
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         EXPECT_TRUE(catalog.SetAlias(mapping, "prod", 1, "", "").ok());
+       }},
+      {"DeleteAlias",
+       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+         return catalog.DeleteAlias(mapping, "old", "", id);
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         return !catalog.GetAliasedVersion(mapping, "old").ok();
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         EXPECT_TRUE(catalog.SetAlias(mapping, "old", 2, "", "").ok());
+       }},
+      {"DeleteVersion",
+       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+         return catalog.DeleteVersion(mapping, 2, Rollbacks::kKeep, id);
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         return !catalog.GetVersion(mapping, 2).ok();
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         DeleteVersion(catalog, mapping, 2);  // so that it is gone whoever deleted it
+       }},
+      {"DeleteMapping",
+       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+         return catalog.DeleteMapping(mapping, Occupied::kDelete, id);
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         return !catalog.GetMapping(mapping).ok();
+       },
+       [](Catalog& catalog, const std::string& mapping) { Insert(catalog, mapping, "since"); }},
+      {"KeepVersion",
+       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+         return catalog.KeepVersion(mapping, 2, absl::Hours(2), id).status();
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         return catalog.GetVersion(mapping, 2)->ttl == absl::Hours(2);
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         EXPECT_TRUE(catalog.KeepVersion(mapping, 2, absl::Hours(3), "").ok());
+       }},
+      {"InsertVersion",
+       [](Catalog& catalog, const std::string& mapping, const std::string&) {
+         return catalog.InsertVersion(RequestFor(mapping, "cut"), Sha256Hex("cut"), 10).status();
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         return catalog.GetBuild(mapping, "cut").ok();
+       },
+       [](Catalog& catalog, const std::string& mapping) { DeleteVersion(catalog, mapping, 3); }},
+      {"ImportVersion",
+       [](Catalog& catalog, const std::string& mapping, const std::string&) {
+         return catalog.ImportVersion(RequestFor(mapping, "").version, Sha256Hex("cut"), 10)
+             .status();
+       },
+       [](Catalog& catalog, const std::string& mapping) {
+         return catalog.GetVersion(mapping, 3).ok();
+       },
+       [](Catalog& catalog, const std::string& mapping) { DeleteVersion(catalog, mapping, 3); }},
+  };
+}
+
+class LostAnswerTest : public PostgresTest, public ::testing::WithParamInterface<size_t> {
+ protected:
+  LostAnswerTest() : direct_(OpenDatabase()) {}
+
+  std::unique_ptr<SqlCatalog> OpenThroughProxy() {
+    const std::string uri = absl::StrReplaceAll(
+        uri_, {{absl::StrCat(":", server_.port()), absl::StrCat(":", proxy_.port())}});
+    auto opened = PostgresDatabase::Open(uri, {.pool = {.first_backoff = absl::Milliseconds(1),
+                                                        .longest_backoff = absl::Milliseconds(2)}});
+    PHIMAP_CHECK(opened.ok());
+    return std::make_unique<SqlCatalog>(*std::move(opened));
+  }
+
+  CuttingProxy proxy_{server_.port()};
+  SqlCatalog direct_;
+};
+
+TEST_P(LostAnswerTest, AChangeIsReportedAsItHappenedAndMadeOnce) {
+  const CutChange change = Changes()[GetParam()];
+  int made = 0;
+  bool cut = true;
+  for (int n = 0; cut && !HasFailure(); ++n) {
+    SCOPED_TRACE(absl::StrCat("transfer ", n));
+    const std::string mapping = absl::StrCat("m", n);
+    const std::string id = absl::StrCat("id-", n);
+    Insert(direct_, mapping, "one");
+    Insert(direct_, mapping, "two");
+    if (change.name != std::string("DeleteMapping")) {
+      ASSERT_TRUE(direct_.SetAlias(mapping, "old", 1, "", "").ok());
+    }
+    const std::unique_ptr<SqlCatalog> server = OpenThroughProxy();
+    proxy_.CutAt(n, /*for_good=*/true);
+    absl::Status status;
+    std::atomic<bool> done{false};
+    std::thread caller([&] {
+      status = change.make(*server, mapping, id);
+      done = true;
+    });
+    while (!proxy_.reached() && !done) std::this_thread::yield();
+    cut = proxy_.reached();
+    // Nothing is under way between the server and the database now.
+    const bool happened = change.happened(direct_, mapping);
+    change.move_on(direct_, mapping);
+    proxy_.CutAt(-1, /*for_good=*/false);
+    caller.join();
+    made += cut && happened;
+    // A change that was cut before its COMMIT may be made after all, when the server can connect
+    // again.
+    const bool made_later = !happened && status.ok();
+    if (made_later) {
+      EXPECT_TRUE(change.happened(direct_, mapping));
+    }
+    EXPECT_EQ(status.ok(), happened || made_later) << status;
+    if (!happened) continue;
+    const Revision before = direct_.ChangesSince(Revision())->revision;
+    if (change.name == std::string("InsertVersion") ||
+        change.name == std::string("ImportVersion")) {
+      continue;  // These have no id of the caller's.
+    }
+    EXPECT_TRUE(change.make(direct_, mapping, id).ok());
+    EXPECT_EQ(direct_.ChangesSince(Revision())->revision, before);
+  }
+  // At least the answer of COMMIT itself was lost.
+  EXPECT_GE(made, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllChanges, LostAnswerTest, ::testing::Range(size_t{0}, Changes().size()),
+                         [](const ::testing::TestParamInfo<size_t>& info) {
+                           return Changes()[info.param].name;
+                         });
+
+}  // namespace
+}  // namespace phimap
