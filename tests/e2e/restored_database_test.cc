@@ -18,11 +18,13 @@ using ::phimap::testing::PostgresServer;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
+const std::string kPrograms = "/usr/lib/postgresql/15/bin/";
+
 class RestoredDatabaseTest : public ::testing::Test {
  protected:
   void Dump() {
     const ProcessResult done =
-        RunProcess({"/usr/bin/env", "pg_dump", fleet_.uri(), "--schema=phimap", "--file", dump_});
+        RunProcess({kPrograms + "pg_dump", fleet_.uri(), "--schema=phimap", "--file", dump_});
     ASSERT_EQ(done.exit_code, 0) << done.err;
   }
   void Restore() {
