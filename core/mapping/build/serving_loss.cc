@@ -42,7 +42,7 @@ absl::StatusOr<RankLoss> MeasureRankLoss(const BuildSpec& spec, const BuildKerne
   }
   const auto threads = [&] { return progress.threads(); };
   const auto report = [&](double) {
-    return progress.Report(BuildStep::kMeasurement, "certificate", 0);
+    return progress.Report(BuildStep::kSpectrum, "certificate", 0);
   };
   PHIMAP_ASSIGN_OR_RETURN(
       loss.distance, DistanceBetween(InnerProducts(whole), InnerProducts(cut), {threads, report}));

@@ -101,6 +101,9 @@ class VersionBuilder {
                                 ? RemoteBuildKernel::Fetch(spec_, sample, source, progress_)
                                 : ComputedKernel::Prepare(spec_, sample, progress_));
     PHIMAP_RETURN_IF_ERROR(BuildInServingType(sample, *kernel));
+    const LandmarkTask task = kernel->TaskFor(mapping_.served.serving_type());
+    PHIMAP_ASSIGN_OR_RETURN(reference_,
+                            ReferenceOfBuild({spec_, sample, *kernel, task}, mapping_, progress_));
     return Encode(sample, *kernel);
   }
 
@@ -146,7 +149,8 @@ class VersionBuilder {
       loss = LossText(of_rank, of_rank.distance, mapping_);
       if (!spec_.mapping.serving_type.has_value()) return absl::OkStatus();
     }
-    PHIMAP_RETURN_IF_ERROR(CertifyMapping({spec_, sample, kernel, task}));
+    PHIMAP_ASSIGN_OR_RETURN(certificate_,
+                            Certify({spec_, sample, kernel, task}, mapping_, progress_));
     PHIMAP_RETURN_IF_ERROR(CheckPrecision(spec_, kernel, certificate_));
     AddRankLoss(of_rank, certificate_);
     const double distance = certificate_.serving_distance.value_or(0);
@@ -161,12 +165,8 @@ class VersionBuilder {
     mapping_ = BuiltMapping();  // frees the memory of an earlier attempt
     const LandmarkTask task = kernel.TaskFor(serving_type);
     PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildMapping(spec_, task, progress_));
-    return CertifyMapping({spec_, sample, kernel, task});
-  }
-
-  absl::Status CertifyMapping(const CertificationTask& certification) {
-    PHIMAP_ASSIGN_OR_RETURN(certificate_, Certify(certification, mapping_, progress_));
-    PHIMAP_ASSIGN_OR_RETURN(reference_, ReferenceOfBuild(certification, mapping_, progress_));
+    PHIMAP_ASSIGN_OR_RETURN(certificate_,
+                            Certify({spec_, sample, kernel, task}, mapping_, progress_));
     return absl::OkStatus();
   }
 
