@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/sync/steady_time.h"
 
 namespace phimap {
 namespace {
@@ -57,7 +58,7 @@ StoreHold::~StoreHold() {
 }
 
 absl::Status StoreHold::Renew() {
-  if (absl::Now() - renewed_ < kRenewEvery) return absl::OkStatus();
+  if (SteadyNow() - renewed_ < kRenewEvery) return absl::OkStatus();
   bool held = false;
   PHIMAP_RETURN_IF_ERROR(database_->WriteAside([&](SqlSession& session) -> absl::Status {
     PHIMAP_ASSIGN_OR_RETURN(
@@ -74,7 +75,7 @@ absl::Status StoreHold::Renew() {
                      "this program was stopped for so long that garbage may have been collected "
                      "meanwhile; begin again");
   }
-  renewed_ = absl::Now();
+  renewed_ = SteadyNow();
   return absl::OkStatus();
 }
 

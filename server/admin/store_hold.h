@@ -8,9 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/store/sql_database.h"
+#include "server/sync/steady_time.h"
 
 namespace phimap {
 
@@ -40,7 +40,7 @@ class StoreHold {
   const std::shared_ptr<SqlDatabase> database_;
   const std::string id_;
   const std::string holder_;
-  absl::Time renewed_ = absl::Now();
+  absl::Time renewed_ = SteadyNow();
 };
 
 }  // namespace phimap

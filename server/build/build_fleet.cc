@@ -12,6 +12,7 @@
 #include "server/build/build_manager.h"
 #include "server/build/stored_build.h"
 #include "server/store/sql_build_claims.h"
+#include "server/sync/steady_time.h"
 
 namespace phimap {
 namespace {
@@ -54,7 +55,6 @@ BuildRecord RecordOf(const BuildClaim& claim, const BuildClaimant& claimant,
           .build_id = claim.build_id,
           .spec_digest = claim.spec_digest,
           .rows_received = claim.progress.rows_received,
-          .end_time = absl::Now(),
           .version = 0,
           .error = error,
           .claimant = claimant};
@@ -250,7 +250,7 @@ absl::StatusOr<BuildSnapshot> BuildManager::CancelElsewhere(const BuildId& id) {
   BuildClaims& claims = *store_.claims();
   PHIMAP_ASSIGN_OR_RETURN(const bool asked, claims.RequestCancel(id.mapping, id.build_id));
   if (!asked) return Get(id);
-  const absl::Time until = absl::Now() + kCancelWait;
+  const absl::Time until = SteadyNow() + kCancelWait;
   while (true) {
     PHIMAP_ASSIGN_OR_RETURN(const std::optional<BuildClaim> claim,
                             claims.Find(id.mapping, id.build_id));
@@ -259,7 +259,7 @@ absl::StatusOr<BuildSnapshot> BuildManager::CancelElsewhere(const BuildId& id) {
       PHIMAP_RETURN_IF_ERROR(RecordForTheDead(*claim, CancelledByCall()));
       return Get(id);
     }
-    if (absl::Now() >= until) return SnapshotOf(*claim);
+    if (SteadyNow() >= until) return SnapshotOf(*claim);
     absl::SleepFor(kCancelPoll);
   }
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -237,7 +236,7 @@ std::optional<BuildClaimant> BuildManager::ClaimantOf(const BuildJob& job) const
 }
 
 void BuildManager::RecordFailure(const BuildJob& job, const absl::Status& error) {
-  BuildRecord record = FailureRecord(job, error, absl::Now());
+  BuildRecord record = FailureRecord(job, error);
   record.claimant = ClaimantOf(job);
   const absl::Status recorded = store_.RecordFailedBuild(record);
   if (recorded.ok()) return;

@@ -32,12 +32,11 @@ absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& regis
   return StoredBuild{std::move(snapshot), record.spec_digest};
 }
 
-BuildRecord FailureRecord(const BuildJob& job, const absl::Status& error, absl::Time end_time) {
+BuildRecord FailureRecord(const BuildJob& job, const absl::Status& error) {
   return {.mapping = job.id().mapping,
           .build_id = job.id().build_id,
           .spec_digest = job.spec_digest(),
           .rows_received = job.Snapshot().rows_received,
-          .end_time = end_time,
           .version = 0,
           .error = error};
 }

@@ -23,8 +23,9 @@ struct StoredBuild {
 absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& registry,
                                             const BuildId& id, MemoryBudget* memory = nullptr);
 
-// Returns the record of a failed or cancelled build for the store.
-BuildRecord FailureRecord(const BuildJob& job, const absl::Status& error, absl::Time end_time);
+// Returns the record of a build that failed or was cancelled now, for the store, whose clock says
+// when that is.
+BuildRecord FailureRecord(const BuildJob& job, const absl::Status& error);
 
 }  // namespace phimap
 

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "core/status/status_macros.h"
 #include "server/postgres/postgres_session.h"
 #include "server/store/catalog_tables.h"
+#include "server/sync/steady_time.h"
 
 namespace phimap {
 namespace {
@@ -42,7 +42,7 @@ void PostgresFeed::Await(absl::Duration limit) {
 }
 
 absl::StatusOr<NameChanges> PostgresFeed::ChangesSince(const Revision& since) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   absl::StatusOr<NameChanges> changes = [&]() -> absl::StatusOr<NameChanges> {
     PHIMAP_RETURN_IF_ERROR(Connect());
     PHIMAP_RETURN_IF_ERROR(connection_->RunBatch(BeginRead(connection_->timeouts())).status());
@@ -54,7 +54,7 @@ absl::StatusOr<NameChanges> PostgresFeed::ChangesSince(const Revision& since) {
   if (!changes.ok()) {
     connection_.reset();
     // The database may be slow rather than unreachable.
-    if (absl::Now() - start >= patience_ * (1 - kGrace)) {
+    if (SteadyNow() - start >= patience_ * (1 - kGrace)) {
       patience_ = std::min(2 * patience_, options_.longest_patience);
     }
   } else if (patience_ > options_.patience) {

@@ -51,7 +51,8 @@ struct BuildClaim {
   ClaimedProgress progress = {};
   // A caller asked to cancel this build.
   bool cancelled = false;
-  // Time since the lease ended, by the clock of the store; negative while the lease is valid.
+  // Time since the lease ended, by the clock of the store; negative while the lease is valid, or
+  // while that clock is not trusted.
   absl::Duration over_for;
 
   bool over() const { return over_for >= absl::ZeroDuration(); }

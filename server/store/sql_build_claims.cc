@@ -87,6 +87,12 @@ absl::StatusOr<BuildClaims::Renewed> RenewIn(SqlSession& session, absl::string_v
 
 }  // namespace
 
+absl::Status SqlBuildClaims::Judge(SqlSession& session, BuildClaim& claim) const {
+  PHIMAP_RETURN_IF_ERROR(clock_->Now(session).status());
+  if (!clock_->trusted()) claim.over_for = std::min(claim.over_for, -absl::Microseconds(1));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<BuildClaims::Taken> SqlBuildClaims::Take(absl::string_view mapping,
                                                         absl::string_view build_id,
                                                         absl::string_view spec_digest,
@@ -94,11 +100,11 @@ absl::StatusOr<BuildClaims::Taken> SqlBuildClaims::Take(absl::string_view mappin
   Taken taken;
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
-        PHIMAP_ASSIGN_OR_RETURN(const std::optional<BuildClaim> before,
+        PHIMAP_ASSIGN_OR_RETURN(std::optional<BuildClaim> before,
                                 FindIn(session, mapping, build_id));
-        PHIMAP_RETURN_IF_ERROR(clock_->Now(session).status());
-        if (before.has_value() && before->claimant.server_id != server_id_ && !clock_->trusted()) {
-          taken = {.claim = *before, .ours = false};  // Its lease may still run.
+        if (before.has_value()) PHIMAP_RETURN_IF_ERROR(Judge(session, *before));
+        if (before.has_value() && before->claimant.server_id != server_id_ && !before->over()) {
+          taken = {.claim = *std::move(before), .ours = false};
           return absl::OkStatus();
         }
         PHIMAP_RETURN_IF_ERROR(TakeIn(session, mapping, build_id, spec_digest, server_id_, lease));
@@ -166,7 +172,7 @@ absl::StatusOr<std::optional<BuildClaim>> SqlBuildClaims::Find(absl::string_view
   std::optional<BuildClaim> found;
   PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
     PHIMAP_ASSIGN_OR_RETURN(found, FindIn(session, mapping, build_id));
-    return absl::OkStatus();
+    return found.has_value() ? Judge(session, *found) : absl::OkStatus();
   }));
   return found;
 }
@@ -181,7 +187,10 @@ absl::StatusOr<std::vector<BuildClaim>> SqlBuildClaims::List(absl::string_view m
                                  "WHERE $1 = '' OR mapping = $1"
                                  " ORDER BY start_time_us DESC, mapping, build_id"),
                     {mapping}));
-    for (size_t row = 0; row < rows.size(); ++row) claims.push_back(ClaimIn(rows, row));
+    for (size_t row = 0; row < rows.size(); ++row) {
+      claims.push_back(ClaimIn(rows, row));
+      PHIMAP_RETURN_IF_ERROR(Judge(session, claims.back()));
+    }
     return absl::OkStatus();
   }));
   return claims;

@@ -37,6 +37,10 @@ class SqlBuildClaims final : public BuildClaims {
   absl::StatusOr<std::vector<BuildClaim>> List(absl::string_view mapping) override;
 
  private:
+  // Looks at the clock. If it is not trusted, makes the claim's lease valid: its owner may still be
+  // working.
+  absl::Status Judge(SqlSession& session, BuildClaim& claim) const;
+
   const std::shared_ptr<SqlDatabase> database_;
   const std::string server_id_;
   const std::shared_ptr<StoreClock> clock_;

@@ -105,8 +105,13 @@ TEST_F(StoreClockTest, ABuildIsTakenOverByATrustedClockAlone) {
   ASSERT_TRUE(refused.ok()) << refused.status();
   EXPECT_FALSE(refused->ours);
   EXPECT_EQ(refused->claim.claimant.server_id, "owner");
+  // Nor is the build recorded as interrupted, which servers do with claims that are over.
+  EXPECT_FALSE((*other.Find("m", "b"))->over());
+  EXPECT_FALSE(other.List("m")->front().over());
   EXPECT_TRUE(owner.Take("m", "b", "spec", absl::Minutes(1))->ours);
   Pass(absl::Hours(1));
+  EXPECT_TRUE((*other.Find("m", "b"))->over());
+  EXPECT_TRUE(other.List("m")->front().over());
   EXPECT_TRUE(other.Take("m", "b", "spec", absl::Minutes(1))->ours);
 }
 
