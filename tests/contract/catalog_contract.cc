@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "core/status/error.h"
 #include "server/store/sha256.h"
+#include "tests/contract/publish_request.h"
 
 namespace phimap {
 namespace {
@@ -33,17 +34,6 @@ std::vector<std::string> TextOf(const std::vector<MappingNames>& mappings) {
     texts.push_back(text);
   }
   return texts;
-}
-
-PublishRequest RequestFor(const std::string& mapping, const std::string& build_id) {
-  PublishRequest request;
-  request.version.mapping = mapping;
-  request.version.input_columns = 16;
-  request.version.output_columns = 256;
-  request.version.serving_type = "float32";
-  request.build_id = build_id;
-  request.spec_digest = "spec";
-  return request;
 }
 
 // Follows the changes of a catalog and keeps the names that result from these changes.
@@ -86,7 +76,7 @@ class Follower {
 int64_t CatalogContractTest::Insert(Catalog& catalog, const std::string& mapping,
                                     const std::string& build_id) {
   const absl::StatusOr<VersionRecord> version = catalog.InsertVersion(
-      RequestFor(mapping, build_id), Sha256Hex(absl::StrCat(mapping, build_id)), 10);
+      PublishRequestFor(mapping, build_id), Sha256Hex(absl::StrCat(mapping, build_id)), 10);
   EXPECT_TRUE(version.ok()) << version.status();
   return version.ok() ? version->number : 0;
 }
@@ -117,7 +107,7 @@ TEST_P(CatalogContractTest, EachChangeOfNamesIsTheNextRevision) {
   note();
   ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", "").ok());
   note();
-  VersionRecord imported = RequestFor("letters", "").version;
+  VersionRecord imported = PublishRequestFor("letters", "").version;
   ASSERT_TRUE(catalog_->ImportVersion(imported, Sha256Hex("new"), 10).ok());
   note();
   ASSERT_TRUE(catalog_->DeleteAlias("letters", "prod", "", "").ok());
@@ -131,7 +121,7 @@ TEST_P(CatalogContractTest, EachChangeOfNamesIsTheNextRevision) {
 
 TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   Insert("letters", "build-1");
-  PublishRequest expiring = RequestFor("trial", "build-2");
+  PublishRequest expiring = PublishRequestFor("trial", "build-2");
   expiring.version.ttl = absl::Hours(1);
   ASSERT_TRUE(catalog_->InsertVersion(expiring, Sha256Hex("trial"), 10).ok());
   ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", "").ok());
@@ -141,10 +131,12 @@ TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   EXPECT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", "").ok());
   EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 7, "", "").ok());
   EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 1, "0123456789abcdef", "").ok());
-  EXPECT_FALSE(catalog_->InsertVersion(RequestFor("letters", "build-1"), Sha256Hex("x"), 1).ok());
+  EXPECT_FALSE(
+      catalog_->InsertVersion(PublishRequestFor("letters", "build-1"), Sha256Hex("x"), 1).ok());
   // In order: the artifact is already there; a failed build adds no name.
   EXPECT_TRUE(
-      catalog_->ImportVersion(RequestFor("letters", "").version, Sha256Hex("lettersbuild-1"), 10)
+      catalog_
+          ->ImportVersion(PublishRequestFor("letters", "").version, Sha256Hex("lettersbuild-1"), 10)
           .ok());
   BuildRecord failed{.mapping = "digits", .build_id = "build-9", .spec_digest = "spec"};
   failed.error = absl::InternalError("failed");

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "tests/contract/publish_request.h"
 
 namespace phimap {
 namespace {
@@ -45,28 +46,13 @@ BuildRecord FailedBuild(const std::string& mapping, const std::string& build_id,
                          "is not positive\nsemidefinite", {{"row", "3"}, {"text", "a\tö\n"}}, 250)};
 }
 
-// Returns a request that is accepted for any mapping, as long as the mapping has no build with this
-// id.
-PublishRequest RequestFor(const std::string& mapping, const std::string& build_id) {
-  PublishRequest request;
-  request.version.mapping = mapping;
-  request.version.input_columns = 16;
-  request.version.output_columns = 256;
-  request.version.serving_type = "float32";
-  request.version.mapping_text = "f2(landmarks=256)";
-  request.version.kernel_text = "rbf(gamma=0.5)";
-  request.build_id = build_id;
-  request.spec_digest = "spec-digest";
-  request.rows_received = 1000;
-  return request;
-}
-
 }  // namespace
 
 VersionRecord StoreContractTest::MustPublish(const std::string& mapping,
                                              const std::string& build_id,
                                              const std::string& artifact) {
-  absl::StatusOr<VersionRecord> version = store().Publish(RequestFor(mapping, build_id), artifact);
+  absl::StatusOr<VersionRecord> version =
+      store().Publish(PublishRequestFor(mapping, build_id), artifact);
   EXPECT_TRUE(version.ok()) << version.status();
   return version.value_or(VersionRecord{});
 }
@@ -165,7 +151,7 @@ TEST_P(StoreContractTest, VersionsPageNewestFirst) {
 }
 
 TEST_P(StoreContractTest, AStaleExpectationIsAbortedAndStoresNothing) {
-  PublishRequest request = RequestFor("letters", "build-1");
+  PublishRequest request = PublishRequestFor("letters", "build-1");
   request.expected_newest = 1;
   EXPECT_TRUE(absl::IsAborted(store().Publish(request, "first").status()));
   EXPECT_TRUE(absl::IsNotFound(store().GetMapping("letters").status()));
@@ -188,7 +174,8 @@ TEST_P(StoreContractTest, AStaleExpectationIsAbortedAndStoresNothing) {
 TEST_P(StoreContractTest, ABuildIdPublishesOncePerMapping) {
   const VersionRecord version = MustPublish("letters", "build-1", "one");
   for (const char* artifact : {"one", "two"}) {
-    const absl::Status again = store().Publish(RequestFor("letters", "build-1"), artifact).status();
+    const absl::Status again =
+        store().Publish(PublishRequestFor("letters", "build-1"), artifact).status();
     EXPECT_TRUE(absl::IsAlreadyExists(again)) << again;
     EXPECT_THAT(again.message(), HasSubstr("build-1"));
   }
@@ -227,7 +214,7 @@ TEST_P(StoreContractTest, AFailedBuildKeepsItsErrorWithDetailsAndMakesNoMapping)
   EXPECT_TRUE(absl::IsNotFound(store().GetMapping("letters").status()));
   EXPECT_TRUE(absl::IsAlreadyExists(store().RecordFailedBuild(failed)));
   EXPECT_TRUE(absl::IsAlreadyExists(
-      store().Publish(RequestFor("letters", "build-1"), "artifact").status()));
+      store().Publish(PublishRequestFor("letters", "build-1"), "artifact").status()));
 }
 
 TEST_P(StoreContractTest, AnErrorWithoutDetailsKeepsCodeAndMessage) {
@@ -271,8 +258,8 @@ TEST_P(StoreContractTest, ConcurrentPublishersGetEveryNumberOnce) {
       for (int i = 0; i < kEach; ++i) {
         // Half of the threads write the same artifact at the same time.
         const std::string artifact = t % 2 == 0 ? "shared" : absl::StrCat("own-", t, "-", i);
-        const absl::StatusOr<VersionRecord> version =
-            store().Publish(RequestFor("letters", absl::StrCat("build-", t, "-", i)), artifact);
+        const absl::StatusOr<VersionRecord> version = store().Publish(
+            PublishRequestFor("letters", absl::StrCat("build-", t, "-", i)), artifact);
         EXPECT_TRUE(version.ok()) << version.status();
         if (!version.ok()) return;
         numbers[t].push_back(version->number);
@@ -295,7 +282,8 @@ TEST_P(StoreContractTest, OfRacingPublishersWithTheSameExpectationOneWinsAndKeep
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
-        PublishRequest request = RequestFor("letters", absl::StrCat("build-", round, "-", t));
+        PublishRequest request =
+            PublishRequestFor("letters", absl::StrCat("build-", round, "-", t));
         request.expected_newest = round;
         const absl::Status status =
             store().Publish(request, absl::StrCat("artifact-", round)).status();

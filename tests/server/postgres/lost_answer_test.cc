@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "server/store/sha256.h"
 #include "server/store/sql_catalog.h"
+#include "tests/contract/publish_request.h"
 #include "tests/server/postgres/postgres_fixture.h"
 #include "tests/server/support/cutting_proxy.h"
 
@@ -31,20 +32,15 @@ struct CutChange {
   std::function<void(Catalog&, const std::string& mapping)> move_on;
 };
 
-PublishRequest RequestFor(const std::string& mapping, const std::string& build_id) {
-  PublishRequest request;
-  request.version.mapping = mapping;
-  request.version.input_columns = 16;
-  request.version.output_columns = 256;
-  request.version.serving_type = "float32";
+// The versions live for an hour, so that KeepVersion can extend their life.
+PublishRequest ExpiringRequest(const std::string& mapping, const std::string& build_id) {
+  PublishRequest request = PublishRequestFor(mapping, build_id);
   request.version.ttl = absl::Hours(1);
-  request.build_id = build_id;
-  request.spec_digest = "spec";
   return request;
 }
 
 int64_t Insert(Catalog& catalog, const std::string& mapping, const std::string& build_id) {
-  const auto version = catalog.InsertVersion(RequestFor(mapping, build_id),
+  const auto version = catalog.InsertVersion(ExpiringRequest(mapping, build_id),
                                              Sha256Hex(absl::StrCat(mapping, build_id)), 10);
   EXPECT_TRUE(version.ok()) << version.status();
   return version.ok() ? version->number : 0;
@@ -109,7 +105,8 @@ std::vector<CutChange> Changes() {
        }},
       {"InsertVersion",
        [](Catalog& catalog, const std::string& mapping, const std::string&) {
-         return catalog.InsertVersion(RequestFor(mapping, "cut"), Sha256Hex("cut"), 10).status();
+         return catalog.InsertVersion(ExpiringRequest(mapping, "cut"), Sha256Hex("cut"), 10)
+             .status();
        },
        [](Catalog& catalog, const std::string& mapping) {
          return catalog.GetBuild(mapping, "cut").ok();
@@ -117,7 +114,7 @@ std::vector<CutChange> Changes() {
        [](Catalog& catalog, const std::string& mapping) { DeleteVersion(catalog, mapping, 3); }},
       {"ImportVersion",
        [](Catalog& catalog, const std::string& mapping, const std::string&) {
-         return catalog.ImportVersion(RequestFor(mapping, "").version, Sha256Hex("cut"), 10)
+         return catalog.ImportVersion(ExpiringRequest(mapping, "").version, Sha256Hex("cut"), 10)
              .status();
        },
        [](Catalog& catalog, const std::string& mapping) {
