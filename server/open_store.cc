@@ -85,13 +85,14 @@ FleetServer ThisServer(const ServerOptions& options) {
           .arithmetic = kArithmetic};
 }
 
-// Calls of the API give up reading after this time. Maintenance may take longer.
+// Calls of the API give up reading, or a change, after this time. Maintenance may take longer.
 constexpr absl::Duration kReadLimit = absl::Seconds(1);
+constexpr absl::Duration kChangeLimit = absl::Seconds(10);
 
 // Opens the database, or, if it is away, an object that connects when it is used.
 absl::StatusOr<std::shared_ptr<PostgresDatabase>> OpenDatabase(const std::string& uri,
                                                                const Logger& logger) {
-  const PostgresDatabaseOptions options{.read_limit = kReadLimit};
+  const PostgresDatabaseOptions options{.read_limit = kReadLimit, .change_limit = kChangeLimit};
   absl::StatusOr<std::shared_ptr<PostgresDatabase>> opened = PostgresDatabase::Open(uri, options);
   if (opened.ok() || !absl::IsUnavailable(opened.status())) return opened;
   logger.Log(LogLevel::kWarning, "database_away",

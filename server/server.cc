@@ -322,11 +322,11 @@ absl::Status Server::Parts::LearnNames() {
 
 void Server::Parts::FollowCatalog() {
   if (changes == nullptr) return;
-  follower = std::make_unique<CatalogFollower>(registry, std::move(changes),
-                                               metrics.registry().catalog_errors, [this] {
-                                                 readiness.NamesAreKnown();
-                                                 if (known_names) known_names->SaveSometimes();
-                                               });
+  follower = std::make_unique<CatalogFollower>(
+      registry, std::move(changes), metrics.registry().catalog_errors, [this](bool caught_up) {
+        if (caught_up) readiness.NamesAreKnown();
+        if (known_names) known_names->SaveSometimes();
+      });
 }
 
 void Server::Parts::WatchLoops() {

@@ -50,6 +50,11 @@ absl::Status NotCommitted(const PostgresPlace& place) {
       absl::StrCat(place.Text(), " rolled back a transaction when it was asked to commit"));
 }
 
+PostgresPool::Deadline EndAfter(absl::Duration limit) {
+  if (limit == absl::InfiniteDuration()) return PostgresPool::Deadline::max();
+  return Clock::now() + absl::ToChronoNanoseconds(limit);
+}
+
 PostgresPoolOptions WithSchema(PostgresPoolOptions options) {
   options.prepare = [](PostgresConnection& connection) {
     return PreparePostgresSchema(connection);
@@ -154,11 +159,8 @@ absl::Status PostgresDatabase::ReadBytes(PostgresBody body) {
 }
 
 absl::Status PostgresDatabase::Read(Body body) {
-  const PostgresPool::Deadline end =
-      options_.read_limit == absl::InfiniteDuration()
-          ? PostgresPool::Deadline::max()
-          : Clock::now() + absl::ToChronoNanoseconds(options_.read_limit);
-  return ReadUntil(end, [&](PostgresSession& session) { return body(session); });
+  return ReadUntil(EndAfter(options_.read_limit),
+                   [&](PostgresSession& session) { return body(session); });
 }
 
 absl::Status PostgresDatabase::WriteTwice(Durability durability, PostgresBody body) {
@@ -186,8 +188,11 @@ absl::Status PostgresDatabase::Write(Body body, IsStored is_stored, absl::string
 absl::Status PostgresDatabase::WriteOrDoubt(Body body, IsStored is_stored, absl::string_view what) {
   const std::string begin = absl::StrCat(BeginWrite(options_.pool.timeouts), kLockStore);
   const auto run = [&](PostgresSession& session) { return body(session); };
-  Outcome outcome = Attempt(begin, kNotifyAndCommit, run);
-  if (outcome.again && !outcome.in_doubt) outcome = Attempt(begin, kNotifyAndCommit, run);
+  const PostgresPool::Deadline end = EndAfter(options_.change_limit);
+  Outcome outcome = Attempt(begin, kNotifyAndCommit, run, end);
+  if (outcome.again && !outcome.in_doubt && Clock::now() < end) {
+    outcome = Attempt(begin, kNotifyAndCommit, run, end);
+  }
   if (!outcome.in_doubt) return outcome.status;
   const std::optional<ErrorDetail> detail = DetailOf(outcome.status);
   if (detail.has_value() && detail->reason == "COMMIT_LOCAL_ONLY") {

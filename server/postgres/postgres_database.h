@@ -23,6 +23,9 @@ struct PostgresDatabaseOptions {
   // Time after which Read gives up, for servers whose callers should rather get what is known than
   // wait for a database that hangs.
   absl::Duration read_limit = absl::InfiniteDuration();
+  // Time after which Write gives up. If its commit is then without an answer, it may still take
+  // `settle`.
+  absl::Duration change_limit = absl::InfiniteDuration();
 };
 
 // Has the requirements and guarantees of SqlDatabase, and these:

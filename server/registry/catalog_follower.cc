@@ -12,11 +12,12 @@ constexpr absl::Duration kLongestPause = absl::Seconds(1);
 }  // namespace
 
 CatalogFollower::CatalogFollower(VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed,
-                                 prometheus::Counter* errors, std::function<void()> caught_up)
+                                 prometheus::Counter* errors,
+                                 std::function<void(bool caught_up)> after_each)
     : registry_(registry),
       feed_(std::move(feed)),
       errors_(errors),
-      caught_up_(std::move(caught_up)),
+      after_each_(std::move(after_each)),
       thread_([this] { Run(); }) {}
 
 CatalogFollower::~CatalogFollower() {
@@ -40,6 +41,7 @@ void CatalogFollower::Run() {
     const absl::Status caught_up =
         registry_.CatchUp([this](const Revision& since) { return feed_->ChangesSince(since); });
     failing_ = !caught_up.ok();
+    after_each_(caught_up.ok());
     if (!caught_up.ok()) {
       errors_->Increment();
       if (!Pause(pause)) return;
@@ -51,7 +53,6 @@ void CatalogFollower::Run() {
       MutexLock lock(&mutex_);
       current_at_ = asked;
     }
-    caught_up_();
     feed_->Await(kPollPeriod);
   }
 }

@@ -24,11 +24,11 @@ class CatalogFollower {
  public:
   static constexpr absl::Duration kPollPeriod = absl::Milliseconds(250);
 
-  // Calls `caught_up` on its thread each time that the registry has caught up. `registry` and
-  // `errors` must outlive the follower.
+  // Calls `after_each` on its thread after each attempt to catch up, with whether it succeeded.
+  // `registry` and `errors` must outlive the follower.
   CatalogFollower(
       VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed, prometheus::Counter* errors,
-      std::function<void()> caught_up = [] {});
+      std::function<void(bool caught_up)> after_each = [](bool) {});
   // Waits for the query in progress.
   ~CatalogFollower();
   CatalogFollower(const CatalogFollower&) = delete;
@@ -50,7 +50,7 @@ class CatalogFollower {
   VersionRegistry& registry_;
   const std::unique_ptr<ChangeFeed> feed_;
   prometheus::Counter* const errors_;
-  const std::function<void()> caught_up_;
+  const std::function<void(bool caught_up)> after_each_;
   std::atomic<bool> failing_{false};
 
   mutable Mutex mutex_;

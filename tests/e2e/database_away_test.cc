@@ -231,6 +231,16 @@ TEST_F(DatabaseAwayTest, AServerThatStartsWithoutItServesWhatItServedBefore) {
     const auto impatient = server->Connect({.max_attempts = 1});
     EXPECT_TRUE(absl::IsUnavailable(impatient->SetAlias("letters", "prod", 2, "*").status()));
     EXPECT_TRUE(absl::IsUnavailable(impatient->ListMappings().status()));
+    // The command line asks for nothing else than the call.
+    const std::string flag = absl::StrCat("--server=", server->address());
+    const ProcessResult bench =
+        RunProcess({PHIMAP_BINARY, flag, "bench", "letters@prod", "--seconds=0.1", "--warmup=0"});
+    EXPECT_EQ(bench.exit_code, 0) << bench.err;
+    const ProcessResult mapped = RunProcess({PHIMAP_BINARY, flag, "transform", "letters@prod",
+                                             "--input=-", "--output=-", "--format=csv"},
+                                            "a,b,c,d\n0.1,-0.2,0.3,0.05\n");
+    EXPECT_EQ(mapped.exit_code, 0) << mapped.err;
+    EXPECT_THAT(mapped.err, HasSubstr("the server cannot say now which columns"));
     postgres_.Start();
     const Clock::time_point back = Clock::now();
     while (!client->SetAlias("letters", "prod", 1, "*").ok() && SecondsSince(back) < 20) {
@@ -270,6 +280,9 @@ TEST_F(DatabaseAwayTest, WhileItHangsNoReadTakesMuchLongerThanASecond) {
   const auto client = server->Connect({.max_attempts = 1});
   {
     const PostgresServer::Paused paused(postgres_);
+    const Clock::time_point asked = Clock::now();
+    EXPECT_TRUE(absl::IsUnavailable(client->SetAlias("letters", "prod", 2, "*").status()));
+    EXPECT_LT(SecondsSince(asked), 11);
     for (int round = 0; round < 3; ++round) {
       Clock::time_point start = Clock::now();
       EXPECT_EQ(Answering(*client, "letters@prod"), 1);

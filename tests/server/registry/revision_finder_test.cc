@@ -88,8 +88,20 @@ TEST_F(RevisionFinderTest, ARevisionThatWasReplacedIsToldFromOneThatWasPassed) {
   EXPECT_TRUE(*finder_->Knows(passed));
   const int64_t number = ParseRevision(Stored())->number;
   EXPECT_EQ(ReasonOf(Find(absl::StrCat("other:", number - 1))), "REVISION_HISTORY_MISMATCH");
-  // Of a number that the registry does not remember, the store knows.
-  EXPECT_EQ(ReasonOf(Find("other:-1")), "REVISION_INVALID");
+}
+
+// The registry remembers some thousand revisions; the store is asked about older ones.
+TEST_F(RevisionFinderTest, AboutARevisionThatTheRegistryHasForgottenTheStoreIsAsked) {
+  constexpr int kMoreThanAreRemembered = 5000;
+  const std::string oldest = Stored();
+  for (int i = 0; i < kMoreThanAreRemembered; ++i) store_.PutAlias("a", "prod", 1);
+  EXPECT_TRUE(Find(Stored()).ok());
+  EXPECT_FALSE(*finder_->Knows(oldest));
+  EXPECT_TRUE(Find(oldest).ok());
+  const int64_t number = ParseRevision(oldest)->number;
+  EXPECT_EQ(ReasonOf(Find(absl::StrCat("other:", number))), "REVISION_HISTORY_MISMATCH");
+  store_.FailChanges(true);
+  EXPECT_TRUE(absl::IsUnavailable(Find(oldest)));
 }
 
 TEST_F(RevisionFinderTest, WhenTheStoreIsAwayThatIsTheAnswerAndNoRevisionIsTold) {

@@ -129,6 +129,23 @@ TEST_F(SqliteStoreTest, StartUpRemovesExpiredBuildsAndNoFileThatAnotherProgramMa
   EXPECT_EQ(ExpectConsistent(store_.get(), directory_.path()), 1);
 }
 
+// A revision that is too old to have an id is believed, but names since then are read anew.
+TEST_F(SqliteStoreTest, TheIdsOfTheLastHundredThousandChangesAreKept) {
+  ASSERT_TRUE(store_->Publish(RequestFor("build-1"), "one").ok());
+  const Revision old = store_->ChangesSince(Revision())->revision;
+  Close();
+  ExecuteSql(directory_.path(), "UPDATE store SET revision = 100000");
+  Open();
+  EXPECT_FALSE(*store_->IsInHistory({"another", old.number}));
+  EXPECT_FALSE(store_->ChangesSince(old)->whole);
+  Close();
+  ExecuteSql(directory_.path(), "UPDATE store SET revision = 100001");
+  Open();
+  EXPECT_TRUE(*store_->IsInHistory(old));
+  EXPECT_TRUE(*store_->IsInHistory({"another", old.number}));
+  EXPECT_TRUE(store_->ChangesSince(old)->whole);
+}
+
 TEST_F(SqliteStoreTest, ANewerSchemaIsRefusedAndLeftAlone) {
   ASSERT_TRUE(store_->Publish(RequestFor("build-1"), "one").ok());
   Close();
