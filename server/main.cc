@@ -15,6 +15,7 @@
 #include "core/linalg/blas.h"
 #include "google/protobuf/stubs/logging.h"
 #include "server/kernel_client/grpc_log.h"
+#include "server/memory/process_memory.h"
 #include "server/observe/log.h"
 #include "server/open_store.h"
 #include "server/options.h"
@@ -29,11 +30,31 @@ int Refuse(const char* what, const absl::Status& status) {
   return static_cast<int>(ServerExitCode::kFailed);
 }
 
-void LogStart(const Logger& logger, int64_t file_limit) {
+void LogStart(const Logger& logger, const ServerOptions& options, int64_t file_limit) {
   logger.Log(LogLevel::kInfo, "starting",
              {{"blas_core", BlasCoreName()},
               {"engine_target", EngineTargetName()},
-              {"file_limit", absl::StrCat(file_limit)}});
+              {"file_limit", absl::StrCat(file_limit)},
+              {"cgroup_memory_bytes", options.cgroup_memory_bytes.has_value()
+                                          ? absl::StrCat(*options.cgroup_memory_bytes)
+                                          : "none"},
+              {"max_live_bytes", absl::StrCat(options.max_live_bytes)},
+              {"memory_bytes", absl::StrCat(options.memory_bytes)},
+              {"build_memory_bytes", absl::StrCat(options.build_memory_bytes)},
+              {"max_connections", absl::StrCat(options.max_connections)}});
+}
+
+// Warns if the server could take more memory than its cgroup allows, which would kill it.
+void WarnOfMemoryBeyondCgroup(const Logger& logger, const ServerOptions& options) {
+  const int64_t worst = WorstCaseBytes(MemoryLimitsOf(options));
+  if (!options.cgroup_memory_bytes.has_value() || worst <= *options.cgroup_memory_bytes) return;
+  logger.Log(LogLevel::kWarning, "memory_beyond_cgroup",
+             {{"worst_case_bytes", absl::StrCat(worst)},
+              {"cgroup_memory_bytes", absl::StrCat(*options.cgroup_memory_bytes)},
+              {"help",
+               "the flags allow more memory than the container has, so it may be killed; lower "
+               "--max_live_bytes, --memory_bytes, --build_memory_bytes or --max_connections, or "
+               "leave them out, or raise the container's limit"}});
 }
 
 // Warns if the memory is too small for the largest message, whose bytes, parsed form and answer
@@ -71,7 +92,8 @@ int Run(const ServerOptions& options) {
   google::protobuf::SetLogHandler(nullptr);
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();
-  LogStart(logger, file_limit);
+  LogStart(logger, options, file_limit);
+  WarnOfMemoryBeyondCgroup(logger, options);
   WarnOfSmallMemory(logger, options);
   absl::StatusOr<OpenedStore> store = OpenStore(options, logger);
   if (!store.ok()) return Refuse("cannot open the store", store.status());

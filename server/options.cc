@@ -15,6 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/thread/cgroup.h"
+#include "server/memory/process_memory.h"
 #include "server/postgres/postgres_uri.h"
 #include "server/transport/ip_address.h"
 #include "server/transport/listen_address.h"
@@ -138,7 +140,8 @@ void AddCallerFlags(CLI::App& app, ServerOptions& options) {
                  "Memory for requests and responses in bytes, reserved before a message "
                  "arrives and released when its answer is sent. While all of it is reserved, "
                  "unary calls are refused and streams wait. If no other request holds memory, a "
-                 "request is admitted whatever its size.")
+                 "request is admitted whatever its size. Without this flag, less if the "
+                 "container has too little memory.")
       ->check(IntegerRange(kLeastMemoryBytes, kTiB))
       ->capture_default_str();
   app.add_option("--max_calls_per_caller", options.max_calls_per_caller,
@@ -146,7 +149,8 @@ void AddCallerFlags(CLI::App& app, ServerOptions& options) {
       ->check(IntegerRange(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--max_connections", options.max_connections,
-                 "Maximum number of connections to the API. Further ones are closed at once.")
+                 "Maximum number of connections to the API. Further ones are closed at once. "
+                 "Without this flag, less if the container has too little memory.")
       ->check(IntegerRange(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--max_connections_per_host", options.max_connections_per_host,
@@ -163,7 +167,8 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
   const IntegerRange bytes(kKiB, kTiB);
   app.add_option("--max_live_bytes", options.max_live_bytes,
                  "Memory for loaded versions in bytes. The least recently used versions "
-                 "are unloaded first.")
+                 "are unloaded first. Without this flag, less if the container has too little "
+                 "memory.")
       ->check(bytes)
       ->capture_default_str();
   app.add_option("--max_builds", options.max_builds, "Maximum number of unfinished builds.")
@@ -171,7 +176,7 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option("--build_memory_bytes", options.build_memory_bytes,
                  "Memory for unfinished builds, imports and evaluations together, in "
-                 "bytes.")
+                 "bytes. Without this flag, less if the container has too little memory.")
       ->check(bytes)
       ->capture_default_str();
 }
@@ -361,9 +366,24 @@ absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOpt
   return absl::OkStatus();
 }
 
+// Lowers the limits of memory that no flag sets, so that they fit into what the cgroups allow.
+void FitMemory(const CLI::App& app, ServerOptions& options) {
+  options.cgroup_memory_bytes = LeastCgroupLimit("memory", "memory.max", "memory.limit_in_bytes");
+  if (!options.cgroup_memory_bytes.has_value()) return;
+  const MemoryLimits fitted =
+      FitInto(*options.cgroup_memory_bytes, MemoryLimitsOf(options),
+              {app.count("--max_live_bytes") > 0, app.count("--memory_bytes") > 0,
+               app.count("--build_memory_bytes") > 0, app.count("--max_connections") > 0});
+  options.max_live_bytes = fitted[static_cast<int>(MemoryPart::kLive)];
+  options.memory_bytes = fitted[static_cast<int>(MemoryPart::kRequests)];
+  options.build_memory_bytes = fitted[static_cast<int>(MemoryPart::kBuilds)];
+  options.max_connections = static_cast<int>(fitted[static_cast<int>(MemoryPart::kConnections)]);
+}
+
 // Fills in options that depend on other flags, and checks all of them.
 absl::Status CompleteOptions(const CLI::App& app, const std::vector<std::string>& kernel_services,
                              ServerOptions& options) {
+  FitMemory(app, options);
   if (options.http == "none") options.http.clear();
   if (options.on_postgres() && options.cache_dir.empty() && !options.data_dir.empty()) {
     options.cache_dir = options.data_dir + "/cache";
@@ -383,6 +403,11 @@ int Refuse(const absl::Status& status) {
 }
 
 }  // namespace
+
+MemoryLimits MemoryLimitsOf(const ServerOptions& options) {
+  return {options.max_live_bytes, options.memory_bytes, options.build_memory_bytes,
+          options.max_connections};
+}
 
 std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   ServerOptions options;

@@ -3,6 +3,7 @@
 #define PHIMAP_SERVER_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "server/auth/role.h"
 #include "server/auth/tls_files.h"
 #include "server/kernel_client/kernel_address.h"
+#include "server/memory/process_memory.h"
 #include "server/observe/log.h"
 
 namespace phimap {
@@ -45,6 +47,9 @@ struct ServerOptions {
   int64_t max_live_bytes = int64_t{4} << 30;
   int max_builds = 16;
   int64_t build_memory_bytes = int64_t{4} << 30;
+  // Memory that the process's cgroups allow; nullopt if they set no limit. ParseOptions lowers the
+  // limits above that no flag sets, so that they fit into it.
+  std::optional<int64_t> cgroup_memory_bytes;
   int build_idle_seconds = 300;
   int stream_idle_seconds = 300;
   // 0 means that connections have no maximum age.
@@ -83,6 +88,9 @@ enum class ServerExitCode : int {
   kFailed = 1,
   kUsage = 2,
 };
+
+// The limits of memory that `options` sets.
+MemoryLimits MemoryLimitsOf(const ServerOptions& options);
 
 // Returns the options, or the exit code after printing --help, --version or an error. Rejects flags
 // that contradict each other, and addresses that need protection or --insecure, before anything is

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <thread>
 
 #include "absl/synchronization/mutex.h"
 
@@ -83,8 +82,14 @@ void IgnoreBrokenPipesAndHangups() {
 
 int WaitForStopSignal() {
   const int first = NextStopSignal();
-  // Uses _exit and touches nothing else, because the program may be anywhere in its shutdown.
-  std::thread([] { _exit(kSignalExitBase + NextStopSignal()); }).detach();
+  // The next signal finds this thread anywhere in the shutdown, so its handler does nothing but end
+  // the process.
+  struct sigaction end_now = {};
+  end_now.sa_handler = [](int number) { _exit(kSignalExitBase + number); };
+  sigaction(SIGTERM, &end_now, nullptr);
+  sigaction(SIGINT, &end_now, nullptr);
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   return first;
 }
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,6 +37,7 @@
 #include "server/schedule/task_pool.h"
 #include "server/schedule/transform_scheduler.h"
 #include "server/serving/row_server.h"
+#include "server/shutdown_steps.h"
 #include "server/store/metered_store.h"
 #include "server/sync/mutex.h"
 #include "server/transform/transform_service.h"
@@ -52,6 +52,8 @@ constexpr int kStoreThreads = 2;
 constexpr int kMaxQueuedStoreCalls = 512;
 // One thread, because the store makes one change at a time.
 constexpr int kAdminThreads = 1;
+// A step each: the end of builds, and the end of kernel services.
+constexpr int kEndingThreads = 2;
 constexpr int kMaxQueuedAdminCalls = 512;
 // Maximum time for which a build yields to Transforms after each quantum. Even on a server that is
 // never idle, builds make progress: one quantum per such wait.
@@ -130,41 +132,6 @@ absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
   if (options.kernel_service_ca.empty()) return std::string();
   return ReadAuthorities("kernel_service_ca", options.kernel_service_ca);
 }
-
-}  // namespace
-
-namespace {
-
-// Stops the kernel services at a given time, or earlier if this object is destroyed before.
-class DelayedStop {
- public:
-  DelayedStop(KernelServices& kernels, std::chrono::steady_clock::time_point at)
-      : kernels_(kernels), thread_([this, at] {
-          {
-            MutexLock lock(&mutex_);
-            while (!now_ && changed_.WaitUntil(&mutex_, at)) {
-            }
-          }
-          kernels_.Stop();
-        }) {}
-  ~DelayedStop() {
-    {
-      MutexLock lock(&mutex_);
-      now_ = true;
-      changed_.NotifyAll();
-    }
-    thread_.join();
-  }
-  DelayedStop(const DelayedStop&) = delete;
-  DelayedStop& operator=(const DelayedStop&) = delete;
-
- private:
-  KernelServices& kernels_;
-  Mutex mutex_;
-  CondVar changed_;
-  bool now_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
-};
 
 }  // namespace
 
@@ -249,6 +216,8 @@ struct Server::Parts {
   // For SetAlias, DeleteAlias, DeleteVersion, DeleteMapping and KeepVersion, which must not wait
   // for readers' calls.
   TaskPool admin_pool{"administrative calls", kAdminThreads, kMaxQueuedAdminCalls};
+  // For Shutdown, when the system may have no more threads.
+  TaskPool ending{"steps of the shutdown", kEndingThreads, 2 * kEndingThreads};
   AliasCertificates alias_certificates{metrics.certificates()};
   TransformScheduler scheduler;
   KernelServices kernels;
@@ -336,6 +305,10 @@ void Server::Parts::WatchLoops() {
                        "Seconds that event loops spent working; its rate divided by "
                        "phimap_loops is the fraction of time that they are busy.",
                        [this] { return absl::ToDoubleSeconds(loops.BusyTime()); });
+  metrics.WatchCounter("phimap_memory_failures_total",
+                       "Times that an event loop found no memory for its work; the call or the "
+                       "connection concerned was ended.",
+                       [this] { return static_cast<double>(loops.MemoryFailures()); });
 }
 
 void Server::Parts::WatchStore() {
@@ -480,13 +453,13 @@ void Server::Shutdown(absl::Duration drain_time) {
   const auto lame_duck = std::min(deadline, now + parts.lame_duck);
   // Ends calls that wait for a kernel service at the deadline, so that a hanging service does not
   // hold up the drain.
-  DelayedStop kernels(parts.kernels, deadline);
+  DelayedStop kernels(parts.ending, parts.kernels, deadline);
   // Waits for builds, including those that no client follows, in parallel with calls.
-  std::thread builds([&] { parts.builds.Drain(deadline); });
+  ShutdownStep builds(parts.ending, [&] { parts.builds.Drain(deadline); });
   if (parts.api != nullptr) {
     parts.api->Shutdown(lame_duck, deadline, [&parts] { parts.health.EndWatches(); });
   }
-  builds.join();
+  builds.Await();
   parts.scheduler.Drain();
   if (parts.known_names != nullptr) parts.known_names->Save();
 }

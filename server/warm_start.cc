@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/thread/start_thread.h"
 
 namespace phimap {
 
@@ -11,8 +12,9 @@ WarmStart::WarmStart(VersionRegistry& registry, std::chrono::seconds at_most, co
     : registry_(registry),
       logger_(logger),
       ready_(std::move(ready)),
-      thread_(
-          [this, started = std::chrono::steady_clock::now(), at_most] { Run(started, at_most); }) {}
+      thread_(StartThread("warming", [this, started = std::chrono::steady_clock::now(), at_most] {
+        Run(started, at_most);
+      })) {}
 
 WarmStart::~WarmStart() {
   registry_.StopWarming();

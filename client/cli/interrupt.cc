@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "core/status/check.h"
+#include "core/thread/start_thread.h"
 
 namespace phimap::cli {
 namespace {
@@ -27,7 +28,7 @@ void OnSignal(int) {
 
 Interrupt::Interrupt(client::CancelToken& token) {
   PHIMAP_CHECK(wake_pipe[0] < 0 && pipe2(wake_pipe, O_CLOEXEC) == 0);
-  watcher_ = std::thread([&token] {
+  watcher_ = StartThread("signals", [&token] {
     char c = 0;
     while (true) {
       const ssize_t size = read(wake_pipe[0], &c, 1);

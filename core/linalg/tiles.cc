@@ -33,6 +33,9 @@ class Tiles {
     }
   }
 
+  // Runs tile 0, which no call of Run takes.
+  void RunFirst() { RunOne(0); }
+
   // REQUIRES: all threads have ended.
   void RethrowFailure() const {
     if (failure_) std::rethrow_exception(failure_);
@@ -53,7 +56,7 @@ class Tiles {
   const absl::FunctionRef<void(int64_t)> work_;
   std::mutex mutex_;
   // Guarded by mutex_.
-  int64_t next_ = 0;
+  int64_t next_ = 1;
   std::exception_ptr failure_;
 };
 
@@ -61,6 +64,11 @@ class Tiles {
 
 absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
                          absl::FunctionRef<void(int64_t tile)> work) {
+  if (tiles <= 0) return absl::OkStatus();
+  // This thread has the first tile, or the helpers could do them all before it asks whether to
+  // stop.
+  absl::Status status = checkpoint(0);
+  if (!status.ok()) return status;
   Tiles todo(tiles, work);
   std::vector<std::thread> helpers;
   const int64_t wanted = std::min<int64_t>(threads, tiles) - 1;
@@ -72,7 +80,7 @@ absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
       break;  // the system has no more threads: the others do the work
     }
   }
-  absl::Status status;
+  todo.RunFirst();
   todo.Run([&](int64_t tile) {
     status = checkpoint(static_cast<double>(tile) / static_cast<double>(tiles));
     return status.ok();

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/thread/start_thread.h"
+
 namespace phimap {
 namespace {
 
@@ -29,7 +31,7 @@ FileWatch::~FileWatch() {
 }
 
 void FileWatch::Start() {
-  thread_ = std::thread([this] { Run(); });
+  thread_ = StartThread("watching files", [this] { Run(); });
 }
 
 FileWatch::Stamp FileWatch::StampOf(const std::string& path) {

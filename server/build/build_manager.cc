@@ -11,6 +11,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/thread/start_thread.h"
 #include "server/build/build_error.h"
 #include "server/build/stored_build.h"
 #include "server/store/sha256.h"
@@ -37,8 +38,10 @@ BuildManager::BuildManager(Options options, Store& store, VersionRegistry& regis
       computation_({options_.compute_threads, options_.kernels, options_.now}, memory_, metrics),
       compute_queue_(options_.compute_threads),
       ingest_queue_(options_.ingest_threads),
-      idle_watch_([this] { WatchIdle(); }) {
-  if (store_.claims() != nullptr) claim_watch_ = std::thread([this] { WatchClaims(); });
+      idle_watch_(StartThread("silent builds", [this] { WatchIdle(); })) {
+  if (store_.claims() != nullptr) {
+    claim_watch_ = StartThread("the claims of builds", [this] { WatchClaims(); });
+  }
 }
 
 BuildManager::~BuildManager() {

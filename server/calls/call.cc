@@ -1,11 +1,11 @@
 #include "server/calls/call.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -54,11 +54,8 @@ absl::Status DeadlinePassed() {
   return absl::DeadlineExceededError("the deadline passed before the answer was ready");
 }
 
-// The calls of this thread's loop that have begun and not ended.
-absl::flat_hash_set<Call*>& LiveCalls() {
-  static thread_local absl::flat_hash_set<Call*> calls;
-  return calls;
-}
+// First of the list of this thread's calls whose streams have begun and not ended.
+thread_local Call* first_live = nullptr;
 
 absl::Status RevisionNotFound(absl::string_view wanted) {
   return MakeError(
@@ -163,21 +160,47 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       revisions_(start.revisions),
       revision_timer_(*this) {}
 
-Call::~Call() { PHIMAP_CHECK(over_); }
+Call::~Call() { PHIMAP_CHECK(over_ || !begun_); }
+
+template <typename Act>
+void Call::ForEachLive(const Act& act) {
+  // Collected first, because `act` may end other calls than its own.
+  std::vector<std::weak_ptr<Call>> live;
+  for (Call* call = first_live; call != nullptr; call = call->live_after_) {
+    live.push_back(call->weak_from_this());
+  }
+  for (const std::weak_ptr<Call>& each : live) {
+    const std::shared_ptr<Call> call = each.lock();
+    if (call != nullptr && call->stream_ != nullptr) act(*call);
+  }
+}
 
 void Call::EndSilentCalls(absl::Duration silent) {
   const absl::Time now = SteadyNow();
-  std::vector<Call*> ending;
-  for (Call* const call : LiveCalls()) {
-    const absl::Time since = call->over_ ? call->stream_->unread_since() : call->waits_since();
-    if (since + silent <= now) ending.push_back(call);
-  }
-  for (Call* const call : ending) call->EndForShutdown();
+  ForEachLive([&](Call& call) {
+    const absl::Time since = call.over_ ? call.stream_->unread_since() : call.waits_since();
+    if (since + silent <= now) call.EndForShutdown();
+  });
 }
 
 void Call::EndAllCalls() {
-  const std::vector<Call*> ending(LiveCalls().begin(), LiveCalls().end());
-  for (Call* const call : ending) call->EndForShutdown();
+  ForEachLive([](Call& call) { call.EndForShutdown(); });
+}
+
+void Call::JoinLive() {
+  live_after_ = first_live;
+  if (live_after_ != nullptr) live_after_->live_before_ = this;
+  first_live = this;
+}
+
+void Call::LeaveLive() {
+  if (live_after_ != nullptr) live_after_->live_before_ = live_before_;
+  if (live_before_ != nullptr) {
+    live_before_->live_after_ = live_after_;
+  } else if (first_live == this) {
+    first_live = live_after_;
+  }
+  live_before_ = live_after_ = nullptr;
 }
 
 void Call::EndForShutdown() {
@@ -198,8 +221,9 @@ void Call::AwaitRequestUntil(absl::Time at) {
 }
 
 void Call::Begin() {
+  JoinLive();
+  begun_ = true;
   method_.metrics.started->Increment();
-  LiveCalls().insert(this);
   // The timer would come after an answer that this loop computes at once.
   if (deadline_ <= SteadyNow()) return Cancel(DeadlinePassed());
   loop_->timers().Set(deadline_timer_, deadline_);
@@ -302,8 +326,18 @@ void Call::OnSent() {
 void Call::OnClosed(ResetCode) {
   stream_ = nullptr;
   unread_timer_.Cancel();
-  LiveCalls().erase(this);
-  if (!over_) Cancel(absl::CancelledError("the client cancelled the call"));
+  LeaveLive();
+  if (over_ || !begun_) return;
+  try {
+    Cancel(absl::CancelledError("the client cancelled the call"));
+  } catch (const std::bad_alloc&) {
+    EndWithoutMemory();
+  }
+}
+
+void Call::EndWithoutMemory() {
+  if (!OnLoop()) return Post([this] { EndWithoutMemory(); });
+  Cancel(absl::ResourceExhaustedError(""));  // without a message it needs no memory
 }
 
 void Call::Cancel(const absl::Status& status) {
@@ -313,7 +347,12 @@ void Call::Cancel(const absl::Status& status) {
 
 void Call::Post(std::function<void()> task) {
   loop_->Post([self = shared_from_this(), task = std::move(task)] {
-    if (!self->over_) task();
+    if (self->over_) return;
+    try {
+      task();
+    } catch (const std::bad_alloc&) {
+      self->EndWithoutMemory();
+    }
   });
 }
 
@@ -378,9 +417,13 @@ void Call::OnUnreadTime() {
 
 void Call::Conclude(const absl::Status& status) {
   if (over_) return;
-  End(status);
-  if (stream_ == nullptr) return;
-  SendStatus(*stream_, status, headers_sent_, request_id_, status.ok() ? ToldRevision() : "");
+  try {
+    End(status);
+    if (stream_ == nullptr) return;
+    SendStatus(*stream_, status, headers_sent_, request_id_, status.ok() ? ToldRevision() : "");
+  } catch (const std::bad_alloc&) {
+    if (stream_ != nullptr) stream_->EndConnection();
+  }
 }
 
 std::string Call::ToldRevision() const {
@@ -391,8 +434,12 @@ std::string Call::ToldRevision() const {
 void Call::Break(const absl::Status& status) {
   if (over_) return;
   cancelled_.store(true, std::memory_order_relaxed);
-  End(status);
-  if (stream_ != nullptr) stream_->Reset(ResetCode::kCancel);
+  try {
+    End(status);
+    if (stream_ != nullptr) stream_->Reset(ResetCode::kCancel);
+  } catch (const std::bad_alloc&) {
+    if (stream_ != nullptr) stream_->EndConnection();
+  }
 }
 
 void Call::End(const absl::Status& status) {

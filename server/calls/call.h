@@ -134,6 +134,9 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void Conclude(const absl::Status& status);
   // Ends the call and drops unsent messages. For clients that do not read their answers.
   void Break(const absl::Status& status);
+  // Ends the call when there is no memory to go on with it. Needs none itself, on the loop's
+  // thread. May be called from any thread.
+  void EndWithoutMemory();
   // Ends the call at `at` unless its request is complete by then. Call it with InfiniteFuture when
   // the request is complete, to remove this limit. The call's deadline applies in any case.
   void AwaitRequestUntil(absl::Time at);
@@ -162,6 +165,11 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
     void OnTime() override { call.OnHalfMessageTime(); }
     Call& call;
   };
+  // The list of this thread's calls whose streams have begun and not ended.
+  void JoinLive();
+  void LeaveLive();
+  template <typename Act>
+  static void ForEachLive(const Act& act);
   void AwaitRevision();
   // Returns the revision that the answer reports, or "" if it reports none.
   std::string ToldRevision() const;
@@ -212,7 +220,11 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   Revisions* const revisions_;
   RevisionTimer revision_timer_;
   const RequestId request_id_;
+  Call* live_before_ = nullptr;
+  Call* live_after_ = nullptr;
   bool headers_sent_ = false;
+  // Set by Begin, after which the call has to end in every case.
+  bool begun_ = false;
   bool over_ = false;
   std::atomic<bool> cancelled_{false};
 };

@@ -1,8 +1,11 @@
 #include "server/kernel_client/answer_queue.h"
 
+#include "core/thread/start_thread.h"
+
 namespace phimap {
 
-AnswerQueue::AnswerQueue() : thread_([this] { Run(); }) {}
+AnswerQueue::AnswerQueue()
+    : thread_(StartThread("the answers of kernel services", [this] { Run(); })) {}
 
 AnswerQueue::~AnswerQueue() {
   answers_.Shutdown();

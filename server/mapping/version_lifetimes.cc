@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/thread/start_thread.h"
 #include "server/sync/steady_time.h"
 
 namespace phimap {
@@ -18,7 +19,7 @@ VersionLifetimes::~VersionLifetimes() {
 }
 
 void VersionLifetimes::Start() {
-  thread_ = std::thread([this] { Run(); });
+  thread_ = StartThread("the lifetimes of versions", [this] { Run(); });
 }
 
 absl::Status VersionLifetimes::RecordUses() {

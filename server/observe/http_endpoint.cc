@@ -21,6 +21,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/thread/start_thread.h"
 #include "prometheus/collectable.h"
 #include "prometheus/metric_family.h"
 #include "prometheus/text_serializer.h"
@@ -274,7 +275,8 @@ HttpEndpoint::HttpEndpoint(int listener, int port,
                            HttpChecks checks)
     : port_(port) {
   PHIMAP_CHECK(pipe2(stop_, O_CLOEXEC) == 0);
-  thread_ = std::thread(
+  thread_ = StartThread(
+      "metrics and probes",
       [listener, stop = stop_[0], metrics = std::move(metrics), checks = std::move(checks)] {
         PollLoop(listener, stop, *metrics, checks).Run();
       });

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <utility>
 
+#include "core/thread/start_thread.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -145,7 +146,7 @@ LogWriter::LogWriter(int descriptor, DropLine drop_line, const Options& options)
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([state = state_] { state->Run(); });
+  thread_ = StartThread("the log", [state = state_] { state->Run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/thread/start_thread.h"
+
 namespace phimap {
 namespace {
 
@@ -18,7 +20,7 @@ CatalogFollower::CatalogFollower(VersionRegistry& registry, std::unique_ptr<Chan
       feed_(std::move(feed)),
       errors_(errors),
       after_each_(std::move(after_each)),
-      thread_([this] { Run(); }) {}
+      thread_(StartThread("following the store", [this] { Run(); })) {}
 
 CatalogFollower::~CatalogFollower() {
   {

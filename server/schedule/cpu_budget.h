@@ -6,7 +6,6 @@
 #define PHIMAP_SERVER_SCHEDULE_CPU_BUDGET_H_
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -24,19 +23,6 @@ std::optional<double> ParseCpuMax(absl::string_view text);
 // Returns the number of cores granted by cgroup v1's cpu.cfs_quota_us and cpu.cfs_period_us, or
 // nullopt if the quota is -1.
 std::optional<double> ParseCfsQuota(absl::string_view quota_us, absl::string_view period_us);
-
-// Paths of the process in the cgroup hierarchies, from /proc/self/cgroup.
-struct CgroupPaths {
-  // Path in the line "0::/path" (cgroup v2).
-  std::optional<std::string> v2;
-  // From the line whose controllers include cpu.
-  std::optional<std::string> v1_cpu;
-};
-CgroupPaths ParseProcSelfCgroup(absl::string_view text);
-
-// Returns the path and all its parents, because a limit of any of them applies. The root comes
-// last: for "/a/b", the result is "/a/b", "/a", "".
-std::vector<std::string> WithAncestors(absl::string_view path);
 
 // Returns the number of threads for `affinity` usable cores under `quotas`: the minimum of all
 // these numbers, rounded down, but at least 1 and at most kMaxComputeThreads. It is rounded down,

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/thread/start_thread.h"
+
 namespace phimap {
 namespace {
 
@@ -21,7 +23,7 @@ void LowerPriority() {
 
 JobQueue::JobQueue(int threads) {
   threads_.reserve(threads);
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+  for (int i = 0; i < threads; ++i) threads_.push_back(StartThread("jobs", [this] { Run(); }));
 }
 
 JobQueue::~JobQueue() {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "core/thread/start_thread.h"
 
 namespace phimap {
 namespace {
@@ -15,7 +16,7 @@ constexpr int64_t kRetryDelayMs = 200;
 TaskPool::TaskPool(std::string name, int threads, int max_queued, prometheus::Gauge* waiting)
     : name_(std::move(name)), places_(max_queued), waiting_(waiting) {
   threads_.reserve(threads);
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+  for (int i = 0; i < threads; ++i) threads_.push_back(StartThread(name_, [this] { Run(); }));
 }
 
 TaskPool::~TaskPool() {

@@ -46,6 +46,15 @@ TransformPart PartOf(const QueuedWork& queued, int64_t rows) {
           .status = absl::OkStatus()};
 }
 
+// Calls `done` with a status that needs no memory.
+void DoneWithoutMemory(const TransformWork& work) {
+  try {
+    work.done(absl::ResourceExhaustedError(""));
+  } catch (const std::bad_alloc&) {
+    // A call handles its own lack of memory, so this is the work of nobody.
+  }
+}
+
 absl::Status OutOfMemory() {
   return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
                    "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
@@ -79,7 +88,7 @@ std::optional<QueuedWork> TransformScheduler::Accept(TransformWork work) {
     if (!draining_) {
       pending_.Add(work);
       pending_requests_.store(pending_.requests);
-      return QueuedWork{std::move(work), options_.now()};
+      return QueuedWork(std::move(work), options_.now(), *this);
     }
   }
   work.done(MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", "the server is shutting down",
@@ -109,11 +118,18 @@ std::vector<QueuedWork> TransformScheduler::HandOver(std::vector<QueuedWork> bat
   {
     MutexLock lock(&mutex_);
     if (sleeping_ <= waking_) return batch;
-    for (QueuedWork& queued : batch) queues_.Push(std::move(queued));
+    size_t pushed = 0;
+    try {
+      for (; pushed < batch.size(); ++pushed) queues_.Push(std::move(batch[pushed]));
+    } catch (const std::bad_alloc&) {
+      // The caller computes the rest.
+    }
+    batch.erase(batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(pushed));
+    if (pushed == 0) return batch;
     ++waking_;
   }
   work_queued_.NotifyOne();
-  return {};
+  return batch;
 }
 
 void TransformScheduler::RunBatch(std::vector<QueuedWork> batch, EngineScratch& scratch) {
@@ -201,7 +217,11 @@ void TransformScheduler::Run(std::vector<QueuedWork> batch, absl::Time started, 
     MutexLock lock(&mutex_);
     ++computing_;
   }
-  RunCounted(std::move(batch), started, computer, scratch);
+  try {
+    RunCounted(std::move(batch), started, computer, scratch);
+  } catch (const std::bad_alloc&) {
+    // What was not finished has been abandoned.
+  }
   MutexLock lock(&mutex_);
   if (--computing_ == 0) none_pending_.NotifyAll();
 }
@@ -209,25 +229,22 @@ void TransformScheduler::Run(std::vector<QueuedWork> batch, absl::Time started, 
 void TransformScheduler::RunCounted(std::vector<QueuedWork> batch, absl::Time started,
                                     Computer computer, EngineScratch& scratch) {
   for (const QueuedWork& queued : batch) CountWait(queued, started);
-  Accounting dropped;
-  std::vector<Share> shares = Prepare(std::move(batch), dropped);
-  Release(dropped);
+  std::vector<Share> shares = Prepare(std::move(batch));
   if (shares.empty()) return;
   Compute(shares, started, computer, scratch);
   Observe(shares, options_.now() - started);
-  Accounting finished;
+  Finished finished(*this);
   for (Share& share : shares) {
     if (share.finished()) {
-      Finish(std::move(share.queued.work), share.status, finished);
+      Finish(std::move(share.queued), share.status, finished);
     } else {
       Requeue(std::move(share.queued));
     }
   }
-  Release(finished);
 }
 
-std::vector<TransformScheduler::Share> TransformScheduler::Prepare(std::vector<QueuedWork> batch,
-                                                                   Accounting& finished) {
+std::vector<TransformScheduler::Share> TransformScheduler::Prepare(std::vector<QueuedWork> batch) {
+  Finished finished(*this);
   std::vector<Share> shares;
   shares.reserve(batch.size());
   for (QueuedWork& queued : batch) {
@@ -235,7 +252,7 @@ std::vector<TransformScheduler::Share> TransformScheduler::Prepare(std::vector<Q
       const int64_t first_row = queued.rows_done;
       shares.push_back({std::move(queued), absl::OkStatus(), first_row});
     } else {
-      Finish(std::move(queued.work), ready, finished);
+      Finish(std::move(queued), ready, finished);
     }
   }
   return shares;
@@ -343,12 +360,26 @@ void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elap
   speed_.Learn(shares[0].queued.work.engine, multiplications, seconds);
 }
 
-void TransformScheduler::Finish(TransformWork work, const absl::Status& status,
-                                Accounting& finished) const {
+void TransformScheduler::Finish(QueuedWork queued, const absl::Status& status,
+                                Finished& finished) const {
+  const TransformWork& work = queued.work;
+  queued.owner = nullptr;
   finished.Add(work);
   CountDrop(status);
-  work.done(WithFieldPrefix(status, work.field));
-  // `work` is destroyed here, before Release, so that after Drain nothing of the request is left.
+  try {
+    work.done(WithFieldPrefix(status, work.field));
+  } catch (const std::bad_alloc&) {
+    DoneWithoutMemory(work);
+  }
+  // `queued` is destroyed here, before Release, so that after Drain nothing of the request is left.
+}
+
+void TransformScheduler::Abandon(TransformWork& work) {
+  Accounting one;
+  one.Add(work);
+  DoneWithoutMemory(work);
+  work = TransformWork();
+  Release(one);
 }
 
 void TransformScheduler::CountWait(const QueuedWork& queued, absl::Time taken) const {

@@ -40,7 +40,7 @@
 
 namespace phimap {
 
-class TransformScheduler {
+class TransformScheduler final : private QueuedWork::Owner {
  public:
   struct Options {
     // Clock; tests replace it.
@@ -48,7 +48,7 @@ class TransformScheduler {
   };
   // `metrics` must outlive the scheduler.
   TransformScheduler(Options options, const TransformMetrics& metrics);
-  ~TransformScheduler();
+  ~TransformScheduler() override;
   TransformScheduler(const TransformScheduler&) = delete;
   TransformScheduler& operator=(const TransformScheduler&) = delete;
 
@@ -94,6 +94,19 @@ class TransformScheduler {
     void Add(const TransformWork& work);
     void Subtract(const Accounting& other);
   };
+  // What was finished in a scope. Releases it when the scope ends.
+  class Finished {
+   public:
+    explicit Finished(TransformScheduler& scheduler) : scheduler_(scheduler) {}
+    ~Finished() { scheduler_.Release(accounting_); }
+    Finished(const Finished&) = delete;
+    Finished& operator=(const Finished&) = delete;
+    void Add(const TransformWork& work) { accounting_.Add(work); }
+
+   private:
+    TransformScheduler& scheduler_;
+    Accounting accounting_;
+  };
   // A request of a batch, ready to be computed.
   struct Share {
     QueuedWork queued;
@@ -119,9 +132,8 @@ class TransformScheduler {
                   EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs a batch on a thread of the pool.
   void RunOnPool(std::vector<QueuedWork> batch, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the part of the batch that can be computed. Finishes the rest, and adds it to
-  // `finished`.
-  std::vector<Share> Prepare(std::vector<QueuedWork> batch, Accounting& finished);
+  // Returns the part of the batch that can be computed. Finishes the rest.
+  std::vector<Share> Prepare(std::vector<QueuedWork> batch);
   absl::Status PrepareOne(QueuedWork& queued) const;
   // Computes all of the shares, or as much of a single long one as its quantum allows.
   void Compute(std::vector<Share>& shares, absl::Time started, Computer computer,
@@ -136,7 +148,8 @@ class TransformScheduler {
   // Queues the remaining rows of a request whose quantum is used up.
   void Requeue(QueuedWork queued) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `done` and frees the request.
-  void Finish(TransformWork work, const absl::Status& status, Accounting& finished) const;
+  void Finish(QueuedWork queued, const absl::Status& status, Finished& finished) const;
+  void Abandon(TransformWork& work) override;
   // Counts the time that `queued` waited until it was taken.
   void CountWait(const QueuedWork& queued, absl::Time taken) const;
   void CountDrop(const absl::Status& status) const;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -44,9 +45,45 @@ struct TransformWork {
   double Multiplications() const { return engine->Multiplications(rows); }
 };
 
+// Work that was accepted and has to be finished. If it is destroyed before, because its holder
+// found no memory, its `owner` finishes it with RESOURCE_EXHAUSTED.
 struct QueuedWork {
+  // Finishes accepted work.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Must not throw.
+    virtual void Abandon(TransformWork& work) = 0;
+  };
+
+  QueuedWork(TransformWork accepted, absl::Time now, Owner& finisher)
+      : work(std::move(accepted)), enqueued(now), owner(&finisher) {}
+  QueuedWork(QueuedWork&& other) noexcept
+      : work(std::move(other.work)),
+        enqueued(other.enqueued),
+        owner(std::exchange(other.owner, nullptr)),
+        rows_done(other.rows_done),
+        features(other.features),
+        computing(other.computing) {}
+  QueuedWork& operator=(QueuedWork&& other) noexcept {
+    if (this == &other) return *this;
+    if (owner != nullptr) owner->Abandon(work);
+    work = std::move(other.work);
+    enqueued = other.enqueued;
+    owner = std::exchange(other.owner, nullptr);
+    rows_done = other.rows_done;
+    features = other.features;
+    computing = other.computing;
+    return *this;
+  }
+  ~QueuedWork() {
+    if (owner != nullptr) owner->Abandon(work);
+  }
+
   TransformWork work;
   absl::Time enqueued;
+  // Null if the work was finished, or moved away.
+  Owner* owner;
   // State of long work that has let others go first: the number of rows computed, the destination
   // of the features (null if not prepared yet) and the time spent so far.
   int64_t rows_done = 0;

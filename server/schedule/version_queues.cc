@@ -1,6 +1,7 @@
 #include "server/schedule/version_queues.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "core/status/check.h"
@@ -12,14 +13,24 @@ int64_t VersionQueues::Queue::Batches() const {
   return WorthwhileBatches(static_cast<int64_t>(works.size()), rows);
 }
 
-void VersionQueues::Push(QueuedWork work) {
+void VersionQueues::Push(QueuedWork&& work) {
   const Engine* const engine = work.work.engine.get();
-  Queue& queue = queues_[engine];
-  if (queue.works.empty()) order_.push_back(engine);
-  batches_ -= queue.Batches();
-  queue.rows += work.RowsLeft();
-  queue.works.push_back(std::move(work));
-  batches_ += queue.Batches();
+  const int64_t rows = work.RowsLeft();
+  const auto [found, fresh] = queues_.try_emplace(engine);
+  Queue& queue = found->second;
+  const int64_t before = queue.Batches();
+  try {
+    if (fresh) order_.push_back(engine);
+    queue.works.push_back(std::move(work));
+  } catch (const std::bad_alloc&) {
+    if (fresh) {
+      std::erase(order_, engine);
+      queues_.erase(found);
+    }
+    throw;
+  }
+  queue.rows += rows;
+  batches_ += queue.Batches() - before;
 }
 
 std::vector<QueuedWork> VersionQueues::Take(int workers) {

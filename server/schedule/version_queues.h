@@ -16,7 +16,8 @@ namespace phimap {
 
 class VersionQueues {
  public:
-  void Push(QueuedWork work);
+  // Throws std::bad_alloc; `work` is then unchanged.
+  void Push(QueuedWork&& work);
   // Takes the next batch for one of `workers`: requests of one version, oldest first. If no other
   // version has work for the other workers, the batch is so small that it leaves them their share
   // (batch_policy.h). The result is empty if nothing waits. REQUIRES: workers > 0.

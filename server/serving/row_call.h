@@ -6,6 +6,7 @@
 #define PHIMAP_SERVER_SERVING_ROW_CALL_H_
 
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -89,9 +90,13 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
     };
     request.done = [this, self = this->shared_from_this()](const absl::Status& status,
                                                            const ExamplesView& seen) {
-      if (!status.ok()) return this->Finish(status);
-      Complete(seen);
-      this->FinishWith(answer().Release());
+      try {
+        if (!status.ok()) return this->Finish(status);
+        Complete(seen);
+        this->FinishWith(answer().Release());
+      } catch (const std::bad_alloc&) {
+        this->EndWithoutMemory();
+      }
     };
     environment_.rows.Serve(std::move(request));
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -201,9 +202,13 @@ class RowStreamCall : public TypedStreamCall<Request> {
     };
     request.done = [this, self = this->shared_from_this(), slot](const absl::Status& status,
                                                                  const ExamplesView& seen) {
-      if (status.ok()) slot->answer.Complete(seen);
-      if (this->OnLoop()) return SlotDone(*slot, status);
-      this->Post([this, slot, status] { SlotDone(*slot, status); });
+      try {
+        if (status.ok()) slot->answer.Complete(seen);
+        if (this->OnLoop()) return SlotDone(*slot, status);
+        this->Post([this, slot, status] { SlotDone(*slot, status); });
+      } catch (const std::bad_alloc&) {
+        this->EndWithoutMemory();
+      }
     };
     environment_.rows.Serve(std::move(request));
   }

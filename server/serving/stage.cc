@@ -65,7 +65,7 @@ void Stage::RunBatch(std::vector<QueuedWork> batch) {
     const size_t half = batch.size() / 2;
     std::vector<QueuedWork> later(std::make_move_iterator(batch.begin() + half),
                                   std::make_move_iterator(batch.end()));
-    batch.resize(half);
+    batch.erase(batch.begin() + half, batch.end());
     later = scheduler_.HandOver(std::move(later));
     for (QueuedWork& queued : later) batch.push_back(std::move(queued));
   }
@@ -76,6 +76,7 @@ void Stage::Run() {
   std::vector<QueuedWork> staged;
   staged.swap(staged_);
   expected_ = absl::ZeroDuration();
+  // If there is no memory for a list, what it would have held is abandoned, and thereby answered.
   std::vector<std::vector<QueuedWork>> batches;
   for (size_t first = 0; first < staged.size(); ++first) {
     if (!Gone(staged[first])) batches.push_back(NextBatch(staged, first));

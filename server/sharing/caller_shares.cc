@@ -38,7 +38,7 @@ std::optional<CallerShares::Share> CallerShares::TakeKey(uint64_t key, int limit
 }
 
 void CallerShares::DropUnused() {
-  absl::erase_if(users_, [](const auto& user) { return user.second.use_count() == 1; });
+  std::erase_if(users_, [](const auto& user) { return user.second.use_count() == 1; });
   drop_at_ = std::max<size_t>(64, 2 * users_.size());
 }
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "server/sharing/caller_use.h"
 #include "server/sync/mutex.h"
@@ -72,7 +72,7 @@ class CallerShares {
   // Keyed by a hash of the caller, so that no token is kept here. A caller that has given
   // everything back is kept until many others have come, because one that returns must not look
   // like another.
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Counted>> users_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<uint64_t, std::shared_ptr<Counted>> users_ ABSL_GUARDED_BY(mutex_);
   size_t drop_at_ ABSL_GUARDED_BY(mutex_) = 64;
 };
 

@@ -4,9 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "server/sharing/caller_use.h"
 #include "server/sync/mutex.h"
 
@@ -60,7 +60,7 @@ class SharedPlaces {
   Mutex mutex_;
   int taken_ ABSL_GUARDED_BY(mutex_) = 0;
   // Places of each caller that has some. Each place keeps its caller alive.
-  absl::flat_hash_map<const CallerUse*, int> of_caller_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<const CallerUse*, int> of_caller_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace phimap

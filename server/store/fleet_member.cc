@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/thread/start_thread.h"
 
 namespace phimap {
 namespace {
@@ -26,7 +27,7 @@ absl::StatusOr<std::unique_ptr<FleetMember>> FleetMember::Join(
   const absl::Status first = member->Beat();
   if (!first.ok() && !absl::IsUnavailable(first)) return first;
   member->each_time_();
-  member->thread_ = std::thread([raw = member.get()] { raw->Run(); });
+  member->thread_ = StartThread("the fleet", [raw = member.get()] { raw->Run(); });
   return member;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/thread/start_thread.h"
 
 namespace phimap {
 
@@ -16,7 +17,7 @@ StoreUpkeep::StoreUpkeep(std::shared_ptr<SqlDatabase> database, std::shared_ptr<
       collector_(database, blobs, std::move(holder), clock_),
       scrubber_(database, blobs),
       collect_at_(Clock::now() + absl::ToChronoNanoseconds(options.first_after)),
-      thread_([this] { Run(); }) {}
+      thread_(StartThread("the upkeep of the store", [this] { Run(); })) {}
 
 StoreUpkeep::~StoreUpkeep() {
   {

@@ -64,9 +64,10 @@ class Channel {
   HandshakeFailure handshake_failure_;
 };
 
-// Owns `fd`.
+// Owns `fd`. Throws std::bad_alloc; `fd` then stays with the caller.
 std::unique_ptr<Channel> PlainChannel(int fd);
-// Owns `fd` and `ssl`.
+// Owns `fd` and `ssl`, which may be null. Returns null if there is no memory, or no `ssl`; `fd`
+// then stays with the caller.
 std::unique_ptr<Channel> TlsChannel(int fd, SSL* ssl);
 
 }  // namespace phimap

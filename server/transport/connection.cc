@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -62,9 +63,7 @@ void Connection::Start() {
 }
 
 void Connection::ContinueHandshake() {
-  if (handshaking_elsewhere_) return;
-  handshaking_elsewhere_ = true;
-  Watch(0);
+  if (handshaking_elsewhere_ || !Watch(0)) return;
   // The connection does not use the channel during the step. If the connection ends during the
   // step, it is not destroyed before the step is done.
   auto step = [self = self_, channel = channel_.get(), peer = peer_, loop = &loop_]() mutable {
@@ -79,19 +78,30 @@ void Connection::ContinueHandshake() {
     });
   };
   owner_.run_handshake(peer_, std::move(step), std::move(drop));
+  handshaking_elsewhere_ = true;
 }
 
 void Connection::HandshakeStepDone(Channel::State state, const Peer& peer) {
   handshaking_elsewhere_ = false;
-  peer_ = peer;
-  if (state_ == State::kEnded) return owner_.ended(*this);
+  if (state_ == State::kEnded) return AwaitDestruction();
+  try {
+    peer_ = peer;
+    GoOnAfterHandshakeStep(state);
+  } catch (const std::bad_alloc&) {
+    End();
+  }
+}
+
+void Connection::GoOnAfterHandshakeStep(Channel::State state) {
   switch (state) {
     case Channel::State::kDone:
       return Open();
     case Channel::State::kWantsRead:
-      return Watch(EPOLLIN);
+      Watch(EPOLLIN);
+      return;
     case Channel::State::kWantsWrite:
-      return Watch(EPOLLOUT);
+      Watch(EPOLLOUT);
+      return;
     case Channel::State::kClosed:
     case Channel::State::kFlooded:
       break;
@@ -105,25 +115,36 @@ void Connection::Open() {
   state_ = State::kOpen;
   session_ = NewServerSession(*this, owner_.limits, session_memory_);
   if (session_ == nullptr) return End();  // no memory
-  output_.Append(FirstFrame(session_, owner_.limits));
+  std::string first = FirstFrame(session_, owner_.limits);
+  if (first.empty()) return End();
+  output_.Append(std::move(first));
   const absl::Duration age = owner_.limits.max_age;
   if (age != absl::InfiniteDuration()) loop_.timers().Set(age_timer_, SteadyNow() + age);
   // Nothing is sent before the client has begun to speak HTTP/2, because one that speaks another
   // protocol would not understand the answer behind it.
-  Watch(EPOLLIN);
-  if (channel_->has_buffered()) loop_.Again(*this);
+  if (Watch(EPOLLIN) && channel_->has_buffered()) loop_.Again(*this);
 }
 
-void Connection::Watch(uint32_t events) {
-  if (added_ && events == watched_) return;
-  if (added_) {
-    loop_.Change(channel_->fd(), events, *this);
-  } else {
-    loop_.Add(channel_->fd(), events, *this);
-  }
-  added_ = true;
+bool Connection::Watch(uint32_t events) {
+  if (added_ && events == watched_) return true;
+  const bool watched = added_ ? loop_.Change(channel_->fd(), events, *this)
+                              : loop_.Add(channel_->fd(), events, *this);
+  added_ = added_ || watched;
   watched_ = events;
+  if (!watched) {
+    loop_.NoteMemoryFailures(1);
+    End();
+  }
+  return watched;
 }
+
+void Connection::Require(int result) {
+  if (result != NGHTTP2_ERR_NOMEM) return;
+  loop_.NoteMemoryFailures(1);
+  condemned_ = true;
+}
+
+void Connection::OnOutOfMemory() { End(); }
 
 void Connection::OnReady(uint32_t events) {
   if (state_ == State::kEnded) return;
@@ -290,9 +311,9 @@ void Connection::Flush() {
   // Input that was read before the connection was full, and bytes that the channel holds, are in no
   // socket that epoll would report.
   if (read && (input_used_ < input_.size() || channel_->has_buffered())) loop_.Again(*this);
-  Watch((read ? static_cast<uint32_t>(EPOLLIN) : 0) |
-        (write_blocked_ ? static_cast<uint32_t>(EPOLLOUT) : 0));
-  stall_watch_.Look();
+  const bool watched = Watch((read ? static_cast<uint32_t>(EPOLLIN) : 0) |
+                             (write_blocked_ ? static_cast<uint32_t>(EPOLLOUT) : 0));
+  if (watched) stall_watch_.Look();
 }
 
 // If the server closed the socket while the client still sends (window updates, pings), the system
@@ -302,8 +323,7 @@ void Connection::Linger() {
   if (state_ != State::kOpen) return;
   state_ = State::kLingering;
   channel_->Shutdown();
-  Watch(EPOLLIN);
-  stall_watch_.BeginLinger();
+  if (Watch(EPOLLIN)) stall_watch_.BeginLinger();
 }
 
 void Connection::DropInput() {
@@ -313,6 +333,7 @@ void Connection::DropInput() {
 int Connection::EndFlood(ClientFault fault, absl::string_view why) {
   if (std::exchange(condemned_, true)) return NGHTTP2_ERR_CALLBACK_FAILURE;
   fault_ = fault;
+  // Without memory for the reason, the connection ends without one.
   nghttp2_submit_goaway(
       session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
       NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(why.data()), why.size());
@@ -321,7 +342,7 @@ int Connection::EndFlood(ClientFault fault, absl::string_view why) {
 
 void Connection::BeginGoAway() {
   if (state_ != State::kOpen || std::exchange(going_away_, true)) return;
-  nghttp2_submit_shutdown_notice(session_);
+  Require(nghttp2_submit_shutdown_notice(session_));
   loop_.timers().Set(go_away_timer_, SteadyNow() + owner_.limits.go_away_notice);
   WantFlush();
 }
@@ -331,9 +352,9 @@ void Connection::FinishGoAway() {
   if (state_ != State::kOpen || std::exchange(gone_away_, true)) return;
   going_away_ = true;
   go_away_timer_.Cancel();
-  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
-                        nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
-                        nullptr, 0);
+  Require(nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                                nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+                                nullptr, 0));
   WantFlush();
 }
 
@@ -364,9 +385,11 @@ void Connection::End() {
     if (stream->handler_ != nullptr) stream->handler_->OnClosed(ResetCode::kCancel);
   }
   if (session_ != nullptr) nghttp2_session_del(std::exchange(session_, nullptr));
-  // A running handshake step still uses the channel; HandshakeStepDone then calls `ended`.
-  if (!handshaking_elsewhere_) owner_.ended(*this);
+  // A running handshake step still uses the channel; HandshakeStepDone then goes on.
+  if (!handshaking_elsewhere_) AwaitDestruction();
 }
+
+void Connection::AwaitDestruction() { loop_.timers().Set(ended_timer_, loop_.now()); }
 
 Http2Stream* Connection::Find(int32_t stream_id) {
   const auto found = streams_.find(stream_id);

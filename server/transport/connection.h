@@ -17,8 +17,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "server/transport/channel.h"
 #include "server/transport/connection_limits.h"
@@ -53,7 +53,7 @@ class Connection final : public Pollable {
     // Runs a step of a TLS handshake with this peer, about a millisecond of CPU time, on another
     // thread. If too many steps are queued, calls the second function instead, on any thread.
     std::function<void(const Peer&, std::function<void()>, std::function<void()>)> run_handshake;
-    // Called when the connection has ended. The owner must destroy it, but not within this call.
+    // Called by the loop some time after the connection has ended. The owner must destroy it.
     std::function<void(Connection&)> ended;
     // Whether many clients may share the connection, as behind a proxy. Such a connection is not
     // ended for resets, since that would punish the other clients.
@@ -98,6 +98,8 @@ class Connection final : public Pollable {
   size_t HeldBytes() const;
 
   void OnReady(uint32_t events) override;
+  // Ends the connection with all its calls.
+  void OnOutOfMemory() override;
 
  private:
   friend class Http2Stream;
@@ -117,8 +119,16 @@ class Connection final : public Pollable {
     Connection& connection;
   };
 
+  // Has the owner destroy the connection. A timer needs no memory, unlike a task.
+  struct EndedTimer final : Timer {
+    explicit EndedTimer(Connection& connection) : connection(connection) {}
+    void OnTime() override { connection.owner_.ended(connection); }
+    Connection& connection;
+  };
+
   void ContinueHandshake();
   void HandshakeStepDone(Channel::State state, const Peer& peer);
+  void GoOnAfterHandshakeStep(Channel::State state);
   void Open();
   // Reads until no input is left or the connection has used its share of this round of the loop.
   void ReadShare();
@@ -137,7 +147,10 @@ class Connection final : public Pollable {
   void WantFlush() {
     if (!flushing_) loop_.AtEndOfRound(*this);
   }
-  void Watch(uint32_t events);
+  // Returns false if that ended the connection, because the system lacks memory for it.
+  bool Watch(uint32_t events);
+  // Takes what a function of nghttp2 returned. If it had no memory, the connection will end.
+  void Require(int result);
   bool OutputFull() const { return output_.size() >= owner_.limits.MaxOutputBytes(stranger_); }
   // Whether no more requests are read until the client has read answers.
   bool Full() const { return OutputFull() || HeldBytes() >= owner_.limits.MaxHeldBytes(stranger_); }
@@ -161,6 +174,7 @@ class Connection final : public Pollable {
   // Counts a call that was refused. Returns what a callback of nghttp2 returns.
   int CountRefused();
   void End();
+  void AwaitDestruction();
 
   // Counts a frame that carries neither call nor data. Returns what a callback of nghttp2 returns.
   int CountControlFrame();
@@ -193,7 +207,7 @@ class Connection final : public Pollable {
   uint32_t watched_ = 0;
   CountedMemory session_memory_;
   nghttp2_session* session_ = nullptr;
-  absl::flat_hash_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
+  std::unordered_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   OutputQueue output_;
   bool write_blocked_ = false;
   bool stranger_ = true;
@@ -229,6 +243,7 @@ class Connection final : public Pollable {
   AgeTimer age_timer_;
   GoAwayTimer go_away_timer_;
   StallWatch stall_watch_;
+  EndedTimer ended_timer_{*this};
   // Shared with handshake steps on other threads; holds null once the connection is destroyed.
   std::shared_ptr<Connection*> self_;
 };

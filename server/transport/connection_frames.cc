@@ -45,7 +45,8 @@ int Connection::OnBeginHeaders(int32_t stream_id) {
   block_bytes_ = 0;
   if (streams_.contains(stream_id)) return 0;  // trailers of a request
   if (streams_.size() >= owner_.limits.max_streams) {
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_REFUSED_STREAM);
+    Require(
+        nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_REFUSED_STREAM));
     if (!CountReset(nullptr)) return EndFlood(ClientFault::kResets, kTooManyResets);
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
@@ -77,7 +78,8 @@ int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string
     return 0;
   }
   // Ignores the rest of these trailers.
-  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
+  Require(
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_ENHANCE_YOUR_CALM));
   return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
@@ -140,12 +142,12 @@ void Connection::EndRequest(Http2Stream& stream) {
 
 int Connection::OnDataChunk(int32_t stream_id, absl::string_view bytes) {
   // The connection's window is reopened at once, because memory is bounded by the streams' windows.
-  nghttp2_session_consume_connection(session_, bytes.size());
+  Require(nghttp2_session_consume_connection(session_, bytes.size()));
   Http2Stream* const stream = Find(stream_id);
   // An answered stream's window stays closed, since its input is no longer read.
   if (stream != nullptr && stream->answered_) return 0;
   if (stream == nullptr || stream->handler_ == nullptr) {
-    nghttp2_session_consume_stream(session_, stream_id, bytes.size());
+    Require(nghttp2_session_consume_stream(session_, stream_id, bytes.size()));
     return 0;
   }
   const std::shared_ptr<StreamHandler> handler = stream->handler_;

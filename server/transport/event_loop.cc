@@ -8,9 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <utility>
 
-#include "core/status/check.h"
+#include "core/thread/start_thread.h"
 #include "server/sync/steady_time.h"
 
 namespace phimap {
@@ -40,9 +41,13 @@ EventLoop::EventLoop()
       wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       timers_(SteadyNow()),
       now_(SteadyNow()) {
-  PHIMAP_CHECK(epoll_ >= 0 && wakeup_ >= 0);
   epoll_event event = {.events = EPOLLIN, .data = {.ptr = nullptr}};
-  PHIMAP_CHECK(epoll_ctl(epoll_, EPOLL_CTL_ADD, wakeup_, &event) == 0);
+  if (epoll_ < 0 || wakeup_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, wakeup_, &event) != 0) {
+    EndForLackOf("the descriptors of an event loop", errno,
+                 "see the limit of open files (RLIMIT_NOFILE, ulimit -n) and "
+                 "/proc/sys/fs/epoll/max_user_watches");
+  }
+  handling_.reserve(kEventsPerPoll);
 }
 
 EventLoop::~EventLoop() {
@@ -62,7 +67,7 @@ void EventLoop::Run() {
       const int events = Poll(wait && !work ? timers_.Next() : absl::InfinitePast());
       if (wait) began = now_;
       handled += events;
-      timers_.Advance(now_);
+      NoteMemoryFailures(timers_.Advance(now_));
       RunPosted();
       RunAgain();
       if (stopped_.load(std::memory_order_relaxed)) break;
@@ -85,7 +90,13 @@ void EventLoop::Run() {
 }
 
 void EventLoop::EndRound() {
-  if (staged_ != nullptr && !staged_->empty()) staged_->Run();
+  if (staged_ != nullptr && !staged_->empty()) {
+    try {
+      staged_->Run();
+    } catch (const std::bad_alloc&) {
+      NoteMemoryFailures(1);
+    }
+  }
   // Objects added during this loop are called in the next round. Otherwise connections that keep
   // reading and answering would keep the loop here.
   const size_t count = at_end_.size();
@@ -93,7 +104,7 @@ void EventLoop::EndRound() {
     Pollable* const pollable = std::exchange(at_end_[i], nullptr);
     if (pollable == nullptr) continue;
     pollable->at_end_ = false;
-    pollable->OnReady(0);
+    Call(*pollable, 0);
   }
   at_end_.erase(at_end_.begin(), at_end_.begin() + static_cast<std::ptrdiff_t>(count));
 }
@@ -151,10 +162,32 @@ int EventLoop::Poll(absl::Time wait_until) {
   for (size_t i = 0; i < handling_.size(); ++i) {
     const auto [pollable, ready] = handling_[i];
     if (pollable == nullptr) continue;
-    pollable->stranger() ? Queue(*pollable, ready) : pollable->OnReady(ready);
+    Deliver(*pollable, ready);
   }
   handling_.clear();
   return count;
+}
+
+void EventLoop::Deliver(Pollable& pollable, uint32_t events) {
+  if (!pollable.stranger()) return Call(pollable, events);
+  try {
+    Queue(pollable, events);
+  } catch (const std::bad_alloc&) {
+    Failed(pollable);
+  }
+}
+
+void EventLoop::Call(Pollable& pollable, uint32_t events) {
+  try {
+    pollable.OnReady(events);
+  } catch (const std::bad_alloc&) {
+    Failed(pollable);
+  }
+}
+
+void EventLoop::Failed(Pollable& pollable) {
+  NoteMemoryFailures(1);
+  pollable.OnOutOfMemory();
 }
 
 void EventLoop::DrainWakeup() const {
@@ -167,25 +200,28 @@ void EventLoop::RunPosted() {
     MutexLock lock(&mutex_);
     running_.swap(posted_);
   }
-  for (Task& task : running_) task();
+  for (Task& task : running_) {
+    try {
+      task();
+    } catch (const std::bad_alloc&) {
+      NoteMemoryFailures(1);
+    }
+  }
   running_.clear();
 }
 
 void EventLoop::RunAgain() {
   if (again_.empty()) return;
-  std::vector<Pollable*> again;
-  again.swap(again_);
-  // The objects are moved to handling_ so that Forget can remove one that has not been called yet.
-  handling_.clear();
-  for (Pollable* const pollable : again) {
-    if (pollable == nullptr) continue;
-    pollable->again_ = false;
-    handling_.emplace_back(pollable, 0);
+  // The objects are moved to another list, from which Forget can remove one that has not been
+  // called yet.
+  called_again_.swap(again_);
+  for (Pollable* const pollable : called_again_) {
+    if (pollable != nullptr) pollable->again_ = false;
   }
-  for (size_t i = 0; i < handling_.size(); ++i) {
-    if (handling_[i].first != nullptr) handling_[i].first->OnReady(0);
+  for (size_t i = 0; i < called_again_.size(); ++i) {
+    if (called_again_[i] != nullptr) Call(*called_again_[i], 0);
   }
-  handling_.clear();
+  called_again_.clear();
 }
 
 void EventLoop::Stop() {
@@ -208,27 +244,37 @@ void EventLoop::Post(Task task) {
   [[maybe_unused]] const ssize_t put = write(wakeup_, &one, sizeof(one));
 }
 
-void EventLoop::Add(int fd, uint32_t events, Pollable& pollable) {
+bool EventLoop::Add(int fd, uint32_t events, Pollable& pollable) {
+  for (std::vector<Pollable*>* const list : {&at_end_, &again_, &called_again_}) {
+    if (list->capacity() <= watched_) list->reserve(2 * (watched_ + kEventsPerPoll));
+  }
   pollable.fd_ = fd;
   pollable.watched_ = events;
-  Arm(EPOLL_CTL_ADD, pollable);
+  if (!Arm(EPOLL_CTL_ADD, pollable)) {
+    pollable.fd_ = -1;
+    return false;
+  }
+  ++watched_;
+  return true;
 }
 
-void EventLoop::Change(int fd, uint32_t events, Pollable& pollable) {
+bool EventLoop::Change(int fd, uint32_t events, Pollable& pollable) {
   pollable.fd_ = fd;
   pollable.watched_ = events;
-  if (!pollable.in_queue_) Arm(EPOLL_CTL_MOD, pollable);
+  return pollable.in_queue_ || Arm(EPOLL_CTL_MOD, pollable);
 }
 
-void EventLoop::Arm(int operation, Pollable& pollable) {
+bool EventLoop::Arm(int operation, Pollable& pollable) {
   const uint32_t once = pollable.stranger() ? uint32_t{EPOLLONESHOT} : 0;
   epoll_event event = {.events = pollable.watched_ | once, .data = {.ptr = &pollable}};
-  PHIMAP_CHECK(epoll_ctl(epoll_, operation, pollable.fd_, &event) == 0);
+  return epoll_ctl(epoll_, operation, pollable.fd_, &event) == 0;
 }
 
 void EventLoop::Queue(Pollable& stranger, uint32_t events) {
   stranger.late_events_ |= events;
-  if (!std::exchange(stranger.in_queue_, true)) strangers_.push_back(&stranger);
+  if (stranger.in_queue_) return;
+  strangers_.push_back(&stranger);
+  stranger.in_queue_ = true;
 }
 
 void EventLoop::RunStrangers() {
@@ -238,9 +284,9 @@ void EventLoop::RunStrangers() {
     strangers_.pop_front();
     if (turn_ == nullptr) continue;
     turn_->in_queue_ = false;
-    turn_->OnReady(std::exchange(turn_->late_events_, 0));
+    Call(*turn_, std::exchange(turn_->late_events_, 0));
     // Its events are watched again, unless OnReady has ended it.
-    if (turn_ != nullptr && turn_->fd_ >= 0) Arm(EPOLL_CTL_MOD, *turn_);
+    if (turn_ != nullptr && turn_->fd_ >= 0 && !Arm(EPOLL_CTL_MOD, *turn_)) Failed(*turn_);
     if (SteadyNow() >= until) break;
   }
   turn_ = nullptr;
@@ -248,6 +294,7 @@ void EventLoop::RunStrangers() {
 
 void EventLoop::Remove(int fd, Pollable& pollable) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  if (pollable.fd_ >= 0) --watched_;
   pollable.fd_ = -1;
   Forget(pollable);
 }
@@ -261,6 +308,8 @@ void EventLoop::Forget(Pollable& pollable) {
   for (auto& handled : handling_) {
     if (handled.first == &pollable) handled.first = nullptr;
   }
+  std::replace(called_again_.begin(), called_again_.end(), &pollable,
+               static_cast<Pollable*>(nullptr));
   if (std::exchange(pollable.at_end_, false)) {
     std::replace(at_end_.begin(), at_end_.end(), &pollable, static_cast<Pollable*>(nullptr));
   }
@@ -270,12 +319,16 @@ void EventLoop::Forget(Pollable& pollable) {
 }
 
 void EventLoop::AtEndOfRound(Pollable& pollable) {
-  if (!std::exchange(pollable.at_end_, true)) at_end_.push_back(&pollable);
+  if (pollable.at_end_) return;
+  at_end_.push_back(&pollable);
+  pollable.at_end_ = true;
 }
 
 void EventLoop::Again(Pollable& pollable) {
   if (pollable.stranger()) return Queue(pollable, 0);
-  if (!std::exchange(pollable.again_, true)) again_.push_back(&pollable);
+  if (pollable.again_) return;
+  again_.push_back(&pollable);
+  pollable.again_ = true;
 }
 
 absl::Duration EventLoop::TakeLongestGap() {

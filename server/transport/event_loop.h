@@ -33,6 +33,10 @@ class Pollable {
   virtual ~Pollable() = default;
   // `events`: bits as epoll_wait reports them, or 0 if AtEndOfRound or Again requested the call.
   virtual void OnReady(uint32_t events) = 0;
+  // Called when OnReady has thrown std::bad_alloc, or epoll can no longer watch the descriptor
+  // because the system lacks memory for it. The object ends what it cannot go on with; it must not
+  // throw.
+  virtual void OnOutOfMemory() = 0;
   // Whether the events of this object come after those of all others.
   virtual bool stranger() const { return false; }
 
@@ -56,6 +60,7 @@ class StagedWork {
   virtual bool empty() const = 0;
   // Whether a quantum of work is staged, so that the round should end.
   virtual bool full() const = 0;
+  // May throw std::bad_alloc. The work is then no longer collected.
   virtual void Run() = 0;
 };
 
@@ -75,13 +80,15 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void Stop();
 
   // Runs `task` on the loop's thread soon. After the loop has ended, tasks are dropped. A thread
-  // that may post after the end must hold its own shared_ptr to the loop.
+  // that may post after the end must hold its own shared_ptr to the loop. A task that throws
+  // std::bad_alloc ends there, so one that others wait for must catch it.
   void Post(Task task) ABSL_LOCKS_EXCLUDED(mutex_);
   bool OnThisThread() const { return thread_.load() == std::this_thread::get_id(); }
 
-  // Watches `fd` for the epoll `events`, and calls `pollable` for each until Remove.
-  void Add(int fd, uint32_t events, Pollable& pollable);
-  void Change(int fd, uint32_t events, Pollable& pollable);
+  // Watches `fd` for the epoll `events`, and calls `pollable` for each until Remove. Returns false
+  // if the system has no memory for it; then nothing is watched.
+  [[nodiscard]] bool Add(int fd, uint32_t events, Pollable& pollable);
+  [[nodiscard]] bool Change(int fd, uint32_t events, Pollable& pollable);
   void Remove(int fd, Pollable& pollable);
 
   // Calls `pollable.OnReady(0)` once at the end of this round, before the loop waits. No-op if that
@@ -101,6 +108,12 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void Keep(std::unique_ptr<Timer> timer) { kept_.push_back(std::move(timer)); }
   // Time of the last poll; constant while events are handled.
   absl::Time now() const { return now_; }
+
+  // How often work of this loop found no memory. Thread-safe.
+  int64_t memory_failures() const { return memory_failures_.load(std::memory_order_relaxed); }
+  void NoteMemoryFailures(int count) {
+    memory_failures_.fetch_add(count, std::memory_order_relaxed);
+  }
 
   // Returns the longest time between two polls since the last call of this function.
   absl::Duration TakeLongestGap();
@@ -123,7 +136,12 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void Queue(Pollable& stranger, uint32_t events);
   // Has epoll report the events of `pollable`: once, if it is a stranger, so that one which waits
   // for its turn is not reported over and over, before others.
-  void Arm(int operation, Pollable& pollable);
+  bool Arm(int operation, Pollable& pollable);
+  // Hands events to `pollable`: a stranger waits for its turn.
+  void Deliver(Pollable& pollable, uint32_t events);
+  // Calls pollable.OnReady, and OnOutOfMemory if that finds no memory.
+  void Call(Pollable& pollable, uint32_t events);
+  void Failed(Pollable& pollable);
   void EndRound();
   void DrainWakeup() const;
 
@@ -140,8 +158,12 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   StagedWork* staged_ = nullptr;
   std::atomic<bool> stopped_{false};
   std::atomic<std::thread::id> thread_{};
+  // Descriptors that are watched. The lists below have room for them all, so that only Add needs
+  // memory.
+  size_t watched_ = 0;
   std::vector<Pollable*> at_end_;
   std::vector<Pollable*> again_;
+  std::vector<Pollable*> called_again_;
   // The events that are being handled. Forget(pollable) sets the pointers to `pollable` in this
   // list to null.
   std::vector<std::pair<Pollable*, uint32_t>> handling_;
@@ -154,6 +176,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   // Time of the last poll in nanoseconds of the steady clock; 0 while the loop waits.
   std::atomic<int64_t> busy_since_{0};
   std::atomic<int64_t> longest_gap_{0};
+  std::atomic<int64_t> memory_failures_{0};
 
   Mutex mutex_;
   std::vector<Task> posted_ ABSL_GUARDED_BY(mutex_);

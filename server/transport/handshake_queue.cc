@@ -1,13 +1,17 @@
 #include "server/transport/handshake_queue.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
+
+#include "core/thread/start_thread.h"
 
 namespace phimap {
 
 HandshakeQueue::HandshakeQueue(int max_steps)
-    : max_steps_(static_cast<size_t>(max_steps)), thread_([this] { Run(); }) {}
+    : max_steps_(static_cast<size_t>(max_steps)),
+      thread_(StartThread("handshakes", [this] { Run(); })) {}
 
 HandshakeQueue::~HandshakeQueue() {
   {
@@ -27,8 +31,15 @@ void HandshakeQueue::Add(const std::string& host, Step step) {
   {
     MutexLock lock(&mutex_);
     std::deque<Step>& steps = steps_[host];
-    if (steps.empty()) turns_.push_back(host);
     steps.push_back(std::move(step));
+    if (steps.size() == 1) {
+      try {
+        turns_.push_back(host);
+      } catch (const std::bad_alloc&) {
+        steps_.erase(host);
+        throw;
+      }
+    }
     ++count_;
     if (count_ > max_steps_) dropped = TakeNewestOfLongest();
     changed_.NotifyAll();

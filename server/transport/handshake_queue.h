@@ -10,8 +10,8 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <unordered_map>
 
-#include "absl/container/flat_hash_map.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -42,7 +42,7 @@ class HandshakeQueue {
   Mutex mutex_;
   CondVar changed_;
   // The steps of each host that has one, oldest first, and these hosts in the order of their turns.
-  absl::flat_hash_map<std::string, std::deque<Step>> steps_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::deque<Step>> steps_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);
   size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -48,7 +48,7 @@ bool HostCounts::CountFault(const Peer& peer, absl::Time now) {
 void HostCounts::Prune(absl::Time now) {
   if (now - pruned_ < kForgiven) return;
   pruned_ = now;
-  absl::erase_if(hosts_, [now](const auto& entry) {
+  std::erase_if(hosts_, [now](const auto& entry) {
     return entry.second.connections == 0 && now - entry.second.last_fault >= kForgiven;
   });
 }

@@ -4,9 +4,9 @@
 #define PHIMAP_SERVER_TRANSPORT_HOST_COUNTS_H_
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "server/sync/mutex.h"
@@ -58,7 +58,7 @@ class HostCounts {
   const absl::flat_hash_set<std::string> proxies_;
   Mutex mutex_;
   int connections_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<std::string, Host> hosts_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Host> hosts_ ABSL_GUARDED_BY(mutex_);
   absl::Time pruned_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

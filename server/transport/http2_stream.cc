@@ -8,6 +8,7 @@
 
 #include "core/status/check.h"
 #include "server/transport/connection.h"
+#include "server/transport/session_callbacks.h"
 
 namespace phimap {
 namespace {
@@ -35,12 +36,9 @@ void Http2Stream::SendHeaders(absl::Span<const Header> headers, bool end) {
   for (size_t i = 0; i < headers.size(); ++i) fields[i] = ToNv(headers[i].name, headers[i].value);
   nghttp2_data_provider body = {};
   body.source.ptr = &connection_;
-  body.read_callback = [](nghttp2_session*, int32_t id, uint8_t*, size_t length, uint32_t* flags,
-                          nghttp2_data_source* source, void*) {
-    return static_cast<Connection*>(source->ptr)->ReadBody(id, length, flags);
-  };
-  nghttp2_submit_response(connection_.session_, id_, fields.data(), headers.size(),
-                          end ? nullptr : &body);
+  body.read_callback = BodyReader();
+  connection_.Require(nghttp2_submit_response(connection_.session_, id_, fields.data(),
+                                              headers.size(), end ? nullptr : &body));
   connection_.WantFlush();
 }
 
@@ -83,7 +81,7 @@ void Http2Stream::SubmitTrailers() {
   std::array<nghttp2_nv, kMaxTrailers> fields;
   const size_t trailers = std::min(trailers_.size(), fields.size());
   for (size_t i = 0; i < trailers; ++i) fields[i] = ToNv(trailers_[i].name, trailers_[i].value);
-  nghttp2_submit_trailer(connection_.session_, id_, fields.data(), trailers);
+  connection_.Require(nghttp2_submit_trailer(connection_.session_, id_, fields.data(), trailers));
 }
 
 void Http2Stream::AwaitProgress() {
@@ -93,15 +91,21 @@ void Http2Stream::AwaitProgress() {
 
 void Http2Stream::SendTrailers(absl::Span<const Header> trailers) {
   PHIMAP_CHECK(headers_sent_ && !has_trailers_);
-  has_trailers_ = true;
+  // Complete before it is noted, so that a lack of memory never lets half of them be sent.
+  std::vector<OwnedHeader> owned;
+  owned.reserve(trailers.size());
   for (const Header& trailer : trailers) {
-    trailers_.push_back({std::string(trailer.name), std::string(trailer.value)});
+    owned.push_back({std::string(trailer.name), std::string(trailer.value)});
   }
+  trailers_ = std::move(owned);
+  has_trailers_ = true;
   Resume();
 }
 
 void Http2Stream::Resume() {
-  if (std::exchange(deferred_, false)) nghttp2_session_resume_data(connection_.session_, id_);
+  if (std::exchange(deferred_, false)) {
+    connection_.Require(nghttp2_session_resume_data(connection_.session_, id_));
+  }
   connection_.WantFlush();
 }
 
@@ -109,8 +113,13 @@ void Http2Stream::NoteAdmitted() { connection_.NoteAdmitted(); }
 
 void Http2Stream::Reset(ResetCode code) {
   reset_by_handler_ = true;
-  nghttp2_submit_rst_stream(connection_.session_, NGHTTP2_FLAG_NONE, id_,
-                            static_cast<uint32_t>(code));
+  connection_.Require(nghttp2_submit_rst_stream(connection_.session_, NGHTTP2_FLAG_NONE, id_,
+                                                static_cast<uint32_t>(code)));
+  connection_.WantFlush();
+}
+
+void Http2Stream::EndConnection() {
+  connection_.Require(NGHTTP2_ERR_NOMEM);
   connection_.WantFlush();
 }
 
@@ -125,13 +134,13 @@ void Http2Stream::Linger() {
 }
 
 void Http2Stream::Consume(size_t bytes) {
-  nghttp2_session_consume_stream(connection_.session_, id_, bytes);
+  connection_.Require(nghttp2_session_consume_stream(connection_.session_, id_, bytes));
   connection_.WantFlush();
 }
 
 void Http2Stream::SetWindow(size_t bytes) {
-  nghttp2_session_set_local_window_size(connection_.session_, NGHTTP2_FLAG_NONE, id_,
-                                        static_cast<int32_t>(bytes));
+  connection_.Require(nghttp2_session_set_local_window_size(connection_.session_, NGHTTP2_FLAG_NONE,
+                                                            id_, static_cast<int32_t>(bytes)));
   connection_.WantFlush();
 }
 

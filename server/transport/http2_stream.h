@@ -32,6 +32,7 @@ class Http2Stream final : public Stream {
   void Send(std::shared_ptr<const OutputBytes> bytes) override;
   void SendTrailers(absl::Span<const Header> trailers) override;
   void Reset(ResetCode code) override;
+  void EndConnection() override;
   absl::Time unread_since() const override {
     return body_.empty() ? absl::InfiniteFuture() : progress_;
   }

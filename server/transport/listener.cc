@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -70,7 +71,11 @@ Listener::Listener(EventLoop& loop, ListeningSocket socket, TlsContext* tls, con
 
 Listener::~Listener() { loop_.Remove(socket_.fd(), *this); }
 
-void Listener::Listen() { loop_.Add(socket_.fd(), EPOLLIN, *this); }
+void Listener::Listen() {
+  if (!loop_.Add(socket_.fd(), EPOLLIN, *this)) {
+    loop_.timers().Set(retry_, SteadyNow() + kPause);
+  }
+}
 
 void Listener::Pause() {
   loop_.Remove(socket_.fd(), *this);
@@ -84,7 +89,7 @@ void Listener::OnReady(uint32_t) {
     const int connection = accept4(socket_.fd(), reinterpret_cast<sockaddr*>(&name), &size,
                                    SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection >= 0) {
-      Accepted(connection, PeerOf(name));
+      Accepted(connection, name);
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
@@ -95,29 +100,61 @@ void Listener::OnReady(uint32_t) {
   }
 }
 
-void Listener::Accepted(int connection, const Peer& peer) {
+void Listener::Accepted(int connection, const sockaddr_storage& name) {
+  Peer peer;
+  try {
+    peer = PeerOf(name);
+    if (!Admits(connection, peer)) {
+      close(connection);
+      return;
+    }
+  } catch (const std::bad_alloc&) {
+    close(connection);
+    throw;
+  }
+  options_.metrics.accepted->Increment();
+  std::unique_ptr<Channel> channel = ChannelOf(connection);
+  if (channel == nullptr) {
+    close(connection);
+    options_.hosts.Return(peer);
+    return;
+  }
+  try {
+    take_(std::move(channel), peer);
+  } catch (const std::bad_alloc&) {  // on the way to the loop that would have taken it
+    options_.hosts.Return(peer);
+    throw;
+  }
+}
+
+bool Listener::Admits(int connection, const Peer& peer) {
   if (connection >= options_.max_descriptor) {
     options_.metrics.refused->Increment();
     Warn("connections_refused", "too many connections are open");
-    close(connection);
-    return;
+    return false;
   }
   // Checked before anything is allocated for the connection, so that a flood costs little.
-  const HostCounts::Taken taken = options_.hosts.Take(peer);
-  if (taken != HostCounts::Taken::kYes) {
-    if (taken == HostCounts::Taken::kTooManyOfHost) {
+  switch (options_.hosts.Take(peer)) {
+    case HostCounts::Taken::kYes:
+      return true;
+    case HostCounts::Taken::kTooManyOfHost:
       options_.metrics.refused_by_address->Increment();
       WarnOfAddress(peer);
-    } else {
-      options_.metrics.refused->Increment();
-      Warn("connections_refused", "--max_connections connections are open");
-    }
-    close(connection);
-    return;
+      return false;
+    case HostCounts::Taken::kTooMany:
+      break;
   }
-  options_.metrics.accepted->Increment();
-  take_(tls_ == nullptr ? PlainChannel(connection) : TlsChannel(connection, tls_->NewSession()),
-        peer);
+  options_.metrics.refused->Increment();
+  Warn("connections_refused", "--max_connections connections are open");
+  return false;
+}
+
+std::unique_ptr<Channel> Listener::ChannelOf(int connection) const {
+  try {
+    return tls_ == nullptr ? PlainChannel(connection) : TlsChannel(connection, tls_->NewSession());
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 void Listener::Warn(const char* event, const char* reason) {

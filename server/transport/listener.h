@@ -7,6 +7,8 @@
 #ifndef PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 #define PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 
+#include <sys/socket.h>
+
 #include <functional>
 #include <memory>
 
@@ -42,6 +44,7 @@ class Listener final : public Pollable {
   ~Listener() override;
 
   void OnReady(uint32_t events) override;
+  void OnOutOfMemory() override { Pause(); }
 
  private:
   struct RetryTimer final : Timer {
@@ -54,7 +57,11 @@ class Listener final : public Pollable {
   // loop would spin.
   void Pause();
   // Passes an accepted connection on, or closes it.
-  void Accepted(int connection, const Peer& peer);
+  void Accepted(int connection, const sockaddr_storage& name);
+  // Whether the connection may be kept. If so, it is counted in Options::hosts.
+  bool Admits(int connection, const Peer& peer);
+  // Returns null if there is no memory for it.
+  std::unique_ptr<Channel> ChannelOf(int connection) const;
   void Warn(const char* event, const char* reason);
   void WarnOfAddress(const Peer& peer);
 

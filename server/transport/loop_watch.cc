@@ -59,6 +59,13 @@ absl::Duration LoopWatch::BusyTime() const {
   return time;
 }
 
+int64_t LoopWatch::MemoryFailures() const {
+  int64_t failures = 0;
+  MutexLock lock(&mutex_);
+  for (const auto& loop : loops_) failures += loop->memory_failures();
+  return failures;
+}
+
 absl::Duration LoopWatch::BusyFor() const {
   absl::Duration longest = absl::ZeroDuration();
   MutexLock lock(&mutex_);

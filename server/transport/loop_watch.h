@@ -27,6 +27,8 @@ class LoopWatch {
   absl::Duration BusyFor() const;
   // Total busy time of all loops since their start.
   absl::Duration BusyTime() const;
+  // How often work of a loop found no memory.
+  int64_t MemoryFailures() const;
   int count() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <new>
 
 #include "core/status/check.h"
 #include "server/transport/connection.h"
@@ -21,48 +22,68 @@ absl::string_view View(const uint8_t* data, size_t size) {
 
 }  // namespace
 
-// nghttp2's callbacks, forwarded to the connection.
+// nghttp2's callbacks, forwarded to the connection. No exception may pass through nghttp2, which is
+// C: if there is no memory, the session ends, and with it the connection.
 struct SessionCallbacks {
   static Connection& Of(void* user) { return *static_cast<Connection*>(user); }
 
+  template <typename Work>
+  static auto Guarded(void* user, const Work& work) -> decltype(work()) {
+    try {
+      return work();
+    } catch (const std::bad_alloc&) {
+      Of(user).loop().NoteMemoryFailures(1);
+      return NGHTTP2_ERR_CALLBACK_FAILURE;
+    }
+  }
+
   static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) {
-    return Of(user).OnBeginFrame(*head);
+    return Guarded(user, [&] { return Of(user).OnBeginFrame(*head); });
   }
   // Drops a frame of an unknown type, which OnBeginFrame has counted.
   static int Unpack(nghttp2_session*, void**, const nghttp2_frame_hd*, void*) {
     return NGHTTP2_ERR_CANCEL;
   }
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    return Of(user).OnBeginHeaders(frame->hd.stream_id);
+    return Guarded(user, [&] { return Of(user).OnBeginHeaders(frame->hd.stream_id); });
   }
   static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
                       size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
                       void* user) {
-    return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size),
-                             /*valid=*/true);
+    return Guarded(user, [&] {
+      return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size),
+                               /*valid=*/true);
+    });
   }
   static int OnInvalidHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
                              size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
                              void* user) {
-    return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size),
-                             /*valid=*/false);
+    return Guarded(user, [&] {
+      return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size),
+                               /*valid=*/false);
+    });
   }
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    return Of(user).OnFrame(*frame);
+    return Guarded(user, [&] { return Of(user).OnFrame(*frame); });
   }
   static int OnDataChunk(nghttp2_session*, uint8_t, int32_t stream_id, const uint8_t* data,
                          size_t size, void* user) {
-    return Of(user).OnDataChunk(stream_id, View(data, size));
+    return Guarded(user, [&] { return Of(user).OnDataChunk(stream_id, View(data, size)); });
   }
   static int OnStreamClose(nghttp2_session*, int32_t stream_id, uint32_t code, void* user) {
-    return Of(user).OnStreamClose(stream_id, code);
+    return Guarded(user, [&] { return Of(user).OnStreamClose(stream_id, code); });
   }
   static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    return Of(user).OnFrameSent(*frame);
+    return Guarded(user, [&] { return Of(user).OnFrameSent(*frame); });
+  }
+  static ssize_t ReadBody(nghttp2_session*, int32_t stream_id, uint8_t*, size_t length,
+                          uint32_t* flags, nghttp2_data_source* source, void*) {
+    return Guarded(source->ptr, [&] { return Of(source->ptr).ReadBody(stream_id, length, flags); });
   }
   static int SendBody(nghttp2_session*, nghttp2_frame* frame, const uint8_t* head, size_t length,
                       nghttp2_data_source*, void* user) {
-    return Of(user).SendBody(*frame, View(head, kFrameHeadBytes), length);
+    return Guarded(user,
+                   [&] { return Of(user).SendBody(*frame, View(head, kFrameHeadBytes), length); });
   }
   // Uses large frames, so that a large answer has fewer frame heads, but none larger than what
   // there is to send: nghttp2 allocates a buffer of this size, although it is not used.
@@ -75,6 +96,8 @@ struct SessionCallbacks {
         std::min(allowed, std::max<size_t>(Of(user).UnsentBytes(stream_id), 1)));
   }
 };
+
+nghttp2_data_source_read_callback BodyReader() { return SessionCallbacks::ReadBody; }
 
 namespace {
 
@@ -132,16 +155,19 @@ nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<uint32_t>(limits.max_header_bytes)},
       {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, 1 << 18},
   }};
-  nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
-  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
-                                        static_cast<int32_t>(limits.connection_window));
+  if (nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size()) != 0 ||
+      nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
+                                            static_cast<int32_t>(limits.connection_window)) != 0) {
+    nghttp2_session_del(session);
+    return nullptr;
+  }
   return session;
 }
 
 std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits) {
   const uint8_t* data = nullptr;
   const ssize_t size = nghttp2_session_mem_send(session, &data);
-  PHIMAP_CHECK(size > 0);
+  if (size <= 0) return "";
   std::string frame(View(data, static_cast<size_t>(size)));
   // The first setting is the limit of streams: two bytes of identifier, four of value.
   constexpr size_t kValue = kFrameHeadBytes + 2;

@@ -20,9 +20,13 @@ struct ConnectionLimits;
 // Returns null if there is no memory. `memory` must outlive the session.
 nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits,
                                   CountedMemory& memory);
-// Returns the first SETTINGS frame as sent to the client, with the real limit of streams. Call it
-// once, before any other output is taken from the session.
+// Returns the first SETTINGS frame as sent to the client, with the real limit of streams; empty if
+// there is no memory. Call it once, before any other output is taken from the session.
 std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits);
+
+// The callback by which nghttp2 asks for the body of an answer. The source of the data is the
+// Connection.
+nghttp2_data_source_read_callback BodyReader();
 
 // Why nghttp2 ends a connection with COMPRESSION_ERROR. It cannot tell an honest field that is too
 // long from an attack, and it has then lost the state of the compression, which all later requests

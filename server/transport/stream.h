@@ -94,6 +94,9 @@ class Stream {
   virtual void SendTrailers(absl::Span<const Header> trailers) = 0;
   // Ends the stream at once. OnClosed follows.
   virtual void Reset(ResetCode code) = 0;
+  // Ends the connection, with all its calls. For a call that finds no memory for its status. Needs
+  // no memory. OnClosed follows.
+  virtual void EndConnection() = 0;
 
   // Time since which the client has read nothing of the waiting output; InfiniteFuture if no output
   // waits.

@@ -1,6 +1,7 @@
 #include "server/transport/timer_wheel.h"
 
 #include <algorithm>
+#include <new>
 
 namespace phimap {
 namespace {
@@ -9,6 +10,11 @@ namespace {
 constexpr int64_t kDue = -1;
 
 }  // namespace
+
+Timer::~Timer() {
+  Cancel();
+  if (runs_in_ != nullptr) runs_in_->running_ = nullptr;
+}
 
 void Timer::Cancel() {
   if (wheel_ != nullptr) wheel_->Remove(*this);
@@ -88,22 +94,33 @@ int TimerWheel::NextSlot(int from) const {
   return -1;
 }
 
-void TimerWheel::Advance(absl::Time now) {
+int TimerWheel::Advance(absl::Time now) {
   const int64_t until = absl::ToInt64Nanoseconds(now - start_) / absl::ToInt64Nanoseconds(kTick);
-  if (until <= done_) return;
+  if (until <= done_) return 0;
   const int64_t first = done_ + 1;
   done_ = until;
-  if (count_ == 0) return;
+  if (count_ == 0) return 0;
   const int64_t steps = std::min<int64_t>(until - first + 1, kSlots);
   for (int64_t i = 0; i < steps; ++i) {
     const int slot = static_cast<int>((first + i) % kSlots);
     if (slots_[slot] != nullptr) CollectSlot(slot);
   }
+  int failures = 0;
   while (due_ != nullptr) {
     Timer& timer = *due_;
     Remove(timer);
-    timer.OnTime();  // may have destroyed the timer
+    running_ = &timer;
+    timer.runs_in_ = this;
+    try {
+      timer.OnTime();  // may have destroyed the timer
+    } catch (const std::bad_alloc&) {
+      ++failures;
+      if (running_ != nullptr && !running_->is_set()) Set(*running_, now + kTimerRetry);
+    }
+    if (running_ != nullptr) running_->runs_in_ = nullptr;
+    running_ = nullptr;
   }
+  return failures;
 }
 
 absl::Time TimerWheel::Next() const {

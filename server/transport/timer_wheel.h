@@ -17,16 +17,20 @@ namespace phimap {
 
 class TimerWheel;
 
+// After this time, a timer whose OnTime found no memory is called again.
+inline constexpr absl::Duration kTimerRetry = absl::Milliseconds(100);
+
 // Base class of timers. The destructor cancels the timer.
 class Timer {
  public:
   Timer() = default;
-  virtual ~Timer() { Cancel(); }
+  virtual ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
   // Called once, on the loop's thread, at the time that was set. May set the timer again, or
-  // destroy it.
+  // destroy it. If it throws std::bad_alloc, it is called again after kTimerRetry, so what it did
+  // before must be safe to repeat.
   virtual void OnTime() = 0;
 
   bool is_set() const { return wheel_ != nullptr; }
@@ -35,6 +39,8 @@ class Timer {
  private:
   friend class TimerWheel;
   TimerWheel* wheel_ = nullptr;
+  // Set while OnTime runs.
+  TimerWheel* runs_in_ = nullptr;
   int64_t tick_ = 0;
   Timer* before_ = nullptr;
   Timer* after_ = nullptr;
@@ -51,8 +57,8 @@ class TimerWheel {
 
   // Sets `timer`, or moves it if it is set already. InfiniteFuture cancels it.
   void Set(Timer& timer, absl::Time at);
-  // Calls OnTime of each timer whose time has come.
-  void Advance(absl::Time now);
+  // Calls OnTime of each timer whose time has come. Returns how many of them found no memory.
+  int Advance(absl::Time now);
   // A lower bound of the time of the next timer; InfiniteFuture without timers.
   absl::Time Next() const;
 
@@ -76,6 +82,8 @@ class TimerWheel {
   std::array<uint64_t, kWords> used_ = {};
   // Timers whose time has come but whose OnTime has not been called yet.
   Timer* due_ = nullptr;
+  // The timer whose OnTime runs; null if it has been destroyed meanwhile.
+  Timer* running_ = nullptr;
 };
 
 }  // namespace phimap

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 
 #include "absl/strings/escaping.h"
 #include "server/transport/channel.h"
@@ -192,6 +193,14 @@ class Tls final : public Channel {
 
 }  // namespace
 
-std::unique_ptr<Channel> TlsChannel(int fd, SSL* ssl) { return std::make_unique<Tls>(fd, ssl); }
+std::unique_ptr<Channel> TlsChannel(int fd, SSL* ssl) {
+  if (ssl == nullptr) return nullptr;
+  try {
+    return std::make_unique<Tls>(fd, ssl);
+  } catch (const std::bad_alloc&) {
+    SSL_free(ssl);
+    return nullptr;
+  }
+}
 
 }  // namespace phimap

@@ -88,9 +88,7 @@ SSL* TlsContext::NewSession() const {
     MutexLock lock(&mutex_);
     context = context_;
   }
-  SSL* const session = SSL_new(context.get());  // holds its own reference to the context
-  PHIMAP_CHECK(session != nullptr);
-  return session;
+  return SSL_new(context.get());  // holds its own reference to the context
 }
 
 }  // namespace phimap

@@ -30,6 +30,7 @@ class TlsContext {
   absl::Status Reload();
 
   // Creates a server session for TlsChannel, which takes ownership. TLS 1.2 or later; ALPN "h2".
+  // Returns null if there is no memory.
   SSL* NewSession() const;
 
  private:

@@ -1,9 +1,11 @@
 #include "server/transport/transport.h"
 
+#include <new>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "core/thread/start_thread.h"
 #include "core/thread/time_slice.h"
 #include "server/sync/mutex.h"
 #include "server/transport/blame.h"
@@ -46,10 +48,10 @@ class Transport::IoThread {
                [this](const Peer& peer, ClientFault fault, absl::string_view why) {
                  blame_.Note(peer, fault, why);
                }},
-        thread_([this] {
+        thread_(StartThread("an event loop", [this] {
           RequestTimeSlice(kShortTimeSlice);
           loop_->Run();
-        }) {}
+        })) {}
 
   ~IoThread() {
     loop_->Stop();
@@ -62,13 +64,21 @@ class Transport::IoThread {
   std::vector<std::unique_ptr<Listener>>& listeners() { return listeners_; }
 
   // Must be called on the loop's thread, like all functions below.
-  void Take(std::unique_ptr<Channel> channel, Peer peer) {
-    auto connection =
-        std::make_unique<Connection>(*loop_, std::move(channel), std::move(peer), owner_);
-    Connection* const raw = connection.get();
-    connections_.emplace(raw, std::move(connection));
+  void Take(std::unique_ptr<Channel> channel, const Peer& peer) {
+    Connection* raw = nullptr;
+    try {
+      auto connection = std::make_unique<Connection>(*loop_, std::move(channel), peer, owner_);
+      raw = connection.get();
+      connections_.emplace(raw, std::move(connection));
+    } catch (const std::bad_alloc&) {
+      return hosts_.Return(peer);
+    }
     metrics_.open->Increment();
-    raw->Start();
+    try {
+      raw->Start();
+    } catch (const std::bad_alloc&) {
+      raw->OnOutOfMemory();
+    }
   }
 
   template <typename Act>
@@ -89,15 +99,10 @@ class Transport::IoThread {
 
  private:
   void Ended(Connection& connection) {
-    loop_->Post([this, raw = &connection] {
-      const auto found = connections_.find(raw);
-      if (found != connections_.end()) {
-        hosts_.Return(raw->peer());
-        metrics_.open->Decrement();
-        connections_.erase(found);
-      }
-      if (connections_.empty() && when_empty_) std::exchange(when_empty_, nullptr)();
-    });
+    hosts_.Return(connection.peer());
+    metrics_.open->Decrement();
+    connections_.erase(&connection);
+    if (connections_.empty() && when_empty_) std::exchange(when_empty_, nullptr)();
   }
 
   const ConnectionLimits limits_;
@@ -106,7 +111,7 @@ class Transport::IoThread {
   Blame blame_;
   const std::shared_ptr<EventLoop> loop_ = std::make_shared<EventLoop>();
   const Connection::Owner owner_;
-  absl::flat_hash_map<Connection*, std::unique_ptr<Connection>> connections_;
+  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::function<void()> when_empty_;
   std::thread thread_;
@@ -164,7 +169,7 @@ void Transport::OnEachLoop(const std::function<void(IoThread&)>& task) {
 void Transport::Listen(std::vector<Endpoint> endpoints) {
   const auto spread = [parts = parts_.get()](std::unique_ptr<Channel> channel, Peer peer) {
     IoThread& thread = *parts->threads[parts->next_thread++ % parts->threads.size()];
-    if (thread.loop().OnThisThread()) return thread.Take(std::move(channel), std::move(peer));
+    if (thread.loop().OnThisThread()) return thread.Take(std::move(channel), peer);
     // A task must be copyable, but a unique_ptr is not.
     auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
     thread.loop().Post(

@@ -4,12 +4,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/cpp/client.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/process.h"
 #include "tests/e2e/server_process.h"
 #include "tests/server/support/postgres_server.h"
 
@@ -38,9 +40,30 @@ class Fleet {
   // the same name keeps its cache.
   std::unique_ptr<ServerProcess> Start(const std::string& name,
                                        std::vector<std::string> flags = {}) {
-    flags.insert(flags.begin(), {absl::StrCat("--store=", uri()),
+    return StartAt(uri(), name, std::move(flags));
+  }
+  // As Start, with another way to the database, and with the beginning of a command line.
+  std::unique_ptr<ServerProcess> StartAt(const std::string& uri, const std::string& name,
+                                         std::vector<std::string> flags,
+                                         const std::vector<std::string>& launcher = {}) {
+    flags.insert(flags.begin(), {absl::StrCat("--store=", uri),
                                  absl::StrCat("--cache_dir=", folder_.path(), "/", name)});
-    return std::make_unique<ServerProcess>("", flags);
+    return std::make_unique<ServerProcess>("", flags, launcher);
+  }
+  // Writes the database to a file, and makes it what that file says.
+  void Dump(const std::string& path) const {
+    RunOrFail({kPostgresPrograms + "pg_dump", uri(), "--schema=phimap", "--file", path});
+  }
+  void Restore(const std::string& path) const {
+    // A server's statement may deadlock with the removal of the tables that it reads.
+    ProcessResult dropped;
+    for (int i = 0; i < 20; ++i) {
+      dropped = RunProcess({"/usr/bin/env", "psql", uri(), "--quiet", "--set=ON_ERROR_STOP=1",
+                            "--command=DROP SCHEMA phimap CASCADE"});
+      if (dropped.exit_code == 0) break;
+    }
+    ASSERT_EQ(dropped.exit_code, 0) << dropped.err;
+    RunOrFail({"/usr/bin/env", "psql", uri(), "--quiet", "--set=ON_ERROR_STOP=1", "--file", path});
   }
   // Cuts all connections of all servers to the database. The servers connect again at once.
   void CutConnections() {
@@ -55,6 +78,13 @@ class Fleet {
   std::string CacheOf(const std::string& name) const { return folder_.path() + "/" + name; }
 
  private:
+  inline static const std::string kPostgresPrograms = "/usr/lib/postgresql/15/bin/";
+
+  static void RunOrFail(const std::vector<std::string>& command) {
+    const ProcessResult done = RunProcess(command);
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+  }
+
   testing::PostgresServer& postgres_;
   const std::string database_;
   std::string uri_;

@@ -1,6 +1,7 @@
 #include "tests/e2e/history.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -32,7 +33,12 @@ std::string FindContradiction(int64_t initial, const std::vector<Write>& writes,
   std::map<int64_t, Instant> begun;
   zones[initial] = {.value = initial, .first_end = -kNever, .last_begin = -kNever};
   begun[initial] = -kNever;
+  std::set<int64_t> refused;
   for (const Write& write : writes) {
+    if (write.refused) {
+      refused.insert(write.value);
+      continue;
+    }
     Zone& zone = zones[write.value];
     zone.value = write.value;
     zone.Add(write.begin, write.end);
@@ -41,6 +47,9 @@ std::string FindContradiction(int64_t initial, const std::vector<Write>& writes,
     }
   }
   for (const Read& read : reads) {
+    if (refused.contains(read.value)) {
+      return absl::StrCat(read.value, " was read, but its write was said not to have been made");
+    }
     const auto written = begun.find(read.value);
     if (written == begun.end()) return absl::StrCat(read.value, " was read and never written");
     if (read.end < written->second) {
@@ -73,28 +82,26 @@ std::string FindContradiction(int64_t initial, const std::vector<Write>& writes,
 
 std::string FindStaleRead(int64_t initial, const std::vector<Write>& writes,
                           const std::vector<Read>& reads, double limit) {
-  std::map<int64_t, int64_t> revisions = {{initial, 0}};
-  for (const Write& write : writes) {
-    if (write.revision != 0) revisions[write.value] = write.revision;
-  }
-  const auto revision_of = [&](const Read& read) -> std::optional<int64_t> {
-    const auto found = revisions.find(read.value);
-    if (found == revisions.end()) return std::nullopt;
-    return found->second;
+  std::map<int64_t, Write> written = {
+      {initial, {.value = initial, .begin = -kNever, .end = -kNever}}};
+  for (const Write& write : writes) written[write.value] = write;
+  // Whether the value of `older` had been replaced, or not yet written, when `newer` was written.
+  const auto is_older = [&](int64_t older, int64_t newer) {
+    const auto first = written.find(older);
+    const auto second = written.find(newer);
+    return first != written.end() && second != written.end() &&
+           first->second.end < second->second.begin;
   };
   for (const Read& read : reads) {
-    const std::optional<int64_t> seen = revision_of(read);
-    if (!seen.has_value()) continue;
     for (const Write& write : writes) {
-      if (write.revision > *seen && write.end + limit < read.begin) {
+      if (is_older(read.value, write.value) && write.end + limit < read.begin) {
         return absl::StrCat(read.value, " was read ", read.begin - write.end, " s after ",
                             write.value, " had come in its place");
       }
     }
     for (const Read& other : reads) {
       if (other.server != read.server || other.end >= read.begin) continue;
-      const std::optional<int64_t> before = revision_of(other);
-      if (before.has_value() && *before > *seen) {
+      if (is_older(read.value, other.value)) {
         return absl::StrCat("server ", read.server, " answered ", other.value, " and later ",
                             read.value, ", which is older");
       }

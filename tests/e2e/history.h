@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +24,8 @@ struct Write {
   Instant end = kNever;
   // The revision in the call's answer. 0 if there was no answer.
   int64_t revision = 0;
+  // The answer was an error that says that the alias was not moved.
+  bool refused = false;
 };
 
 // A call that was answered when the alias had the value `value`.
@@ -52,8 +53,9 @@ std::string FindContradiction(int64_t initial, const std::vector<Write>& writes,
 // Checks reads that did not require a revision. No read may return a value that had been replaced
 // more than `limit` seconds before the read began. If one read on a server ended before another one
 // on the same server began, the later read must not return an older value. Returns "" if both hold,
-// and otherwise a text that describes a contradiction. The revisions of the writes give their
-// order. Reads of a value whose write has no revision are not checked.
+// and otherwise a text that describes a contradiction. A value is older than another if its write
+// ended before the other's began; the revisions that answers tell do not order writes that overlap,
+// because an answer may tell a later revision than that of its own change.
 std::string FindStaleRead(int64_t initial, const std::vector<Write>& writes,
                           const std::vector<Read>& reads, double limit);
 

@@ -41,6 +41,13 @@ TEST(HistoryTest, AValueFromNowhereOrFromTheFutureIsFound) {
   EXPECT_NE(FindContradiction(0, {{1, 3, 4}}, {{1, 1, 2}}), "");
 }
 
+TEST(HistoryTest, AWriteThatWasRefusedMustNotHaveBeenMade) {
+  const Write refused{.value = 2, .begin = 3, .refused = true};
+  EXPECT_EQ(FindContradiction(0, {{1, 1, 2}, refused}, {{1, 5, 6}}), "");
+  EXPECT_THAT(FindContradiction(0, {{1, 1, 2}, refused}, {{2, 5, 6}}),
+              HasSubstr("said not to have been made"));
+}
+
 TEST(HistoryTest, TwoWritesInTwoOrdersAreFound) {
   EXPECT_NE(FindContradiction(0, {{1, 1, 2}, {2, 1, 2}}, {{1, 3, 4}, {2, 5, 6}, {1, 7, 8}}), "");
 }

@@ -2,9 +2,12 @@
 // its shutdown.
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -257,6 +260,57 @@ TEST(LifecycleTest, MetricsCountCallsAndAreZeroBefore) {
                           line.find("} 1") != std::string::npos);
   }
   EXPECT_TRUE(counted) << after;
+}
+
+// A cgroup with a limit of memory, where the machine lets this test make one.
+class MemoryCgroup {
+ public:
+  explicit MemoryCgroup(int64_t bytes) {
+    for (const auto& [root, file] : {std::pair("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                                     std::pair("/sys/fs/cgroup", "memory.max")}) {
+      const std::string folder = absl::StrCat(root, "/phimap-test-", getpid());
+      if (mkdir(folder.c_str(), 0755) != 0) continue;
+      folder_ = folder;
+      std::ofstream limit(absl::StrCat(folder, "/", file));
+      if (limit << bytes && limit.flush()) return;
+      rmdir(folder.c_str());
+      folder_.clear();
+    }
+  }
+  ~MemoryCgroup() {
+    if (!folder_.empty()) rmdir(folder_.c_str());
+  }
+  bool made() const { return !folder_.empty(); }
+  // The beginning of a command line that runs in this cgroup.
+  std::vector<std::string> Launcher() const {
+    return {"/bin/sh", "-c", absl::StrCat("echo $$ > ", folder_, "/cgroup.procs && exec \"$@\""),
+            "sh"};
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST(LifecycleTest, LimitsOfMemoryFitIntoTheContainer) {
+  constexpr int64_t kGiB = int64_t{1} << 30;
+  const MemoryCgroup cgroup(kGiB);
+  if (!cgroup.made()) GTEST_SKIP() << "this machine lets the test make no cgroup";
+  TemporaryFolder folder;
+  {
+    ServerProcess fitting(folder.path(), {}, cgroup.Launcher());
+    EXPECT_THAT(fitting.process().ErrorsSoFar(), HasSubstr("cgroup_memory_bytes=1073741824"));
+    EXPECT_THAT(fitting.process().ErrorsSoFar(), Not(HasSubstr("max_live_bytes=4294967296")));
+    EXPECT_THAT(fitting.process().ErrorsSoFar(), Not(HasSubstr("memory_beyond_cgroup")));
+    fitting.process().Signal(SIGTERM);
+    EXPECT_EQ(fitting.process().Wait().exit_code, 0);
+  }
+  ServerProcess given(folder.path(), {"--max_live_bytes=2147483648"}, cgroup.Launcher());
+  // 64 MiB + 1.25·2 GiB, and the minimum of the other parts: 16 MiB, 16 MiB, 16·0.5 MiB
+  EXPECT_THAT(given.process().ErrorsSoFar(),
+              AllOf(HasSubstr("memory_beyond_cgroup worst_case_bytes=2793406464"),
+                    HasSubstr("cgroup_memory_bytes=1073741824"), HasSubstr("--max_live_bytes")));
+  given.process().Signal(SIGTERM);
+  EXPECT_EQ(given.process().Wait().exit_code, 0);
 }
 
 }  // namespace

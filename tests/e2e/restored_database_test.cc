@@ -2,7 +2,6 @@
 // dump has. Nothing that PostgreSQL keeps about itself changes then: neither its system identifier
 // nor its timeline.
 #include <chrono>
-#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -18,21 +17,8 @@ using ::phimap::testing::PostgresServer;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-const std::string kPrograms = "/usr/lib/postgresql/15/bin/";
-
 class RestoredDatabaseTest : public ::testing::Test {
  protected:
-  void Dump() {
-    const ProcessResult done =
-        RunProcess({kPrograms + "pg_dump", fleet_.uri(), "--schema=phimap", "--file", dump_});
-    ASSERT_EQ(done.exit_code, 0) << done.err;
-  }
-  void Restore() {
-    fleet_.postgres().Run("DROP SCHEMA phimap CASCADE", fleet_.database());
-    const ProcessResult done = RunProcess({"/usr/bin/env", "psql", fleet_.uri(), "--quiet",
-                                           "--set=ON_ERROR_STOP=1", "--file", dump_});
-    ASSERT_EQ(done.exit_code, 0) << done.err;
-  }
   static bool AnswersSoon(client::Client& client, const std::string& reference, int64_t version) {
     const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
     while (Answering(client, reference) != version) {
@@ -54,7 +40,7 @@ TEST_F(RestoredDatabaseTest, AServerThatWasCutOffMeanwhileServesWhatNamesMeanNow
   const auto writer = *client::Client::Connect(two->address(), {});
   BuildVersions(*writer, "letters", 2);
   ASSERT_TRUE(writer->SetAlias("letters", "prod", 1).ok());
-  Dump();
+  fleet_.Dump(dump_);
   ASSERT_TRUE(writer->SetAlias("letters", "prod", 2).ok());
   ASSERT_TRUE(AnswersSoon(*second, "letters@prod", 2));
   EXPECT_EQ(MetricOf(*two, "phimap_history_changes_total"), 0);
@@ -62,7 +48,7 @@ TEST_F(RestoredDatabaseTest, AServerThatWasCutOffMeanwhileServesWhatNamesMeanNow
   {
     const PausedProcess asleep(two->process().pid());
     one.reset();
-    Restore();
+    fleet_.Restore(dump_);
     three = fleet_.Start("three");
     const auto third = three->Connect();
     for (const char* alias : {"a", "b", "c"}) {
@@ -87,12 +73,12 @@ TEST_F(RestoredDatabaseTest, AClientThatKnowsALostChangeIsNotKeptWaiting) {
   const auto writer = *client::Client::Connect(address, {});
   BuildVersions(*writer, "letters", 2);
   ASSERT_TRUE(writer->SetAlias("letters", "prod", 1).ok());
-  Dump();
+  fleet_.Dump(dump_);
   for (const int64_t version : {2, 1, 2}) {
     ASSERT_TRUE(writer->SetAlias("letters", "prod", version).ok());
   }
   one.reset();
-  Restore();
+  fleet_.Restore(dump_);
   one = fleet_.Start("one", {absl::StrCat("--listen=", address)});
   const Clock::time_point start = Clock::now();
   EXPECT_EQ(Answering(*writer, "letters@prod"), 1);

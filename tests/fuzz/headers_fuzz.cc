@@ -40,6 +40,7 @@ class CheckedStream final : public Stream {
     Check(trailers);
   }
   void Reset(ResetCode) override { ended_ = true; }
+  void EndConnection() override { ended_ = true; }
   absl::Time unread_since() const override { return absl::InfiniteFuture(); }
   void Consume(size_t) override {}
   void NoteAdmitted() override {}

@@ -26,6 +26,7 @@
 #include "client/cpp/channel_factory.h"
 #include "client/cpp/grpc_status.h"
 #include "core/status/status_macros.h"
+#include "core/thread/start_thread.h"
 #include "core/thread/time_slice.h"
 
 namespace phimap::cli {
@@ -87,11 +88,12 @@ class LoadRun {
     const int64_t start = NowNs();
     window_.begin_ns = start + ToNs(options_.warmup_seconds);
     window_.end_ns = window_.begin_ns + ToNs(options_.seconds);
-    std::thread completions([this] {
+    std::thread completions = StartThread("answers", [this] {
       RequestTimeSlice(kShortTimeSlice);
       Complete();
     });
-    std::thread issuer([this, start] { options_.open_loop() ? IssueOnTime(start) : IssueFirst(); });
+    std::thread issuer = StartThread(
+        "calls", [this, start] { options_.open_loop() ? IssueOnTime(start) : IssueFirst(); });
     const absl::Status watched = Watch();
     stop_ = true;
     free_changed_.notify_all();

@@ -31,6 +31,7 @@ class TestStream final : public Stream {
   void Send(std::shared_ptr<const OutputBytes>) override {}
   void SendTrailers(absl::Span<const Header>) override {}
   void Reset(ResetCode) override {}
+  void EndConnection() override {}
   absl::Time unread_since() const override { return absl::InfiniteFuture(); }
   void Consume(size_t) override {}
   void NoteAdmitted() override {}

@@ -6,7 +6,6 @@
 namespace phimap {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Optional;
 
 TEST(CpuBudgetTest, ReadsTheQuotaOfCgroupV2) {
@@ -22,25 +21,6 @@ TEST(CpuBudgetTest, ReadsTheQuotaOfCgroupV1) {
   EXPECT_THAT(ParseCfsQuota("400000\n", "100000\n"), Optional(4.0));
   EXPECT_EQ(ParseCfsQuota("-1\n", "100000\n"), std::nullopt);
   EXPECT_EQ(ParseCfsQuota("", ""), std::nullopt);
-}
-
-TEST(CpuBudgetTest, FindsTheProcessInBothHierarchies) {
-  const CgroupPaths mixed = ParseProcSelfCgroup(
-      "12:memory:/docker/m\n4:cpu,cpuacct:/docker/c\n1:name=systemd:/s\n0::/docker/u\n");
-  EXPECT_THAT(mixed.v2, Optional(std::string("/docker/u")));
-  EXPECT_THAT(mixed.v1_cpu, Optional(std::string("/docker/c")));
-  const CgroupPaths only_v2 = ParseProcSelfCgroup("0::/\n");
-  EXPECT_THAT(only_v2.v2, Optional(std::string("/")));
-  EXPECT_EQ(only_v2.v1_cpu, std::nullopt);
-  // The controller "cpuset" is not the controller "cpu".
-  EXPECT_EQ(ParseProcSelfCgroup("3:cpuset:/x\n").v1_cpu, std::nullopt);
-  EXPECT_EQ(ParseProcSelfCgroup("garbage").v2, std::nullopt);
-}
-
-TEST(CpuBudgetTest, LimitsOfAllAncestorsCount) {
-  EXPECT_THAT(WithAncestors("/a/b"), ElementsAre("/a/b", "/a", ""));
-  EXPECT_THAT(WithAncestors("/"), ElementsAre(""));
-  EXPECT_THAT(WithAncestors(""), ElementsAre(""));
 }
 
 TEST(CpuBudgetTest, IsTheLeastLimitRoundedDownWithinOneAndSixtyFour) {

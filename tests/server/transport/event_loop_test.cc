@@ -20,18 +20,20 @@ namespace {
 class ReadyFile final : public Pollable {
  public:
   explicit ReadyFile(EventLoop& loop) : loop_(loop), fd_(eventfd(1, EFD_NONBLOCK)) {
-    loop_.Add(fd_, EPOLLIN, *this);
+    EXPECT_TRUE(loop_.Add(fd_, EPOLLIN, *this));
   }
   ~ReadyFile() override {
     loop_.Remove(fd_, *this);
     close(fd_);
   }
+  void OnOutOfMemory() override { ++out_of_memory; }
   void OnReady(uint32_t events) override {
     (events == 0 ? ended_turns : ready)++;
     if (then) then(events);
   }
   int ready = 0;
   int ended_turns = 0;
+  int out_of_memory = 0;
   std::function<void(uint32_t)> then;
 
  private:
@@ -50,18 +52,20 @@ class StrangerFile final : public Pollable {
  public:
   StrangerFile(EventLoop& loop, std::function<void()> then)
       : loop_(loop), then_(std::move(then)), fd_(eventfd(1, EFD_NONBLOCK)) {
-    loop_.Add(fd_, EPOLLIN, *this);
+    EXPECT_TRUE(loop_.Add(fd_, EPOLLIN, *this));
   }
   ~StrangerFile() override {
     loop_.Remove(fd_, *this);
     close(fd_);
   }
+  void OnOutOfMemory() override { ++out_of_memory; }
   void OnReady(uint32_t) override {
     ++turns;
     then_();
   }
   bool stranger() const override { return !known; }
   int turns = 0;
+  int out_of_memory = 0;
   bool known = false;
 
  private:

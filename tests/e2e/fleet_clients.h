@@ -1,0 +1,116 @@
+// What the clients of fleet_history_test share: the aliases that they move and read, the revisions
+// that they know, and a gate that keeps them out while the test changes the world.
+#ifndef PHIMAP_TESTS_E2E_FLEET_CLIENTS_H_
+#define PHIMAP_TESTS_E2E_FLEET_CLIENTS_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/history.h"
+
+namespace phimap::e2e {
+
+// An alias, which is moved to each version at most once, and what clients saw of it.
+struct Register {
+  Register(int of_mapping, std::string its_alias, int64_t its_initial, Instant its_begin)
+      : mapping(of_mapping), alias(std::move(its_alias)), initial(its_initial), begin(its_begin) {}
+
+  std::string name() const { return absl::StrCat("m", mapping); }
+
+  const int mapping;
+  const std::string alias;
+  const int64_t initial;
+  const Instant begin;
+  std::atomic<int64_t> next{1};
+  std::mutex mutex;
+  std::vector<Write> writes;
+  std::vector<Read> reads;
+  std::vector<Read> plain_reads;
+  // Reads of clients that require what they themselves were told, as a Client does. Their `server`
+  // is the client.
+  std::vector<Read> session_reads;
+};
+
+// The revision of the newest answer, which all later calls require.
+class NewestRevision {
+ public:
+  void Note(const grpc::ClientContext& context, int64_t* number = nullptr) {
+    const auto& trailers = context.GetServerTrailingMetadata();
+    const auto told = trailers.find("phimap-revision");
+    if (told == trailers.end()) return;
+    const std::string revision(told->second.data(), told->second.size());
+    int64_t at = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(revision.substr(revision.rfind(':') + 1), &at)) << revision;
+    if (number != nullptr) *number = at;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (at <= number_) return;
+    number_ = at;
+    revision_ = revision;
+  }
+  std::string Get() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return revision_;
+  }
+  // Begins with what another knows: answers tell a revision only to those who require one.
+  void BeginWith(const NewestRevision& other) {
+    if (!Get().empty()) return;
+    const std::scoped_lock lock(mutex_, other.mutex_);
+    number_ = other.number_;
+    revision_ = other.revision_;
+  }
+  void Forget() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    number_ = 0;
+    revision_.clear();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  int64_t number_ = 0;
+  std::string revision_;
+};
+
+// Lets clients work, or keeps them out.
+class Gate {
+ public:
+  void Enter() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !closed_; });
+    ++inside_;
+  }
+  void Leave() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --inside_;
+    changed_.notify_all();
+  }
+  // Returns when nobody is inside any more.
+  void Close() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    closed_ = true;
+    changed_.wait(lock, [this] { return inside_ == 0; });
+  }
+  void Open() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = false;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+  int inside_ = 0;
+};
+
+}  // namespace phimap::e2e
+
+#endif  // PHIMAP_TESTS_E2E_FLEET_CLIENTS_H_
