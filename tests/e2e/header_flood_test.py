@@ -3,7 +3,7 @@ clients must be served during a flood.
 
     header_flood_test.py --phimapd=… --phimap=… [--full]
 
-During a flood a normal client calls Transform. The 99th percentile of its latency is printed and must stay under 250
+All floods come over plain connections and over TLS. During a flood a normal client calls Transform. The 99th percentile of its latency is printed and must stay under 250
 ms (on an idle machine it is a few milliseconds). The server's memory may grow by 64 MiB, and the server must still
 answer after the flood. With --full, a flood lasts ten times as long, and one of the floods sends a header of 900 MiB.
 """
@@ -31,8 +31,8 @@ class Flood:
     """Sends the byte strings of `batches(connection)` over each of several connections until it is stopped. Connects
     again when the server closes a connection. Reads the server's frames only if `reads` is true."""
 
-    def __init__(self, address, batches, connections=1, reads=False, settings=True, limit=1 << 40):
-        self.address, self.batches, self.reads, self.settings, self.limit = address, batches, reads, settings, limit
+    def __init__(self, server, batches, connections=1, reads=False, settings=True, limit=1 << 40):
+        self.server, self.batches, self.reads, self.settings, self.limit = server, batches, reads, settings, limit
         self.stopped = threading.Event()
         self.sent = 0
         self.connected = 0
@@ -51,7 +51,7 @@ class Flood:
     def run(self):
         while not self.stopped.is_set():
             try:
-                with Connection(self.address, settings=self.settings) as connection:
+                with Connection(self.server.address, settings=self.settings, tls=self.server.tls()) as connection:
                     self.connected += 1
                     self.flood(connection)
             except OSError:
@@ -111,6 +111,8 @@ def header_block(fill, first=None):
 
 
 class HeaderFloodTest(unittest.TestCase):
+    tls = False
+
     def flood(self, what, batches, **more):
         """Repeats a flood up to three times until the latency is good enough, because it may also be high on a busy
         machine."""
@@ -123,17 +125,17 @@ class HeaderFloodTest(unittest.TestCase):
     def flood_once(self, what, batches, **more):
         """Floods a new server, so that no earlier flood has influenced its memory. Returns the 99th percentile of the
         latency of other calls, in milliseconds."""
-        with Phimapd(arguments) as server:
+        with Phimapd(arguments, tls=self.tls) as server:
             server.build("one", "f1(landmarks=64)", columns=16)
             server.phimap("bench", "one", "--seconds=0.1", "--warmup=0")
             server.start_measuring()
-            with Flood(server.address, batches, **more) as flood:
+            with Flood(server, batches, **more) as flood:
                 cpu = server.cpu_seconds()
                 result = bench_result(server.start_bench("one", 10 if arguments.full else 0.7))
                 cpu = server.cpu_seconds() - cpu
                 growth = server.growth()
             p99 = result["latency_us"]["p99"] / 1000 if result["answered"] else float("inf")
-            print(f"{what}: +{growth / MIB:.0f} MiB, others' p99 {p99:.1f} ms, {result['calls']} calls, of "
+            print(f"{what}{' over TLS' if self.tls else ''}: +{growth / MIB:.0f} MiB, others' p99 {p99:.1f} ms, {result['calls']} calls, of "
                   f"{1000 * cpu / max(1, result['calls']):.1f} ms of the server's CPU each; {flood.sent / MIB:.0f} MiB on "
                   f"{flood.connected} connections", flush=True)
             self.assertGreater(flood.sent, 0)
@@ -219,6 +221,10 @@ class HeaderFloodTest(unittest.TestCase):
             while True:
                 yield grow * 50
         self.flood("settings over 500 streams", batches, reads=True)
+
+
+class HeaderFloodOverTlsTest(HeaderFloodTest):
+    tls = True
 
 
 class StreamLimitTest(unittest.TestCase):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -17,17 +18,25 @@ MIB = 1 << 20
 
 class Phimapd:
     """A server on a free port of the loopback interface. It is ready when the constructor returns. `arguments` are
-    the test's parsed flags, which include --phimapd and --phimap."""
+    the test's parsed flags, which include --phimapd and --phimap. With `tls`, it has a certificate that signs itself."""
 
-    def __init__(self, arguments, *flags, data_dir=None):
+    def __init__(self, arguments, *flags, data_dir=None, tls=False, http="none"):
         self.arguments = arguments
         self.folder = tempfile.TemporaryDirectory()
         self.data_dir = data_dir or f"{self.folder.name}/data"
+        self.certificate = f"{self.folder.name}/server.pem" if tls else None
+        if tls:
+            key = f"{self.folder.name}/server.key"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                            "-nodes", "-days=2", "-subj=/CN=127.0.0.1", "-addext=subjectAltName=IP:127.0.0.1",
+                            f"-keyout={key}", f"-out={self.certificate}"], check=True, capture_output=True)
+            flags = (*flags, f"--tls_certificate={self.certificate}", f"--tls_key={key}")
         self.process = subprocess.Popen(
-            [arguments.phimapd, f"--data_dir={self.data_dir}", "--listen=127.0.0.1:0", "--http=none", "--log_level=off",
+            [arguments.phimapd, f"--data_dir={self.data_dir}", "--listen=127.0.0.1:0", f"--http={http}", "--log_level=off",
              *flags], stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         self.address = line.split("grpc=")[1].split()[0]
+        self.http = line.split("http=")[1].split()[0]
 
     def __enter__(self):
         return self
@@ -37,6 +46,14 @@ class Phimapd:
         self.process.wait()
         self.process.stdout.close()
         self.folder.cleanup()
+
+    def tls(self):
+        """The context of a client that trusts this server and speaks HTTP/2; None without TLS."""
+        if self.certificate is None:
+            return None
+        context = ssl.create_default_context(cafile=self.certificate)
+        context.set_alpn_protocols(["h2"])
+        return context
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
@@ -68,7 +85,8 @@ class Phimapd:
         return self.status_bytes("VmHWM") - self.before
 
     def command(self, *words):
-        return [self.arguments.phimap, f"--server={self.address}", *words]
+        tls = [] if self.certificate is None else [f"--tls_ca={self.certificate}"]
+        return [self.arguments.phimap, f"--server={self.address}", *tls, *words]
 
     def phimap(self, *words):
         return subprocess.run(self.command(*words), check=True, capture_output=True, text=True, timeout=60).stdout
