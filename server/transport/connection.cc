@@ -115,9 +115,9 @@ void Connection::Open() {
   state_ = State::kOpen;
   session_ = NewServerSession(*this, owner_.limits, session_memory_);
   if (session_ == nullptr) return End();  // no memory
-  std::string first = FirstFrame(session_, owner_.limits);
+  const std::string first = FirstFrame(session_, owner_.limits);
   if (first.empty()) return End();
-  output_.Append(std::move(first));
+  output_.Append(first);
   const absl::Duration age = owner_.limits.max_age;
   if (age != absl::InfiniteDuration()) loop_.timers().Set(age_timer_, SteadyNow() + age);
   // Nothing is sent before the client has begun to speak HTTP/2, because one that speaks another
