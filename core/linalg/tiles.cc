@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
-#include <system_error>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "core/thread/start_thread.h"
 
 namespace phimap {
 namespace {
@@ -74,11 +77,10 @@ absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
   const int64_t wanted = std::min<int64_t>(threads, tiles) - 1;
   helpers.reserve(static_cast<size_t>(std::max<int64_t>(wanted, 0)));
   for (int64_t i = 0; i < wanted; ++i) {
-    try {
-      helpers.emplace_back([&] { todo.Run([](int64_t) { return true; }); });
-    } catch (const std::system_error&) {
-      break;  // the system has no more threads: the others do the work
-    }
+    std::optional<std::thread> helper =
+        TryStartThread([&] { todo.Run([](int64_t) { return true; }); });
+    if (!helper.has_value()) break;  // the others do the work
+    helpers.push_back(*std::move(helper));
   }
   todo.RunFirst();
   todo.Run([&](int64_t tile) {

@@ -274,7 +274,10 @@ HttpEndpoint::HttpEndpoint(int listener, int port,
                            std::shared_ptr<const prometheus::Collectable> metrics,
                            HttpChecks checks)
     : port_(port) {
-  PHIMAP_CHECK(pipe2(stop_, O_CLOEXEC) == 0);
+  if (pipe2(stop_, O_CLOEXEC) != 0) {
+    EndForLackOf("a pipe for metrics and probes", errno,
+                 "see the limit of open files (RLIMIT_NOFILE, ulimit -n)");
+  }
   thread_ = StartThread(
       "metrics and probes",
       [listener, stop = stop_[0], metrics = std::move(metrics), checks = std::move(checks)] {

@@ -64,8 +64,8 @@ class TransformScheduler final : private QueuedWork::Owner {
   // Computes accepted work of one version on this thread. The work must have at most a tile of rows
   // in total.
   void RunBatch(std::vector<QueuedWork> batch, EngineScratch& scratch);
-  // Hands accepted work of one version to a sleeping worker. Returns the work if no worker sleeps,
-  // and otherwise an empty batch.
+  // Hands accepted work of one version to a sleeping worker. Returns the work that it did not hand
+  // over: all of it if no worker sleeps, some if there is no memory for the rest, else none.
   std::vector<QueuedWork> HandOver(std::vector<QueuedWork> batch);
 
   // Whether a worker sleeps that has not been woken yet.

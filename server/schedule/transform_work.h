@@ -36,7 +36,8 @@ struct TransformWork {
   // thread, right before the first row is computed, so that waiting work needs no memory for
   // features. Not called for work that is dropped. Errors name fields within the rows.
   std::function<absl::StatusOr<char*>()> prepare;
-  // Called exactly once, on the computing thread, or within Submit if the work is rejected.
+  // Called exactly once, on the computing thread, or within Submit if the work is rejected. If it
+  // throws std::bad_alloc, it is called again with a status that needs no memory.
   std::function<void(const absl::Status&)> done;
 
   // Counts the batches of the version. Must live as long as `engine`. Null means not counted.

@@ -1,5 +1,6 @@
-// What the clients of fleet_history_test share: the aliases that they move and read, the revisions
-// that they know, and a gate that keeps them out while the test changes the world.
+// What the clients of linearizable_test and fleet_history_test share: connections, the aliases that
+// they move and read, the revisions that they know, and a gate that keeps them out while the test
+// changes the world.
 #ifndef PHIMAP_TESTS_E2E_FLEET_CLIENTS_H_
 #define PHIMAP_TESTS_E2E_FLEET_CLIENTS_H_
 
@@ -7,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -18,6 +20,17 @@
 #include "tests/e2e/history.h"
 
 namespace phimap::e2e {
+
+// A connection of its own, which is made again soon after the server was away.
+inline std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
 
 // An alias, which is moved to each version at most once, and what clients saw of it.
 struct Register {
@@ -43,18 +56,20 @@ struct Register {
 // The revision of the newest answer, which all later calls require.
 class NewestRevision {
  public:
-  void Note(const grpc::ClientContext& context, int64_t* number = nullptr) {
+  // Returns false if the answer tells none.
+  bool Note(const grpc::ClientContext& context) {
     const auto& trailers = context.GetServerTrailingMetadata();
     const auto told = trailers.find("phimap-revision");
-    if (told == trailers.end()) return;
+    if (told == trailers.end()) return false;
     const std::string revision(told->second.data(), told->second.size());
     int64_t at = 0;
-    ASSERT_TRUE(absl::SimpleAtoi(revision.substr(revision.rfind(':') + 1), &at)) << revision;
-    if (number != nullptr) *number = at;
+    EXPECT_TRUE(absl::SimpleAtoi(revision.substr(revision.rfind(':') + 1), &at)) << revision;
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (at <= number_) return;
-    number_ = at;
-    revision_ = revision;
+    if (at > number_) {
+      number_ = at;
+      revision_ = revision;
+    }
+    return true;
   }
   std::string Get() const {
     const std::lock_guard<std::mutex> lock(mutex_);

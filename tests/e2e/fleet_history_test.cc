@@ -100,16 +100,6 @@ class FleetHistoryTest : public ::testing::Test {
     if (channels_[i] == nullptr) channels_[i] = ChannelTo(servers_[i]->address());
   }
 
-  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 50);
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  }
-
   // Makes a new alias that clients move and read.
   void Open(int mapping) {
     const auto opened =
@@ -152,10 +142,9 @@ class FleetHistoryTest : public ::testing::Test {
     Write write{.value = value, .begin = Now()};
     const grpc::Status status = Move(server, alias.name(), alias.alias, value, context);
     if (status.ok()) {
-      newest_.Note(context, &write.revision);
       // Whoever begins later requires the revision. A server that could not read the names again
       // after a change tells none; others may then not see the change yet.
-      if (write.revision != 0) write.end = Now();
+      if (newest_.Note(context)) write.end = Now();
       ++moved_;
     } else {
       const std::optional<ErrorDetail> detail = DetailOf(client::FromGrpc(status));

@@ -31,6 +31,8 @@ class Flood:
     """Sends the byte strings of `batches(connection)` over each of several connections until it is stopped. Connects
     again when the server closes a connection. Reads the server's frames only if `reads` is true."""
 
+    pause = 0  # seconds before each connection
+
     def __init__(self, server, batches, connections=1, reads=False, settings=True, limit=1 << 40):
         self.server, self.batches, self.reads, self.settings, self.limit = server, batches, reads, settings, limit
         self.stopped = threading.Event()
@@ -49,7 +51,7 @@ class Flood:
             thread.join()
 
     def run(self):
-        while not self.stopped.is_set():
+        while not self.stopped.wait(self.pause):
             try:
                 with Connection(self.server.address, settings=self.settings, tls=self.server.tls()) as connection:
                     self.connected += 1

@@ -22,8 +22,6 @@ struct Write {
   int64_t value = 0;
   Instant begin = 0;
   Instant end = kNever;
-  // The revision in the call's answer. 0 if there was no answer.
-  int64_t revision = 0;
   // The answer was an error that says that the alias was not moved.
   bool refused = false;
 };

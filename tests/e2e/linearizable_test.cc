@@ -12,12 +12,12 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 #include "tests/e2e/fleet.h"
+#include "tests/e2e/fleet_clients.h"
 #include "tests/e2e/history.h"
 
 namespace phimap::e2e {
@@ -44,36 +44,10 @@ class LinearizableTest : public ::testing::Test {
   }
 
   Instant Now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 50);
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  }
   static void SetDeadline(grpc::ClientContext& context) {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
   }
 
-  // Makes all later calls require at least the revision of this answer. Returns the number of this
-  // revision. REQUIRES: mutex_ is held.
-  int64_t NoteRevision(const grpc::ClientContext& context) {
-    const auto& trailers = context.GetServerTrailingMetadata();
-    const auto told = trailers.find("phimap-revision");
-    if (told == trailers.end()) {
-      ADD_FAILURE() << "the answer contains no revision";
-      return 0;
-    }
-    const std::string revision(told->second.data(), told->second.size());
-    int64_t number = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(revision.substr(revision.rfind(':') + 1), &number)) << revision;
-    if (number > newest_number_) {
-      newest_number_ = number;
-      newest_revision_ = revision;
-    }
-    return number;
-  }
   // Moves another alias, so that there is a first revision to require.
   void MakeFirstRevision() {
     grpc::ClientContext context;
@@ -84,7 +58,7 @@ class LinearizableTest : public ::testing::Test {
     v1::Alias alias;
     const auto stub = v1::MappingService::NewStub(ChannelTo(addresses_[0]));
     EXPECT_TRUE(stub->SetAlias(&context, request, &alias).ok());
-    NoteRevision(context);
+    EXPECT_TRUE(newest_.Note(context));
   }
 
   // Moves the alias repeatedly, each time to a version to which it has not pointed before.
@@ -106,11 +80,9 @@ class LinearizableTest : public ::testing::Test {
       v1::Alias alias;
       Write write{.value = value, .begin = Now()};
       const grpc::Status status = stub->SetAlias(&context, request, &alias);
+      // Whoever begins later requires the revision.
+      if (status.ok() && newest_.Note(context)) write.end = Now();
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (status.ok()) {
-        write.end = Now();
-        write.revision = NoteRevision(context);
-      }
       writes_.push_back(write);
     }
   }
@@ -130,11 +102,7 @@ class LinearizableTest : public ::testing::Test {
       grpc::ClientContext context;
       SetDeadline(context);
       Read read{.begin = Now(), .server = server};
-      if (with_revision) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        context.AddMetadata("phimap-min-revision", newest_revision_);
-        read.begin = Now();
-      }
+      if (with_revision) context.AddMetadata("phimap-min-revision", newest_.Get());
       v1::TransformResponse response;
       const grpc::Status status = stub->Transform(&context, request, &response);
       read.end = Now();
@@ -145,11 +113,13 @@ class LinearizableTest : public ::testing::Test {
         continue;
       }
       read.value = response.version().number();
-      const std::lock_guard<std::mutex> lock(mutex_);
       // The read may have seen a write that is not answered yet. Later reads must not see an older
       // value, so they require the revision of this read's answer.
-      if (with_revision) NoteRevision(context);
+      if (with_revision) {
+        EXPECT_TRUE(newest_.Note(context));
+      }
       read.end = Now();
+      const std::lock_guard<std::mutex> lock(mutex_);
       (with_revision ? reads_ : plain_reads_).push_back(read);
     }
   }
@@ -171,8 +141,7 @@ class LinearizableTest : public ::testing::Test {
   std::vector<Write> writes_;
   std::vector<Read> reads_;
   std::vector<Read> plain_reads_;
-  int64_t newest_number_ = 0;
-  std::string newest_revision_;
+  NewestRevision newest_;
 };
 
 TEST_F(LinearizableTest, WritesAndReadsWithARevisionAreLinearizableAndOthersNearly) {

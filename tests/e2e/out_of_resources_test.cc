@@ -158,7 +158,7 @@ absl::StatusOr<std::string> Release(client::Client& client) {
   return absl::StrCat(alias->name(), "=", alias->version());
 }
 
-// The same seed and the same rows give the same digest, in whatever version.
+// Builds a new version, whose digest is that of the one before: seed and rows are the same.
 absl::StatusOr<std::string> BuildAgain(client::Client& client) { return Built(client, "again"); }
 
 absl::StatusOr<std::string> Exported(client::Client& client) {

@@ -69,15 +69,11 @@ class Floods(header_flood_test.HeaderFloodTest):
 class SlowFlood(header_flood_test.Flood):
     """A flood of at most BYTES_PER_SECOND, that connects again after a while."""
 
+    pause = 0.05
+
     def run(self):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-        while not self.stopped.wait(0.05):
-            try:
-                with Connection(self.server.address, settings=self.settings, tls=self.server.tls()) as connection:
-                    self.connected += 1
-                    self.flood(connection)
-            except OSError:
-                continue
+        super().run()
 
     def flood(self, connection):
         connection.socket.settimeout(0.1)
