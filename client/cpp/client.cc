@@ -152,6 +152,20 @@ class GrpcClient final : public Client {
     return Call<v1::Version>(&Stub::GetVersion, request);
   }
 
+  absl::StatusOr<v1::Version> GetVersionNow(absl::string_view reference) override {
+    v1::GetVersionRequest request;
+    request.set_reference(std::string(reference));
+    v1::Version version;
+    const absl::Status once =
+        Attempt(absl::Now() + options_.call_timeout, [&](grpc::ClientContext& context) {
+          return mappings_->GetVersion(&context, request, &version);
+        });
+    if (once.ok()) return version;
+    const std::optional<ErrorDetail> detail = DetailOf(once);
+    if (detail.has_value() && detail->reason == "DATABASE_UNAVAILABLE") return once;
+    return GetVersion(reference);
+  }
+
   absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view mapping,
                                         absl::string_view build_id) override {
     v1::GetBuildRequest request;

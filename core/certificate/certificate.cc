@@ -48,6 +48,7 @@ enum Tag : uint16_t {
   kAim = 32,
   kKernelRank = 33,
   kHeldOutSpectrum = 40,
+  kLeftOutDistance = 41,
 };
 
 constexpr int64_t kMaxFields = 1024;
@@ -322,6 +323,7 @@ constexpr NumberField kNumberFields[] = {
     {kServingDistance, ReadMember<&Certificate::serving_distance>},
     {kAim, ReadMember<&Certificate::aim>},
     {kKernelRank, ReadMember<&Certificate::kernel_rank>},
+    {kLeftOutDistance, ReadMember<&Certificate::left_out_distance>},
 };
 
 // A field of text, and the member that holds it.
@@ -371,6 +373,7 @@ void WriteLearning(const Certificate& certificate, FieldWriter& writer) {
   if (IsHeldOut(certificate.spectrum)) {
     writer.Encoded(kHeldOutSpectrum, certificate.spectrum, SpectrumBytes);
   }
+  writer.Number(kLeftOutDistance, certificate.left_out_distance);
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ struct Certificate {
   // error of a row as a share of the row's length in φ-space.
   std::optional<double> serving_share;
   std::optional<Fidelity> fidelity;
+  // Fidelity::left_out_distance, in a field of its own because earlier versions have none.
+  std::optional<double> left_out_distance;
   std::optional<EffectiveRows> effective_rows;
   // 95 % interval of held_out_trace_residual over all rows like the held-out rows. Absent if fewer
   // than kMinEffectiveRows carry the kernel, or fewer than kMinResidualRows the residuals.

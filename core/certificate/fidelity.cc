@@ -21,6 +21,15 @@ double LargestEntry(ConstMatrixView<double> m) {
   return largest;
 }
 
+// Returns λτ, but at least so much that rounding errors of a Gram matrix of `rows` rows, whose
+// largest absolute value before centring was `largest`, change a smoother by no more than a
+// hundredth. The errors are a symmetric matrix of which no eigenvalue is over rows·u·largest by
+// much, and of which all rows directions together count √rows times as much as one.
+double RidgeOf(double lambda, double mean, int64_t rows, double largest) {
+  const auto m = static_cast<double>(rows);
+  return std::max(lambda * mean, 100 * m * 0x1p-53 * largest);
+}
+
 // Computes the smoother from eigenvectors, for a matrix with a negative eigenvalue.
 absl::StatusOr<Matrix<double>> SmootherByEigenvectors(ConstMatrixView<double> m, double ridge) {
   Matrix<double> vectors = Converted<double, double>(m);
@@ -46,6 +55,27 @@ double RelativeError(ConstMatrixView<double> a, ConstMatrixView<double> b, bool 
       const double difference = a(i, j) - b(i, j);
       of_difference += difference * difference;
       of_a += a(i, j) * a(i, j);
+    }
+  }
+  return of_difference == 0 ? 0 : std::sqrt(of_difference / of_a);
+}
+
+// ‖L(A) − L(B)‖/‖L(A)‖ (Fidelity::left_out_distance) of two smoothers of centred matrices.
+double LeftOutDistance(ConstMatrixView<double> a, ConstMatrixView<double> b) {
+  const auto share = 1 / static_cast<double>(a.rows());
+  // The eigenvalues of a smoother are under 1, so that this is positive but for rounding.
+  const auto left = [share](double leverage) { return std::max(1 - leverage - share, 1e-12); };
+  double of_difference = 0;
+  double of_a = 0;
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    const double left_a = left(a(i, i));
+    const double left_b = left(b(i, i));
+    for (int64_t j = 0; j < a.cols(); ++j) {
+      if (i == j) continue;
+      const double from_a = a(i, j) / left_a;
+      const double difference = from_a - b(i, j) / left_b;
+      of_difference += difference * difference;
+      of_a += from_a * from_a;
     }
   }
   return of_difference == 0 ? 0 : std::sqrt(of_difference / of_a);
@@ -145,35 +175,42 @@ double MeanEigenvalue(ConstMatrixView<double> centred, double largest) {
   return mean > kRoundings * 0x1p-53 * largest ? mean : 0;
 }
 
-absl::StatusOr<std::vector<double>> SmootherDistances(ConstMatrixView<double> a,
-                                                      ConstMatrixView<double> b,
-                                                      absl::Span<const double> ridges,
-                                                      const TileControl& control) {
+absl::StatusOr<std::vector<SmootherDifference>> CompareSmoothers(ConstMatrixView<double> a,
+                                                                 ConstMatrixView<double> b,
+                                                                 absl::Span<const double> ridges,
+                                                                 const TileControl& control) {
   const auto count = static_cast<int64_t>(ridges.size());
   std::vector<absl::StatusOr<Matrix<double>>> smoothers(static_cast<size_t>(2 * count));
   PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), 2 * count, control, [&](int64_t tile) {
     smoothers[tile] = SmootherOf(tile % 2 == 0 ? a : b, ridges[tile / 2]);
   }));
-  std::vector<double> distances;
+  std::vector<SmootherDifference> differences;
   for (int64_t i = 0; i < count; ++i) {
     PHIMAP_RETURN_IF_ERROR(smoothers[2 * i].status());
     PHIMAP_RETURN_IF_ERROR(smoothers[2 * i + 1].status());
-    distances.push_back(RelativeError(smoothers[2 * i]->view(), smoothers[2 * i + 1]->view(),
-                                      /*with_diagonal=*/true));
+    const ConstMatrixView<double> of_a = smoothers[2 * i]->view();
+    const ConstMatrixView<double> of_b = smoothers[2 * i + 1]->view();
+    differences.push_back(
+        {RelativeError(of_a, of_b, /*with_diagonal=*/true), LeftOutDistance(of_a, of_b)});
   }
-  return distances;
+  return differences;
 }
 
-absl::StatusOr<double> DistanceBetween(Matrix<double> a, Matrix<double> b,
-                                       const TileControl& control) {
+absl::StatusOr<std::vector<double>> DistancesBetween(Matrix<double> a, Matrix<double> b,
+                                                     absl::Span<const double> lambdas,
+                                                     const TileControl& control) {
   const double largest = LargestEntry(a.view());
   CentreGram(a.view());
   CentreGram(b.view());
   const double mean = MeanEigenvalue(a.view(), largest);
-  if (mean == 0) return 0.0;
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> distances,
-                          SmootherDistances(a.view(), b.view(), {kServingLambda * mean}, control));
-  return distances[0];
+  std::vector<double> distances(lambdas.size());
+  if (mean == 0) return distances;
+  std::vector<double> ridges;
+  for (const double lambda : lambdas) ridges.push_back(RidgeOf(lambda, mean, a.rows(), largest));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SmootherDifference> differences,
+                          CompareSmoothers(a.view(), b.view(), ridges, control));
+  for (size_t i = 0; i < distances.size(); ++i) distances[i] = differences[i].distance;
+  return distances;
 }
 
 absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> features,
@@ -192,12 +229,15 @@ absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> feat
   fidelity.distance_error_quantile_95 =
       DistanceErrorQuantile(kernel, features, 256 * 0x1p-53 * largest);
   std::vector<double> ridges;
-  for (const double lambda : kFidelityLambdas) ridges.push_back(lambda * mean);
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> distances,
-                          SmootherDistances(kernel.view(), features.view(), ridges, control));
-  for (size_t i = 0; i < distances.size(); ++i) {
-    fidelity.smoothers.push_back({kFidelityLambdas[i], distances[i]});
+  for (const double lambda : kFidelityLambdas) {
+    ridges.push_back(RidgeOf(lambda, mean, kernel.rows(), largest));
   }
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SmootherDifference> differences,
+                          CompareSmoothers(kernel.view(), features.view(), ridges, control));
+  for (size_t i = 0; i < differences.size(); ++i) {
+    fidelity.smoothers.push_back({ridges[i] / mean, differences[i].distance});
+  }
+  fidelity.left_out_distance = differences[0].left_out;
   return fidelity;
 }
 

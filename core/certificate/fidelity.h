@@ -27,7 +27,8 @@ inline constexpr double kServingLambda = 1e-2;
 
 // The relative distance between the smoothers of two Gram matrices at one regularization.
 struct SmootherDistance {
-  // λ, as a share of the mean eigenvalue τ of the kernel's centred Gram matrix.
+  // λ, as a share of the mean eigenvalue τ of the kernel's centred Gram matrix; larger than the one
+  // asked for where λτ would be near the rounding errors of the kernel's values.
   double lambda = 0;
   // ‖S(A) − S(B)‖/‖S(A)‖ in the Frobenius norm; 0 if the learners are equal, 1 for features that
   // are constant.
@@ -43,6 +44,12 @@ struct Fidelity {
   // by, so S(A) − S(B) is the difference of the two learners' predictions for any labels. Empty if
   // A is 0 up to rounding: there is then nothing to learn from the kernel.
   std::vector<SmootherDistance> smoothers;
+  // The difference of predictions for a row that is left out of the training, at λ = 1: ‖L(A) −
+  // L(B)‖/‖L(A)‖, where L(M) is S(M) without its diagonal and row i divided by 1 − S(M)_ii − 1/m,
+  // as ridge regression predicts the label of row i from the others. Smoothers of narrow kernels
+  // are both near a multiple of I, however much the predictions for other rows differ: this shows
+  // it. 0 if there is nothing to learn from the kernel.
+  double left_out_distance = 0;
   // √(Σ(K(x, y) − F(x)·F(y))²/ΣK(x, y)²) over pairs x ≠ y; 1 for features that are 0. Then the same
   // for A and B.
   double gram_error = 0;
@@ -75,22 +82,29 @@ void CentreGram(MatrixView<double> m);
 // errors of the Gram matrix before it was centred, whose largest absolute value is `largest`.
 double MeanEigenvalue(ConstMatrixView<double> centred, double largest);
 
-// Returns ‖S(A) − S(B)‖/‖S(A)‖ at each of the ridges; 0/0 is 0. `a` and `b` are centred. Each
-// smoother is one tile of work. Errors and requirements are those of SmootherOf, and the errors of
-// `control`.
-absl::StatusOr<std::vector<double>> SmootherDistances(ConstMatrixView<double> a,
-                                                      ConstMatrixView<double> b,
-                                                      absl::Span<const double> ridges,
-                                                      const TileControl& control);
+// How two smoothers differ: ‖S(A) − S(B)‖/‖S(A)‖, and the same for rows that are left out
+// (Fidelity::left_out_distance); 0/0 is 0.
+struct SmootherDifference {
+  double distance = 0;
+  double left_out = 0;
+};
 
-// Returns the distance of the smoothers of two Gram matrices before centring, at kServingLambda
-// of the mean eigenvalue of `a`; 0 if `a` is constant up to rounding. Overwrites both matrices.
-absl::StatusOr<double> DistanceBetween(Matrix<double> a, Matrix<double> b,
-                                       const TileControl& control);
+// Returns the differences at each of the ridges. `a` and `b` are centred. Each smoother is one tile
+// of work. Errors and requirements are those of SmootherOf, and the errors of `control`.
+absl::StatusOr<std::vector<SmootherDifference>> CompareSmoothers(ConstMatrixView<double> a,
+                                                                 ConstMatrixView<double> b,
+                                                                 absl::Span<const double> ridges,
+                                                                 const TileControl& control);
+
+// Returns the distances of the smoothers of two Gram matrices before centring, at each of the
+// `lambdas` as a share of the mean eigenvalue of `a`; zeros if `a` is constant up to rounding.
+absl::StatusOr<std::vector<double>> DistancesBetween(Matrix<double> a, Matrix<double> b,
+                                                     absl::Span<const double> lambdas,
+                                                     const TileControl& control);
 
 // Compares the Gram matrix of the kernel with that of the features. Both are m×m and symmetric, and
 // all of them is read; they are overwritten. Cost: about 6m³ multiplications and 80m² bytes.
-// Errors: those of SmootherDistances. REQUIRES: m >= 2, entries are finite.
+// Errors: those of CompareSmoothers. REQUIRES: m >= 2, entries are finite.
 absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> features,
                                       const TileControl& control);
 

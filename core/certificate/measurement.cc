@@ -106,13 +106,16 @@ absl::Status MeasureFidelity(const MeasurementTask& task, const Matrix<double>& 
   Matrix<double> served = GramOf(features.served, kernel.rows());
   if (task.served->serving_type() == FloatType::kFloat32) {
     PHIMAP_ASSIGN_OR_RETURN(
-        certificate.serving_distance,
-        DistanceBetween(GramOf(features.reference, kernel.rows()), served.Clone(),
-                        {control.threads_ref(), PartControl(control, 0.2, 0.3)}));
+        const std::vector<double> distances,
+        DistancesBetween(GramOf(features.reference, kernel.rows()), served.Clone(),
+                         {kServingLambda},
+                         {control.threads_ref(), PartControl(control, 0.2, 0.3)}));
+    certificate.serving_distance = distances[0];
   }
   PHIMAP_ASSIGN_OR_RETURN(certificate.fidelity,
                           CompareGrams(std::move(kernel), std::move(served),
                                        {control.threads_ref(), PartControl(control, 0.5, 0.5)}));
+  certificate.left_out_distance = certificate.fidelity->left_out_distance;
   return absl::OkStatus();
 }
 

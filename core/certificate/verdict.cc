@@ -21,6 +21,11 @@ Grade GradeOf(double error, double good, double fair) {
   return error <= fair ? Grade::kFair : Grade::kPoor;
 }
 
+// "3.2", "45" or "212": two digits, or all before the point.
+std::string PercentNumber(double share) {
+  return share < 1 ? absl::StrFormat("%.2g", 100 * share) : absl::StrFormat("%.0f", 100 * share);
+}
+
 // Why a version without a comparison with the kernel is not judged.
 Verdict NotJudged(const Certificate& certificate) {
   if (certificate.held_out_rows < kMinVerdictRows) {
@@ -118,12 +123,18 @@ std::string LossText(const Certificate& certificate) {
   const double judged = JudgedDistance(certificate);
   const bool is_tuned = judged == certificate.fidelity->tuned_distance();
   const std::string differ = absl::StrFormat(
-      "on new rows a tuned learner's predictions differ by up to %.2g %% from those on the kernel "
-      "itself, at λ = 0.0001 to %s of the mean eigenvalue",
-      100 * judged, is_tuned ? "0.01" : "1");
+      "on %d new rows a tuned learner's predictions differ by up to %s %% from those on the "
+      "kernel itself, at λ = 0.0001 to %s of the mean eigenvalue",
+      certificate.fidelity->rows, PercentNumber(judged), is_tuned ? "0.01" : "1");
   if (!LacksRank(certificate)) return differ;
   return absl::StrCat("float32 keeps ", *certificate.rank, " of the kernel's ",
                       *certificate.kernel_rank, " dimensions, though ", differ);
+}
+
+// The grade of what a learner loses on rows that were left out of its training.
+Grade LeftOutGrade(const Certificate& certificate) {
+  if (!certificate.left_out_distance.has_value() || FewRowsCarry(certificate)) return Grade::kGood;
+  return GradeOf(*certificate.left_out_distance, kGoodLeftOutDistance, kFairLeftOutDistance);
 }
 
 }  // namespace
@@ -174,6 +185,13 @@ Verdict VerdictOf(const Certificate& certificate) {
   if (certificate.aim == Aim::kDistances) return OnDistances(certificate);
   Verdict verdict{.grade = GradeOf(JudgedDistance(certificate), kGoodDistance, kFairDistance),
                   .reason = LossText(certificate)};
+  if (const Grade left_out = LeftOutGrade(certificate); left_out > verdict.grade) {
+    verdict.grade = left_out;
+    verdict.reason = absl::StrFormat(
+        "a learner's predictions for rows that it was not trained on differ by %s %% from those "
+        "on the kernel itself, at λ = 1",
+        PercentNumber(*certificate.left_out_distance));
+  }
   if (verdict.grade == Grade::kGood && LacksRank(certificate)) verdict.grade = Grade::kFair;
   if (verdict.grade == Grade::kGood) return verdict;
   verdict.cause = CauseOf(certificate);

@@ -16,6 +16,11 @@ namespace phimap {
 // nothing are called good. A fair one may cost some points.
 inline constexpr double kGoodDistance = 0.1;
 inline constexpr double kFairDistance = 0.25;
+// The largest left_out_distances of a good and of a fair version. At 1 the features predict rows
+// that were left out of the training no better than constant ones do. Where few rows carry the
+// kernel it says nothing: λ = 1 leaves the other rows' directions nearly unused.
+inline constexpr double kGoodLeftOutDistance = 0.6;
+inline constexpr double kFairLeftOutDistance = 1;
 // The same for projections of inputs, which are judged by the 95 % quantile of the relative error
 // of a squared distance. By convention, not fitted.
 inline constexpr double kGoodDistanceError = 0.2;

@@ -87,6 +87,7 @@ VerdictMeasures MeasuresOf(const Certificate& certificate) {
     measures.smoother_1 = fidelity.smoothers[0].distance;
     measures.smoother_2 = fidelity.smoothers[1].distance;
     measures.smoother_4 = fidelity.smoothers[2].distance;
+    measures.left_out = *certificate.left_out_distance;
   }
   return measures;
 }
@@ -97,7 +98,7 @@ std::vector<double*> NumbersOf(VerdictSplit& split) {
   return {&split.exact_error,    &split.error,         &m.smoother_1,
           &m.smoother_2,         &m.smoother_4,        &m.gram_error,
           &m.centred_gram_error, &m.self_error_median, &m.self_error_quantile_95,
-          &m.few_rows_carry};
+          &m.few_rows_carry,     &m.left_out};
 }
 
 // What is known of all cells, shared by the threads. Guarded by `mutex`.

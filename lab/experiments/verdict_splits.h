@@ -26,6 +26,8 @@ struct VerdictMeasures {
   double self_error_quantile_95 = 0;
   // 1 if the features are for inner products and few rows carry these (FewRowsCarry), otherwise 0.
   double few_rows_carry = 0;
+  // The distance for rows that are left out of the training, at λ = 1.
+  double left_out = 0;
 };
 
 // A split of a cell: the shares of test rows that ridge regression misclassifies.

@@ -138,6 +138,9 @@ void FactorToProto(const Certificate& certificate, v1::Certificate* out) {
 // Writes what was measured of learners, and the verdict that rests on it.
 void JudgementToProto(const Certificate& certificate, v1::Certificate* out) {
   if (certificate.fidelity) FidelityToProto(*certificate.fidelity, out->mutable_fidelity());
+  if (certificate.left_out_distance) {
+    out->set_left_out_distance(*certificate.left_out_distance);
+  }
   if (certificate.effective_rows) {
     out->mutable_effective_rows()->set_kernel(certificate.effective_rows->kernel);
     out->mutable_effective_rows()->set_error(certificate.effective_rows->error);

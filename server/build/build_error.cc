@@ -44,7 +44,8 @@ absl::Status WrongRowCount(int64_t sent, int64_t came) {
 
 absl::Status TooManyBuilds(int unfinished, absl::string_view limits, int limit) {
   return MakeError(Code::kResourceExhausted, "BUILD_LIMIT_REACHED", "",
-                   absl::StrCat(unfinished, " builds are not finished; the limit is ", limits),
+                   absl::StrCat(unfinished, unfinished == 1 ? " build is" : " builds are",
+                                " not finished; the limit is ", limits),
                    {{"limit", absl::StrCat(limit)}}, kBuildRetryDelayMs);
 }
 

@@ -20,10 +20,12 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Maximum size of a message that is parsed on the loop, and of its memory once parsed. Parsing a
-// larger one there would delay other calls: 255 KiB of empty fields become 10 MiB in 10 ms.
+// Maximum size of a message that is parsed on the loop, of its memory once parsed, and number of
+// its fields. Parsing a larger one there would delay other calls: 255 KiB of empty fields become 10
+// MiB in 10 ms, and as many of one field that is not repeated take as long.
 constexpr size_t kParsedHere = 256 << 10;
 constexpr int64_t kParsedHereMemory = 1 << 20;
+constexpr int64_t kParsedHereFields = 2048;
 
 // Answers up to this size are sent even without capacity, because the result of a call must be
 // reported. A call has at most one such answer at a time.
@@ -70,19 +72,14 @@ absl::Status RequestTooSlow() {
                    "the request did not arrive completely in time");
 }
 
-absl::Status ArrivesSlowly(absl::Duration time, int64_t bytes_per_second) {
+// `what`: "a message arrived", or the like.
+absl::Status TooSlow(absl::string_view reason, absl::string_view what, absl::Duration time,
+                     double slowest) {
   return MakeError(
-      Code::kDeadlineExceeded, "REQUEST_TOO_SLOW", "",
-      absl::StrCat("for ", absl::FormatDuration(time), ", a message arrived at less than ",
-                   bytes_per_second,
+      Code::kDeadlineExceeded, reason, "",
+      absl::StrCat("for ", absl::FormatDuration(time), ", ", what, " at less than ",
+                   static_cast<int64_t>(slowest),
                    " bytes per second, while other requests wait for the memory reserved for it"));
-}
-
-absl::Status AnswerUnread(absl::Duration time) {
-  return MakeError(
-      Code::kDeadlineExceeded, "READER_TOO_SLOW", "",
-      absl::StrCat("the client read nothing of the answer for ", absl::FormatDuration(time),
-                   ", while other requests wait for the memory that the answer holds"));
 }
 
 // Maximum factor by which texts and numbers grow when they are parsed. A message that grows by more
@@ -278,14 +275,15 @@ void Call::WatchHalfMessage() {
   half_message_bytes_ = source_.taken_bytes();
   half_message_number_ = source_.messages();
   half_message_since_ = loop_->now();
-  const bool urgent = environment_.memory.HoldsOverHalf(caller_);
-  loop_->timers().Set(half_message_timer_,
-                      loop_->now() + (urgent ? 0.2 : 1.0) * environment_.half_message_time);
+  loop_->timers().Set(half_message_timer_, loop_->now() + PacePeriod());
 }
 
-double Call::SlowestBytesPerSecond() const {
-  // Half of the charge is for the message itself.
-  const double bytes = static_cast<double>(source_.half_bytes()) / 2;
+absl::Duration Call::PacePeriod() const {
+  const bool urgent = environment_.memory.HoldsOverHalf(caller_);
+  return (urgent ? 0.2 : 1.0) * environment_.half_message_time;
+}
+
+double Call::SlowestBytesPerSecond(double bytes) const {
   const int periods = environment_.memory.HoldsTooMuch(caller_) ? 1 : kHalfMessagePeriods;
   return std::max(static_cast<double>(environment_.slowest_bytes_per_second),
                   bytes / absl::ToDoubleSeconds(periods * environment_.half_message_time));
@@ -295,12 +293,13 @@ void Call::OnHalfMessageTime() {
   const absl::Duration time = loop_->now() - half_message_since_;
   const auto came = static_cast<double>(source_.taken_bytes() - half_message_bytes_);
   if (source_.holds_half() && source_.messages() == half_message_number_) {
-    const double slowest = SlowestBytesPerSecond();
+    // Half of the charge is for the message itself.
+    const double slowest = SlowestBytesPerSecond(static_cast<double>(source_.half_bytes()) / 2);
     // Looks back over two periods, so that this check also sees a request that was refused just
     // after the previous check.
     if (came < slowest * absl::ToDoubleSeconds(time) &&
         environment_.memory.IsWantedSince(loop_->now() - 2 * environment_.half_message_time)) {
-      return Cancel(ArrivesSlowly(time, static_cast<int64_t>(slowest)));
+      return Cancel(TooSlow("REQUEST_TOO_SLOW", "a message arrived", time, slowest));
     }
   }
   WatchHalfMessage();
@@ -320,6 +319,7 @@ RequestMemory::Granted Call::GrantedToThis() {
 }
 
 void Call::OnSent() {
+  unread_timer_.Cancel();
   if (!over_) OnAnswersSent();
 }
 
@@ -359,9 +359,10 @@ void Call::Post(std::function<void()> task) {
 void Call::Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, Parsed done) {
   method_.metrics.messages_received->Increment();
   if (message.bytes.size <= kParsedHere) {
-    const absl::StatusOr<int64_t> cost = request_cost_.Of(message.bytes.view());
-    if (!cost.ok() || *cost <= kParsedHereMemory) {
-      const absl::Status status = ParseNow(environment_.memory, caller_, cost, message, parsed);
+    const std::optional<absl::StatusOr<int64_t>> cost =
+        request_cost_.OfFew(message.bytes.view(), kParsedHereFields);
+    if (cost.has_value() && (!cost->ok() || **cost <= kParsedHereMemory)) {
+      const absl::Status status = ParseNow(environment_.memory, caller_, *cost, message, parsed);
       return done(status, std::move(message.charge));
     }
   }
@@ -397,22 +398,33 @@ void Call::Send(std::shared_ptr<const OutputBytes> framed) {
   if (!std::exchange(headers_sent_, true)) stream_->SendHeaders(AnswerHeaders(), /*end=*/false);
   method_.metrics.messages_sent->Increment();
   const bool large = framed->bytes().size() > kAlwaysAnswered;
+  answer_bytes_ += static_cast<int64_t>(framed->bytes().size());
   stream_->Send(std::move(framed));
-  if (large && stream_ != nullptr && !unread_timer_.is_set()) {
-    loop_->timers().Set(unread_timer_, loop_->now() + environment_.half_message_time);
-  }
+  if (large && stream_ != nullptr && !unread_timer_.is_set()) WatchUnread();
+}
+
+void Call::WatchUnread() {
+  unread_then_ = static_cast<int64_t>(stream_->unsent_bytes());
+  if (unread_then_ == 0) return;
+  read_then_ = answer_bytes_ - unread_then_;
+  unread_watched_since_ = loop_->now();
+  loop_->timers().Set(unread_timer_, loop_->now() + PacePeriod());
 }
 
 void Call::OnUnreadTime() {
-  if (stream_ == nullptr || stream_->unread_since() == absl::InfiniteFuture()) return;
-  const absl::Duration time = environment_.half_message_time;
-  const bool stands = stream_->unread_since() + time <= loop_->now();
-  if (!stands || !environment_.memory.IsWantedSince(loop_->now() - 2 * time)) {
-    return loop_->timers().Set(unread_timer_, loop_->now() + time);
+  if (stream_ == nullptr) return;
+  const absl::Duration time = loop_->now() - unread_watched_since_;
+  const auto unsent = static_cast<int64_t>(stream_->unsent_bytes());
+  if (unsent == 0) return;
+  const auto read = static_cast<double>(answer_bytes_ - unsent - read_then_);
+  const double slowest = SlowestBytesPerSecond(static_cast<double>(unread_then_));
+  if (read >= slowest * absl::ToDoubleSeconds(time) ||
+      !environment_.memory.IsWantedSince(loop_->now() - 2 * environment_.half_message_time)) {
+    return WatchUnread();
   }
   const std::shared_ptr<Call> self = shared_from_this();
   if (over_) return stream_->Reset(ResetCode::kCancel);
-  Break(AnswerUnread(time));
+  Break(TooSlow("READER_TOO_SLOW", "the client read the answer", time, slowest));
 }
 
 void Call::Conclude(const absl::Status& status) {

@@ -179,9 +179,13 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void DropElsewhere(std::shared_ptr<void> message, std::function<void()> done);
   void WatchHalfMessage();
   void OnHalfMessageTime();
-  // Pace below which the message that is arriving must give way to others that wait for memory. It
-  // rises with the message's size, and if its caller holds more than its share.
-  double SlowestBytesPerSecond() const;
+  // Pace below which a message that is arriving, or an answer that is being read, must give way to
+  // others that wait for memory. It rises with `bytes`, its size, and if its caller holds more than
+  // its share.
+  double SlowestBytesPerSecond(double bytes) const;
+  // Time after which the pace is looked at again.
+  absl::Duration PacePeriod() const;
+  void WatchUnread();
   void OnUnreadTime();
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status);
@@ -214,6 +218,12 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   int64_t half_message_number_ = 0;
   absl::Time half_message_since_;
   UnreadTimer unread_timer_;
+  // Bytes passed to the stream. When unread_timer_ was set: how many of them had been sent on, how
+  // many had not, and the time.
+  int64_t answer_bytes_ = 0;
+  int64_t read_then_ = 0;
+  int64_t unread_then_ = 0;
+  absl::Time unread_watched_since_;
   // Revision that this server must know before OnBegin; "" if none is required, or it is known.
   std::string min_revision_;
   // Null if the caller has sent no revision.

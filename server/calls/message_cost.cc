@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "server/calls/malformed_request.h"
 #include "server/calls/wire_reader.h"
@@ -67,9 +68,12 @@ class FieldsSeen {
 // be parsed.
 class Walk {
  public:
-  explicit Walk(const MessageLayout& layout) : types_(layout.types()), cost_(layout.bytes()) {}
+  Walk(const MessageLayout& layout, int64_t max_fields)
+      : types_(layout.types()), cost_(layout.bytes()), fields_left_(max_fields) {}
 
   bool Message(absl::string_view bytes, int32_t type, bool merged, int depth);
+  // Whether Message returned false because there are too many fields.
+  bool has_too_many() const { return fields_left_ < 0; }
   int64_t cost() const { return grown_ ? cost_ + Grown(exact_) - exact_ : cost_; }
 
  private:
@@ -84,6 +88,7 @@ class Walk {
 
   const std::vector<TypeLayout>& types_;
   int64_t cost_;
+  int64_t fields_left_;
   // Bytes of arrays of numbers that were allocated with their final length. They have no spare
   // capacity, unless one of them grows later. `grown_`: an array has grown, and it may be one of
   // these.
@@ -109,7 +114,7 @@ bool Walk::Message(absl::string_view bytes, int32_t type, bool merged, int depth
   while (!reader.done()) {
     uint32_t number;
     uint8_t wire_type;
-    if (!reader.TakeTag(number, wire_type)) return false;
+    if (--fields_left_ < 0 || !reader.TakeTag(number, wire_type)) return false;
     const FieldLayout& field = types_[type].Find(number);
     if (Matches(field, wire_type)) {
       if (!Known(field, wire_type, seen.Note(number), depth, reader)) return false;
@@ -160,7 +165,7 @@ bool Walk::Group(uint32_t number, int depth, WireReader& reader) {
   while (true) {
     uint32_t inner;
     uint8_t wire_type;
-    if (!reader.TakeTag(inner, wire_type)) return false;
+    if (--fields_left_ < 0 || !reader.TakeTag(inner, wire_type)) return false;
     if (wire_type == kEndGroup) return inner == number;
     if (!Unknown(inner, wire_type, depth - 1, reader)) return false;
   }
@@ -226,10 +231,16 @@ bool Walk::Fixed(const FieldLayout& field, bool packed, Occurrence occurrence, W
 
 }  // namespace
 
+std::optional<absl::StatusOr<int64_t>> MessageCost::OfFew(absl::string_view bytes,
+                                                          int64_t max_fields) const {
+  Walk walk(layout_, max_fields);
+  if (walk.Message(bytes, 0, false, kMaxDepth)) return walk.cost();
+  if (walk.has_too_many()) return std::nullopt;
+  return MalformedRequest(layout_.name());
+}
+
 absl::StatusOr<int64_t> MessageCost::Of(absl::string_view bytes) const {
-  Walk walk(layout_);
-  if (!walk.Message(bytes, 0, false, kMaxDepth)) return MalformedRequest(layout_.name());
-  return walk.cost();
+  return *OfFew(bytes, std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace phimap

@@ -53,8 +53,8 @@ struct CallEnvironment {
   // A call is cancelled if a message has been arriving more slowly than `slowest_bytes_per_second`,
   // or so slowly that it would take six times this long, while other requests wait for memory. If
   // the caller holds more than half of the memory, the message must arrive in the time itself, and
-  // is looked at five times as often. An answer of which the client reads nothing for this long is
-  // cancelled too.
+  // is looked at five times as often. The same holds for a large answer that is read slowly: what
+  // is unread counts as the message.
   absl::Duration half_message_time = absl::Seconds(5);
   int64_t slowest_bytes_per_second = 64 << 10;
 };

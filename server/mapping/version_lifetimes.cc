@@ -1,6 +1,7 @@
 #include "server/mapping/version_lifetimes.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,13 @@ absl::Status VersionLifetimes::DeleteExpired() { return changes_.DeleteExpired()
 void VersionLifetimes::Run() {
   Clock::time_point delete_at = Clock::now() + kDeletePeriod;
   while (AwaitTime(Clock::now() + kRecordPeriod)) {
-    LogFailure(RecordUses());
-    if (Clock::now() < delete_at) continue;
-    LogFailure(DeleteExpired());
+    try {
+      LogFailure(RecordUses());
+      if (Clock::now() < delete_at) continue;
+      LogFailure(DeleteExpired());
+    } catch (const std::bad_alloc&) {
+      continue;  // there may be memory the next time
+    }
     delete_at = Clock::now() + kDeletePeriod;
   }
   // Records the uses of the last seconds, because another server may take over the store from now

@@ -27,6 +27,7 @@ struct ConnectionMetrics {
   prometheus::Counter* const ended_for_other_protocol;
   prometheus::Counter* const ended_for_tls_records;
   prometheus::Counter* const ended_for_refused_calls;
+  prometheus::Counter* const ended_for_no_call;
   // Requests that were not gRPC, by the status of HTTP with which they were refused.
   prometheus::Counter* const http_405;
   prometheus::Counter* const http_415;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -167,7 +168,11 @@ void VersionRegistry::RunLoad(const Key& key) {
   int64_t number = key.number;
   do {
     attempt = BeginAttempt(key);
-    loaded = LoadVersion(key, attempt, loaded.ok() ? *loaded : nullptr, number);
+    try {
+      loaded = LoadVersion(key, attempt, loaded.ok() ? *loaded : nullptr, number);
+    } catch (const std::bad_alloc&) {
+      loaded = absl::ResourceExhaustedError("");  // there may be no memory for a message
+    }
   } while (!Conclude(key, attempt, loaded, waiters));
   if (!loaded.ok()) LogFailure(key, number, attempt, loaded.status());
   for (Callback& done : waiters) {

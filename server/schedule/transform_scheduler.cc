@@ -19,6 +19,8 @@ using Code = absl::StatusCode;
 
 // Maximum time until a build notices that no Transform is pending.
 constexpr auto kLookAgain = std::chrono::milliseconds(1);
+// Time after which a worker that found no memory for a batch tries again.
+constexpr auto kMemoryPause = std::chrono::milliseconds(10);
 // Time by which a call's deadline timer may fire early.
 constexpr absl::Duration kTimerPrecision = absl::Milliseconds(5);
 
@@ -176,6 +178,15 @@ bool TransformScheduler::ClaimSleeper() {
   return true;
 }
 
+bool TransformScheduler::TryTake(std::vector<QueuedWork>& batch) {
+  try {
+    batch = queues_.Take(workers_);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;  // the requests wait, and calls that end give memory back
+  }
+}
+
 std::vector<QueuedWork> TransformScheduler::AwaitBatch() {
   std::vector<QueuedWork> batch;
   bool wake = false;
@@ -187,7 +198,9 @@ std::vector<QueuedWork> TransformScheduler::AwaitBatch() {
       --sleeping_;
       waking_ = std::max(0, waking_ - 1);  // a wait may also end without a notification
     }
-    batch = queues_.Take(workers_);
+    while (!TryTake(batch)) {
+      work_queued_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + kMemoryPause);
+    }
     wake = ClaimSleeper();
   }
   if (wake) work_queued_.NotifyOne();

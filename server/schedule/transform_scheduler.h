@@ -123,6 +123,8 @@ class TransformScheduler final : private QueuedWork::Owner {
   // Returns whether the caller must wake a worker after releasing the lock: true if more work is
   // queued than the workers that are already waking will take.
   bool ClaimSleeper() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the next batch. Returns false if there is no memory for it now.
+  bool TryTake(std::vector<QueuedWork>& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for a batch. Returns an empty one when the worker must end.
   std::vector<QueuedWork> AwaitBatch() ABSL_LOCKS_EXCLUDED(mutex_);
   // Computes and answers a batch that was taken at `started`.

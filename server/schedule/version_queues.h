@@ -20,7 +20,8 @@ class VersionQueues {
   void Push(QueuedWork&& work);
   // Takes the next batch for one of `workers`: requests of one version, oldest first. If no other
   // version has work for the other workers, the batch is so small that it leaves them their share
-  // (batch_policy.h). The result is empty if nothing waits. REQUIRES: workers > 0.
+  // (batch_policy.h). The result is empty if nothing waits. Throws std::bad_alloc, and
+  // changes nothing, if there is no memory for the batch. REQUIRES: workers > 0.
   std::vector<QueuedWork> Take(int workers);
   bool empty() const { return order_.empty(); }
   // Number of workers worth waking (WorthwhileBatches), for all versions together.

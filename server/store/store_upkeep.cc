@@ -88,7 +88,10 @@ bool StoreUpkeep::Scrub() {
   }
   if (!finding->status.ok()) {
     counts_.errors.fetch_add(1, std::memory_order_relaxed);
-    logger_.Log(LogLevel::kError, "artifact_damaged",
+    // An artifact that could not be read, such as for want of a file descriptor, may be whole.
+    const bool damaged = absl::IsDataLoss(finding->status);
+    logger_.Log(damaged ? LogLevel::kError : LogLevel::kWarning,
+                damaged ? "artifact_damaged" : "artifacts_not_checked",
                 {{"digest", finding->digest}, {"error", std::string(finding->status.message())}});
   }
   return !finding->stopped && !finding->digest.empty();

@@ -39,6 +39,10 @@ FaultText TextOf(ClientFault fault) {
       return {"refused_calls",
               "the address makes call after call that is refused; correct the client's token, or, "
               "if it is a proxy of many clients, give it in --proxy"};
+    case ClientFault::kNoCall:
+      return {"no_call",
+              "nearly --max_connections are open, many without a call that was admitted; find out "
+              "who opens them"};
   }
   return {"", ""};
 }
@@ -57,6 +61,8 @@ prometheus::Counter& CounterOf(const ConnectionMetrics& metrics, ClientFault fau
       return *metrics.ended_for_tls_records;
     case ClientFault::kRefusedCalls:
       return *metrics.ended_for_refused_calls;
+    case ClientFault::kNoCall:
+      return *metrics.ended_for_no_call;
     case ClientFault::kProtocol:
       break;
   }

@@ -1,6 +1,7 @@
 #include "server/transport/connection.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +12,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
-#include "server/sync/steady_time.h"
 #include "server/transport/session_callbacks.h"
 
 namespace phimap {
@@ -30,6 +30,20 @@ constexpr size_t kFeedBytes = 4 << 10;
 constexpr auto kShare = std::chrono::microseconds(500);
 // Time that a stranger may be read in one round. It is shorter because strangers may be many.
 constexpr auto kStrangerShare = std::chrono::microseconds(100);
+
+// Tells a client that speaks without TLS, perhaps HTTP/1.1, that this port requires it.
+void TellOfTls(int fd) {
+  constexpr absl::string_view kText =
+      "This port requires TLS: use https, or, for gRPC, credentials of TLS.\n";
+  const std::string answer =
+      absl::StrCat("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n",
+                   "Content-Length: ", kText.size(), "\r\n\r\n", kText);
+  // If input stayed unread, closing the socket would reset the connection and drop the answer.
+  std::array<char, 4096> rest;
+  for (int i = 0; i < 16 && recv(fd, rest.data(), rest.size(), MSG_DONTWAIT) > 0; ++i) {
+  }
+  static_cast<void>(send(fd, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+}
 
 char* ReadBuffer() {
   static thread_local std::array<char, kReadBytes> buffer;
@@ -107,7 +121,10 @@ void Connection::GoOnAfterHandshakeStep(Channel::State state) {
       break;
   }
   const HandshakeFailure& failure = channel_->handshake_failure();
-  if (failure.kind != nullptr) owner_.handshake_failed(peer_, failure);
+  if (failure.kind != nullptr) {
+    owner_.handshake_failed(peer_, failure);
+    if (failure.kind == absl::string_view("not_tls")) TellOfTls(channel_->fd());
+  }
   End();
 }
 
@@ -231,7 +248,7 @@ std::optional<size_t> Connection::Feed(absl::string_view bytes) {
 size_t Connection::HeldBytes() const {
   // The map's slot of a stream, and the blocks of the allocator.
   constexpr size_t kStream = sizeof(Http2Stream) + 64;
-  return session_memory_.bytes() + output_.size() + streams_.size() * kStream;
+  return session_memory_.bytes() + output_.size() + streams_.size() * kStream + trailer_bytes_;
 }
 
 void Connection::EndOtherProtocol(absl::string_view bytes) {
@@ -247,6 +264,13 @@ void Connection::EndOtherProtocol(absl::string_view bytes) {
     channel_->Write(output_);
     channel_->Shutdown();
   }
+  End();
+}
+
+void Connection::CloseIdleStranger() {
+  if (!stranger_ || SteadyNow() - began_ < owner_.limits.stranger_time) return;
+  owner_.blamed(peer_, ClientFault::kNoCall,
+                "no call of the connection was admitted, and others need its place");
   End();
 }
 

@@ -20,6 +20,7 @@
 #include <unordered_map>
 
 #include "absl/time/time.h"
+#include "server/sync/steady_time.h"
 #include "server/transport/channel.h"
 #include "server/transport/connection_limits.h"
 #include "server/transport/counted_memory.h"
@@ -42,6 +43,7 @@ enum class ClientFault {
   kNotHttp2,
   kTlsRecords,
   kRefusedCalls,
+  kNoCall,
 };
 
 class Connection final : public Pollable {
@@ -85,6 +87,8 @@ class Connection final : public Pollable {
   void FinishGoAway();
   // Ends the connection now, with all its calls.
   void Close();
+  // Ends the connection if it has been a stranger's for ConnectionLimits::stranger_time.
+  void CloseIdleStranger();
 
   EventLoop& loop() { return loop_; }
   const Peer& peer() const { return peer_; }
@@ -207,10 +211,13 @@ class Connection final : public Pollable {
   uint32_t watched_ = 0;
   CountedMemory session_memory_;
   nghttp2_session* session_ = nullptr;
+  // Memory of all streams' trailers.
+  size_t trailer_bytes_ = 0;
   std::unordered_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   OutputQueue output_;
   bool write_blocked_ = false;
   bool stranger_ = true;
+  const absl::Time began_ = SteadyNow();
   // The connection ends when its output is sent.
   bool condemned_ = false;
   // Time (EventLoop::now) of the poll after which the connection last read its share of input.

@@ -193,7 +193,7 @@ int Connection::OnFrameSent(const nghttp2_frame& frame) {
 
 size_t Connection::UnsentBytes(int32_t stream_id) {
   const Http2Stream* const stream = Find(stream_id);
-  return stream == nullptr ? 0 : stream->UnsentBytes();
+  return stream == nullptr ? 0 : stream->unsent_bytes();
 }
 
 ssize_t Connection::ReadBody(int32_t stream_id, size_t length, uint32_t* flags) {
@@ -203,7 +203,7 @@ ssize_t Connection::ReadBody(int32_t stream_id, size_t length, uint32_t* flags) 
     stream->deferred_ = true;
     return NGHTTP2_ERR_DEFERRED;
   }
-  const size_t size = stream->UnsentBytes();
+  const size_t size = stream->unsent_bytes();
   const size_t count = std::min(size, length);
   *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (count == size && stream->has_trailers_) {

@@ -54,6 +54,9 @@ struct ConnectionLimits {
   // Time for which a stranger may leave an answer unread. It is shorter because its answers are
   // small.
   absl::Duration max_stranger_stall = absl::Seconds(10);
+  // Time after which a stranger's connection may be ended to make room, when nearly all connections
+  // that the server may have are open.
+  absl::Duration stranger_time = absl::Seconds(5);
   // In each period of max_stall, a client must read at this rate on average, or read all bytes that
   // were waiting when the period began. Otherwise a client could keep the memory occupied by
   // reading a byte now and then.

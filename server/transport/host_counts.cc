@@ -31,6 +31,11 @@ void HostCounts::Return(const Peer& peer) {
   if (--host.connections == 0 && host.last_fault == absl::InfinitePast()) hosts_.erase(found);
 }
 
+bool HostCounts::Scarce() {
+  MutexLock lock(&mutex_);
+  return connections_ >= max_connections_ - max_connections_ / 8;
+}
+
 bool HostCounts::CountFault(const Peer& peer, absl::Time now) {
   if (IsExempt(peer)) return true;
   MutexLock lock(&mutex_);

@@ -35,6 +35,8 @@ class HostCounts {
   // Counts a connection, unless there are too many already.
   Taken Take(const Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void Return(const Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether at least seven eighths of all connections are taken.
+  bool Scarce() ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a fault of a client, such as a refused call. Returns false if its host has made too
   // many.
   bool CountFault(const Peer& peer, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);

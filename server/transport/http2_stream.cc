@@ -27,6 +27,8 @@ constexpr size_t kMaxTrailers = 8;
 
 EventLoop& Http2Stream::loop() { return connection_.loop(); }
 
+Http2Stream::~Http2Stream() { connection_.trailer_bytes_ -= trailer_bytes_; }
+
 const Peer& Http2Stream::peer() const { return connection_.peer(); }
 
 void Http2Stream::SendHeaders(absl::Span<const Header> headers, bool end) {
@@ -54,7 +56,7 @@ void Http2Stream::Send(std::shared_ptr<const OutputBytes> bytes) {
   Resume();
 }
 
-size_t Http2Stream::UnsentBytes() const {
+size_t Http2Stream::unsent_bytes() const {
   size_t bytes = 0;
   for (const auto& piece : body_) bytes += piece->bytes().size();
   return bytes - sent_;
@@ -85,7 +87,7 @@ void Http2Stream::SubmitTrailers() {
 }
 
 void Http2Stream::AwaitProgress() {
-  owed_ = connection_.owner_.limits.OwedOf(static_cast<int64_t>(UnsentBytes()));
+  owed_ = connection_.owner_.limits.OwedOf(static_cast<int64_t>(unsent_bytes()));
   owes_since_ = connection_.loop().now();
 }
 
@@ -93,10 +95,14 @@ void Http2Stream::SendTrailers(absl::Span<const Header> trailers) {
   PHIMAP_CHECK(headers_sent_ && !has_trailers_);
   // Complete before it is noted, so that a lack of memory never lets half of them be sent.
   std::vector<OwnedHeader> owned;
+  size_t bytes = 0;
   owned.reserve(trailers.size());
   for (const Header& trailer : trailers) {
     owned.push_back({std::string(trailer.name), std::string(trailer.value)});
+    bytes += sizeof(OwnedHeader) + trailer.name.size() + trailer.value.size() + 32;
   }
+  trailer_bytes_ = bytes;
+  connection_.trailer_bytes_ += bytes;
   trailers_ = std::move(owned);
   has_trailers_ = true;
   Resume();

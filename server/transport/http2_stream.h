@@ -22,6 +22,7 @@ class Http2Stream final : public Stream {
  public:
   Http2Stream(Connection& connection, int32_t id, absl::Time now)
       : connection_(connection), id_(id), began_(now) {}
+  ~Http2Stream() override;
 
   EventLoop& loop() override;
   const Peer& peer() const override;
@@ -36,6 +37,7 @@ class Http2Stream final : public Stream {
   absl::Time unread_since() const override {
     return body_.empty() ? absl::InfiniteFuture() : progress_;
   }
+  size_t unsent_bytes() const override;
   void Consume(size_t bytes) override;
   void SetWindow(size_t bytes) override;
   void NoteAdmitted() override;
@@ -60,7 +62,6 @@ class Http2Stream final : public Stream {
   // request. Called when the answer is complete but the request is not.
   void Linger();
   void Resume();
-  size_t UnsentBytes() const;
   // Moves the next `length` unsent bytes to `output`.
   void MoveBody(size_t length, OutputQueue& output);
   void SubmitTrailers();
@@ -80,6 +81,8 @@ class Http2Stream final : public Stream {
   int64_t owed_ = 0;
   absl::Time owes_since_ = absl::InfinitePast();
   std::vector<OwnedHeader> trailers_;
+  // Memory of the trailers, counted in Connection::trailer_bytes_.
+  size_t trailer_bytes_ = 0;
   bool has_trailers_ = false;
   bool headers_sent_ = false;
   // True while nghttp2 waits for Resume, because there was nothing to send.

@@ -133,6 +133,7 @@ bool Listener::Admits(int connection, const Peer& peer) {
     Warn("connections_refused", "too many connections are open");
     return false;
   }
+  if (options_.hosts.Scarce()) options_.make_room();
   // Checked before anything is allocated for the connection, so that a flood costs little.
   switch (options_.hosts.Take(peer)) {
     case HostCounts::Taken::kYes:

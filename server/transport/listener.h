@@ -36,6 +36,8 @@ class Listener final : public Pollable {
     HostCounts& hosts;
     const ConnectionMetrics& metrics;
     const Logger& logger;
+    // Called when a client connects although nearly all connections are taken.
+    std::function<void()> make_room;
   };
 
   // `tls` may be null (no TLS), and must outlive the listener.

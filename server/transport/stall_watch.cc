@@ -83,7 +83,7 @@ void StallWatch::AwaitProgress() {
 
 int64_t StallWatch::UnsentBytes() const {
   size_t bytes = connection_.output_.size();
-  for (const auto& [id, stream] : connection_.streams_) bytes += stream->UnsentBytes();
+  for (const auto& [id, stream] : connection_.streams_) bytes += stream->unsent_bytes();
   return static_cast<int64_t>(bytes);
 }
 

@@ -101,6 +101,8 @@ class Stream {
   // Time since which the client has read nothing of the waiting output; InfiniteFuture if no output
   // waits.
   virtual absl::Time unread_since() const = 0;
+  // Bytes passed to Send that have not moved to the connection's output.
+  virtual size_t unsent_bytes() const = 0;
 
   // Lets the client send `bytes` more bytes. REQUIRES: at least `bytes` bytes have arrived by
   // OnData and have not been consumed yet.

@@ -8,6 +8,7 @@
 #include "core/thread/start_thread.h"
 #include "core/thread/time_slice.h"
 #include "server/sync/mutex.h"
+#include "server/sync/steady_time.h"
 #include "server/transport/blame.h"
 #include "server/transport/handshake_queue.h"
 #include "server/transport/host_counts.h"
@@ -17,6 +18,8 @@ namespace phimap {
 namespace {
 
 constexpr int kMaxQueuedHandshakes = 1024;
+// Shortest time between two searches for connections that may be ended to make room.
+constexpr absl::Duration kRoomPeriod = absl::Milliseconds(500);
 
 }  // namespace
 
@@ -135,6 +138,7 @@ struct Transport::Parts {
   std::vector<std::unique_ptr<IoThread>> threads;
   // Used on the first loop's thread only, which accepts the connections of all loops.
   size_t next_thread = 0;
+  absl::Time room_made = absl::InfinitePast();
 };
 
 Transport::Transport(const Options& options, StreamAcceptor& acceptor,
@@ -178,12 +182,23 @@ void Transport::Listen(std::vector<Endpoint> endpoints) {
   OnEachLoop([&](IoThread& thread) {
     if (&thread != parts_->threads[0].get()) return;
     const Listener::Options options{parts_->options.max_descriptor, parts_->hosts, parts_->metrics,
-                                    parts_->logger};
+                                    parts_->logger, [this] { MakeRoom(); }};
     for (Endpoint& endpoint : endpoints) {
       thread.listeners().push_back(std::make_unique<Listener>(
           thread.loop(), std::move(endpoint.socket), endpoint.tls, options, spread));
     }
   });
+}
+
+void Transport::MakeRoom() {
+  const absl::Time now = SteadyNow();
+  if (now - parts_->room_made < kRoomPeriod) return;
+  parts_->room_made = now;
+  for (const auto& thread : parts_->threads) {
+    thread->loop().Post([raw = thread.get()] {
+      raw->ForEach([](Connection& connection) { connection.CloseIdleStranger(); });
+    });
+  }
 }
 
 void Transport::StopListening() {

@@ -76,6 +76,9 @@ class Transport {
  private:
   class IoThread;
 
+  // Ends strangers' connections that have had their time, now and then. Called on the first loop's
+  // thread.
+  void MakeRoom();
   // Runs `task` on each loop's thread and waits until it has run on all.
   void OnEachLoop(const std::function<void(IoThread&)>& task);
 

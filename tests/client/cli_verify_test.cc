@@ -24,6 +24,7 @@ class VersionDouble : public client::Client {
   int transforms = 0;
 
   absl::StatusOr<v1::Version> GetVersion(absl::string_view) override { return version; }
+  absl::StatusOr<v1::Version> GetVersionNow(absl::string_view) override { return version; }
   absl::StatusOr<client::TransformResult> Transform(absl::string_view reference,
                                                     client::ExampleBlock rows,
                                                     const client::TransformOptions&) override {

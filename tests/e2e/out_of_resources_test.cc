@@ -13,6 +13,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -172,6 +173,45 @@ absl::StatusOr<std::string> Exported(client::Client& client) {
   return bytes;
 }
 
+// The artifact of "rows" becomes the version that has it already.
+absl::StatusOr<std::string> Imported(client::Client& client) {
+  absl::StatusOr<std::string> bytes = Exported(client);
+  if (!bytes.ok()) return bytes.status();
+  const absl::StatusOr<v1::Version> version = client.Import(
+      "copy", [&](size_t) { return absl::StatusOr<std::string>(std::exchange(*bytes, "")); });
+  if (!version.ok()) return version.status();
+  return absl::StrCat(version->ref().mapping(), "@", version->ref().number());
+}
+
+// Random rows; each third has another label.
+class LabeledRows final : public client::LabeledRowSource {
+ public:
+  int32_t columns() const override { return rows_.columns(); }
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override {
+    absl::StatusOr<client::ExampleBlock> block = rows_.Next(limits);
+    if (block.ok()) taken_ = block->rows();
+    return block;
+  }
+  std::vector<std::string> TakeLabels() override {
+    std::vector<std::string> labels;
+    for (int64_t i = 0; i < taken_; ++i) labels.push_back(++number_ % 3 == 0 ? "a" : "b");
+    return labels;
+  }
+
+ private:
+  GeneratedRows rows_{200, 4, 7};
+  int64_t taken_ = 0;
+  int number_ = 0;
+};
+
+absl::StatusOr<std::string> Evaluated(client::Client& client) {
+  LabeledRows rows;
+  const absl::StatusOr<v1::Evaluation> evaluation =
+      client.Evaluate({.reference = "rows", .timeout = kCallTimeout}, rows);
+  if (!evaluation.ok()) return evaluation.status();
+  return absl::StrCat(evaluation->errors(), " of ", evaluation->tested_rows());
+}
+
 struct Work {
   const char* name;
   std::function<absl::StatusOr<std::string>(client::Client&)> run;
@@ -186,6 +226,8 @@ const std::vector<Work>& Works() {
       {"SetAlias", Release},
       {"Build", BuildAgain},
       {"Export", Exported},
+      {"Import", Imported},
+      {"Evaluate", Evaluated},
       {"TransformOverTls", Features, /*tls=*/true},
   };
   return *works;
@@ -276,7 +318,7 @@ TEST_P(FailingKindTest, ASystemCallThatFailsEndsTheCallOrTheConnection) {
   FailEach(FailingCall::kSystemCall);
 }
 
-INSTANTIATE_TEST_SUITE_P(Works, FailingKindTest, ::testing::Range(0, 7),
+INSTANTIATE_TEST_SUITE_P(Works, FailingKindTest, ::testing::Range(0, 9),
                          [](const ::testing::TestParamInfo<int>& info) {
                            return Works()[static_cast<size_t>(info.param)].name;
                          });

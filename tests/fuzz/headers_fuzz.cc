@@ -42,6 +42,7 @@ class CheckedStream final : public Stream {
   void Reset(ResetCode) override { ended_ = true; }
   void EndConnection() override { ended_ = true; }
   absl::Time unread_since() const override { return absl::InfiniteFuture(); }
+  size_t unsent_bytes() const override { return 0; }
   void Consume(size_t) override {}
   void NoteAdmitted() override {}
   void SetWindow(size_t) override {}

@@ -252,8 +252,10 @@ absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Clien
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
   PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
   input.choice.reference = std::string(reference);
-  const absl::StatusOr<v1::Version> found = client.GetVersion(reference);
-  if (absl::IsUnavailable(found.status()) && format != FileFormat::kSvmlight) {
+  const bool is_needed = format == FileFormat::kSvmlight;
+  const absl::StatusOr<v1::Version> found =
+      is_needed ? client.GetVersion(reference) : client.GetVersionNow(reference);
+  if (absl::IsUnavailable(found.status()) && !is_needed) {
     // A server without its database may still map rows. It refuses columns with other names.
     notes << "note: the server cannot say now which columns " << reference
           << " has; all columns of the input are sent, and the server compares their names"
@@ -262,7 +264,7 @@ absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Clien
   }
   PHIMAP_RETURN_IF_ERROR(found.status());
   const v1::Version& version = *found;
-  if (format == FileFormat::kSvmlight) {
+  if (is_needed) {
     input.columns = version.input_columns();
     if (input.columns == 0) {
       return absl::InvalidArgumentError(

@@ -159,7 +159,8 @@ void RenderAllPairs(std::string& out, const v1::Certificate::Error& error) {
 std::string PercentText(double share) { return absl::StrCat(ShortNumber(100 * share), " %"); }
 
 // What a learner on the features loses against one on the kernel.
-void RenderFidelity(std::string& out, const v1::Certificate::Fidelity& fidelity) {
+void RenderFidelity(std::string& out, const v1::Certificate& certificate) {
+  const v1::Certificate::Fidelity& fidelity = certificate.fidelity();
   if (fidelity.smoothers_size() > 0) {
     std::vector<std::string> distances, lambdas;
     for (const v1::Certificate::Fidelity::Smoother& smoother : fidelity.smoothers()) {
@@ -171,6 +172,10 @@ void RenderFidelity(std::string& out, const v1::Certificate::Fidelity& fidelity)
                       absl::StrJoin(lambdas, " / "), ", over ", fidelity.rows(), " new rows"));
   } else {
     Line(out, "learner", "nothing to learn", "all kernel values are equal up to rounding");
+  }
+  if (certificate.has_left_out_distance()) {
+    Line(out, "", PercentText(certificate.left_out_distance()),
+         "the same for a row that is left out of the training, at λ = 1");
   }
   Line(out, "Gram error",
        absl::StrCat(PercentText(fidelity.gram_error()), " / ",
@@ -238,7 +243,7 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
     RenderAllPairs(out, error);
   }
   if (certificate.has_effective_rows()) RenderFewRows(out, certificate);
-  if (certificate.has_fidelity()) RenderFidelity(out, certificate.fidelity());
+  if (certificate.has_fidelity()) RenderFidelity(out, certificate);
   if (certificate.has_serving_error()) {
     const v1::Certificate::Error& error = certificate.serving_error();
     Line(out, "serving error", ErrorText(error),

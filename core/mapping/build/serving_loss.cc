@@ -1,6 +1,7 @@
 #include "core/mapping/build/serving_loss.h"
 
 #include <utility>
+#include <vector>
 
 #include "core/certificate/fidelity.h"
 #include "core/linalg/blas.h"
@@ -45,7 +46,11 @@ absl::StatusOr<RankLoss> MeasureRankLoss(const BuildSpec& spec, const BuildKerne
     return progress.Report(BuildStep::kSpectrum, "certificate", 0);
   };
   PHIMAP_ASSIGN_OR_RETURN(
-      loss.distance, DistanceBetween(InnerProducts(whole), InnerProducts(cut), {threads, report}));
+      const std::vector<double> distances,
+      DistancesBetween(InnerProducts(whole), InnerProducts(cut),
+                       {kServingLambda, kTunedServingLambda}, {threads, report}));
+  loss.distance = distances[0];
+  loss.tuned_distance = distances[1];
   return loss;
 }
 

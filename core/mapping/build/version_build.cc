@@ -77,10 +77,12 @@ std::string LossText(const RankLoss& loss, double distance, const BuiltMapping& 
     return absl::StrCat("its tolerance keeps ", mapping.rank(), " of the ", *loss.kernel_rank,
                         " dimensions that the kernel has on the landmarks");
   }
+  const bool is_tuned = distance <= kMaxServingDistance;
   return absl::StrFormat(
-      "on held-out rows its smoother at λ = 0.01 differs by %.3g from that of a build for float64 "
+      "on held-out rows its smoother at λ = %g differs by %.3g from that of a build for float64 "
       "from the same landmarks, over the limit of %g%s",
-      distance, kMaxServingDistance,
+      is_tuned ? kTunedServingLambda : kServingLambda, is_tuned ? loss.tuned_distance : distance,
+      is_tuned ? kMaxTunedServingDistance : kMaxServingDistance,
       mapping.lost_rank && mapping.rank() > 0
           ? absl::StrCat("; the tolerance of float32 keeps ", mapping.rank(), " landmarks")
           : "");

@@ -46,6 +46,7 @@ Certificate Full() {
                                .self_error_median = 0.03,
                                .self_error_quantile_95 = 0.04,
                                .distance_error_quantile_95 = 0.05},
+          .left_out_distance = 0.75,
           .effective_rows = EffectiveRows{1900.5, 70.25},
           .residual_mass_interval = MeanInterval{0.4, 0.6},
           .serving_distance = 0.001,
@@ -146,6 +147,7 @@ void ExpectEqual(const Certificate& a, const Certificate& b) {
     EXPECT_EQ(a.residual_mass_interval->high, b.residual_mass_interval->high);
   }
   EXPECT_EQ(a.serving_distance, b.serving_distance);
+  EXPECT_EQ(a.left_out_distance, b.left_out_distance);
   ASSERT_EQ(a.self_check.has_value(), b.self_check.has_value());
   if (!a.self_check.has_value()) return;
   EXPECT_EQ(a.self_check->rows, b.self_check->rows);

@@ -148,6 +148,96 @@ TEST(FidelityTest, EveryNumberIsItsDefinition) {
   EXPECT_NEAR(fidelity.distance_error_quantile_95, distances[284], 1e-12);  // the 285th of 300
 }
 
+// What ridge regression with an intercept, trained on all rows but `left`, predicts for that row as
+// a multiple of each row's label.
+std::vector<long double> NaivePrediction(const Matrix<double>& gram, int64_t left,
+                                         long double ridge) {
+  const int64_t n = gram.rows();
+  std::vector<int64_t> others;
+  for (int64_t i = 0; i < n; ++i) {
+    if (i != left) others.push_back(i);
+  }
+  Matrix<double> of_others = Matrix<double>::Uninit(n - 1, n - 1);
+  for (int64_t i = 0; i < n - 1; ++i) {
+    for (int64_t j = 0; j < n - 1; ++j) of_others(i, j) = gram(others[i], others[j]);
+  }
+  // The coefficients of the row's centred kernel values are (A + ridge·I)⁻¹·H·labels. With S = A·(A
+  // + ridge·I)⁻¹ the inverse is (I − S)/ridge.
+  const Table smoother = NaiveSmoother(NaiveCentred(of_others), ridge);
+  const auto count = static_cast<long double>(n - 1);
+  std::vector<long double> means(others.size());
+  long double mean = 0, mean_of_row = 0;
+  for (int64_t i = 0; i < n - 1; ++i) {
+    for (int64_t j = 0; j < n - 1; ++j) means[i] += of_others(i, j) / count;
+    mean += means[i] / count;
+    mean_of_row += gram(left, others[i]) / count;
+  }
+  std::vector<long double> prediction(static_cast<size_t>(n));
+  for (int64_t j = 0; j < n - 1; ++j) {
+    long double sum = 1 / count;
+    for (int64_t i = 0; i < n - 1; ++i) {
+      const long double centred = gram(left, others[i]) - means[i] - mean_of_row + mean;
+      sum += centred * ((i == j ? 1 : 0) - smoother[i][j]) / ridge;
+    }
+    prediction[others[j]] = sum;
+  }
+  return prediction;
+}
+
+TEST(FidelityTest, TheDistanceOfRowsLeftOutIsThatOfLearnersTrainedWithoutThem) {
+  UseOneBlasThread();
+  const Matrix<double> kernel = GramOf(kRows), features = GramOf(FirstColumns(kRows, 6));
+  const Table a = NaiveCentred(kernel), b = NaiveCentred(features);
+  long double ridge = 0;  // λ = 1
+  for (size_t i = 0; i < a.size(); ++i) ridge += a[i][i] / 25;
+  const Table of_a = NaiveSmoother(a, ridge), of_b = NaiveSmoother(b, ridge);
+  long double difference = 0, norm = 0;
+  for (int64_t i = 0; i < 25; ++i) {
+    const std::vector<long double> on_kernel = NaivePrediction(kernel, i, ridge);
+    const std::vector<long double> on_features = NaivePrediction(features, i, ridge);
+    // Both predict the mean of labels that are equal; this part says nothing.
+    const long double mean_a = 1 / (25 * (1 - of_a[i][i]) - 1);
+    const long double mean_b = 1 / (25 * (1 - of_b[i][i]) - 1);
+    for (int64_t j = 0; j < 25; ++j) {
+      if (i == j) continue;
+      const long double from_a = on_kernel[j] - mean_a;
+      difference += std::pow(from_a - (on_features[j] - mean_b), 2);
+      norm += std::pow(from_a, 2);
+    }
+  }
+  const Fidelity fidelity = MustCompare(kernel, features);
+  EXPECT_NEAR(fidelity.left_out_distance, static_cast<double>(std::sqrt(difference / norm)), 1e-12);
+  EXPECT_GT(fidelity.left_out_distance, 0.1);
+  EXPECT_EQ(MustCompare(kernel, kernel).left_out_distance, 0);
+}
+
+// Rows that are far apart for a narrow kernel: K is nearly I, and features add noise to it. Their
+// smoothers are alike, and what they predict for other rows is not.
+TEST(FidelityTest, NarrowKernelsDifferOnRowsThatAreLeftOut) {
+  const Matrix<double> noise = testing::NormalRows({.rows = 60, .cols = 60, .seed = 4});
+  Matrix<double> kernel(60, 60), features(60, 60);
+  for (int64_t i = 0; i < 60; ++i) {
+    for (int64_t j = 0; j <= i; ++j) {
+      kernel(i, j) = kernel(j, i) = i == j ? 1 : 1e-3;
+      features(i, j) = features(j, i) = i == j ? 1 : 0.06 * noise(i, j);
+    }
+  }
+  const Fidelity fidelity = MustCompare(kernel, features);
+  EXPECT_LT(fidelity.tuned_distance(), 0.02);
+  EXPECT_GT(fidelity.left_out_distance, 1);
+}
+
+// Kernel values of 10¹² have rounding errors of 10⁻⁴, which are no reason to call features bad that
+// keep what differs.
+TEST(FidelityTest, RoundingErrorsOfTheKernelAreNoDistance) {
+  const Matrix<double> features = GramOf(kRows);
+  const Fidelity fidelity = MustCompare(Plus(features.Clone(), 1e12), features);
+  for (const SmootherDistance& smoother : fidelity.smoothers) {
+    EXPECT_LT(smoother.distance, 0.01) << smoother.lambda;
+    EXPECT_GT(smoother.lambda, 1e-2);
+  }
+}
+
 TEST(FidelityTest, EqualGramMatricesHaveNoDistanceAndConstantFeaturesHaveAllOfIt) {
   const Matrix<double> kernel = GramOf(kRows);
   const Fidelity same = MustCompare(kernel, kernel);
@@ -211,8 +301,8 @@ TEST(FidelityTest, DoesNotDependOnTheNumberOfThreadsAndStopsWhenAsked) {
   const auto stop = [](double) { return absl::CancelledError("stopped"); };
   EXPECT_TRUE(
       absl::IsCancelled(CompareGrams(kernel.Clone(), features.Clone(), {three, stop}).status()));
-  EXPECT_TRUE(
-      absl::IsCancelled(DistanceBetween(kernel.Clone(), features.Clone(), {three, stop}).status()));
+  EXPECT_TRUE(absl::IsCancelled(
+      DistancesBetween(kernel.Clone(), features.Clone(), {1e-2}, {three, stop}).status()));
 }
 
 TEST(FidelityTest, SmootherOfAnIndefiniteMatrixCountsNegativeEigenvaluesAsZero) {

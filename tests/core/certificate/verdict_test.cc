@@ -43,9 +43,10 @@ TEST(VerdictTest, GoodVersionsHaveNoCauseAndNoAdvice) {
   const Verdict verdict = VerdictOf(WithDistance(0.05));
   EXPECT_EQ(verdict.cause, Cause::kNone);
   EXPECT_THAT(verdict.advice, IsEmpty());
-  EXPECT_EQ(verdict.ToText(),
-            "good: on new rows a tuned learner's predictions differ by up to 5 % from those on the "
-            "kernel itself, at λ = 0.0001 to 0.01 of the mean eigenvalue");
+  EXPECT_EQ(
+      verdict.ToText(),
+      "good: on 300 new rows a tuned learner's predictions differ by up to 5 % from those on the "
+      "kernel itself, at λ = 0.0001 to 0.01 of the mean eigenvalue");
 }
 
 TEST(VerdictTest, AdviceFollowsTheCause) {
@@ -83,6 +84,27 @@ TEST(VerdictTest, WhereFewRowsCarryTheKernelLargeRegularizationCountsToo) {
   EXPECT_THAT(VerdictOf(certificate).reason, HasSubstr("90 %"));
   EXPECT_THAT(VerdictOf(certificate).reason, HasSubstr("λ = 0.0001 to 1"));
   certificate.fidelity->smoothers[0].distance = kFairDistance;
+  EXPECT_EQ(VerdictOf(certificate).grade, Grade::kGood);
+}
+
+TEST(VerdictTest, GradesByTheDistanceOfRowsThatAreLeftOutToo) {
+  Certificate certificate = WithDistance(0.01);
+  certificate.left_out_distance = kGoodLeftOutDistance;
+  EXPECT_EQ(VerdictOf(certificate).grade, Grade::kGood);
+  certificate.left_out_distance = kFairLeftOutDistance;
+  EXPECT_EQ(VerdictOf(certificate).grade, Grade::kFair);
+  certificate.left_out_distance = 2.15;
+  const Verdict verdict = VerdictOf(certificate);
+  EXPECT_EQ(verdict.grade, Grade::kPoor);
+  EXPECT_EQ(verdict.cause, Cause::kTooFewFeatures);
+  EXPECT_THAT(verdict.reason, HasSubstr("was not trained on differ by 215 % from those on the"));
+  // A worse grade for another reason keeps that reason.
+  Certificate poor = WithDistance(0.5);
+  poor.left_out_distance = 0.9;
+  EXPECT_EQ(VerdictOf(poor).reason, VerdictOf(WithDistance(0.5)).reason);
+  // λ = 1 says nothing where few rows carry the kernel.
+  certificate.fidelity->smoothers[0].distance = kFairDistance;
+  certificate.effective_rows->kernel = 12.3;
   EXPECT_EQ(VerdictOf(certificate).grade, Grade::kGood);
 }
 

@@ -40,6 +40,8 @@ struct CallLog {
   // Idle limit of streams; set before the call begins.
   absl::Duration idle_limit = absl::Seconds(60);
   int64_t slowest_bytes_per_second = 0;
+  // Largest answer of a StreamTestCall; set before the call begins.
+  size_t answer_bytes = 10'000;
   std::atomic<int> begun{0};
   std::atomic<int> ended{0};
   std::atomic<int> messages{0};
@@ -78,7 +80,6 @@ class UnaryTestCall final : public TypedUnaryCall<HealthCheckRequest, HealthChec
 // stream ends.
 class StreamTestCall final : public TypedStreamCall<ServerReflectionRequest> {
  public:
-  static constexpr size_t kAnswerBytes = 10'000;
   StreamTestCall(const CallStart& start, CallLog& log) : TypedStreamCall(start), log_(log) {
     ++log_.begun;
   }
@@ -92,7 +93,7 @@ class StreamTestCall final : public TypedStreamCall<ServerReflectionRequest> {
   void OnRequest() override {
     ++log_.messages;
     ServerReflectionResponse response;
-    response.set_valid_host(request().host().substr(0, kAnswerBytes));
+    response.set_valid_host(request().host().substr(0, log_.answer_bytes));
     Write(response);
   }
   void OnWritten() override { ReadNext(); }

@@ -187,7 +187,7 @@ TEST_F(CallsTest, StreamsOfLargeMessagesPassThroughTheBudget) {
   for (const int32_t stream : streams) {
     ASSERT_TRUE(client_->AwaitEnd(stream));
     EXPECT_EQ(CodeOf(client_->answer(stream)), 0);
-    EXPECT_GT(client_->answer(stream).body.size(), 2 * testing::StreamTestCall::kAnswerBytes);
+    EXPECT_GT(client_->answer(stream).body.size(), 2 * log_.answer_bytes);
   }
   EXPECT_EQ(log_.messages, 16);
 }
@@ -202,7 +202,7 @@ TEST_F(CallsTest, StreamsThatAreSilentHoldNoMemory) {
     streams.push_back(stream);
     client_->Send(stream, ToHost(host));
     ASSERT_TRUE(client_->RunUntil([&] {
-      return client_->answer(stream).body.size() > testing::StreamTestCall::kAnswerBytes;
+      return client_->answer(stream).body.size() > log_.answer_bytes;
     })) << i;
   }
   ASSERT_TRUE(client_->RoundTrip());
@@ -302,6 +302,34 @@ TEST_F(HalfMessageTest, ThatGoesOnComingIsLeftInPeace) {
   client_->Send(comes, rest.substr(sent), /*end=*/true);
   ASSERT_TRUE(client_->AwaitEnd(comes));
   EXPECT_EQ(CodeOf(client_->answer(comes)), 0);
+  client_->Reset(waits);
+}
+
+// The client takes a thousand bytes at a time: it reads something in each period, but an answer of
+// 1 MiB would hold its memory for many of them.
+TEST_F(HalfMessageTest, AnAnswerThatIsReadSlowlyGivesWayToWhoWasRefused) {
+  log_.answer_bytes = kMaxMessageBytes;
+  RawHttp2Client reader(server_->Connect(), {.consumes = false});
+  const int32_t slow = reader.Call(kStream);
+  reader.Send(slow, Whole(), /*end=*/true);
+  ASSERT_TRUE(reader.RunUntil([&] { return reader.answer(slow).body.size() == 65535; }));
+  const auto read = [&] {
+    reader.AddWindow(slow, 1000);
+    Pass("20m");
+    EXPECT_TRUE(reader.RoundTrip());
+  };
+  for (const absl::Time until = absl::Now() + 3 * kTime; absl::Now() < until;) read();
+  EXPECT_FALSE(reader.answer(slow).ended) << "nobody waits for its memory";
+
+  const auto others =
+      memory_.TakeUnconditionally(nullptr, memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
+  const int32_t waits = client_->Call(kStream);
+  client_->Send(waits, Whole(), /*end=*/true);
+  while (!reader.answer(slow).ended) {
+    ASSERT_LT(reader.answer(slow).body.size(), kMaxMessageBytes / 2) << "it was left to read on";
+    read();
+  }
+  EXPECT_EQ(reader.answer(slow).reset, NGHTTP2_CANCEL);
   client_->Reset(waits);
 }
 

@@ -298,6 +298,23 @@ TEST(MessageCostTest, RandomBytesThatParseAreBounded) {
   EXPECT_GT(parsed, 1'000);
 }
 
+// A singular field that occurs again adds no memory, but takes time to parse.
+TEST(MessageCostTest, CountsFieldsWhateverTheirMemory) {
+  const MessageCost cost(*v1::TransformRequest::descriptor());
+  v1::TransformRequest request;
+  request.set_reference("r");
+  const std::string field = request.SerializeAsString();
+  EXPECT_TRUE(cost.OfFew(Repeated(field, 10), 10).has_value());
+  EXPECT_FALSE(cost.OfFew(Repeated(field, 11), 10).has_value());
+  EXPECT_EQ(*cost.Of(Repeated(field, 100'000)), *cost.Of(Repeated(field, 2)));
+
+  v1::TransformRequest nested;
+  nested.mutable_examples()->mutable_dense()->set_rows(1);  // two fields around one
+  EXPECT_TRUE(cost.OfFew(nested.SerializeAsString(), 3).has_value());
+  EXPECT_FALSE(cost.OfFew(nested.SerializeAsString(), 2).has_value());
+  EXPECT_EQ(cost.OfFew("\x0a", 10)->status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(MessageCostTest, AllocatesNothing) {
   const MessageCost cost(*inference::ModelInferRequest::descriptor());
   const std::string bytes = Repeated(absl::string_view("\x2a\0", 2), 1'000);

@@ -33,6 +33,7 @@ class TestStream final : public Stream {
   void Reset(ResetCode) override {}
   void EndConnection() override {}
   absl::Time unread_since() const override { return absl::InfiniteFuture(); }
+  size_t unsent_bytes() const override { return 0; }
   void Consume(size_t) override {}
   void NoteAdmitted() override {}
   void SetWindow(size_t) override {}

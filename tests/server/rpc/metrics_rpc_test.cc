@@ -113,7 +113,7 @@ TEST_F(MetricsRpcTest, RequestsOfAStreamAreSeenInEachOfTheirPhases) {
 TEST_F(MetricsRpcTest, ABuildIsSeenInEachOfItsPhases) {
   // There are enough landmarks for several tiles, because a phase without a checkpoint is not
   // recorded.
-  ASSERT_TRUE(Build(Spec("letter", "f2(landmarks=600)"), 1200).ok());
+  ASSERT_TRUE(Build(Spec("letter", "f2(landmarks=600, serving_type=float64)"), 1200).ok());
   for (const char* phase :
        {"receive", "queue", "sample", "gram", "factor", "certificate", "encode", "publish"}) {
     AwaitValue(absl::StrCat("phimap_build_phase_seconds_count{phase=\"", phase, "\"}"), 1);

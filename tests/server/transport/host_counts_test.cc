@@ -25,6 +25,17 @@ TEST(HostCountsTest, AllConnectionsAreCountedAndThoseOfAHost) {
   EXPECT_EQ(hosts.Take(At("10.0.0.1")), Taken::kYes);
 }
 
+TEST(HostCountsTest, TellsWhenNearlyAllConnectionsAreTaken) {
+  HostCounts hosts(16, 16, {});
+  for (int taken = 0; taken < 14; ++taken) {
+    EXPECT_FALSE(hosts.Scarce()) << taken;
+    ASSERT_EQ(hosts.Take(At("10.0.0.1")), Taken::kYes);
+  }
+  EXPECT_TRUE(hosts.Scarce());
+  hosts.Return(At("10.0.0.1"));
+  EXPECT_FALSE(hosts.Scarce());
+}
+
 TEST(HostCountsTest, AddressesOfANetworkAreOneHost) {
   HostCounts hosts(10, 1, {});
   EXPECT_EQ(hosts.Take(At("2001:db8::1", "2001:db8::/64")), Taken::kYes);

@@ -23,6 +23,7 @@ namespace phimap {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::RawHttp2Client;
@@ -30,8 +31,11 @@ using testing::RawHttp2Client;
 class NoCalls final : public StreamAcceptor {
  public:
   void OnRequest(Stream& stream, const RequestHead&, bool) override {
+    if (admits) stream.NoteAdmitted();
     stream.Reset(ResetCode::kRefusedStream);
   }
+
+  bool admits = false;
 };
 
 class ListenerTest : public ::testing::Test {
@@ -135,6 +139,28 @@ TEST_F(ListenerTest, ConnectionsBeyondTheMaximumOfAllAreClosed) {
   EXPECT_FALSE(Connect().RoundTrip());
   EXPECT_EQ(metrics_.refused->Value(), 1);
   EXPECT_THAT(lines(), ElementsAre(HasSubstr("WARNING connections_refused reason=")));
+}
+
+// Otherwise five hosts could keep all others out for half an hour, by connections on which they ask
+// for nothing.
+TEST_F(ListenerTest, ConnectionsWithoutACallMakeRoomForOthers) {
+  Transport::Options options{.max_connections = 4, .proxies = {"127.0.0.1"}};
+  options.limits.stranger_time = absl::ZeroDuration();
+  calls_.admits = true;
+  Serve(options);
+  RawHttp2Client& caller = Connect();
+  ASSERT_TRUE(caller.AwaitEnd(caller.Call("/any")));
+  RawHttp2Client& stranger = Connect();
+  ASSERT_TRUE(stranger.RoundTrip());
+  EXPECT_TRUE(Connect().RoundTrip());
+  EXPECT_TRUE(Connect().RoundTrip());
+  EXPECT_FALSE(Connect().RoundTrip()) << "this one found no place, but made some";
+  EXPECT_FALSE(stranger.RunUntil([] { return false; }));
+  EXPECT_TRUE(Connect().RoundTrip());
+  EXPECT_TRUE(caller.RoundTrip());
+  EXPECT_EQ(metrics_.ended_for_no_call->Value(), 3);
+  EXPECT_THAT(lines(), Contains(AllOf(HasSubstr("WARNING connection_ended peer=ipv4:127.0.0.1:"),
+                                      HasSubstr(" reason=no_call "))));
 }
 
 TEST_F(ListenerTest, ConnectionsBeyondTheDescriptorsAreOfAnotherCount) {

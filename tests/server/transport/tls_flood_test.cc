@@ -217,11 +217,13 @@ TEST_F(TlsFloodTest, WhoDoesNotSpeakTlsIsCountedAndNamed) {
   name.sin_port = htons(static_cast<uint16_t>(port_));
   ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
   ASSERT_GT(send(fd, kPreface.data(), kPreface.size(), 0), 0);
+  std::string answer;
   char byte;
-  while (recv(fd, &byte, 1, 0) > 0) {
-  }
+  while (recv(fd, &byte, 1, 0) > 0) answer.push_back(byte);
   close(fd);
   EXPECT_TRUE(AwaitFailed("not_tls"));
+  EXPECT_THAT(answer, AllOf(HasSubstr("HTTP/1.1 400 Bad Request\r\n"),
+                            HasSubstr("\r\n\r\nThis port requires TLS")));
   EXPECT_THAT(log(), AllOf(HasSubstr("WARNING handshake_failed peer=ipv4:127.0.0.1:"),
                            HasSubstr(" reason=not_tls "), HasSubstr("requires TLS")));
 }
