@@ -114,11 +114,12 @@ struct Reached {
 
 absl::StatusOr<std::string> Built(client::Client& client, const std::string& mapping) {
   GeneratedRows rows(300, 4, 3);
-  const absl::StatusOr<v1::Version> version = client.Build({.mapping = mapping,
-                                                            .mapping_text = "f2(landmarks=20, serving_type=float64)",
-                                                            .kernel_text = "rbf(gamma=scale)",
-                                                            .timeout = kCallTimeout},
-                                                           rows);
+  const absl::StatusOr<v1::Version> version =
+      client.Build({.mapping = mapping,
+                    .mapping_text = "f2(landmarks=20, serving_type=float64)",
+                    .kernel_text = "rbf(gamma=scale)",
+                    .timeout = kCallTimeout},
+                   rows);
   if (!version.ok()) return version.status();
   return version->ref().digest();
 }
