@@ -262,8 +262,8 @@ class Client {
   // `reference` is "name", "name@7", "name@alias" or "name@sha256:" with at least 7 digits of the
   // digest.
   virtual absl::StatusOr<v1::Version> GetVersion(absl::string_view reference) = 0;
-  // The same, but does not wait for the server's database: while it is away, returns kUnavailable
-  // after one attempt, which takes at most about a second.
+  // Returns what GetVersion returns, but does not wait for the server's database: while it is away,
+  // returns kUnavailable after one attempt, which takes at most about a second.
   virtual absl::StatusOr<v1::Version> GetVersionNow(absl::string_view reference) = 0;
   virtual absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view mapping,
                                                 absl::string_view build_id) = 0;

@@ -21,13 +21,13 @@ double LargestEntry(ConstMatrixView<double> m) {
   return largest;
 }
 
-// Returns λτ, but at least so much that rounding errors of a Gram matrix of `rows` rows, whose
+// Returns λ, but at least so much that rounding errors of a Gram matrix of `rows` rows, whose
 // largest absolute value before centring was `largest`, change a smoother by no more than a
 // hundredth. The errors are a symmetric matrix of which no eigenvalue is over rows·u·largest by
-// much, and of which all rows directions together count √rows times as much as one.
-double RidgeOf(double lambda, double mean, int64_t rows, double largest) {
+// much, and of which all rows directions together count √rows times as much as one. `mean`: τ.
+double LambdaOverRounding(double lambda, double mean, int64_t rows, double largest) {
   const auto m = static_cast<double>(rows);
-  return std::max(lambda * mean, 100 * m * 0x1p-53 * largest);
+  return std::max(lambda, 100 * m * 0x1p-53 * largest / mean);
 }
 
 // Computes the smoother from eigenvectors, for a matrix with a negative eigenvalue.
@@ -109,7 +109,8 @@ double DistanceErrorQuantile(const Matrix<double>& a, const Matrix<double>& b, d
   return QuantileOf(errors, 0.95);
 }
 
-// Returns the largest distance at regularizations up to `most`: 1 if there are none, NaN if one is.
+// Returns the largest distance at regularizations up to `most`: 1 if there are no distances, NaN if
+// one is.
 double LargestDistance(const std::vector<SmootherDistance>& smoothers, double most) {
   if (smoothers.empty()) return 1;
   double largest = 0;
@@ -123,7 +124,15 @@ double LargestDistance(const std::vector<SmootherDistance>& smoothers, double mo
 
 }  // namespace
 
-double Fidelity::tuned_distance() const { return LargestDistance(smoothers, kServingLambda); }
+double Fidelity::serving_lambda() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const SmootherDistance& smoother : smoothers) {
+    if (smoother.lambda >= kServingLambda) least = std::min(least, smoother.lambda);
+  }
+  return least;
+}
+
+double Fidelity::tuned_distance() const { return LargestDistance(smoothers, serving_lambda()); }
 
 double Fidelity::largest_distance() const {
   return LargestDistance(smoothers, std::numeric_limits<double>::infinity());
@@ -206,7 +215,9 @@ absl::StatusOr<std::vector<double>> DistancesBetween(Matrix<double> a, Matrix<do
   std::vector<double> distances(lambdas.size());
   if (mean == 0) return distances;
   std::vector<double> ridges;
-  for (const double lambda : lambdas) ridges.push_back(RidgeOf(lambda, mean, a.rows(), largest));
+  for (const double lambda : lambdas) {
+    ridges.push_back(mean * LambdaOverRounding(lambda, mean, a.rows(), largest));
+  }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<SmootherDifference> differences,
                           CompareSmoothers(a.view(), b.view(), ridges, control));
   for (size_t i = 0; i < distances.size(); ++i) distances[i] = differences[i].distance;
@@ -230,12 +241,13 @@ absl::StatusOr<Fidelity> CompareGrams(Matrix<double> kernel, Matrix<double> feat
       DistanceErrorQuantile(kernel, features, 256 * 0x1p-53 * largest);
   std::vector<double> ridges;
   for (const double lambda : kFidelityLambdas) {
-    ridges.push_back(RidgeOf(lambda, mean, kernel.rows(), largest));
+    fidelity.smoothers.push_back({LambdaOverRounding(lambda, mean, kernel.rows(), largest), 0});
+    ridges.push_back(mean * fidelity.smoothers.back().lambda);
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<SmootherDifference> differences,
                           CompareSmoothers(kernel.view(), features.view(), ridges, control));
   for (size_t i = 0; i < differences.size(); ++i) {
-    fidelity.smoothers.push_back({ridges[i] / mean, differences[i].distance});
+    fidelity.smoothers[i].distance = differences[i].distance;
   }
   fidelity.left_out_distance = differences[0].left_out;
   return fidelity;

@@ -61,9 +61,12 @@ struct Fidelity {
   // φ(x) and φ(y). Pairs with d(x, y) = 0 up to rounding are left out.
   double distance_error_quantile_95 = 0;
 
-  // The largest distance of smoothers over the regularizations up to kServingLambda: what a learner
-  // that chooses its λ may lose. λ = 1 shrinks every direction, so that features may differ there
-  // by a third and a tuned learner lose nothing. 1 if there is nothing to learn from the kernel.
+  // kServingLambda, or the larger λ that was measured in its place. Infinite without smoothers.
+  double serving_lambda() const;
+  // The largest distance of smoothers over the regularizations up to serving_lambda(): what a
+  // learner that chooses its λ may lose. λ = 1 shrinks every direction, so that features may differ
+  // there by a third and a tuned learner lose nothing. 1 if there is nothing to learn from the
+  // kernel.
   double tuned_distance() const;
   // The largest distance over all regularizations, in the same way.
   double largest_distance() const;

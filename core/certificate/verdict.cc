@@ -62,7 +62,7 @@ Verdict NotJudged(const Certificate& certificate) {
 bool CostsHalf(const Certificate& certificate) {
   if (!certificate.serving_distance.has_value()) return false;
   for (const SmootherDistance& smoother : certificate.fidelity->smoothers) {
-    if (smoother.lambda == kServingLambda) {
+    if (smoother.lambda == certificate.fidelity->serving_lambda()) {
       return *certificate.serving_distance >= smoother.distance / 2;
     }
   }
@@ -121,11 +121,16 @@ Verdict OnDistances(const Certificate& certificate) {
 // What a learner loses, in words.
 std::string LossText(const Certificate& certificate) {
   const double judged = JudgedDistance(certificate);
-  const bool is_tuned = judged == certificate.fidelity->tuned_distance();
+  const Fidelity& fidelity = *certificate.fidelity;
+  const auto [least, most] = std::minmax_element(
+      fidelity.smoothers.begin(), fidelity.smoothers.end(),
+      [](const SmootherDistance& a, const SmootherDistance& b) { return a.lambda < b.lambda; });
+  const bool is_tuned = judged == fidelity.tuned_distance();
   const std::string differ = absl::StrFormat(
       "on %d new rows a tuned learner's predictions differ by up to %s %% from those on the "
-      "kernel itself, at λ = 0.0001 to %s of the mean eigenvalue",
-      certificate.fidelity->rows, PercentNumber(judged), is_tuned ? "0.01" : "1");
+      "kernel itself, at λ = %.2g to %.2g of the mean eigenvalue",
+      fidelity.rows, PercentNumber(judged), least->lambda,
+      is_tuned ? fidelity.serving_lambda() : most->lambda);
   if (!LacksRank(certificate)) return differ;
   return absl::StrCat("float32 keeps ", *certificate.rank, " of the kernel's ",
                       *certificate.kernel_rank, " dimensions, though ", differ);

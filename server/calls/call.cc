@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
+#include "server/calls/charged_parse.h"
 #include "server/calls/framed_message.h"
-#include "server/calls/malformed_request.h"
 #include "server/calls/shutting_down.h"
 #include "server/calls/status_trailers.h"
 #include "server/sync/steady_time.h"
@@ -80,57 +80,6 @@ absl::Status TooSlow(absl::string_view reason, absl::string_view what, absl::Dur
       absl::StrCat("for ", absl::FormatDuration(time), ", ", what, " at less than ",
                    static_cast<int64_t>(slowest),
                    " bytes per second, while other requests wait for the memory reserved for it"));
-}
-
-// Maximum factor by which texts and numbers grow when they are parsed. A message that grows by more
-// is rejected if it would not fit into an otherwise empty budget.
-constexpr int64_t kUsualGrowth = 4;
-
-absl::Status GrowsTooLarge(size_t bytes, int64_t parsed, int64_t limit) {
-  return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
-                   absl::StrCat("the message has ", bytes, " bytes and would take ", parsed,
-                                " bytes when parsed, more than --memory_bytes=", limit,
-                                "; send fewer elements at once, and send numbers as bytes"),
-                   {{"actual", absl::StrCat(parsed)}, {"limit", absl::StrCat(limit)}});
-}
-
-// Increases `charge` if it does not cover the message's bytes and the parsed message, whose size is
-// `parsed`.
-absl::Status ChargeParsed(RequestMemory& memory, const CallerPointer& caller,
-                          absl::string_view bytes, const absl::StatusOr<int64_t>& parsed,
-                          RequestMemory::Charge& charge) {
-  if (!parsed.ok()) return parsed.status();
-  const int64_t needed = static_cast<int64_t>(bytes.size()) + *parsed;
-  if (needed <= charge.bytes()) return absl::OkStatus();
-  if (needed > memory.max_bytes() && *parsed > kUsualGrowth * static_cast<int64_t>(bytes.size())) {
-    return GrowsTooLarge(bytes.size(), *parsed, memory.max_bytes());
-  }
-  std::optional<RequestMemory::Charge> more =
-      memory.Take(caller, needed - charge.bytes(), /*held=*/charge.bytes());
-  if (!more.has_value()) return memory.Full(caller, "the parsed request", needed);
-  charge.Add(*std::move(more));
-  return absl::OkStatus();
-}
-
-// `cost`: what MessageCost says of the message.
-absl::Status ParseNow(RequestMemory& memory, const CallerPointer& caller,
-                      const absl::StatusOr<int64_t>& cost, ChargedMessage& message,
-                      google::protobuf::MessageLite& parsed) {
-  const absl::string_view bytes = message.bytes.view();
-  absl::Status charged = ChargeParsed(memory, caller, bytes, cost, message.charge);
-  if (!charged.ok()) return charged;
-  try {
-    if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return MalformedRequest(parsed.GetTypeName());
-    }
-  } catch (const std::bad_alloc&) {
-    return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
-                     "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
-  }
-  const int64_t wire = static_cast<int64_t>(bytes.size());
-  message.bytes = MessageBytes();
-  message.charge.ShrinkTo(message.charge.bytes() - wire);
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -362,7 +311,8 @@ void Call::Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, 
     const std::optional<absl::StatusOr<int64_t>> cost =
         request_cost_.OfFew(message.bytes.view(), kParsedHereFields);
     if (cost.has_value() && (!cost->ok() || **cost <= kParsedHereMemory)) {
-      const absl::Status status = ParseNow(environment_.memory, caller_, *cost, message, parsed);
+      const absl::Status status =
+          ParseCharged(environment_.memory, caller_, *cost, message, parsed);
       return done(status, std::move(message.charge));
     }
   }
@@ -370,7 +320,8 @@ void Call::Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, 
   const absl::Status queued = environment_.parsing.Submit(
       [this, self = shared_from_this(), shared, &parsed, done = std::move(done)] {
         const absl::StatusOr<int64_t> cost = request_cost_.Of(shared->bytes.view());
-        const absl::Status status = ParseNow(environment_.memory, caller_, cost, *shared, parsed);
+        const absl::Status status =
+            ParseCharged(environment_.memory, caller_, cost, *shared, parsed);
         Post([shared, status, done] { done(status, std::move(shared->charge)); });
       },
       caller_);

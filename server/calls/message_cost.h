@@ -34,9 +34,9 @@ class MessageCost {
   // Cost:    one pass; allocates nothing. Bytes of strings are skipped, so messages of one large
   //          field take some 50 ns.
   absl::StatusOr<int64_t> Of(absl::string_view bytes) const;
-  // The same for bytes that have at most `max_fields` fields, of the message and all within it.
-  // nullopt if there are more: a field takes time to parse even if it adds no memory, such as one
-  // that is not repeated and occurs again. Stops at the field that is too many.
+  // Returns the cost of bytes that have at most `max_fields` fields, of the message and all within
+  // it, and nullopt if there are more. A field takes time to parse even if it adds no memory, as
+  // one that is not repeated and occurs again. Stops at the field that is too many.
   std::optional<absl::StatusOr<int64_t>> OfFew(absl::string_view bytes, int64_t max_fields) const;
 
  private:

@@ -10,35 +10,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/registry/load_error.h"
 #include "server/registry/version_lookup.h"
 
 namespace phimap {
 namespace {
 
-using Code = absl::StatusCode;
-
-constexpr int64_t kRetryDelayMs = 500;
-constexpr int64_t kFullRetryDelayMs = 200;
 // Maximum number of waiting administrative loads, which go before all others. The limit is far
 // above the possible number of such calls.
 constexpr int kFirstLoads = 4096;
 // Number of loader tasks for versions to be warmed: one that sorts the line, and one that loads the
 // first version in the line.
 constexpr int kWarmTasks = 2;
-absl::Status TooManyWaiters(const std::string& mapping, int limit) {
-  return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
-                   absl::StrCat("too many requests wait for a version of \"", mapping,
-                                "\" to be loaded; the limit is ", limit),
-                   {{"limit", absl::StrCat(limit)}}, kRetryDelayMs);
-}
-
-absl::Status TooManyLoads(int limit) {
-  return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
-                   absl::StrCat("too many version loads are waiting; the limit is ", limit),
-                   {{"limit", absl::StrCat(limit)}}, kFullRetryDelayMs);
-}
 
 }  // namespace
 
@@ -171,16 +155,12 @@ void VersionRegistry::RunLoad(const Key& key) {
     try {
       loaded = LoadVersion(key, attempt, loaded.ok() ? *loaded : nullptr, number);
     } catch (const std::bad_alloc&) {
-      loaded = absl::ResourceExhaustedError("");  // there may be no memory for a message
+      loaded = NoMemoryToLoad();
     }
   } while (!Conclude(key, attempt, loaded, waiters));
   if (!loaded.ok()) LogFailure(key, number, attempt, loaded.status());
   for (Callback& done : waiters) {
-    if (loaded.ok()) {
-      done(VersionHandle(*loaded));
-    } else {
-      done(loaded.status());
-    }
+    loaded.ok() ? done(VersionHandle(*loaded)) : done(loaded.status());
   }
   if (!loaded.ok()) return;
   for (const std::string& alias : view_.AliasesOf(key.mapping, number)) {
@@ -319,13 +299,8 @@ absl::Status VersionRegistry::FreeCapacity(const VersionRecord& record, int64_t 
   const bool fits = live_.FreeCapacity(bytes, eviction);
   UpdateMetrics();
   if (fits) return absl::OkStatus();
-  // A version that exceeds the limit by itself will not fit later either.
-  const int64_t retry_delay_ms = bytes <= options_.max_live_bytes ? kRetryDelayMs : 0;
-  return MakeError(Code::kResourceExhausted, "LIVE_VERSIONS_FULL", "",
-                   absl::StrCat("version ", record.number, " of \"", record.mapping, "\" needs ",
-                                bytes, " bytes; live versions in use hold ", live_.bytes(),
-                                " of the limit of ", options_.max_live_bytes),
-                   {{"limit", absl::StrCat(options_.max_live_bytes)}}, retry_delay_ms);
+  return LiveVersionsFull(record.mapping, record.number, bytes, live_.bytes(),
+                          options_.max_live_bytes);
 }
 
 KnownNames VersionRegistry::Known() {

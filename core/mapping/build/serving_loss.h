@@ -30,7 +30,7 @@ struct RankLoss {
   // Distance between the mapping, which was built for float32, and one that is built for float64
   // from the same landmarks, on held-out rows.
   double distance = 0;
-  // The same at kTunedServingLambda.
+  // The distance of the same two mappings at kTunedServingLambda.
   double tuned_distance = 0;
   // The kernel's dimensions on the landmarks, if these are few and float32 does not keep them all.
   std::optional<int64_t> kernel_rank;

@@ -236,6 +236,25 @@ TEST(FidelityTest, RoundingErrorsOfTheKernelAreNoDistance) {
     EXPECT_LT(smoother.distance, 0.01) << smoother.lambda;
     EXPECT_GT(smoother.lambda, 1e-2);
   }
+  EXPECT_GT(fidelity.tuned_distance(), 0) << "what was measured counts, though at a larger λ";
+  // Features that lack what differs are told from it there too.
+  const Fidelity poor = MustCompare(Plus(features.Clone(), 1e12), GramOf(FirstColumns(kRows, 3)));
+  EXPECT_GT(poor.tuned_distance(), 0.3);
+}
+
+// λ and λτ/τ are not always the same number, and a tuned learner's λ must not be lost to that.
+TEST(FidelityTest, EveryLambdaUpToTheServingOneCounts) {
+  for (int i = 1; i <= 50; ++i) {
+    Matrix<double> kernel = GramOf(kRows), features = GramOf(FirstColumns(kRows, 6));
+    for (Matrix<double>* m : {&kernel, &features}) {
+      for (int64_t k = 0; k < m->size(); ++k) m->data()[k] *= 0.1 * i;
+    }
+    const Fidelity fidelity = MustCompare(kernel, features);
+    ASSERT_EQ(fidelity.serving_lambda(), kServingLambda) << i;
+    ASSERT_EQ(fidelity.tuned_distance(),
+              std::max(fidelity.smoothers[1].distance, fidelity.smoothers[2].distance))
+        << i;
+  }
 }
 
 TEST(FidelityTest, EqualGramMatricesHaveNoDistanceAndConstantFeaturesHaveAllOfIt) {

@@ -87,6 +87,18 @@ TEST(VerdictTest, WhereFewRowsCarryTheKernelLargeRegularizationCountsToo) {
   EXPECT_EQ(VerdictOf(certificate).grade, Grade::kGood);
 }
 
+// Where rounding errors of the kernel ask for a larger λ, it takes the place of the usual ones.
+TEST(VerdictTest, NamesTheRegularizationsThatWereMeasured) {
+  Certificate certificate = WithDistance(0.3);
+  certificate.fidelity->smoothers = {{1, 0.9}, {0.13, 0.3}, {0.13, 0.3}};
+  const Verdict verdict = VerdictOf(certificate);
+  EXPECT_EQ(verdict.grade, Grade::kPoor);
+  EXPECT_THAT(verdict.reason, HasSubstr("by up to 30 %"));
+  EXPECT_THAT(verdict.reason, HasSubstr("at λ = 0.13 to 0.13 of"));
+  certificate.serving_distance = 0.2;
+  EXPECT_EQ(VerdictOf(certificate).cause, Cause::kServingType);
+}
+
 TEST(VerdictTest, GradesByTheDistanceOfRowsThatAreLeftOutToo) {
   Certificate certificate = WithDistance(0.01);
   certificate.left_out_distance = kGoodLeftOutDistance;
