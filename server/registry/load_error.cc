@@ -37,15 +37,15 @@ absl::Status TooManyLoads(int limit) {
                    {{"limit", absl::StrCat(limit)}}, kFullRetryDelayMs);
 }
 
-absl::Status LiveVersionsFull(absl::string_view mapping, int64_t number, int64_t bytes, int64_t held,
-                              int64_t limit) {
+absl::Status LiveVersionsFull(absl::string_view mapping, int64_t number, int64_t bytes,
+                              int64_t held, int64_t limit) {
   // A version that exceeds the limit by itself will not fit later either.
   const int64_t retry_delay_ms = bytes <= limit ? kRetryDelayMs : 0;
-  return MakeError(Code::kResourceExhausted, "LIVE_VERSIONS_FULL", "",
-                   absl::StrCat("version ", number, " of \"", mapping, "\" needs ", bytes,
-                                " bytes; live versions in use hold ", held, " of the limit of ",
-                                limit),
-                   {{"limit", absl::StrCat(limit)}}, retry_delay_ms);
+  return MakeError(
+      Code::kResourceExhausted, "LIVE_VERSIONS_FULL", "",
+      absl::StrCat("version ", number, " of \"", mapping, "\" needs ", bytes,
+                   " bytes; live versions in use hold ", held, " of the limit of ", limit),
+      {{"limit", absl::StrCat(limit)}}, retry_delay_ms);
 }
 
 }  // namespace phimap

@@ -16,8 +16,8 @@ absl::Status TooManyWaiters(absl::string_view mapping, int limit);
 // Too many versions wait to be loaded.
 absl::Status TooManyLoads(int limit);
 // The version needs `bytes`, and the live versions that are in use hold `held` of `limit`.
-absl::Status LiveVersionsFull(absl::string_view mapping, int64_t number, int64_t bytes, int64_t held,
-                              int64_t limit);
+absl::Status LiveVersionsFull(absl::string_view mapping, int64_t number, int64_t bytes,
+                              int64_t held, int64_t limit);
 // The machine has no memory for the version. Without a message if it has none for that either.
 absl::Status NoMemoryToLoad();
 
