@@ -69,8 +69,11 @@ std::optional<MeanInterval> RatioInterval(const std::vector<double>& numerators,
   }
   const double deviation = std::sqrt(std::log1p((n - 1) / n * squares));
   const double factor = std::exp(StudentQuantile(n - 1) * deviation);
-  if (!std::isfinite(ratio * factor)) return std::nullopt;
-  return MeanInterval{.low = ratio / factor, .high = ratio * factor};
+  const double largest = *std::max_element(denominators.begin(), denominators.end());
+  // The rows of a kind that was not drawn: log(40)/n of them, of n rows with the sum `below`.
+  const double unseen = std::log(2 / kDoubt) * largest / below;
+  if (!std::isfinite(ratio * factor) || !std::isfinite(unseen)) return std::nullopt;
+  return MeanInterval{.low = ratio / factor, .high = std::min(1.0, ratio * factor + unseen)};
 }
 
 double EffectiveCount(const std::vector<double>& numbers) {

@@ -62,8 +62,13 @@ std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors);
 // independent rows, such as Σ ρ(x)/Σ K(x, x), by a jackknife over the rows of the logarithm of the
 // ratio: as JackknifeInterval, with n − 1 degrees of freedom. Returns nullopt if the ratio is not
 // positive and finite, or if fewer than `least_effective_rows` carry the numerators or the
-// denominators, where (Σ a)²/Σ a² is the number of rows that carry Σ a. REQUIRES: at least 3 rows,
-// as many numerators as denominators, all >= 0.
+// denominators, where (Σ a)²/Σ a² is the number of rows that carry Σ a.
+//
+// Rows of a kind that was not drawn may have much larger ratios than the others, as isolated
+// outliers have residuals. With probability 97.5 % at most a share ln(40)/n of all rows is of such
+// a kind, since (1 − s)ⁿ ≤ e^{−ns}. The upper end allows for that many rows whose numerator is
+// their denominator, the largest that was drawn. REQUIRES: at least 3 rows, as many numerators as
+// denominators, 0 <= numerator <= denominator.
 std::optional<MeanInterval> RatioInterval(const std::vector<double>& numerators,
                                           const std::vector<double>& denominators,
                                           double least_effective_rows);

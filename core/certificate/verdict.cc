@@ -81,6 +81,14 @@ Cause CauseOf(const Certificate& certificate) {
   return FewRowsCarry(certificate) ? Cause::kFewRowsCarry : Cause::kTooFewFeatures;
 }
 
+// Whether the landmarks' span holds more of the kernel than the features do: then dimensions are
+// missing (F3, kpca), and not landmarks.
+bool LacksDimensions(const Certificate& certificate) {
+  if (certificate.landmarks == 0) return true;
+  return certificate.residual_share.has_value() &&
+         certificate.residual_share->median < certificate.fidelity->self_error_median / 2;
+}
+
 std::string AdviceOn(Cause cause, const Certificate& certificate) {
   switch (cause) {
     case Cause::kConstantKernel:
@@ -89,12 +97,13 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
       return "serve in float64: float32 cut off what differs";
     case Cause::kFewRowsCarry:
       return absl::StrFormat(
-          "about %.2g rows of %d, those with the largest K(x, x), carry the kernel's values, and "
-          "more landmarks may not help: normalize the kernel, or clip or transform the columns "
-          "with outliers",
+          "about %.2g rows of %d carry the kernel's values for pairs of different rows, and more "
+          "landmarks may not help: widen the kernel if it is narrow, or, if a few K(x, x) are much "
+          "larger than the others, normalize it or clip or transform the columns with outliers",
           certificate.effective_rows->kernel, certificate.held_out_rows);
     case Cause::kTooFewFeatures:
-      return certificate.landmarks > 0 ? "more landmarks reduce it" : "more dimensions reduce it";
+      return LacksDimensions(certificate) ? "more dimensions reduce it"
+                                          : "more landmarks reduce it";
     case Cause::kNone:
     case Cause::kTooFewRows:
     case Cause::kNotMeasured:

@@ -12,27 +12,28 @@ std::array<DriftMetrics::Figure, DriftMetrics::kFigures> DriftMetrics::Families(
   const auto family = [&registry](const char* name, const char* help) {
     return &prometheus::BuildGauge().Name(name).Help(help).Register(registry);
   };
-  return {{{family("phimap_drift_evidence_ratio",
-                   "Evidence that served rows differ from those that the version was built from, "
-                   "as ln R / ln c; the test alarms at 1."),
-            &DriftFigures::evidence},
-           {family("phimap_drift_crossed_timestamp_seconds",
-                   "Unix time at which phimap_drift_evidence_ratio last reached 1; 0 if never."),
-            &DriftFigures::crossed_seconds},
-           {family("phimap_drift_shift_ratio",
-                   "Distance of the mean of F over served rows from its mean over held-out rows, "
-                   "less what chance explains, over the deviation of F."),
-            &DriftFigures::shift},
-           {family("phimap_drift_beyond_range_ratio",
-                   "Share of the numbers in served rows that are beyond the range of their column "
-                   "in the stream that the version was built from."),
-            &DriftFigures::beyond},
-           {family("phimap_drift_tested_rows",
-                   "Rows tested for drift since the alias points to its version."),
-            &DriftFigures::rows},
-           {family("phimap_drift_rows_not_finite",
-                   "Sampled rows with scores that are not finite, which are counted apart."),
-            &DriftFigures::rows_not_finite}}};
+  return {
+      {{family("phimap_drift_evidence_ratio",
+               "Evidence that served rows differ from those that the version was built from, "
+               "as ln R / ln c; the test alarms at 1."),
+        &DriftFigures::evidence},
+       {family("phimap_drift_crossed_timestamp_seconds",
+               "Unix time at which phimap_drift_evidence_ratio last reached 1; absent if never."),
+        &DriftFigures::crossed_seconds},
+       {family("phimap_drift_shift_ratio",
+               "Distance of the mean of F over served rows from its mean over held-out rows, "
+               "less what chance explains, over the deviation of F."),
+        &DriftFigures::shift},
+       {family("phimap_drift_beyond_range_ratio",
+               "Share of the numbers in served rows that are beyond the range of their column "
+               "in the stream that the version was built from."),
+        &DriftFigures::beyond},
+       {family("phimap_drift_tested_rows",
+               "Rows tested for drift since the alias points to its version."),
+        &DriftFigures::rows},
+       {family("phimap_drift_rows_not_finite",
+               "Sampled rows with scores that are not finite, which are counted apart."),
+        &DriftFigures::rows_not_finite}}};
 }
 
 DriftMetrics::DriftMetrics(prometheus::Registry& registry)

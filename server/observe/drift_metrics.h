@@ -25,8 +25,8 @@ namespace phimap {
 struct DriftFigures {
   // Evidence for drift, as a share of that at which the test alarms.
   double evidence = 0;
-  // Unix time at which the evidence last reached 1; 0 if it never did.
-  double crossed_seconds = 0;
+  // Unix time at which the evidence last reached 1; NaN if it never did.
+  double crossed_seconds = std::numeric_limits<double>::quiet_NaN();
   // Size of the shift in deviations of F; NaN until enough rows were seen.
   double shift = std::numeric_limits<double>::quiet_NaN();
   // Share of the numbers of rows that are beyond the range of their column; NaN until rows were

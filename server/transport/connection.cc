@@ -397,6 +397,7 @@ void Connection::End() {
   }
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
+  bytes_at_end_ = sizeof(Connection) + HeldBytes();
   age_timer_.Cancel();
   go_away_timer_.Cancel();
   stall_watch_.Stop();

@@ -1,5 +1,7 @@
 #include "server/transport/transport.h"
 
+#include <malloc.h>
+
 #include <new>
 #include <thread>
 #include <unordered_map>
@@ -20,6 +22,9 @@ namespace {
 constexpr int kMaxQueuedHandshakes = 1024;
 // Shortest time between two searches for connections that may be ended to make room.
 constexpr absl::Duration kRoomPeriod = absl::Milliseconds(500);
+// Bytes of closed connections after which memory is given back. Doing so takes 0.06 ms for each MiB
+// that is given back, on the loop's thread.
+constexpr size_t kReturnedBytes = size_t{8} << 20;
 
 }  // namespace
 
@@ -104,8 +109,19 @@ class Transport::IoThread {
   void Ended(Connection& connection) {
     hosts_.Return(connection.peer());
     metrics_.open->Decrement();
+    const size_t bytes = connection.bytes_at_end();
     connections_.erase(&connection);
+    ReturnMemory(bytes);
     if (connections_.empty() && when_empty_) std::exchange(when_empty_, nullptr)();
+  }
+
+  // Gives the memory of closed connections back to the operating system. glibc keeps it otherwise:
+  // the few blocks that live on pin the heap of this thread.
+  void ReturnMemory(size_t bytes) {
+    freed_bytes_ += bytes;
+    if (freed_bytes_ < kReturnedBytes) return;
+    freed_bytes_ = 0;
+    malloc_trim(0);
   }
 
   const ConnectionLimits limits_;
@@ -117,6 +133,8 @@ class Transport::IoThread {
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::function<void()> when_empty_;
+  // Of connections that closed since memory was given back.
+  size_t freed_bytes_ = 0;
   std::thread thread_;
 };
 

@@ -111,7 +111,8 @@ void RenderFactor(std::string& out, const v1::Certificate& certificate) {
          certificate.has_zero_landmarks() ? "share of its own K(x,x) at which a landmark is dropped"
                                           : "residual under which a landmark is dropped");
   }
-  if (certificate.has_largest_residual()) {
+  const bool has_dropped = certificate.rank() < certificate.landmarks();
+  if (certificate.has_largest_residual() && has_dropped) {
     Line(out, "residual", ShortNumber(certificate.largest_residual()),
          "largest of a dropped landmark; under the tolerance");
   }
@@ -124,7 +125,7 @@ void RenderFactor(std::string& out, const v1::Certificate& certificate) {
          "share of the trace of the landmarks' Gram matrix that is lost");
   }
   if (certificate.has_pool_trace_residual()) {
-    Line(out, "pool residual", absl::StrFormat("%.2f %%", 100 * certificate.pool_trace_residual()),
+    Line(out, "pool residual", PercentText(certificate.pool_trace_residual()),
          "of the sum of K(x,x) on the pool lies outside the landmarks' span");
   }
   if (certificate.pivots_size() > 0) {
@@ -156,8 +157,6 @@ void RenderAllPairs(std::string& out, const v1::Certificate::Error& error) {
   }
 }
 
-std::string PercentText(double share) { return absl::StrCat(ShortNumber(100 * share), " %"); }
-
 // What a learner on the features loses against one on the kernel.
 void RenderFidelity(std::string& out, const v1::Certificate& certificate) {
   const v1::Certificate::Fidelity& fidelity = certificate.fidelity();
@@ -174,18 +173,18 @@ void RenderFidelity(std::string& out, const v1::Certificate& certificate) {
     Line(out, "learner", "nothing to learn", "all kernel values are equal up to rounding");
   }
   if (certificate.has_left_out_distance()) {
-    Line(out, "", PercentText(certificate.left_out_distance()),
+    Line(out, "", ShortPercent(certificate.left_out_distance()),
          "the same for a row that is left out of the training, at λ = 1");
   }
   Line(out, "Gram error",
-       absl::StrCat(PercentText(fidelity.gram_error()), " / ",
-                    PercentText(fidelity.centred_gram_error())),
+       absl::StrCat(ShortPercent(fidelity.gram_error()), " / ",
+                    ShortPercent(fidelity.centred_gram_error())),
        "of the Gram matrix of these rows / of the centred one; 100 % for F = 0");
   Line(out, "",
-       absl::StrCat(PercentText(fidelity.self_error_median()), " / ",
-                    PercentText(fidelity.self_error_quantile_95())),
+       absl::StrCat(ShortPercent(fidelity.self_error_median()), " / ",
+                    ShortPercent(fidelity.self_error_quantile_95())),
        "median / 95 % quantile of a row's |K(x,x) - |F(x)|²| as a share of K(x,x)");
-  Line(out, "", PercentText(fidelity.distance_error_quantile_95()),
+  Line(out, "", ShortPercent(fidelity.distance_error_quantile_95()),
        "95 % quantile of the error of a squared distance in φ-space, as a share of it");
 }
 
@@ -205,14 +204,12 @@ void RenderFewRows(std::string& out, const v1::Certificate& certificate) {
 // What lies outside the landmarks' span.
 void RenderResidualMass(std::string& out, const v1::Certificate& certificate) {
   if (certificate.has_held_out_trace_residual()) {
-    Line(out, "residual mass",
-         absl::StrFormat("%.2f %%", 100 * certificate.held_out_trace_residual()),
+    Line(out, "residual mass", PercentText(certificate.held_out_trace_residual()),
          "of the sum of K(x,x) on new rows lies outside the landmarks' span");
     if (certificate.has_residual_mass()) {
       Line(out, "", "",
-           absl::StrFormat("between %.2f %% and %.2f %% (95 %%, approximate)",
-                           100 * certificate.residual_mass().low(),
-                           100 * certificate.residual_mass().high()));
+           absl::StrCat("between ", PercentText(certificate.residual_mass().low()), " and ",
+                        PercentText(certificate.residual_mass().high()), " (95 %, approximate)"));
     }
   }
   if (certificate.has_residual_share()) {
@@ -251,7 +248,7 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
                       " rows; the largest |F| of them is ", ShortNumber(error.scale())));
   }
   if (certificate.has_serving_distance()) {
-    Line(out, "float32 costs", PercentText(certificate.serving_distance()),
+    Line(out, "float32 costs", ShortPercent(certificate.serving_distance()),
          absl::StrCat("of a learner's predictions at λ = 0.01, against a build for float64",
                       certificate.has_kernel_rank()
                           ? absl::StrCat(", which keeps ", certificate.kernel_rank(), " dimensions")

@@ -15,8 +15,6 @@ constexpr int kListedInDrift = 3;
 // Evidence below this is what chance gives every few thousand rows.
 constexpr double kLeastListed = 0.5;
 
-std::string InPercent(double share) { return absl::StrCat(ShortNumber(100 * share), " %"); }
-
 std::string NameOfScore(absl::string_view kind, int32_t index, absl::string_view name) {
   if (!name.empty()) return absl::StrCat(kind, " ", name);
   const bool is_numbered = kind == "direction" || kind == "column";
@@ -54,23 +52,23 @@ std::string ScoresText(const v1::AliasDrift& alias) {
 std::string ShiftText(const v1::AliasDrift& alias) {
   if (!alias.has_shift() || alias.shift_scale() <= 0) return "";
   return absl::StrCat(
-      "  shift:    the mean of F has moved by ", InPercent(alias.shift() / alias.shift_scale()),
+      "  shift:    the mean of F has moved by ", ShortPercent(alias.shift() / alias.shift_scale()),
       " of the deviation of F, over the last ", WithThousands(alias.counted_rows()), " rows\n");
 }
 
 std::string BeyondText(const v1::AliasDrift& alias) {
   if (alias.beyond_range_expected() <= 0 || alias.counted_rows() == 0) return "";
   std::string line =
-      absl::StrCat("  range:    ", InPercent(alias.beyond_range_share()),
+      absl::StrCat("  range:    ", ShortPercent(alias.beyond_range_share()),
                    " of the numbers are beyond the range that the version was built from; without "
                    "drift at most ",
-                   InPercent(alias.beyond_range_expected()), "\n");
+                   ShortPercent(alias.beyond_range_expected()), "\n");
   const int count = std::min(kListedInDrift, alias.columns_beyond_range_size());
   for (int i = 0; i < count; ++i) {
     const v1::AliasDrift::Column& column = alias.columns_beyond_range(i);
     absl::StrAppend(&line, i == 0 ? "            worst: " : ", ",
                     NameOfScore("column", column.index(), column.name()), " in ",
-                    InPercent(column.share()), " of the rows");
+                    ShortPercent(column.share()), " of the rows");
   }
   return count > 0 ? line + "\n" : line;
 }
@@ -88,10 +86,14 @@ std::string RenderAlias(absl::string_view mapping, const v1::AliasDrift& alias) 
     absl::StrAppend(&text, "            ", WithThousands(alias.rows_not_finite()),
                     " more rows have scores that are not finite\n");
   }
+  if (alias.landmark_rows() > 0) {
+    absl::StrAppend(&text, "            ", WithThousands(alias.landmark_rows()),
+                    " more rows are landmarks of the version, which are not tested\n");
+  }
   return absl::StrCat(text, ScoresText(alias), ShiftText(alias), BeyondText(alias),
                       "  promise:  without drift, a false alarm within ",
                       WithThousands(alias.promised_rows()), " rows has a probability of at most ",
-                      InPercent(alias.false_alarms()), "\n");
+                      ShortPercent(alias.false_alarms()), "\n");
 }
 
 }  // namespace

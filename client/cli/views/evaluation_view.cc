@@ -21,8 +21,6 @@ constexpr size_t kLabelWidth = 24;
 // Percentiles that are shown.
 constexpr std::array<int, 8> kShown = {0, 1, 5, 10, 25, 50, 75, 100};
 
-std::string Percent(double share) { return absl::StrFormat("%.2f %%", 100 * share); }
-
 // Makes a label printable: labels may be any text, which must not control the terminal or make a
 // line too long.
 std::string LabelText(const std::string& label) {
@@ -67,7 +65,7 @@ void RenderErrors(const v1::Evaluation& evaluation, int width, std::string& out)
            absl::StrCat("each in one of ", evaluation.folds_size(), " folds"));
   }
   AddRow(
-      out, "error", Percent(evaluation.error()),
+      out, "error", PercentText(evaluation.error()),
       absl::StrCat(WithThousands(evaluation.errors()), " rows were assigned a class not theirs"));
   RenderInterval(evaluation, width, out);
   if (evaluation.folds_size() == 1) {
@@ -84,11 +82,11 @@ void RenderClasses(const v1::Evaluation& evaluation, std::string& out) {
                         "found", "recall", "precision");
   for (int i = 0; i < std::min(evaluation.classes_size(), kShownClasses); ++i) {
     const auto& c = evaluation.classes(i);
-    absl::StrAppendFormat(&out, "  %-25s %10s %10s %10s %10s %10s\n", LabelText(c.label()),
-                          WithThousands(c.rows()), WithThousands(c.tested_rows()),
-                          WithThousands(c.correct()),
-                          c.tested_rows() == 0 ? "-" : Percent(Share(c.correct(), c.tested_rows())),
-                          c.predicted() == 0 ? "-" : Percent(Share(c.correct(), c.predicted())));
+    absl::StrAppendFormat(
+        &out, "  %-25s %10s %10s %10s %10s %10s\n", LabelText(c.label()), WithThousands(c.rows()),
+        WithThousands(c.tested_rows()), WithThousands(c.correct()),
+        c.tested_rows() == 0 ? "-" : PercentText(Share(c.correct(), c.tested_rows())),
+        c.predicted() == 0 ? "-" : PercentText(Share(c.correct(), c.predicted())));
   }
   if (evaluation.classes_size() > kShownClasses) {
     absl::StrAppend(&out, "  and ", evaluation.classes_size() - kShownClasses,

@@ -30,6 +30,13 @@ std::string SizeText(int64_t size_bytes) {
 
 std::string ShortNumber(double number) { return absl::StrFormat("%.3g", number); }
 
+std::string PercentText(double share) {
+  const bool would_be_zero = share > 0 && share < 1e-4;
+  return would_be_zero ? ShortPercent(share) : absl::StrFormat("%.2f %%", 100 * share);
+}
+
+std::string ShortPercent(double share) { return absl::StrCat(ShortNumber(100 * share), " %"); }
+
 std::string UpperNumber(double number) {
   if (!(number > 0) || !std::isfinite(number)) return ShortNumber(number);
   std::string text = absl::StrFormat("%.2g", number);

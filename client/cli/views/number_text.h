@@ -13,6 +13,10 @@ std::string WithThousands(int64_t number);
 std::string SizeText(int64_t size_bytes);
 // Formats a number with three significant digits: "0.0123" or "1.23e-07".
 std::string ShortNumber(double number);
+// Formats a share with two decimals: "3.20 %"; positive ones below 0.01 % as ShortPercent.
+std::string PercentText(double share);
+// Formats a share with three significant digits: "3.2 %" or "0.0012 %".
+std::string ShortPercent(double share);
 // Formats an upper bound with two digits, rounded up.
 std::string UpperNumber(double number);
 // Formats a duration: "12 s", "3:05" from a minute on, "1:02:03" from an hour on. REQUIRES: seconds

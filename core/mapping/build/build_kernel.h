@@ -74,8 +74,8 @@ class BuildKernel {
                                const TileControl& control, Certificate& certificate) const = 0;
   // Whether RowsForDrift can return rows of the pool.
   virtual bool PoolRowsAreKnown() const = 0;
-  // Returns the rows from which the drift reference is made: the held-out rows and the last
-  // `pool_rows` rows of the pool.
+  // Returns the rows from which the drift reference is made: the held-out rows, and at most
+  // `pool_rows` rows of the pool that are no landmarks.
   virtual EngineRows RowsForDrift(const BuiltMapping& mapping, int64_t pool_rows) const = 0;
 };
 

@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/certificate/definiteness.h"
 #include "core/certificate/fidelity.h"
 #include "core/certificate/held_out_features.h"
@@ -336,9 +339,33 @@ absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping
       task, {control.threads_ref(), [&](double f) { return control(0.3 + 0.7 * f); }}, certificate);
 }
 
+std::vector<int64_t> ComputedKernel::SlotsBesideLandmarks(int64_t at_most) const {
+  constexpr size_t kBlockRows = 64;
+  const auto bytes_of = [](const Matrix<double>& rows, int64_t i) {
+    return absl::string_view(reinterpret_cast<const char*>(rows.row(i)),
+                             static_cast<size_t>(rows.cols()) * sizeof(double));
+  };
+  absl::flat_hash_set<absl::string_view> landmarks;
+  for (int64_t i = 0; i < landmarks_.rows(); ++i) landmarks.insert(bytes_of(landmarks_, i));
+  std::vector<int64_t> beside;
+  auto left = absl::MakeConstSpan(sample_.split.pool);
+  while (!left.empty() && std::ssize(beside) < at_most) {
+    const auto slots = left.last(std::min(kBlockRows, left.size()));
+    left.remove_suffix(slots.size());
+    const Matrix<double> rows =
+        AfterInputStage(input_, sample_.stream.reservoir().Gather(slots).view());
+    for (int64_t i = 0; i < rows.rows() && std::ssize(beside) < at_most; ++i) {
+      if (!landmarks.contains(bytes_of(rows, i))) beside.push_back(slots[static_cast<size_t>(i)]);
+    }
+  }
+  return beside;
+}
+
 EngineRows ComputedKernel::RowsForDrift(const BuiltMapping&, int64_t pool_rows) const {
   EngineRows rows;
-  rows.pool = sample_.LastOfPool(pool_rows);
+  if (pool_rows > 0) {
+    rows.pool = sample_.stream.reservoir().Gather(SlotsBesideLandmarks(pool_rows));
+  }
   rows.held_out = sample_.held_out.view();
   if (sample_.of_strings()) rows.strings = sample_.stream.strings().get();
   rows.has_columns = !sample_.of_strings();

@@ -65,6 +65,9 @@ class ComputedKernel final : public BuildKernel {
   // Returns an error if the landmarks have too many n-grams, because a plan stores all of them.
   absl::Status CheckStrings(ConstMatrixView<double> places) const;
   absl::Status Probe(BuildProgress& progress);
+  // Returns slots of the last rows of the pool that differ from all landmarks. The pool is in
+  // random order, so they are a uniform sample of these rows.
+  std::vector<int64_t> SlotsBesideLandmarks(int64_t at_most) const;
   // Returns MeasurementTask::pool_share.
   double PoolShare() const;
   // Returns the kernel's centre for the held-out rows. It must be the centre of the kernel whose

@@ -150,9 +150,11 @@ absl::StatusOr<std::optional<DriftReference>> ReferenceOfBuild(const Certificati
   };
   const TileControl control(threads, checkpoint);
   const int64_t spare = SparePoolRows(task, mapping);
-  const bool from_pool = spare >= kLeastChoosingRows && task.kernel.PoolRowsAreKnown();
+  const bool has_spare = spare >= kLeastChoosingRows && task.kernel.PoolRowsAreKnown();
   const EngineRows rows =
-      task.kernel.RowsForDrift(mapping, from_pool ? std::min(spare, kMaxChoosingRows) : 0);
+      task.kernel.RowsForDrift(mapping, has_spare ? std::min(spare, kMaxChoosingRows) : 0);
+  // Fewer if rows repeat landmarks.
+  const bool from_pool = rows.pool.rows() >= kLeastChoosingRows;
   Parts parts{.choosing = rows.pool.view(),
               .choosing_features = {},
               .held_out = rows.held_out,

@@ -32,11 +32,6 @@ Matrix<double> BuildSample::FirstHeldOut(int64_t at_most) const {
   return Converted<double, double>(held_out.view().Rows(0, std::min(at_most, held_out.rows())));
 }
 
-Matrix<double> BuildSample::LastOfPool(int64_t at_most) const {
-  const auto count = std::min<int64_t>(at_most, split.pool.size());
-  return stream.reservoir().Gather(absl::MakeConstSpan(split.pool).last(count));
-}
-
 absl::Status CheckStream(const BuildSpec& spec, const StreamSample& stream) {
   PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec, stream.rows()));
   PHIMAP_RETURN_IF_ERROR(spec.CheckExamples(stream.kind(), stream.columns()));

@@ -35,9 +35,6 @@ struct BuildSample {
   // Returns the first held-out rows before the input stage. They are in random order, so the first
   // are a uniform sample of them.
   Matrix<double> FirstHeldOut(int64_t at_most) const;
-  // Returns the last rows of the pool before the input stage. The pool is in random order, so they
-  // are a uniform sample of it. Policies that take the first rows do not draw these as landmarks.
-  Matrix<double> LastOfPool(int64_t at_most) const;
 };
 
 // Checks that a mapping can be built from the stream. Errors: those of CheckStreamRows,

@@ -246,6 +246,30 @@ TEST(RatioIntervalTest, CoversTheRatioOfMeansAndAThirdOfItsWidthDoesNot) {
   EXPECT_LT(covered_by_third, 909);
 }
 
+// Of 1,000 rows four are isolated outliers with the residual 1, all others have .001. One sample in
+// eleven has no such row, and only those state an interval.
+TEST(RatioIntervalTest, AllowsForRowsOfAKindThatWasNotDrawn) {
+  RandomCursor random(RandomStream(12, StreamId::kLabRows));
+  constexpr double kOutliers = 0.004, kResidual = 0.001;
+  constexpr double kTruth = kOutliers + (1 - kOutliers) * kResidual;
+  const std::vector<double> values(600, 1.0);
+  int stated = 0, covered = 0, covered_by_third = 0;
+  for (int sample = 0; sample < 1000; ++sample) {
+    std::vector<double> residuals;
+    for (int i = 0; i < 600; ++i) {
+      residuals.push_back(random.UniformOpen01() < kOutliers ? 1 : kResidual);
+    }
+    const std::optional<MeanInterval> interval = RatioInterval(residuals, values, 30);
+    if (!interval.has_value()) continue;
+    ++stated;
+    covered += interval->low <= kTruth && kTruth <= interval->high ? 1 : 0;
+    covered_by_third += kTruth <= kResidual + (interval->high - kResidual) / 3 ? 1 : 0;
+  }
+  EXPECT_NEAR(stated, 1000 * std::pow(1 - kOutliers, 600), 54);  // six deviations
+  EXPECT_EQ(covered, stated);
+  EXPECT_EQ(covered_by_third, 0);
+}
+
 TEST(RatioIntervalTest, StatesNothingWhereFewRowsCarryTheSums) {
   std::vector<double> values(200, 1.0), residuals(200, 0.1);
   EXPECT_TRUE(RatioInterval(residuals, values, 50).has_value());

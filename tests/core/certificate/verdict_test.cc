@@ -67,7 +67,7 @@ TEST(VerdictTest, AdviceFollowsTheCause) {
   heavy.effective_rows->kernel = 12.3;
   EXPECT_EQ(VerdictOf(heavy).cause, Cause::kFewRowsCarry);
   EXPECT_THAT(VerdictOf(heavy).advice,
-              HasSubstr("about 12 rows of 2000, those with the largest K(x, x), carry"));
+              HasSubstr("about 12 rows of 2000 carry the kernel's values for pairs of"));
   EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("more landmarks may not help"));
   // Of 40 held-out rows, 30 are nearly all.
   heavy.held_out_rows = heavy.fidelity->rows = 40;
@@ -97,6 +97,17 @@ TEST(VerdictTest, NamesTheRegularizationsThatWereMeasured) {
   EXPECT_THAT(verdict.reason, HasSubstr("at λ = 0.13 to 0.13 of"));
   certificate.serving_distance = 0.2;
   EXPECT_EQ(VerdictOf(certificate).cause, Cause::kServingType);
+}
+
+// A kpca or F3 has fewer dimensions than the landmarks span: its rows lose more of K(x, x) than
+// lies outside of the span.
+TEST(VerdictTest, AsksForDimensionsWhereTheLandmarksHoldTheKernel) {
+  Certificate certificate = WithDistance(0.5);
+  certificate.fidelity->self_error_median = 0.3;
+  certificate.residual_share = ResidualShare{.median = 0.3, .rows = 2000};
+  EXPECT_EQ(VerdictOf(certificate).advice, "more landmarks reduce it");
+  certificate.residual_share->median = 0.01;
+  EXPECT_EQ(VerdictOf(certificate).advice, "more dimensions reduce it");
 }
 
 TEST(VerdictTest, GradesByTheDistanceOfRowsThatAreLeftOutToo) {
