@@ -297,6 +297,14 @@ TEST_F(DatabaseAwayTest, WhileItHangsNoReadTakesMuchLongerThanASecond) {
       EXPECT_TRUE(absl::IsUnavailable(client->GetVersion("letters@2").status()));
       EXPECT_LT(SecondsSince(start), 1.5);
     }
+    // The command line asks once which columns the version has, and goes on without an answer.
+    const Clock::time_point start = Clock::now();
+    const ProcessResult mapped =
+        RunProcess({PHIMAP_BINARY, absl::StrCat("--server=", server->address()), "transform",
+                    "letters@prod", "--input=-", "--output=-", "--format=csv"},
+                   "a,b,c,d\n0.1,-0.2,0.3,0.05\n");
+    EXPECT_EQ(mapped.exit_code, 0) << mapped.err;
+    EXPECT_LT(SecondsSince(start), 2.5);
   }
   const Clock::time_point back = Clock::now();
   while (!client->ListMappings().ok() && SecondsSince(back) < 20) {

@@ -4,13 +4,19 @@ connections, whether it is given back, and how long they keep an admitted caller
     strangers_test.py --phimapd=… --phimap=… [--full]
 
 With --full there are 500 connections in place of 100 whose memory is measured, and the load of the many connections is
-one of the tables of docs/benchmarks.md: 64 and 512 connections, from one and from 64 addresses, 2 and 20 MiB/s.
+one of the tables of docs/benchmarks.md: 64 and 512 connections, from one and from 64 addresses, 2 and 20 MiB/s. So is
+the time of new connections beside the first messages of handshakes, repeated 1,700 times a second and as often as a
+process can.
 """
 
 import argparse
+import contextlib
+import multiprocessing
 import os
 import pathlib
 import socket
+import ssl
+import statistics
 import sys
 import tempfile
 import threading
@@ -25,6 +31,8 @@ CONNECTION_BYTES = 256 << 10
 # What a server takes that has just started and is used, beyond what its connections hold.
 REST = 16 * MIB
 P99_MS = 250
+# Of new connections over TLS beside a flood of hellos. Handshakes take turns over hosts, so each of 64 has a part.
+HANDSHAKE_MS = {1: 250, 64: 1000}
 
 arguments = None
 
@@ -38,6 +46,34 @@ def refused_calls():
     method, http = b"\x83", b"\x86"  # of the static table
     first = frame(SETTINGS, 0, 0) + frame(HEADERS, END_HEADERS | END_STREAM, 1, method + http + added)
     return PREFACE + first, method + http + b"\xc1\xc0\xbf\xbe"
+
+
+def first_hello():
+    """What a client sends first over TLS."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="test")
+    try:
+        tls.do_handshake()
+    except ssl.SSLWantReadError:
+        return outgoing.read()
+
+
+def send_hellos(address, rate, addresses, sent):
+    """Sends hellos on connections of their own until the process is ended, and closes them unread."""
+    os.nice(10)
+    host, port = address.rsplit(":", 1)
+    hello = first_hello()
+    began = time.monotonic()
+    while True:
+        if sent.value > rate * (time.monotonic() - began):
+            time.sleep(0.001)
+            continue
+        with contextlib.suppress(OSError), socket.socket() as one:
+            one.bind((f"127.0.0.{2 + sent.value % addresses}", 0))
+            one.settimeout(1)
+            one.connect((host, int(port)))
+            one.send(hello)
+        sent.value += 1
 
 
 class Crowd:
@@ -149,6 +185,30 @@ class StrangersTest(unittest.TestCase):
               f"{crowd.sent / MIB:.0f} MiB sent on {crowd.connected} connections", flush=True)
         self.assertLess(growth, connections * CONNECTION_BYTES + REST)
         self.assertLess(kept, REST)
+
+    def test_new_connections_are_made_beside_a_flood_of_hellos(self):
+        loads = [(1700, 1), (1700, 64), (1 << 30, 1), (1 << 30, 64)] if arguments.full else [(1700, 1)]
+        server = self.enter(Phimapd(arguments, tls=True))
+        for rate, addresses in loads:
+            sent = multiprocessing.Value("q", 0)
+            flood = multiprocessing.Process(target=send_hellos, args=(server.address, rate, addresses, sent))
+            began = time.monotonic()
+            flood.start()
+            self.until(lambda: sent.value > 200)
+            took = sorted(self.handshake_ms(server) for _ in range(40 if arguments.full else 15))
+            flood.terminate()
+            flood.join()
+            print(f"{sent.value / (time.monotonic() - began):.0f} hellos a second of {addresses} addresses: a new "
+                  f"connection takes {statistics.median(took):.1f} ms, at most {took[-1]:.1f} ms, of {len(took)}",
+                  flush=True)
+            self.assertLess(took[-1], HANDSHAKE_MS[addresses])
+
+    def handshake_ms(self, server):
+        host, port = server.address.rsplit(":", 1)
+        began = time.monotonic()
+        with socket.create_connection((host, int(port)), timeout=10) as one:
+            with server.tls().wrap_socket(one, server_hostname=host):
+                return 1000 * (time.monotonic() - began)
 
     def until(self, done, seconds=20):
         until = time.monotonic() + seconds

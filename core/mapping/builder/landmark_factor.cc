@@ -9,6 +9,7 @@
 #include "core/kernel/kernel_work.h"
 #include "core/kernel/value_error.h"
 #include "core/kernel/value_remedy.h"
+#include "core/linalg/row_set.h"
 #include "core/linalg/triangular_inverse.h"
 #include "core/mapping/builder/plan_pair.h"
 #include "core/status/error.h"
@@ -196,6 +197,18 @@ class Factoring {
     return order;
   }
 
+  // Whether a landmark is left after the tail that is no repetition of a pivot. Repetitions leave
+  // only rounding whatever the rank of the kernel is.
+  bool DropsNewRows(const std::vector<int64_t>& order, const PivotedCholesky& tail) const {
+    if (rows_.empty()) return !tail.dropped.empty();
+    const auto r = static_cast<size_t>(result_.rank());
+    RowSet pivots;
+    for (size_t a = 0; a < r; ++a) pivots.Add(rows_, kept_[order[a]]);
+    for (const int64_t a : tail.pivots) pivots.Add(rows_, kept_[order[r + a]]);
+    return std::any_of(tail.dropped.begin(), tail.dropped.end(),
+                       [&](int64_t a) { return !pivots.Contains(rows_, kept_[order[r + a]]); });
+  }
+
   // Factors the Schur complement, which the factorization has left behind the pivots. What it has
   // of negative directions is below the tolerance of the version, so it is not searched for a proof
   // of indefiniteness.
@@ -219,8 +232,8 @@ class Factoring {
     constexpr double kFarFromRounding = 1000;
     FactorTail& tail = result_.tail;
     const int64_t q = found.rank();
-    tail.ends_sharply = !found.dropped.empty() &&
-                        found.diagonal.back() > kFarFromRounding * result_.float64_tolerance;
+    tail.ends_sharply = found.diagonal.back() > kFarFromRounding * result_.float64_tolerance &&
+                        DropsNewRows(order, found);
     tail.rows = Matrix<double>(q, r + q);
     for (int64_t i = 0; i < q; ++i) {
       const int64_t place = found.pivots[i];

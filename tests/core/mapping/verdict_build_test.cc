@@ -176,6 +176,17 @@ TEST(VerdictBuildTest, PivotsThatSlideIntoRoundingAreNoRankOfTheKernel) {
   EXPECT_FALSE(certificate.kernel_rank.has_value());
 }
 
+// Rows of letter.csv repeat, so some landmarks do. What the others span is no rank of the kernel,
+// and float32 loses nothing by keeping three dimensions fewer.
+TEST(VerdictBuildTest, RepeatedLandmarksAreNoRankOfTheKernel) {
+  const BuiltVersion version =
+      MustBuild(SpecOf("f2(landmarks=2000)", "rbf(gamma=scale)", true), Letter());
+  EXPECT_LT(*version.certificate.rank, 2000);
+  EXPECT_EQ(version.serving_type, FloatType::kFloat32);
+  EXPECT_FALSE(version.certificate.kernel_rank.has_value());
+  EXPECT_EQ(VerdictOf(version.certificate).grade, Grade::kGood);
+}
+
 // One row in 700 is eight times as long and carries nearly all of ΣK. Whether the held-out rows
 // have such a row or not, no interval is stated.
 TEST(VerdictBuildTest, RareRowsThatAreMissingAmongTheHeldOutOnesStillCount) {
