@@ -23,7 +23,7 @@ Grade GradeOf(double error, double good, double fair) {
 
 // "3.2", "45" or "212": two digits, or all before the point.
 std::string PercentNumber(double share) {
-  return share < 1 ? absl::StrFormat("%.2g", 100 * share) : absl::StrFormat("%.0f", 100 * share);
+  return absl::StrFormat(share < 0.0995 ? "%.2g" : "%.0f", 100 * share);
 }
 
 // Why a version without a comparison with the kernel is not judged.
@@ -85,8 +85,11 @@ Cause CauseOf(const Certificate& certificate) {
 // missing (F3, kpca), and not landmarks.
 bool LacksDimensions(const Certificate& certificate) {
   if (certificate.landmarks == 0) return true;
-  return certificate.residual_share.has_value() &&
-         certificate.residual_share->median < certificate.fidelity->self_error_median / 2;
+  const std::optional<ResidualShare>& outside = certificate.residual_share;
+  const Fidelity& fidelity = *certificate.fidelity;
+  // Both, because the two are of different rows.
+  return outside.has_value() && outside->median < fidelity.self_error_median / 2 &&
+         outside->quantile_95 < fidelity.self_error_quantile_95 / 2;
 }
 
 std::string AdviceOn(Cause cause, const Certificate& certificate) {
@@ -100,7 +103,7 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
           "about %.2g rows of %d carry the kernel's values for pairs of different rows, and more "
           "landmarks may not help: widen the kernel if it is narrow, or, if a few K(x, x) are much "
           "larger than the others, normalize it or clip or transform the columns with outliers",
-          certificate.effective_rows->kernel, certificate.held_out_rows);
+          std::max(1.0, certificate.effective_rows->kernel), certificate.held_out_rows);
     case Cause::kTooFewFeatures:
       return LacksDimensions(certificate) ? "more dimensions reduce it"
                                           : "more landmarks reduce it";
@@ -135,11 +138,14 @@ std::string LossText(const Certificate& certificate) {
       fidelity.smoothers.begin(), fidelity.smoothers.end(),
       [](const SmootherDistance& a, const SmootherDistance& b) { return a.lambda < b.lambda; });
   const bool is_tuned = judged == fidelity.tuned_distance();
+  const double largest = is_tuned ? fidelity.serving_lambda() : most->lambda;
   const std::string differ = absl::StrFormat(
       "on %d new rows a tuned learner's predictions differ by up to %s %% from those on the "
-      "kernel itself, at λ = %.2g to %.2g of the mean eigenvalue",
-      fidelity.rows, PercentNumber(judged), least->lambda,
-      is_tuned ? fidelity.serving_lambda() : most->lambda);
+      "kernel itself, at λ = %s of the mean eigenvalue",
+      fidelity.rows, PercentNumber(judged),
+      // Rounding of the kernel's values may allow for one alone.
+      least->lambda == largest ? absl::StrFormat("%.2g", largest)
+                               : absl::StrFormat("%.2g to %.2g", least->lambda, largest));
   if (!LacksRank(certificate)) return differ;
   return absl::StrCat("float32 keeps ", *certificate.rank, " of the kernel's ",
                       *certificate.kernel_rank, " dimensions, though ", differ);

@@ -29,7 +29,6 @@ ScoredRow ScoreRow(const DriftReference& reference, const ExamplesView& row,
                 MatrixView<double>(scored.scores.data(), 1, reference.scores.count()));
   scored.is_finite =
       AreFinite(scored.numbers) && AreFinite(scored.features) && AreFinite(scored.scores);
-  scored.is_landmark = scored.is_finite && reference.IsLandmark(scored.scores.data());
   return scored;
 }
 
@@ -51,10 +50,6 @@ void DriftMonitor::Restart() {
 void DriftMonitor::Add(const ScoredRow& row) {
   if (!row.is_finite) {
     ++rows_not_finite_;
-    return;
-  }
-  if (row.is_landmark) {
-    ++landmark_rows_;
     return;
   }
   if (now_.rows == restart_rows_) Restart();

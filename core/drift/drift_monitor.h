@@ -23,8 +23,6 @@ struct ScoredRow {
   std::vector<double> scores;
   // Whether all of them are finite.
   bool is_finite = false;
-  // DriftReference::IsLandmark.
-  bool is_landmark = false;
 };
 
 // Scores one row. REQUIRES: as ComputeScores.
@@ -54,13 +52,12 @@ class DriftMonitor {
  public:
   DriftMonitor(std::shared_ptr<const DriftReference> reference, const SequentialTestSpec& spec);
 
-  // Adds a row. A row that is not finite, or is a landmark, is counted and changes nothing else.
+  // Adds a row. A row that is not finite is counted, and changes nothing else.
   void Add(const ScoredRow& row);
 
   const DriftReference& reference() const { return *reference_; }
   const SequentialTest& test() const { return test_; }
   int64_t rows_not_finite() const { return rows_not_finite_; }
-  int64_t landmark_rows() const { return landmark_rows_; }
   // Number of rows that size() and beyond() describe.
   int64_t counted_rows() const { return now_.rows + earlier_.rows; }
   // nullopt until kMinReferenceRows rows are counted.
@@ -91,7 +88,6 @@ class DriftMonitor {
   Sums now_;
   Sums earlier_;
   int64_t rows_not_finite_ = 0;
-  int64_t landmark_rows_ = 0;
 };
 
 }  // namespace phimap

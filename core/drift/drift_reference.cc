@@ -132,15 +132,6 @@ int64_t ScoreHistogram::BinOf(double value) const {
   return from - edges.data();
 }
 
-bool DriftReference::IsLandmark(const double* row_scores) const {
-  constexpr double kLeastEdge = 1e-4;
-  if (scores.count() == 0 || scores.functions[0].kind != ScoreKind::kResidualShare) return false;
-  const std::vector<double>& edges = histograms[0].edges;
-  if (edges.empty()) return false;
-  const double edge = edges[edges.size() / 20];
-  return edge >= kLeastEdge && row_scores[0] < edge / 100;
-}
-
 int64_t DriftReference::memory_bytes() const {
   int64_t bytes = scores.directions.size() * int64_t{sizeof(float)} +
                   output_columns() * int64_t{sizeof(double)} +

@@ -37,7 +37,7 @@ struct ScoreHistogram {
 // Holds no row of the stream. Edges lie between values of two rows, and the range of a column is
 // rounded outwards to float32.
 struct DriftReference {
-  // Number of held-out rows in each histogram. Landmarks are not among them (IsLandmark).
+  // Number of held-out rows in each histogram.
   int64_t rows = 0;
   ScoreFunctions scores;
   // One for each score.
@@ -52,12 +52,6 @@ struct DriftReference {
   std::vector<float> high;
 
   int64_t output_columns() const { return static_cast<int64_t>(mean.size()); }
-  // Whether a row with these scores is a landmark, or as near to their span as one: its ρ/K is less
-  // than a hundredth of the edge that a twentieth of the edges are below, and that edge is not
-  // rounding. A version that is tested with rows that it was built from sees its landmarks again,
-  // whose ρ is 0 where all others' is large. They are in no histogram and are not tested, so rows
-  // of the stream may be resampled.
-  bool IsLandmark(const double* row_scores) const;
   int64_t memory_bytes() const;
 };
 

@@ -135,59 +135,21 @@ bool AllAreFinite(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
-// A score that can be tested, and its values on the held-out rows.
-struct TestableScore {
-  ScoreFunction function;
-  std::vector<double> edges;
-  std::vector<double> values;
-};
-
-std::vector<TestableScore> TestableScores(const ReferenceTask& task, const ScoreFunctions& scores) {
+// Puts the scores with their histograms into the reference.
+void AddHistograms(const ReferenceTask& task, ScoreFunctions scores, DriftReference& reference) {
   const Matrix<double> chosen = ScoresOf(scores, task.choosing, task.residual);
   const Matrix<double> held_out = ScoresOf(scores, task.held_out, task.residual);
-  std::vector<TestableScore> testable;
   for (int64_t s = 0; s < scores.count(); ++s) {
     const std::vector<double> values = ColumnOf(chosen, s);
-    std::vector<double> reference_values = ColumnOf(held_out, s);
+    const std::vector<double> reference_values = ColumnOf(held_out, s);
     if (!AllAreFinite(values) || !AllAreFinite(reference_values)) continue;
     std::vector<double> edges = EdgesOf(values);
     const ScoreFunction function = scores.functions[static_cast<size_t>(s)];
     if (edges.empty() && function.kind != ScoreKind::kSquaredNorm) continue;
-    testable.push_back({function, std::move(edges), std::move(reference_values)});
-  }
-  return testable;
-}
-
-// Leaves out of all scores the rows that IsLandmark leaves out of the test: repetitions of
-// landmarks. None if so many are that too few rows would be left.
-void DropLandmarks(const DriftReference& reference, std::vector<TestableScore>& testable) {
-  std::vector<bool> drop;
-  for (const double& value : testable[0].values) drop.push_back(reference.IsLandmark(&value));
-  const auto left = std::count(drop.begin(), drop.end(), false);
-  if (left < kMinReferenceRows) return;
-  for (TestableScore& score : testable) {
-    size_t kept = 0;
-    for (size_t i = 0; i < drop.size(); ++i) {
-      if (!drop[i]) score.values[kept++] = score.values[i];
-    }
-    score.values.resize(kept);
-  }
-}
-
-// Puts the scores with their histograms into the reference.
-void AddHistograms(const ReferenceTask& task, ScoreFunctions scores, DriftReference& reference) {
-  std::vector<TestableScore> testable = TestableScores(task, scores);
-  for (const TestableScore& score : testable) {
-    reference.scores.functions.push_back(score.function);
-    reference.histograms.push_back({.edges = score.edges, .counts = {}});
+    reference.scores.functions.push_back(function);
+    reference.histograms.push_back(HistogramOf(std::move(edges), reference_values));
   }
   reference.scores.directions = std::move(scores.directions);
-  if (testable.empty()) return;
-  DropLandmarks(reference, testable);
-  reference.rows = static_cast<int64_t>(testable[0].values.size());
-  for (size_t s = 0; s < testable.size(); ++s) {
-    reference.histograms[s] = HistogramOf(std::move(testable[s].edges), testable[s].values);
-  }
 }
 
 // Sets the mean of the features and their scatter, in one pass: sums of the differences from the

@@ -191,7 +191,6 @@ std::vector<AliasDrift> DriftWatcher::Of(absl::string_view mapping) {
     if (const DriftMonitor* const monitor = watch.monitor.get()) {
       drift.rows = monitor->test().rows();
       drift.rows_not_finite = monitor->rows_not_finite();
-      drift.landmark_rows = monitor->landmark_rows();
       drift.evidence = monitor->test().largest_evidence();
       drift.crossed = watch.crossed;
       drift.scores = Strongest(*monitor);

@@ -45,7 +45,6 @@ struct AliasDrift {
   SequentialTestSpec promise;
   int64_t rows = 0;
   int64_t rows_not_finite = 0;
-  int64_t landmark_rows = 0;
   double evidence = 0;
   // Time at which the evidence last reached 1.
   std::optional<absl::Time> crossed;

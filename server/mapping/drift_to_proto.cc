@@ -49,7 +49,6 @@ void DriftToProto(const AliasDrift& drift, const std::vector<std::string>& colum
   out->set_promised_rows(static_cast<int64_t>(drift.promise.rows));
   out->set_rows(drift.rows);
   out->set_rows_not_finite(drift.rows_not_finite);
-  out->set_landmark_rows(drift.landmark_rows);
   out->set_evidence(drift.evidence);
   if (drift.crossed.has_value()) TimeToProto(*drift.crossed, out->mutable_crossed_time());
   ScoresToProto(drift, column_names, out);

@@ -363,6 +363,15 @@ TEST(CertificateViewTest, SaysOfAllPairsWhatIsApproximateAndWhatIsExact) {
                         "release)\n"));
 }
 
+// A share that is positive is never shown as 0.
+TEST(NumberTextTest, SmallSharesKeepTheirDigits) {
+  EXPECT_EQ(PercentText(0.0316), "3.16 %");
+  EXPECT_EQ(PercentText(0.0001), "0.01 %");
+  EXPECT_EQ(PercentText(0.0000123), "0.00123 %");
+  EXPECT_EQ(PercentText(0), "0.00 %");
+  EXPECT_EQ(ShortPercent(0.0316), "3.16 %");
+}
+
 TEST(NumberTextTest, ABoundIsNeverShownSmallerThanItIs) {
   EXPECT_EQ(UpperNumber(0.2589), "0.26");
   EXPECT_EQ(UpperNumber(0.2511), "0.26");

@@ -107,17 +107,27 @@ class Gate {
     --inside_;
     changed_.notify_all();
   }
-  // Returns when nobody is inside any more.
-  void Close() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    closed_ = true;
-    changed_.wait(lock, [this] { return inside_ == 0; });
-  }
-  void Open() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    closed_ = false;
-    changed_.notify_all();
-  }
+
+  // Closes a gate and waits until nobody is inside any more. Opens it again at the end of its
+  // scope, so that a check that fails in between leaves nobody waiting.
+  class Closed {
+   public:
+    explicit Closed(Gate& gate) : gate_(gate) {
+      std::unique_lock<std::mutex> lock(gate_.mutex_);
+      gate_.closed_ = true;
+      gate_.changed_.wait(lock, [this] { return gate_.inside_ == 0; });
+    }
+    ~Closed() {
+      const std::lock_guard<std::mutex> lock(gate_.mutex_);
+      gate_.closed_ = false;
+      gate_.changed_.notify_all();
+    }
+    Closed(const Closed&) = delete;
+    Closed& operator=(const Closed&) = delete;
+
+   private:
+    Gate& gate_;
+  };
 
  private:
   std::mutex mutex_;

@@ -73,7 +73,7 @@ def send_hellos(address, rate, addresses, sent):
             one.settimeout(1)
             one.connect((host, int(port)))
             one.send(hello)
-        sent.value += 1
+            sent.value += 1
 
 
 class Crowd:
@@ -191,7 +191,8 @@ class StrangersTest(unittest.TestCase):
         server = self.enter(Phimapd(arguments, tls=True))
         for rate, addresses in loads:
             sent = multiprocessing.Value("q", 0)
-            flood = multiprocessing.Process(target=send_hellos, args=(server.address, rate, addresses, sent))
+            flood = multiprocessing.Process(target=send_hellos, args=(server.address, rate, addresses, sent),
+                                            daemon=True)
             began = time.monotonic()
             flood.start()
             self.until(lambda: sent.value > 200)

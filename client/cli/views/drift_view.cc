@@ -86,10 +86,6 @@ std::string RenderAlias(absl::string_view mapping, const v1::AliasDrift& alias) 
     absl::StrAppend(&text, "            ", WithThousands(alias.rows_not_finite()),
                     " more rows have scores that are not finite\n");
   }
-  if (alias.landmark_rows() > 0) {
-    absl::StrAppend(&text, "            ", WithThousands(alias.landmark_rows()),
-                    " more rows are landmarks of the version, which are not tested\n");
-  }
   return absl::StrCat(text, ScoresText(alias), ShiftText(alias), BeyondText(alias),
                       "  promise:  without drift, a false alarm within ",
                       WithThousands(alias.promised_rows()), " rows has a probability of at most ",

@@ -9,7 +9,6 @@
 #include "core/kernel/kernel_work.h"
 #include "core/kernel/value_error.h"
 #include "core/kernel/value_remedy.h"
-#include "core/linalg/row_set.h"
 #include "core/linalg/triangular_inverse.h"
 #include "core/mapping/builder/plan_pair.h"
 #include "core/status/error.h"
@@ -21,6 +20,8 @@ namespace {
 // Assumed error of a remote kernel's values, in units of their round-off. How the service computes
 // them is unknown.
 constexpr double kRemoteRoundings = 16;
+// Times the tolerance of float64: what is larger is no rounding.
+constexpr double kFarFromRounding = 1000;
 
 // Returns the assumed errors of a remote kernel's values K(x, x), so that a slightly negative value
 // counts as 0.
@@ -197,16 +198,30 @@ class Factoring {
     return order;
   }
 
-  // Whether a landmark is left after the tail that is no repetition of a pivot. Repetitions leave
-  // only rounding whatever the rank of the kernel is.
-  bool DropsNewRows(const std::vector<int64_t>& order, const PivotedCholesky& tail) const {
-    if (rows_.empty()) return !tail.dropped.empty();
-    const auto r = static_cast<size_t>(result_.rank());
-    RowSet pivots;
-    for (size_t a = 0; a < r; ++a) pivots.Add(rows_, kept_[order[a]]);
-    for (const int64_t a : tail.pivots) pivots.Add(rows_, kept_[order[r + a]]);
-    return std::any_of(tail.dropped.begin(), tail.dropped.end(),
-                       [&](int64_t a) { return !pivots.Contains(rows_, kept_[order[r + a]]); });
+  // Whether a landmark is left after the tail that is no repetition of a pivot, as the kernel sees
+  // it: repetitions leave only rounding whatever the rank of the kernel is. Row x of the factor
+  // times row p is the normalised K(x, p), because nothing but rounding is left of x.
+  bool DropsNewRows(const PivotedCholesky& tail, ConstMatrixView<double> schur) const {
+    const int64_t r = result_.rank();
+    const int64_t q = tail.rank();
+    const auto entry = [&](int64_t place, int64_t row, int64_t j) {
+      return j < r ? gram_(r + place, j) : schur(row, j - r);
+    };
+    const auto repeats = [&](int64_t place, int64_t row) {
+      for (int64_t p = 0; p < r + q; ++p) {
+        double value = 0;
+        for (int64_t j = 0; j <= p; ++j) {
+          value +=
+              entry(place, row, j) * (p < r ? gram_(p, j) : entry(tail.pivots[p - r], p - r, j));
+        }
+        if (value >= 1 - kFarFromRounding * result_.float64_tolerance) return true;
+      }
+      return false;
+    };
+    for (int64_t k = 0; k < std::ssize(tail.dropped); ++k) {
+      if (!repeats(tail.dropped[k], q + k)) return true;
+    }
+    return false;
   }
 
   // Factors the Schur complement, which the factorization has left behind the pivots. What it has
@@ -229,11 +244,10 @@ class Factoring {
             {.tolerance = result_.float64_tolerance, .value_error = value_error, .is_proven = true},
             {control.threads_ref(), report}));
     if (found.rank() == 0) return absl::OkStatus();
-    constexpr double kFarFromRounding = 1000;
     FactorTail& tail = result_.tail;
     const int64_t q = found.rank();
     tail.ends_sharply = found.diagonal.back() > kFarFromRounding * result_.float64_tolerance &&
-                        DropsNewRows(order, found);
+                        DropsNewRows(found, schur);
     tail.rows = Matrix<double>(q, r + q);
     for (int64_t i = 0; i < q; ++i) {
       const int64_t place = found.pivots[i];

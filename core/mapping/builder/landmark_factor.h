@@ -52,7 +52,7 @@ struct FactorTail {
   // Rows r, r + 1, … of the factor of M, a q×(r + q) matrix for q landmarks after r pivots.
   Matrix<double> rows;
   // Whether the kernel's rank on the landmarks ends with these: what is left of all others, of
-  // which some are no repetitions, is rounding, and what was left of the last of these was not. The
+  // which some repeat no pivot, is rounding, and what was left of the last of these was not. The
   // pivots of smooth kernels of full rank slide down to rounding instead.
   bool ends_sharply = false;
 

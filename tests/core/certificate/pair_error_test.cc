@@ -246,8 +246,8 @@ TEST(RatioIntervalTest, CoversTheRatioOfMeansAndAThirdOfItsWidthDoesNot) {
   EXPECT_LT(covered_by_third, 909);
 }
 
-// Of 1,000 rows four are isolated outliers with the residual 1, all others have .001. One sample in
-// eleven has no such row, and only those state an interval.
+// Of 1,000 rows four are isolated outliers with the residual 1, all others have .001 in the mean.
+// One sample in eleven has no such row, and only those state an interval.
 TEST(RatioIntervalTest, AllowsForRowsOfAKindThatWasNotDrawn) {
   RandomCursor random(RandomStream(12, StreamId::kLabRows));
   constexpr double kOutliers = 0.004, kResidual = 0.001;
@@ -257,7 +257,8 @@ TEST(RatioIntervalTest, AllowsForRowsOfAKindThatWasNotDrawn) {
   for (int sample = 0; sample < 1000; ++sample) {
     std::vector<double> residuals;
     for (int i = 0; i < 600; ++i) {
-      residuals.push_back(random.UniformOpen01() < kOutliers ? 1 : kResidual);
+      const bool is_outlier = random.UniformOpen01() < kOutliers;
+      residuals.push_back(is_outlier ? 1 : 2 * kResidual * random.UniformOpen01());
     }
     const std::optional<MeanInterval> interval = RatioInterval(residuals, values, 30);
     if (!interval.has_value()) continue;

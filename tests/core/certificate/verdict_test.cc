@@ -69,6 +69,8 @@ TEST(VerdictTest, AdviceFollowsTheCause) {
   EXPECT_THAT(VerdictOf(heavy).advice,
               HasSubstr("about 12 rows of 2000 carry the kernel's values for pairs of"));
   EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("more landmarks may not help"));
+  heavy.effective_rows->kernel = 0.18;
+  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("about 1 rows of 2000 carry"));
   // Of 40 held-out rows, 30 are nearly all.
   heavy.held_out_rows = heavy.fidelity->rows = 40;
   heavy.effective_rows->kernel = 30;
@@ -94,7 +96,7 @@ TEST(VerdictTest, NamesTheRegularizationsThatWereMeasured) {
   const Verdict verdict = VerdictOf(certificate);
   EXPECT_EQ(verdict.grade, Grade::kPoor);
   EXPECT_THAT(verdict.reason, HasSubstr("by up to 30 %"));
-  EXPECT_THAT(verdict.reason, HasSubstr("at λ = 0.13 to 0.13 of"));
+  EXPECT_THAT(verdict.reason, HasSubstr("at λ = 0.13 of the mean"));
   certificate.serving_distance = 0.2;
   EXPECT_EQ(VerdictOf(certificate).cause, Cause::kServingType);
 }
@@ -104,9 +106,13 @@ TEST(VerdictTest, NamesTheRegularizationsThatWereMeasured) {
 TEST(VerdictTest, AsksForDimensionsWhereTheLandmarksHoldTheKernel) {
   Certificate certificate = WithDistance(0.5);
   certificate.fidelity->self_error_median = 0.3;
-  certificate.residual_share = ResidualShare{.median = 0.3, .rows = 2000};
+  certificate.fidelity->self_error_quantile_95 = 0.6;
+  certificate.residual_share = ResidualShare{.median = 0.3, .quantile_95 = 0.6, .rows = 2000};
   EXPECT_EQ(VerdictOf(certificate).advice, "more landmarks reduce it");
+  // If half of the rows are within the span, a median says little.
   certificate.residual_share->median = 0.01;
+  EXPECT_EQ(VerdictOf(certificate).advice, "more landmarks reduce it");
+  certificate.residual_share->quantile_95 = 0.03;
   EXPECT_EQ(VerdictOf(certificate).advice, "more dimensions reduce it");
 }
 

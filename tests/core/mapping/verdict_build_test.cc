@@ -185,6 +185,20 @@ TEST(VerdictBuildTest, RepeatedLandmarksAreNoRankOfTheKernel) {
   EXPECT_EQ(version.serving_type, FloatType::kFloat32);
   EXPECT_FALSE(version.certificate.kernel_rank.has_value());
   EXPECT_EQ(VerdictOf(version.certificate).grade, Grade::kGood);
+
+  // A column that the kernel hardly sees tells the repetitions apart, but not for the kernel.
+  RandomCursor random(RandomStream(8, StreamId::kLabRows));
+  Matrix<double> numbered = Matrix<double>::Uninit(Letter().rows(), Letter().cols() + 1);
+  for (int64_t i = 0; i < numbered.rows(); ++i) {
+    std::copy_n(Letter().row(i), Letter().cols(), numbered.row(i));
+    numbered(i, Letter().cols()) = 1e-9 * random.Normal();
+  }
+  const Certificate forced =
+      MustBuild(SpecOf("f2(landmarks=2000, serving_type=float32)", "rbf(gamma=0.003)", false),
+                numbered)
+          .certificate;
+  EXPECT_LT(*forced.rank, 2000);
+  EXPECT_FALSE(forced.kernel_rank.has_value());
 }
 
 // One row in 700 is eight times as long and carries nearly all of ΣK. Whether the held-out rows
