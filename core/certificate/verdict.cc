@@ -23,7 +23,8 @@ Grade GradeOf(double error, double good, double fair) {
 
 // "3.2", "45" or "212": two digits, or all before the point.
 std::string PercentNumber(double share) {
-  return absl::StrFormat(share < 0.0995 ? "%.2g" : "%.0f", 100 * share);
+  return share < 0.0995 ? absl::StrFormat("%.2g", 100 * share)
+                        : absl::StrFormat("%.0f", 100 * share);
 }
 
 // Why a version without a comparison with the kernel is not judged.
