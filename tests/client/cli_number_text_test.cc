@@ -1,6 +1,6 @@
-#include "client/cli/views/number_text.h"
-
 #include <gtest/gtest.h>
+
+#include "client/cli/views/number_text.h"
 
 namespace phimap::cli {
 namespace {
