@@ -143,7 +143,7 @@ class Transport::IoThread {
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::function<void()> when_empty_;
-  // Of connections that closed since memory was given back.
+  // Bytes of the connections that closed since memory was given back.
   size_t freed_bytes_ = 0;
   ReturnTimer return_timer_{*this};
   std::thread thread_;

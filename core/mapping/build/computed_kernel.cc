@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/certificate/definiteness.h"
 #include "core/certificate/fidelity.h"
@@ -19,7 +21,6 @@
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/string_kernel.h"
 #include "core/linalg/blas.h"
-#include "core/linalg/row_set.h"
 #include "core/mapping/build/kernel_centre.h"
 #include "core/mapping/builder/plan_pair.h"
 #include "core/mapping/projection/input_projection.h"
@@ -340,8 +341,12 @@ absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping
 
 std::vector<int64_t> ComputedKernel::SlotsBesideLandmarks(int64_t at_most) const {
   constexpr size_t kBlockRows = 64;
-  RowSet landmarks;
-  for (int64_t i = 0; i < landmarks_.rows(); ++i) landmarks.Add(landmarks_, i);
+  const auto bytes_of = [](const Matrix<double>& rows, int64_t i) {
+    return absl::string_view(reinterpret_cast<const char*>(rows.row(i)),
+                             static_cast<size_t>(rows.cols()) * sizeof(double));
+  };
+  absl::flat_hash_set<absl::string_view> landmarks;
+  for (int64_t i = 0; i < landmarks_.rows(); ++i) landmarks.insert(bytes_of(landmarks_, i));
   std::vector<int64_t> beside;
   auto left = absl::MakeConstSpan(sample_.split.pool);
   while (!left.empty() && std::ssize(beside) < at_most) {
@@ -350,7 +355,7 @@ std::vector<int64_t> ComputedKernel::SlotsBesideLandmarks(int64_t at_most) const
     const Matrix<double> rows =
         AfterInputStage(input_, sample_.stream.reservoir().Gather(slots).view());
     for (int64_t i = 0; i < rows.rows() && std::ssize(beside) < at_most; ++i) {
-      if (!landmarks.Contains(rows, i)) beside.push_back(slots[static_cast<size_t>(i)]);
+      if (!landmarks.contains(bytes_of(rows, i))) beside.push_back(slots[static_cast<size_t>(i)]);
     }
   }
   return beside;

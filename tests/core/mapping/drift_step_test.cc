@@ -109,6 +109,17 @@ TEST(DriftStepTest, ScoresAreNotChosenFromLandmarks) {
   EXPECT_LT(*std::max_element(counts.begin(), counts.end()), 40);
 }
 
+// Landmarks are drawn from all of the pool. Of those rows that are none, no ρ is near 0.
+TEST(DriftStepTest, ScoresAreChosenFromRowsBesideTheLandmarks) {
+  const Matrix<double> rows = NormalRows({.rows = 2000, .cols = 3});
+  const DriftReference reference = ReferenceOf(MustBuild(
+      SpecOf("f2(landmarks=150, pool_rows=300)", "matern(nu=0.5, length_scale=0.5)"), rows));
+  EXPECT_EQ(reference.rows, 200);
+  ASSERT_EQ(reference.scores.functions[0].kind, ScoreKind::kResidualShare);
+  EXPECT_GT(reference.histograms[0].edges.size(), 140u);
+  EXPECT_GT(reference.histograms[0].edges.front(), 0.01);
+}
+
 TEST(DriftStepTest, EqualStreamsGiveEqualReferences) {
   const Matrix<double> rows = NormalRows({.rows = 1500, .cols = 5});
   for (const char* mapping : {"f2(landmarks=50)", "fourier(dimensions=60)"}) {
