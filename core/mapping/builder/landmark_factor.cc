@@ -199,27 +199,31 @@ class Factoring {
   }
 
   // Whether a landmark is left after the tail that is no repetition of a pivot, as the kernel sees
-  // it: repetitions leave only rounding whatever the rank of the kernel is. Row x of the factor
-  // times row p is the normalised K(x, p), because nothing but rounding is left of x.
+  // it: repetitions leave only rounding whatever the rank of the kernel is. The rows of the factor
+  // are the landmarks' coordinates, so the rows of x and of a pivot that it repeats are equal.
   bool DropsNewRows(const PivotedCholesky& tail, ConstMatrixView<double> schur) const {
     const int64_t r = result_.rank();
     const int64_t q = tail.rank();
-    const auto entry = [&](int64_t place, int64_t row, int64_t j) {
-      return j < r ? gram_(r + place, j) : schur(row, j - r);
+    const double most = kFarFromRounding * result_.float64_tolerance;
+    // Coordinate j of the landmark whose rows of the factor and of its tail are these.
+    const auto coordinate = [&](int64_t row, int64_t tail_row, int64_t j) {
+      return j < r ? gram_(row, j) : schur(tail_row, j - r);
     };
-    const auto repeats = [&](int64_t place, int64_t row) {
-      for (int64_t p = 0; p < r + q; ++p) {
-        double value = 0;
-        for (int64_t j = 0; j <= p; ++j) {
-          value +=
-              entry(place, row, j) * (p < r ? gram_(p, j) : entry(tail.pivots[p - r], p - r, j));
-        }
-        if (value >= 1 - kFarFromRounding * result_.float64_tolerance) return true;
+    const auto repeats = [&](int64_t dropped, int64_t pivot) {
+      const int64_t i = pivot - r;
+      const int64_t row = i < 0 ? pivot : r + tail.pivots[i];
+      double apart = 0;
+      for (int64_t j = 0; j < r + q && apart <= most; ++j) {
+        const double of_pivot = j <= pivot ? coordinate(row, i, j) : 0;
+        const double gap = coordinate(r + tail.dropped[dropped], q + dropped, j) - of_pivot;
+        apart += gap * gap;
       }
-      return false;
+      return apart <= most;
     };
     for (int64_t k = 0; k < std::ssize(tail.dropped); ++k) {
-      if (!repeats(tail.dropped[k], q + k)) return true;
+      int64_t pivot = 0;
+      while (pivot < r + q && !repeats(k, pivot)) ++pivot;
+      if (pivot == r + q) return true;
     }
     return false;
   }
