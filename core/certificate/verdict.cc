@@ -82,15 +82,19 @@ Cause CauseOf(const Certificate& certificate) {
   return FewRowsCarry(certificate) ? Cause::kFewRowsCarry : Cause::kTooFewFeatures;
 }
 
-// Whether the landmarks' span holds more of the kernel than the features do: then dimensions are
-// missing (F3, kpca), and not landmarks.
-bool LacksDimensions(const Certificate& certificate) {
-  if (certificate.landmarks == 0) return true;
+// What would bring the features nearer to the kernel. If the landmarks' span holds more of the
+// kernel than the features do, dimensions are missing (F3, kpca). The two are of different rows, so
+// medians alone may differ by chance.
+std::string WhatIsMissing(const Certificate& certificate) {
+  if (certificate.landmarks == 0) return "more dimensions reduce it";
   const std::optional<ResidualShare>& outside = certificate.residual_share;
   const Fidelity& fidelity = *certificate.fidelity;
-  // Both, because the two are of different rows.
-  return outside.has_value() && outside->median < fidelity.self_error_median / 2 &&
-         outside->quantile_95 < fidelity.self_error_quantile_95 / 2;
+  if (!outside.has_value() || outside->median >= fidelity.self_error_median / 2) {
+    return "more landmarks reduce it";
+  }
+  return outside->quantile_95 < fidelity.self_error_quantile_95 / 2
+             ? "more dimensions reduce it"
+             : "more dimensions or landmarks reduce it";
 }
 
 std::string AdviceOn(Cause cause, const Certificate& certificate) {
@@ -106,8 +110,7 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
           "larger than the others, normalize it or clip or transform the columns with outliers",
           std::max(1.0, certificate.effective_rows->kernel), certificate.held_out_rows);
     case Cause::kTooFewFeatures:
-      return LacksDimensions(certificate) ? "more dimensions reduce it"
-                                          : "more landmarks reduce it";
+      return WhatIsMissing(certificate);
     case Cause::kNone:
     case Cause::kTooFewRows:
     case Cause::kNotMeasured:

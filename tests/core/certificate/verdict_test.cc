@@ -111,7 +111,7 @@ TEST(VerdictTest, AsksForDimensionsWhereTheLandmarksHoldTheKernel) {
   EXPECT_EQ(VerdictOf(certificate).advice, "more landmarks reduce it");
   // If half of the rows are within the span, a median says little.
   certificate.residual_share->median = 0.01;
-  EXPECT_EQ(VerdictOf(certificate).advice, "more landmarks reduce it");
+  EXPECT_EQ(VerdictOf(certificate).advice, "more dimensions or landmarks reduce it");
   certificate.residual_share->quantile_95 = 0.03;
   EXPECT_EQ(VerdictOf(certificate).advice, "more dimensions reduce it");
 }
