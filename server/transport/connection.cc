@@ -397,7 +397,7 @@ void Connection::End() {
   }
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
-  bytes_at_end_ = sizeof(Connection) + HeldBytes();
+  peak_bytes_ = sizeof(Connection) + std::max(session_memory_.peak_bytes(), HeldBytes());
   age_timer_.Cancel();
   go_away_timer_.Cancel();
   stall_watch_.Stop();

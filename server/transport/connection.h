@@ -100,8 +100,8 @@ class Connection final : public Pollable {
   bool stranger() const override { return stranger_; }
   // Bytes that the connection holds for streams, frames and answers.
   size_t HeldBytes() const;
-  // Bytes that it held in all when it ended; 0 before.
-  size_t bytes_at_end() const { return bytes_at_end_; }
+  // About the most bytes that it held at a time, once it has ended; 0 before.
+  size_t peak_bytes() const { return peak_bytes_; }
 
   void OnReady(uint32_t events) override;
   // Ends the connection with all its calls.
@@ -215,7 +215,7 @@ class Connection final : public Pollable {
   nghttp2_session* session_ = nullptr;
   // Memory of all streams' trailers.
   size_t trailer_bytes_ = 0;
-  size_t bytes_at_end_ = 0;
+  size_t peak_bytes_ = 0;
   std::unordered_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   OutputQueue output_;
   bool write_blocked_ = false;

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 
@@ -20,6 +21,8 @@ class CountedMemory {
   nghttp2_mem* functions() { return &functions_; }
   // Bytes that the session holds, as malloc rounds them.
   size_t bytes() const { return bytes_; }
+  // The most bytes that it has held.
+  size_t peak_bytes() const { return peak_bytes_; }
 
  private:
   static CountedMemory& Of(void* user) { return *static_cast<CountedMemory*>(user); }
@@ -40,11 +43,13 @@ class CountedMemory {
   }
   void* Count(void* memory) {
     bytes_ += malloc_usable_size(memory);  // 0 for null
+    peak_bytes_ = std::max(peak_bytes_, bytes_);
     return memory;
   }
 
   nghttp2_mem functions_;
   size_t bytes_ = 0;
+  size_t peak_bytes_ = 0;
 };
 
 }  // namespace phimap

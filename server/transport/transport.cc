@@ -119,7 +119,7 @@ class Transport::IoThread {
   void Ended(Connection& connection) {
     hosts_.Return(connection.peer());
     metrics_.open->Decrement();
-    const size_t bytes = connection.bytes_at_end();
+    const size_t bytes = connection.peak_bytes();
     connections_.erase(&connection);
     ReturnMemory(bytes);
     if (connections_.empty() && when_empty_) std::exchange(when_empty_, nullptr)();
