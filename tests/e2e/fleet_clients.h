@@ -53,17 +53,26 @@ struct Register {
   std::vector<Read> session_reads;
 };
 
+// The revision that an answer tells, "" if none.
+inline std::string RevisionOf(const grpc::ClientContext& context) {
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto told = trailers.find("phimap-revision");
+  return told == trailers.end() ? "" : std::string(told->second.data(), told->second.size());
+}
+inline int64_t NumberOf(const std::string& revision) {
+  int64_t number = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(revision.substr(revision.rfind(':') + 1), &number)) << revision;
+  return number;
+}
+
 // The revision of the newest answer, which all later calls require.
 class NewestRevision {
  public:
   // Returns false if the answer tells none.
   bool Note(const grpc::ClientContext& context) {
-    const auto& trailers = context.GetServerTrailingMetadata();
-    const auto told = trailers.find("phimap-revision");
-    if (told == trailers.end()) return false;
-    const std::string revision(told->second.data(), told->second.size());
-    int64_t at = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(revision.substr(revision.rfind(':') + 1), &at)) << revision;
+    const std::string revision = RevisionOf(context);
+    if (revision.empty()) return false;
+    const int64_t at = NumberOf(revision);
     const std::lock_guard<std::mutex> lock(mutex_);
     if (at > number_) {
       number_ = at;

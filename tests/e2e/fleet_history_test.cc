@@ -45,7 +45,7 @@ constexpr int kVersionsOfMapping = 25;
 // on.
 constexpr int kCrowd = 60;
 constexpr int kDay = 86'400;
-// Expired versions are deleted every minute, so the server whose clock is ahead runs for longer.
+// Expired versions are deleted every minute, so the test lasts longer than that.
 constexpr double kSeconds = 70;
 // A server that sleeps, or is cut off from the database, answers reads without a revision as it did
 // before, for as long as it lasts here.
@@ -56,6 +56,8 @@ class FleetHistoryTest : public ::testing::Test {
   FleetHistoryTest() {
     fleet_.AddStandby(standby_);
     for (int i = 0; i < kServers; ++i) Restart(i);
+    // Nobody calls or kills this server, so that it lives until it deletes what has expired.
+    ahead_ = fleet_.StartAt(fleet_.uri(), "ahead", {"--log_level=error"}, ClockAhead());
     const auto client = servers_[0]->Connect();
     for (int i = 0; i < kMappingCount; ++i) {
       BuildVersions(*client, absl::StrCat("m", i), kVersionsOfMapping);
@@ -92,12 +94,19 @@ class FleetHistoryTest : public ::testing::Test {
       const std::string over_proxies =
           absl::StrCat("postgresql://postgres@127.0.0.1:", to_primary_.port(),
                        ",127.0.0.1:", to_standby_.port(), "/", fleet_.database());
-      servers_[i] =
-          fleet_.StartAt(over_proxies, absl::StrCat(i), flags,
-                         {"/usr/bin/env", absl::StrCat(kClockAheadVariable, "=", kDay), "/bin/sh",
-                          "-c", "shift; exec \"$0\" \"$@\"", PHIMAPD_FAILING_BINARY});
+      servers_[i] = fleet_.StartAt(over_proxies, absl::StrCat(i), flags, ClockAhead());
     }
     if (channels_[i] == nullptr) channels_[i] = ChannelTo(servers_[i]->address());
+  }
+
+  // The beginning of the command line of a server whose clock is a day ahead.
+  static std::vector<std::string> ClockAhead() {
+    return {"/usr/bin/env",
+            absl::StrCat(kClockAheadVariable, "=", kDay),
+            "/bin/sh",
+            "-c",
+            "shift; exec \"$0\" \"$@\"",
+            PHIMAPD_FAILING_BINARY};
   }
 
   // Makes a new alias that clients move and read.
@@ -171,24 +180,33 @@ class FleetHistoryTest : public ::testing::Test {
     }
   }
 
+  // Transforms the row by `mapping`@`alias` on a server, and requires `revision` if it is not
+  // empty.
+  grpc::Status TransformBy(int server, const std::string& mapping, const std::string& alias,
+                           const std::string& revision, grpc::ClientContext& context,
+                           v1::TransformResponse& response) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    if (!revision.empty()) context.AddMetadata("phimap-min-revision", revision);
+    v1::TransformRequest request;
+    request.set_reference(absl::StrCat(mapping, "@", alias));
+    auto* const dense = request.mutable_examples()->mutable_dense();
+    dense->set_rows(1);
+    dense->set_columns(kFleetColumns);
+    dense->set_float32_le(FleetRow().values_le);
+    return v1::TransformService::NewStub(channels_[server])
+        ->Transform(&context, request, &response);
+  }
+
   // `revision`: what to require and to note; null if nothing is required. `reader` and `where` say
   // how to record the read.
   void ReadOnce(int server, Register& alias, NewestRevision* revision, int reader,
                 std::vector<Read> Register::*where) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
-    v1::TransformRequest request;
-    request.set_reference(absl::StrCat(alias.name(), "@", alias.alias));
-    auto* const dense = request.mutable_examples()->mutable_dense();
-    dense->set_rows(1);
-    dense->set_columns(kFleetColumns);
-    dense->set_float32_le(FleetRow().values_le);
     Read read{.begin = Now(), .server = reader};
-    const std::string required = revision == nullptr ? "" : revision->Get();
-    if (!required.empty()) context.AddMetadata("phimap-min-revision", required);
     v1::TransformResponse response;
     const grpc::Status status =
-        v1::TransformService::NewStub(channels_[server])->Transform(&context, request, &response);
+        TransformBy(server, alias.name(), alias.alias, revision == nullptr ? "" : revision->Get(),
+                    context, response);
     // A server that does not know of the alias yet, and need not, has never heard of it.
     if (status.error_code() == grpc::StatusCode::NOT_FOUND && revision != &newest_) return;
     if (!status.ok()) return Tolerate(status);
@@ -295,26 +313,51 @@ class FleetHistoryTest : public ::testing::Test {
       OpenNew();
     }
   }
-  // Two servers that were asleep catch up with many changes at once.
+  // Two servers that were asleep catch up with many changes at once. Whoever reads an alias that
+  // was moved meanwhile is told a revision that has the move.
   void PauseServers() {
     for (int i = 0; i < kServers; ++i) {
+      const std::string alias = absl::StrCat("a", crowd_moves_++);
+      const std::string known = newest_.Get();
+      std::atomic<int64_t> moved_at{0};
+      std::vector<std::thread> readers;
       {
         // Between calls, because a server that sleeps in a transaction holds its locks.
         std::optional<Gate::Closed> closed(std::in_place, gate_);
         const PausedProcess one(servers_[i]->process().pid());
         const PausedProcess other(servers_[(i + 1) % kServers]->process().pid());
-        closed.reset();
         for (int m = 0; m < kCrowd; ++m) {
           grpc::ClientContext context;
-          Tolerate(Move((i + 2) % kServers, absl::StrCat("z", m), absl::StrCat("a", crowd_moves_),
-                        1, context));
+          const grpc::Status status =
+              Move((i + 2) % kServers, absl::StrCat("z", m), alias, 1, context);
+          Tolerate(status);
+          const std::string told = status.ok() ? RevisionOf(context) : "";
+          if (m == 0 && !told.empty()) moved_at = NumberOf(told);
         }
-        ++crowd_moves_;
+        for (int k = 0; k < 4 && moved_at > 0; ++k) {
+          readers.emplace_back([&, server = (i + k % 2) % kServers] {
+            const Instant limit = Now() + kStaleLimit;
+            while (Now() < limit && !ReadsMove(server, alias, known, moved_at)) continue;
+          });
+        }
+        closed.reset();
         AwaitCalls(50);
       }
+      for (std::thread& reader : readers) reader.join();
       AwaitCalls(200);
       OpenNew();
     }
+  }
+  // Whether a server shows the alias of the first of the crowd, which moved at revision `moved_at`.
+  bool ReadsMove(int server, const std::string& alias, const std::string& known, int64_t moved_at) {
+    grpc::ClientContext context;
+    v1::TransformResponse response;
+    if (!TransformBy(server, "z0", alias, known, context, response).ok()) return false;
+    const std::string told = RevisionOf(context);
+    if (told.empty()) return true;
+    EXPECT_GE(NumberOf(told), moved_at) << "a server showed a change before its revision";
+    ++shown_;
+    return true;
   }
   // Connections of the last server are cut in the middle of whatever they do, such as a commit.
   void CutConnections() {
@@ -344,9 +387,29 @@ class FleetHistoryTest : public ::testing::Test {
   void Dump() {
     const Gate::Closed closed(gate_);
     fleet_.Dump(dump_);
+    // The number of this change will be that of another change after the restore.
+    grpc::ClientContext context;
+    if (Move(0, "m0", "other", 1, context).ok()) lost_revision_ = RevisionOf(context);
     dumped_.clear();
     for (int i = 0; i < kMappingCount; ++i) dumped_.push_back(Current(i)->alias);
   }
+  // Checks that each server that knows the new history refuses a revision of the old one. No server
+  // may answer that it has it.
+  void ExpectLost(const std::string& revision) {
+    if (revision.empty()) return;
+    for (int i = 0; i < kServers; ++i) {
+      for (const std::string& known : {newest_.Get(), revision}) {
+        grpc::ClientContext context;
+        v1::TransformResponse response;
+        const grpc::Status status = TransformBy(i, "m0", "other", known, context, response);
+        if (!status.ok() && known != revision) break;  // It does not know the new history yet.
+        if (known != revision) continue;
+        EXPECT_FALSE(status.ok()) << "a server took " << revision << " of a lost history for known";
+        ++lost_;
+      }
+    }
+  }
+
   // Makes the database what it was at the last Dump, while one server sleeps and the others run. A
   // new history begins: the aliases of the dump have the values of the dump again.
   void RestoreDump(int sleeper) {
@@ -365,6 +428,7 @@ class FleetHistoryTest : public ::testing::Test {
       }
     }
     ASSERT_NE(newest_.Get(), "");
+    ExpectLost(lost_revision_);
     for (int i = 0; i < kMappingCount; ++i) {
       const auto rows =
           (promoted_ ? standby_ : primary_)
@@ -392,12 +456,15 @@ class FleetHistoryTest : public ::testing::Test {
     }
     std::cout << all_.size() << " aliases: " << moved_ << " moves, " << refused_ << " refused, "
               << unknown_ << " unknown; " << reads << " reads; " << keeps_ << " keeps; "
-              << restores_ << " restores\n";
+              << restores_ << " restores; " << shown_ << " moves shown after sleep, " << lost_
+              << " lost revisions asked for\n";
     // The test means nothing unless each kind of outcome was there.
     EXPECT_GT(moved_, 200);
     EXPECT_GT(refused_, 0);
     EXPECT_GT(unknown_, 0);
     EXPECT_GT(keeps_, 20);
+    EXPECT_GT(shown_, 0);
+    EXPECT_GT(lost_, 0);
   }
 
   PostgresServer primary_;
@@ -410,6 +477,8 @@ class FleetHistoryTest : public ::testing::Test {
   std::vector<std::string> dumped_;
   bool promoted_ = false;
   std::vector<std::unique_ptr<ServerProcess>> servers_{kServers};
+  std::unique_ptr<ServerProcess> ahead_;
+  std::string lost_revision_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_{kServers};
   const Clock::time_point start_ = Clock::now();
   std::atomic<bool> stop_{false};
@@ -424,7 +493,8 @@ class FleetHistoryTest : public ::testing::Test {
   std::atomic<bool> cutting_{false};
   int restores_ = 0;
   std::atomic<int64_t> kept_minutes_{60};
-  std::atomic<int> moved_{0}, refused_{0}, unknown_{0}, keeps_{0};
+  std::atomic<int> moved_{0}, refused_{0}, unknown_{0}, keeps_{0}, shown_{0};
+  int lost_ = 0;
   std::mutex done_mutex_;
   std::condition_variable done_changed_;
   int64_t done_ = 0;
