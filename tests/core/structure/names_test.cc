@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/landmark/landmark_policies.h"
-#include "core/learn/learner_types.h"
+#include "core/learn/learner_type.h"
 #include "core/mapping/spec/mapping_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

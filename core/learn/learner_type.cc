@@ -1,4 +1,4 @@
-#include "core/learn/learner_types.h"
+#include "core/learn/learner_type.h"
 
 #include <vector>
 
