@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/certificate/measurement_cost.h"
+#include "core/certificate/measurement.h"
 #include "core/certificate/self_check.h"
 #include "core/certificate/spectrum.h"
 #include "core/kernel/kernel_block.h"

@@ -23,7 +23,7 @@
 #include "core/linalg/blas.h"
 #include "core/mapping/build/kernel_centre.h"
 #include "core/mapping/builder/plan_pair.h"
-#include "core/mapping/projection/input_projection.h"
+#include "core/mapping/projection/random_projection.h"
 #include "core/mapping/sample/gamma.h"
 #include "core/plan/input_stage.h"
 #include "core/plan/plan.h"

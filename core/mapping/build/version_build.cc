@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/certificate/measurement_task.h"
+#include "core/certificate/measurement.h"
 #include "core/mapping/build/build_cost.h"
 #include "core/mapping/build/build_kernel.h"
 #include "core/mapping/build/certification.h"

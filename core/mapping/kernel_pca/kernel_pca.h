@@ -13,7 +13,7 @@
 #include "core/mapping/builder/plan_pair.h"
 #include "core/mapping/kernel_pca/randomized_gram.h"
 #include "core/mapping/landmarks/landmark_mapping.h"
-#include "core/mapping/spec/mapping_cost.h"
+#include "core/mapping/spec/mapping.h"
 
 namespace phimap {
 

@@ -5,7 +5,7 @@
 #include "core/mapping/builder/built_mapping.h"
 #include "core/mapping/landmarks/landmark_mapping.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping_table.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {

@@ -6,8 +6,7 @@
 #include "core/mapping/landmarks/landmark_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/kernel_requirements.h"
-#include "core/mapping/spec/mapping_table.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 

@@ -15,7 +15,6 @@
 #include "core/mapping/builder/plan_pair.h"
 #include "core/mapping/projection/random_projection.h"
 #include "core/mapping/spec/mapping.h"
-#include "core/mapping/spec/mapping_cost.h"
 #include "core/plan/plan.h"
 
 namespace phimap {

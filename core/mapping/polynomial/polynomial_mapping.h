@@ -9,7 +9,7 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/linalg/checkpoint.h"
 #include "core/mapping/builder/plan_pair.h"
-#include "core/mapping/spec/mapping_cost.h"
+#include "core/mapping/spec/mapping.h"
 
 namespace phimap {
 

@@ -2,8 +2,7 @@
 #include "core/mapping/builder/built_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/kernel_requirements.h"
-#include "core/mapping/spec/mapping_table.h"
+#include "core/mapping/spec/mapping.h"
 
 namespace phimap {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/mapping/spec/mapping_table.h"
+#include "core/mapping/spec/mapping.h"
 
 #include <algorithm>
 #include <vector>

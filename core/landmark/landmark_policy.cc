@@ -1,4 +1,4 @@
-#include "core/landmark/landmark_policies.h"
+#include "core/landmark/landmark_policy.h"
 
 #include <vector>
 

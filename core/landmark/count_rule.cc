@@ -1,4 +1,4 @@
-#include "core/landmark/count_rules.h"
+#include "core/landmark/count_rule.h"
 
 namespace phimap {
 
