@@ -87,11 +87,13 @@ absl::StatusOr<HeldOutFeatures> MapHeldOut(const MeasurementTask& task,
   }
   // The engine's message names a cause that the kernel has, and its remedy.
   const absl::Status& status = served.ok() ? reference.status() : served.status();
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "spec.serving_type",
-      absl::StrCat("features of the stream's own rows overflow ",
-                   FloatTypeName(served.ok() ? FloatType::kFloat64 : task.served->serving_type()),
-                   "; standardize the inputs or serve in float64 (", status.message(), ")"));
+  return WithRemedy(
+      MakeError(
+          absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "spec.serving_type",
+          absl::StrCat(
+              "features of the stream's own rows overflow ",
+              FloatTypeName(served.ok() ? FloatType::kFloat64 : task.served->serving_type()))),
+      absl::StrCat("standardize the inputs or serve in float64 (", status.message(), ")"));
 }
 
 // Returns ‖L⁻¹ k_r(x)‖² for each row: the part of K(x, x) within the landmarks' span.
@@ -264,11 +266,10 @@ absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double
   if (task.residual != nullptr) bounds = ResidualBounds(task, served);
   PHIMAP_ASSIGN_OR_RETURN(const KernelErrors errors, KernelError(task, x, served, bounds, control));
   if (!std::isfinite(errors.error.mean) || !std::isfinite(errors.error.max)) {
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "kernel",
-        absl::StrCat("kernel values or products of features of the stream's own rows "
-                     "are not finite; ",
-                     task.kernel.has_value() ? ValueRemedy(*task.kernel) : "rescale the kernel"));
+    return WithRemedy(
+        MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "kernel",
+                  "kernel values or products of features of the stream's own rows are not finite"),
+        task.kernel.has_value() ? ValueRemedy(*task.kernel) : "rescale the kernel");
   }
   certificate.kernel_error = errors.error;
   certificate.effective_rows =

@@ -109,11 +109,11 @@ absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair&
 }
 
 absl::Status NotRepresentable(FloatType type, absl::string_view what) {
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "spec.serving_type",
-      absl::StrCat("the mapping's numbers do not fit into ", FloatTypeName(type), " (", what,
-                   "); standardize the inputs, rescale the kernel or serve in "
-                   "float64"));
+  return WithRemedy(MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE",
+                              "spec.serving_type",
+                              absl::StrCat("the mapping's numbers do not fit into ",
+                                           FloatTypeName(type), " (", what, ")")),
+                    "standardize the inputs, rescale the kernel or serve in float64");
 }
 
 }  // namespace phimap

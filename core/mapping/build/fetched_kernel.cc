@@ -1,40 +1,98 @@
-#include "core/mapping/build/remote_build_kernel.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "core/certificate/fidelity.h"
 #include "core/certificate/held_out_features.h"
 #include "core/certificate/self_check.h"
 #include "core/linalg/blas.h"
+#include "core/mapping/build/build_progress.h"
+#include "core/mapping/build/kernel_access.h"
+#include "core/mapping/build/remote_values.h"
+#include "core/mapping/sample/build_sample.h"
+#include "core/mapping/spec/build_spec.h"
+#include "core/plan/example_block.h"
 #include "core/plan/input_stage.h"
+#include "core/plan/kernel_source.h"
+#include "core/plan/plan.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
-absl::StatusOr<std::unique_ptr<BuildKernel>> RemoteBuildKernel::Fetch(const BuildSpec& spec,
-                                                                      const BuildSample& sample,
-                                                                      KernelSource* source,
-                                                                      BuildProgress& progress) {
-  auto kernel = absl::WrapUnique(new RemoteBuildKernel(spec, sample));
+namespace {
+
+// A remote kernel in a build. Holds all its values that the build needs; they came with the stream
+// or were requested from a kernel service.
+class FetchedKernel final : public KernelAccess {
+ public:
+  FetchedKernel(const BuildSpec& spec, const BuildSample& sample) : spec_(spec), sample_(sample) {}
+
+  // Draws the landmarks and fetches all values.
+  absl::Status Fetch(KernelSource* source, BuildProgress& progress);
+
+  std::string ToText() const override { return spec_.remote->ToText(); }
+  const KernelVerdict& verdict() const override { return values_.verdict; }
+  LandmarkTask TaskFor(FloatType serving_type) const override;
+  std::vector<int64_t> RowsOfLandmarks(const BuiltMapping& mapping) const override;
+  std::vector<double> HeldOutDiagonal() const override { return values_.known.diagonal; }
+  absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping,
+                                      const TileControl& control) const override;
+  absl::StatusOr<Matrix<double>> HeldOutCoordinates(const BuiltMapping& mapping,
+                                                    FloatType type) const override;
+  // Uses the kernel values of some landmarks as rows, because the artifact contains the landmarks
+  // anyway.
+  std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const override;
+  absl::Status Measure(MeasurementTask task, BuiltMapping& mapping, const TileControl& control,
+                       Certificate& certificate) const override;
+  // Values of pool rows cost calls of the user's service, so none are fetched for drift.
+  bool PoolRowsAreKnown() const override { return false; }
+  EngineRows RowsForDrift(const BuiltMapping& mapping, int64_t pool_rows) const override;
+
+ private:
+  absl::Status FetchFromGram(Checkpoint checkpoint);
+  absl::Status FetchFromService(KernelSource& source, BuildProgress& progress,
+                                Checkpoint checkpoint);
+  // Whether each row of the sample is the index of a string.
+  bool of_strings() const { return IsString(sample_.stream.kind()); }
+  // Converts rows of the sample to examples for the service.
+  ExampleBlock ExamplesOf(const Matrix<double>& rows) const;
+  Matrix<double> HeldOutWithSelfValues(const BuiltMapping& mapping) const;
+
+  const BuildSpec& spec_;
+  const BuildSample& sample_;
+  RemoteValues values_;
+  // Input of the mapping's builder: kernel values of the landmarks, and the feature stage that
+  // holds all landmarks.
+  RemoteLandmarks landmarks_;
+  // Positions of the landmarks in the stream; only for a Gram matrix.
+  std::vector<int64_t> landmark_rows_;
+};
+
+absl::Status FetchedKernel::Fetch(KernelSource* source, BuildProgress& progress) {
   const auto checkpoint = [&](double f) {
     return progress.Report(BuildStep::kChoose, "kernel", f);
   };
-  if (sample.stream.gram() != nullptr) {
-    PHIMAP_RETURN_IF_ERROR(kernel->FetchFromGram(checkpoint));
+  if (sample_.stream.gram() != nullptr) {
+    PHIMAP_RETURN_IF_ERROR(FetchFromGram(checkpoint));
   } else {
     PHIMAP_CHECK(source != nullptr);
-    PHIMAP_RETURN_IF_ERROR(kernel->FetchFromService(*source, progress, checkpoint));
+    PHIMAP_RETURN_IF_ERROR(FetchFromService(*source, progress, checkpoint));
   }
-  kernel->landmarks_.gram = std::as_const(kernel->values_.gram).view();
-  kernel->landmarks_.unit = kernel->values_.unit;
-  return kernel;
+  landmarks_.gram = std::as_const(values_.gram).view();
+  landmarks_.unit = values_.unit;
+  return absl::OkStatus();
 }
 
-absl::Status RemoteBuildKernel::FetchFromGram(Checkpoint checkpoint) {
+absl::Status FetchedKernel::FetchFromGram(Checkpoint checkpoint) {
   const GramSample& gram = *sample_.stream.gram();
   landmark_rows_ = gram.rows_of(RemotePart::kLandmarks);
   RemoteFeatures& block = landmarks_.block;
@@ -45,8 +103,8 @@ absl::Status RemoteBuildKernel::FetchFromGram(Checkpoint checkpoint) {
   return absl::OkStatus();
 }
 
-absl::Status RemoteBuildKernel::FetchFromService(KernelSource& source, BuildProgress& progress,
-                                                 Checkpoint checkpoint) {
+absl::Status FetchedKernel::FetchFromService(KernelSource& source, BuildProgress& progress,
+                                             Checkpoint checkpoint) {
   PHIMAP_ASSIGN_OR_RETURN(
       const LandmarkChoice choice,
       spec_.mapping.policy->choose({.landmarks = spec_.mapping.landmarks,
@@ -72,7 +130,7 @@ absl::Status RemoteBuildKernel::FetchFromService(KernelSource& source, BuildProg
   return absl::OkStatus();
 }
 
-ExampleBlock RemoteBuildKernel::ExamplesOf(const Matrix<double>& rows) const {
+ExampleBlock FetchedKernel::ExamplesOf(const Matrix<double>& rows) const {
   const StreamSample& stream = sample_.stream;
   ExampleBlock block(stream.kind(), of_strings() ? 0 : stream.columns());
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -85,7 +143,7 @@ ExampleBlock RemoteBuildKernel::ExamplesOf(const Matrix<double>& rows) const {
   return block;
 }
 
-LandmarkTask RemoteBuildKernel::TaskFor(FloatType serving_type) const {
+LandmarkTask FetchedKernel::TaskFor(FloatType serving_type) const {
   return {.kernel = spec_.kernel,
           .input = of_strings() ? InputStage{} : CopyOf(sample_.input),
           .landmarks = {},
@@ -93,15 +151,15 @@ LandmarkTask RemoteBuildKernel::TaskFor(FloatType serving_type) const {
           .remote = &landmarks_};
 }
 
-std::vector<int64_t> RemoteBuildKernel::RowsOfLandmarks(const BuiltMapping& mapping) const {
+std::vector<int64_t> FetchedKernel::RowsOfLandmarks(const BuiltMapping& mapping) const {
   std::vector<int64_t> rows;
   if (landmark_rows_.empty()) return rows;
   for (const int64_t i : mapping.used) rows.push_back(landmark_rows_[i]);
   return rows;
 }
 
-absl::StatusOr<Spectrum> RemoteBuildKernel::SpectrumOf(const BuiltMapping& mapping,
-                                                       const TileControl& control) const {
+absl::StatusOr<Spectrum> FetchedKernel::SpectrumOf(const BuiltMapping& mapping,
+                                                   const TileControl& control) const {
   const int64_t m = values_.spectrum_gram.rows();
   if (m == 0) return absl::FailedPreconditionError("too few held-out rows");
   const Matrix<double> used = ColumnsOf(values_.held_out, mapping.used);
@@ -109,8 +167,8 @@ absl::StatusOr<Spectrum> RemoteBuildKernel::SpectrumOf(const BuiltMapping& mappi
                              mapping.factor.view(), control);
 }
 
-absl::StatusOr<Matrix<double>> RemoteBuildKernel::HeldOutCoordinates(const BuiltMapping& mapping,
-                                                                     FloatType) const {
+absl::StatusOr<Matrix<double>> FetchedKernel::HeldOutCoordinates(const BuiltMapping& mapping,
+                                                                 FloatType) const {
   const int64_t count = std::min(values_.held_out.rows(), kMaxFidelityRows);
   if (mapping.factor.rows() == 0) {
     const Matrix<double> rows = HeldOutWithSelfValues(mapping);
@@ -122,7 +180,7 @@ absl::StatusOr<Matrix<double>> RemoteBuildKernel::HeldOutCoordinates(const Built
   return CoordinatesOf(mapping, Transposed(values.view().Rows(0, count)));
 }
 
-std::optional<SelfCheck> RemoteBuildKernel::ReferenceVectors(const BuiltMapping& mapping) const {
+std::optional<SelfCheck> FetchedKernel::ReferenceVectors(const BuiltMapping& mapping) const {
   const Matrix<double> seen = ColumnsOf(values_.gram, mapping.used);
   const int64_t golden =
       std::min(seen.rows(), SelfCheckRows(seen.cols(), mapping.served.output_columns()));
@@ -130,7 +188,7 @@ std::optional<SelfCheck> RemoteBuildKernel::ReferenceVectors(const BuiltMapping&
 }
 
 // Returns the held-out rows as the plan takes them, with K(x, x) as the last number of each row.
-Matrix<double> RemoteBuildKernel::HeldOutWithSelfValues(const BuiltMapping& mapping) const {
+Matrix<double> FetchedKernel::HeldOutWithSelfValues(const BuiltMapping& mapping) const {
   const Matrix<double> rows = ColumnsOf(values_.held_out, mapping.used);
   Matrix<double> longer = Matrix<double>::Uninit(rows.rows(), rows.cols() + 1);
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -140,16 +198,15 @@ Matrix<double> RemoteBuildKernel::HeldOutWithSelfValues(const BuiltMapping& mapp
   return longer;
 }
 
-EngineRows RemoteBuildKernel::RowsForDrift(const BuiltMapping& mapping, int64_t) const {
+EngineRows FetchedKernel::RowsForDrift(const BuiltMapping& mapping, int64_t) const {
   EngineRows rows;
   rows.owned = HeldOutWithSelfValues(mapping);
   rows.held_out = std::as_const(rows.owned).view();
   return rows;
 }
 
-absl::Status RemoteBuildKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
-                                        const TileControl& control,
-                                        Certificate& certificate) const {
+absl::Status FetchedKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
+                                    const TileControl& control, Certificate& certificate) const {
   const Matrix<double> rows = HeldOutWithSelfValues(mapping);
   task.rows = rows.view();
   if (spec_.mapping.kind->approximates_kernel) task.known = &values_.known;
@@ -165,6 +222,17 @@ absl::Status RemoteBuildKernel::Measure(MeasurementTask task, BuiltMapping& mapp
     task.centre = &centre;
   }
   return MeasureHeldOut(task, control, certificate);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KernelAccess>> FetchRemoteKernel(const BuildSpec& spec,
+                                                                const BuildSample& sample,
+                                                                KernelSource* source,
+                                                                BuildProgress& progress) {
+  auto kernel = std::make_unique<FetchedKernel>(spec, sample);
+  PHIMAP_RETURN_IF_ERROR(kernel->Fetch(source, progress));
+  return kernel;
 }
 
 }  // namespace phimap

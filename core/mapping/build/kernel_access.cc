@@ -1,4 +1,4 @@
-#include "core/mapping/build/kernel_verdict.h"
+#include "core/mapping/build/kernel_access.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"

@@ -1,24 +1,52 @@
-// Source of the kernel values of a build: a kernel that is computed here, or a remote kernel.
-#ifndef PHIMAP_CORE_MAPPING_BUILD_BUILD_KERNEL_H_
-#define PHIMAP_CORE_MAPPING_BUILD_BUILD_KERNEL_H_
+// The access of a build to its kernel, which is computed here or remote.
+#ifndef PHIMAP_CORE_MAPPING_BUILD_KERNEL_ACCESS_H_
+#define PHIMAP_CORE_MAPPING_BUILD_KERNEL_ACCESS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/certificate/certificate.h"
+#include "core/certificate/definiteness.h"
 #include "core/certificate/measurement.h"
 #include "core/certificate/spectrum.h"
 #include "core/landmark/count_rule.h"
 #include "core/linalg/tiles.h"
-#include "core/mapping/build/kernel_verdict.h"
+#include "core/mapping/build/build_progress.h"
 #include "core/mapping/builder/built_mapping.h"
 #include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/sample/build_sample.h"
+#include "core/mapping/spec/build_spec.h"
+#include "core/mapping/spec/mapping_spec.h"
+#include "core/plan/kernel_source.h"
 
 namespace phimap {
+
+struct KernelVerdict {
+  // Warning for the certificate; empty if there is none.
+  std::string warning;
+  // Whether the kernel is known to be indefinite or not symmetric. Only F1 accepts such a
+  // similarity.
+  bool indefinite = false;
+};
+
+// Returns the verdict for the result of a probe. FAILED_PRECONDITION
+// (KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel") if the probe is indefinite and the mapping
+// needs a positive semidefinite kernel. REQUIRES: the mapping has landmarks.
+absl::StatusOr<KernelVerdict> VerdictOn(absl::string_view kernel_text, const MappingSpec& mapping,
+                                        const DefinitenessProbe& probe);
+
+// Returns the verdict on a kernel that is not symmetric. `asymmetry` is a text that shows two
+// landmarks x and y for which K(x, y) and K(y, x) differ. FAILED_PRECONDITION
+// (KERNEL_NOT_SYMMETRIC, field "kernel") unless the mapping accepts any similarity function.
+absl::StatusOr<KernelVerdict> VerdictOnAsymmetry(absl::string_view kernel_text,
+                                                 const MappingSpec& mapping,
+                                                 absl::string_view asymmetry);
 
 // Rows in the form that the plan's engine takes.
 struct EngineRows {
@@ -35,9 +63,9 @@ struct EngineRows {
 
 // Interface through which the steps of a build use the kernel once the landmarks are chosen. The
 // other steps need not know whether the kernel is computed here or remote.
-class BuildKernel {
+class KernelAccess {
  public:
-  virtual ~BuildKernel() = default;
+  virtual ~KernelAccess() = default;
 
   // Returns the kernel's text with all parameters resolved.
   virtual std::string ToText() const = 0;
@@ -79,6 +107,24 @@ class BuildKernel {
   virtual EngineRows RowsForDrift(const BuiltMapping& mapping, int64_t pool_rows) const = 0;
 };
 
+// Returns the access to a kernel that is computed here. Resolves gamma and chooses the landmarks.
+// If the kernel is not proven to be positive semidefinite, tests it on the landmarks. Reports to
+// BuildStep::kChoose. `spec` and `sample` must outlive the result. Errors: those of ScaleGamma,
+// MedianGamma, LandmarkPolicy::choose, CountRule::find, ProbeDefiniteness and VerdictOn;
+// FAILED_PRECONDITION (LANDMARKS_TOO_LONG).
+absl::StatusOr<std::unique_ptr<KernelAccess>> PrepareComputedKernel(const BuildSpec& spec,
+                                                                    const BuildSample& sample,
+                                                                    BuildProgress& progress);
+
+// Returns the access to a remote kernel, whose values came with the stream or are requested from a
+// kernel service. Draws the landmarks and fetches all values; reports to BuildStep::kChoose. `spec`
+// and `sample` must outlive the result. REQUIRES: `source` is not null if a kernel service computes
+// the kernel. Errors: those of LandmarkPolicy::choose and FetchRemoteValues.
+absl::StatusOr<std::unique_ptr<KernelAccess>> FetchRemoteKernel(const BuildSpec& spec,
+                                                                const BuildSample& sample,
+                                                                KernelSource* source,
+                                                                BuildProgress& progress);
+
 }  // namespace phimap
 
-#endif  // PHIMAP_CORE_MAPPING_BUILD_BUILD_KERNEL_H_
+#endif  // PHIMAP_CORE_MAPPING_BUILD_KERNEL_ACCESS_H_
