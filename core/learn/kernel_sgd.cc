@@ -1,3 +1,5 @@
+// Logistic regression in φ-space by stochastic gradient descent. The four strategies are those of
+// the Cornell lecture notes on kernels.
 #include <algorithm>
 #include <cmath>
 #include <memory>

@@ -1,3 +1,4 @@
+// A kernel support vector machine, trained by libsvm. It is the reference for learners on features.
 #include <libsvm/svm.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A linear support vector machine, trained by liblinear.
 #include <linear.h>
 
 #include <memory>

@@ -1,3 +1,4 @@
+// A learner with one weight vector for all classes. The features consist of one block per class.
 #include <algorithm>
 #include <cmath>
 #include <memory>

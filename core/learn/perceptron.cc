@@ -1,3 +1,4 @@
+// The perceptron, for any number of classes.
 #include <algorithm>
 #include <memory>
 #include <vector>

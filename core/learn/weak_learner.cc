@@ -1,3 +1,4 @@
+// Random separators, and boosting on them.
 #include <algorithm>
 #include <cmath>
 #include <memory>

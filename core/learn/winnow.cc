@@ -1,3 +1,4 @@
+// Balanced Winnow: multiplicative updates on two copies of each feature.
 #include <algorithm>
 #include <cmath>
 #include <memory>

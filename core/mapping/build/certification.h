@@ -6,7 +6,7 @@
 #include "core/certificate/certificate.h"
 #include "core/mapping/build/build_progress.h"
 #include "core/mapping/build/kernel_access.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/sample/build_sample.h"
 #include "core/mapping/spec/build_spec.h"
 

@@ -30,7 +30,7 @@
 #include "core/linalg/tiles.h"
 #include "core/mapping/build/build_progress.h"
 #include "core/mapping/build/kernel_access.h"
-#include "core/mapping/builder/plan_pair.h"
+#include "core/mapping/builder_parts/plan_pair.h"
 #include "core/mapping/projection/random_projection.h"
 #include "core/mapping/sample/build_sample.h"
 #include "core/mapping/sample/gamma.h"

@@ -18,8 +18,8 @@
 #include "core/landmark/count_rule.h"
 #include "core/linalg/tiles.h"
 #include "core/mapping/build/build_progress.h"
-#include "core/mapping/builder/built_mapping.h"
-#include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
+#include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/sample/build_sample.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping_spec.h"
@@ -27,6 +27,8 @@
 
 namespace phimap {
 
+// The verdict on a kernel that is not positive semidefinite by construction, which some mappings
+// accept.
 struct KernelVerdict {
   // Warning for the certificate; empty if there is none.
   std::string warning;

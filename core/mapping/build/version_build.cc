@@ -22,7 +22,7 @@
 #include "core/mapping/build/certification.h"
 #include "core/mapping/build/drift_step.h"
 #include "core/mapping/build/kernel_access.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/sample/build_sample.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/status/error.h"
@@ -91,8 +91,9 @@ Matrix<double> FirstColumns(const Matrix<double>& rows, int64_t columns) {
   return Converted<double, double>(rows.view().Block(0, 0, rows.rows(), columns));
 }
 
-// Measures the loss; nothing is lost if the mapping was built for float64 or kept every rank that
-// float64 would keep. REQUIRES: at least kMinHeldOutRows held-out rows.
+// Measures what serving in float32 costs a learner. Nothing is lost if the mapping was built for
+// float64 or kept every rank that float64 would keep. REQUIRES: at least kMinHeldOutRows held-out
+// rows.
 //
 // Cost: for F2 and F3, which know what a build for float64 would add (FactorTail), the coordinates
 // of kMaxFidelityRows rows and two of their Gram matrices; for other mappings, a whole build.

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/leaf_kernel.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/fourier/fourier_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"

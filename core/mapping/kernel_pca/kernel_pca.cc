@@ -34,9 +34,10 @@ struct GramForm {
   bool single = false;
 };
 
-// Immutable except for Centre; thread-safe. Results do not depend on the number of threads, not
-// even in the last bit. Memory for m landmarks: 8m² bytes in float64, 4m² in float32, or that of
-// RandomizedGram.
+// The matrix whose eigenvectors kernel PCA finds: the Gram matrix of the landmarks or a randomized
+// replacement, centred or not. Immutable except for Centre; thread-safe. Results do not depend on
+// the number of threads, not even in the last bit. Memory for m landmarks: 8m² bytes in float64,
+// 4m² in float32, or that of RandomizedGram.
 class PcaGram {
  public:
   // Computes the Gram matrix of `rows`. Errors: those of `control` and of RandomizedGram::Draw.

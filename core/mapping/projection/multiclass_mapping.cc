@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping.h"

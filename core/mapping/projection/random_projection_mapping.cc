@@ -1,5 +1,5 @@
 // random_projection(dimensions=…): Johnson–Lindenstrauss, R·x for a random R.
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping.h"

@@ -1,6 +1,6 @@
 // The two plans of a mapping: one as it is served, one without rounding to the serving type.
-#ifndef PHIMAP_CORE_MAPPING_BUILDER_PLAN_PAIR_H_
-#define PHIMAP_CORE_MAPPING_BUILDER_PLAN_PAIR_H_
+#ifndef PHIMAP_CORE_MAPPING_BUILDER_PARTS_PLAN_PAIR_H_
+#define PHIMAP_CORE_MAPPING_BUILDER_PARTS_PLAN_PAIR_H_
 
 #include <optional>
 #include <vector>
@@ -64,4 +64,4 @@ absl::Status NotRepresentable(FloatType type, absl::string_view what);
 
 }  // namespace phimap
 
-#endif  // PHIMAP_CORE_MAPPING_BUILDER_PLAN_PAIR_H_
+#endif  // PHIMAP_CORE_MAPPING_BUILDER_PARTS_PLAN_PAIR_H_

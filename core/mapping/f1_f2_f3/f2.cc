@@ -1,6 +1,6 @@
 // f2(landmarks=…): the orthogonal projection of φ(x) onto the landmarks' span.
-#include "core/mapping/builder/built_mapping.h"
-#include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
+#include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping.h"
 

@@ -1,6 +1,6 @@
 // The Gram matrix of landmarks, normalised and factored, for F2 and F3.
-#ifndef PHIMAP_CORE_MAPPING_BUILDER_LANDMARK_FACTOR_H_
-#define PHIMAP_CORE_MAPPING_BUILDER_LANDMARK_FACTOR_H_
+#ifndef PHIMAP_CORE_MAPPING_BUILDER_PARTS_LANDMARK_FACTOR_H_
+#define PHIMAP_CORE_MAPPING_BUILDER_PARTS_LANDMARK_FACTOR_H_
 
 #include <cstdint>
 #include <vector>
@@ -129,4 +129,4 @@ void Denormalise(LandmarkFactor& landmarks);
 
 }  // namespace phimap
 
-#endif  // PHIMAP_CORE_MAPPING_BUILDER_LANDMARK_FACTOR_H_
+#endif  // PHIMAP_CORE_MAPPING_BUILDER_PARTS_LANDMARK_FACTOR_H_

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/mapping/builder/built_mapping.h"
-#include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
+#include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping.h"

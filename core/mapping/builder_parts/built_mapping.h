@@ -1,14 +1,14 @@
 // The mapping of a version: its plans, and the findings of its builder.
-#ifndef PHIMAP_CORE_MAPPING_BUILDER_BUILT_MAPPING_H_
-#define PHIMAP_CORE_MAPPING_BUILDER_BUILT_MAPPING_H_
+#ifndef PHIMAP_CORE_MAPPING_BUILDER_PARTS_BUILT_MAPPING_H_
+#define PHIMAP_CORE_MAPPING_BUILDER_PARTS_BUILT_MAPPING_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/linalg/matrix.h"
-#include "core/mapping/builder/landmark_factor.h"
-#include "core/mapping/builder/plan_pair.h"
+#include "core/mapping/builder_parts/landmark_factor.h"
+#include "core/mapping/builder_parts/plan_pair.h"
 
 namespace phimap {
 
@@ -33,4 +33,4 @@ struct BuiltMapping : PlanPair, LandmarkFactor {
 
 }  // namespace phimap
 
-#endif  // PHIMAP_CORE_MAPPING_BUILDER_BUILT_MAPPING_H_
+#endif  // PHIMAP_CORE_MAPPING_BUILDER_PARTS_BUILT_MAPPING_H_

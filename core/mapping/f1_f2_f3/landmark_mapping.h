@@ -1,7 +1,7 @@
 // The builders of F1, F2 and F3, which make a plan from landmarks and a kernel. BBV stands for
 // Balcan, Blum, Vempala 2006.
-#ifndef PHIMAP_CORE_MAPPING_LANDMARKS_LANDMARK_MAPPING_H_
-#define PHIMAP_CORE_MAPPING_LANDMARKS_LANDMARK_MAPPING_H_
+#ifndef PHIMAP_CORE_MAPPING_F1_F2_F3_LANDMARK_MAPPING_H_
+#define PHIMAP_CORE_MAPPING_F1_F2_F3_LANDMARK_MAPPING_H_
 
 #include <cstdint>
 
@@ -10,9 +10,9 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_work.h"
 #include "core/linalg/tiles.h"
-#include "core/mapping/builder/built_mapping.h"
-#include "core/mapping/builder/landmark_factor.h"
-#include "core/mapping/builder/plan_pair.h"
+#include "core/mapping/builder_parts/built_mapping.h"
+#include "core/mapping/builder_parts/landmark_factor.h"
+#include "core/mapping/builder_parts/plan_pair.h"
 #include "core/mapping/projection/random_projection.h"
 #include "core/mapping/spec/mapping.h"
 #include "core/plan/plan.h"
@@ -72,4 +72,4 @@ MappingCost CostOfF3(const LandmarkShape& shape);
 
 }  // namespace phimap
 
-#endif  // PHIMAP_CORE_MAPPING_LANDMARKS_LANDMARK_MAPPING_H_
+#endif  // PHIMAP_CORE_MAPPING_F1_F2_F3_LANDMARK_MAPPING_H_

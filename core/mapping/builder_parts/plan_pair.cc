@@ -1,4 +1,4 @@
-#include "core/mapping/builder/plan_pair.h"
+#include "core/mapping/builder_parts/plan_pair.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "core/mapping/builder/landmark_factor.h"
+#include "core/mapping/builder_parts/landmark_factor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "core/kernel/value_error.h"
 #include "core/kernel/value_remedy.h"
 #include "core/linalg/triangular_inverse.h"
-#include "core/mapping/builder/plan_pair.h"
+#include "core/mapping/builder_parts/plan_pair.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 

@@ -2,8 +2,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/mapping/builder/built_mapping.h"
-#include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
+#include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping.h"
 #include "core/status/status_macros.h"
