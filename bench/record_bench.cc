@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "bench/interleaved.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/plan/residual.h"
 #include "core/status/check.h"
 #include "prometheus/counter.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/kernel/kernel_expression.h"
-#include "core/learn/make_learner.h"
+#include "core/learn/learner_spec.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::lab {

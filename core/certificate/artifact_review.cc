@@ -1,19 +1,20 @@
 #include "core/certificate/artifact_review.h"
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/certificate/readable_text.h"
 #include "core/certificate/self_check.h"
 #include "core/drift/drift_reference.h"
 #include "core/engine/engine.h"
 #include "core/plan/residual.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/utf8.h"
 
 namespace phimap {
 namespace {
@@ -199,6 +200,26 @@ absl::Status DamageAsInput(const absl::Status& status, absl::string_view field) 
   const ErrorDetail detail = DetailOf(status).value_or(ErrorDetail());
   return MakeError(absl::StatusCode::kInvalidArgument, detail.reason, field, status.message(),
                    detail.metadata);
+}
+
+namespace {
+
+bool IsReadable(uint32_t code) {
+  if (code == '\n') return true;
+  if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return false;
+  // Marks, embeddings, overrides and isolates of the bidirectional algorithm.
+  const bool direction = code == 0x61c || code == 0x200e || code == 0x200f ||
+                         (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  return !direction && code <= 0x10ffff;
+}
+
+}  // namespace
+
+bool IsReadableText(absl::string_view text) {
+  while (!text.empty()) {
+    if (!IsReadable(TakeUtf8Character(text))) return false;
+  }
+  return true;
 }
 
 }  // namespace phimap

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "core/certificate/quantile.h"
 #include "core/linalg/blas.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"

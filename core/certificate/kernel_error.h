@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
-#include "core/certificate/measurement_task.h"
+#include "core/certificate/measurement.h"
 #include "core/certificate/pair_error.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/tiles.h"
@@ -37,7 +37,7 @@ struct KernelErrors {
   // Sums of the errors by row.
   RowErrors by_row;
   // Number of pairs whose error exceeds √((ρ(x) + a(x))·(ρ(y) + a(y))). ρ is the residual as
-  // served, and a its allowance for rounding (held_out_residuals.h).
+  // served, and a its allowance for rounding (ResidualBounds in measurement.cc).
   int64_t unbounded = 0;
   // Errors of the pairs of rows 0 and 1, 2 and 3 …, which are independent of each other.
   std::vector<double> disjoint;

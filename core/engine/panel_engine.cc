@@ -107,11 +107,13 @@ void PanelEngine<T>::TransformTile(absl::Span<const RowPlace> tile, Memory& memo
 
 template <typename T>
 absl::Status PanelEngine<T>::Overflow(int64_t row) const {
-  return MakeError(
-      absl::StatusCode::kOutOfRange, "VALUE_NOT_REPRESENTABLE", absl::StrCat("rows[", row, "]"),
-      absl::StrCat("kernel values or features of this row overflow ", FloatTypeName(serving_type()),
-                   stages_.features->overflow_cause(), "; ", stages_.features->overflow_remedy()),
-      {{"row", absl::StrCat(row)}});
+  return WithRemedy(
+      MakeError(absl::StatusCode::kOutOfRange, "VALUE_NOT_REPRESENTABLE",
+                absl::StrCat("rows[", row, "]"),
+                absl::StrCat("kernel values or features of this row overflow ",
+                             FloatTypeName(serving_type()), stages_.features->overflow_cause()),
+                {{"row", absl::StrCat(row)}}),
+      stages_.features->overflow_remedy());
 }
 
 template class PanelEngine<float>;

@@ -19,9 +19,10 @@ absl::StatusOr<std::vector<T>> LandmarkNorms(const Matrix<T>& rows, int64_t padd
   ChainSquaredNorms(rows.data(), rows.cols(), rows.rows(), rows.cols(), norms.data());
   if (AllFinite(norms.data(), rows.rows())) return norms;
   constexpr FloatType kType = sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
-  return MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "",
-                   absl::StrCat("the squared norm of a landmark overflows ", FloatTypeName(kType),
-                                "; standardize the inputs or serve in float64"));
+  return WithRemedy(
+      MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "",
+                absl::StrCat("the squared norm of a landmark overflows ", FloatTypeName(kType))),
+      "standardize the inputs or serve in float64");
 }
 
 template <typename T>

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -49,7 +50,7 @@ struct CountShape {
   ValueWork value;
 };
 
-// Descriptor of a rule. Each rule is defined in a file of its own and listed in count_rules.cc.
+// Descriptor of a rule. Each rule is defined in a file of its own and listed in count_rule.cc.
 struct CountRule {
   // Name of the rule in texts, for example "auto". In texts the rule is a call with two parameters,
   // such as auto(residual=0.01, most=2048). The first parameter is `goal`. The second is `most`,
@@ -72,6 +73,9 @@ struct CountRule {
   Work (*work)(const CountShape& shape) = nullptr;
   int64_t (*bytes)(const CountShape& shape) = nullptr;
 };
+
+// Returns all rules by which a build can find the number of landmarks. Thread-safe.
+const std::vector<const CountRule*>& CountRules();
 
 }  // namespace phimap
 

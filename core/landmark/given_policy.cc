@@ -1,5 +1,5 @@
 // policy=given: the first rows of the stream, in their order.
-#include "core/landmark/landmark_policies.h"
+#include "core/landmark/landmark_policy.h"
 
 namespace phimap {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/kernel/kernel_block.h"
 #include "core/landmark/d2_seeding.h"
-#include "core/landmark/landmark_policies.h"
+#include "core/landmark/landmark_policy.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/tiles.h"
 #include "core/plan/input_stage.h"

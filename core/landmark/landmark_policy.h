@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -59,7 +60,7 @@ struct LandmarkPoolShape {
 };
 
 // Descriptor of a policy. Each policy is defined in a file of its own and listed in
-// landmark_policies.cc.
+// landmark_policy.cc.
 struct LandmarkPolicy {
   // Name in text forms, such as "uniform".
   absl::string_view name;
@@ -109,6 +110,15 @@ struct LandmarkPolicy {
 // Sets the stage's shift to the mean of `rows`. Distances between shifted rows lose fewer digits.
 // Only for translation-invariant kernels.
 void CentreOn(ConstMatrixView<double> rows, InputStage& input);
+
+// Returns all policies, the default first.
+absl::Span<const LandmarkPolicy* const> LandmarkPolicies();
+const LandmarkPolicy& DefaultLandmarkPolicy();
+// Returns the names of the policies for which `holds` is true, such as "uniform, rpcholesky or d2".
+// There must be at least one.
+std::string ListOfPolicies(absl::FunctionRef<bool(const LandmarkPolicy&)> holds);
+// Returns the names of all policies, in the order of LandmarkPolicies.
+absl::Span<const absl::string_view> LandmarkPolicyNames();
 
 }  // namespace phimap
 

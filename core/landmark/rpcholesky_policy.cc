@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/landmark/landmark_policies.h"
+#include "core/landmark/landmark_policy.h"
 #include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
 #include "core/plan/input_stage.h"

@@ -1,9 +1,37 @@
 // policy=uniform: rows of the pool, drawn uniformly.
-#include "core/landmark/landmark_policies.h"
+#include "absl/strings/str_cat.h"
+#include "core/landmark/landmark_policy.h"
 #include "core/landmark/uniform_landmarks.h"
+#include "core/random/permutation.h"
+#include "core/random/random_stream.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
+namespace {
+
+absl::Status TooFewRows(int64_t landmarks, int64_t rows) {
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "spec.landmarks",
+      absl::StrCat("the mapping asks for ", landmarks, " landmarks but only ", rows,
+                   rows == 1 ? " row" : " rows", " came to draw them from; stream at least ",
+                   landmarks, " rows or ask for fewer landmarks"),
+      {{"expected", absl::StrCat(landmarks)}, {"actual", absl::StrCat(rows)}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> UniformLandmarks(absl::Span<const int64_t> pool,
+                                                      int64_t landmarks, uint64_t seed) {
+  PHIMAP_CHECK(landmarks >= 0);
+  const int64_t rows = static_cast<int64_t>(pool.size());
+  if (rows < landmarks) return TooFewRows(landmarks, rows);
+  std::vector<int64_t> chosen =
+      FirstOfPermutation(rows, landmarks, RandomStream(seed, StreamId::kLandmarks));
+  for (int64_t& slot : chosen) slot = pool[slot];
+  return chosen;
+}
 namespace {
 
 absl::StatusOr<LandmarkChoice> ChooseUniform(const LandmarkChoiceTask& task, Checkpoint) {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/learner.h"
 #include "core/learn/margin.h"
-#include "core/learn/row_blocks.h"
 #include "core/learn/row_split.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -194,9 +194,9 @@ absl::Status Run::ScoreRows(const Model& model, int fold, const RowSplit& split)
   fold_tested_margins_.clear();
   const bool all = separators_.has_value() && !labeled_.self_kernel.empty();
   const int64_t first = all ? 0 : split.trained;
-  Matrix<double> scores(std::min(kScoredRows, n_ - first), model.class_count());
-  for (int64_t begin = first; begin < n_; begin += kScoredRows) {
-    const int64_t count = std::min(kScoredRows, n_ - begin);
+  Matrix<double> scores(std::min(kRowsPerScoring, n_ - first), model.class_count());
+  for (int64_t begin = first; begin < n_; begin += kRowsPerScoring) {
+    const int64_t count = std::min(kRowsPerScoring, n_ - begin);
     const auto part = [&](double share) {
       const double done =
           (static_cast<double>(begin - first) + share * static_cast<double>(count)) /

@@ -1,16 +1,18 @@
-#include "core/learn/kernel_sgd.h"
-
+// Logistic regression in φ-space by stochastic gradient descent. The four strategies are those of
+// the Cornell lecture notes on kernels.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
-#include "core/learn/kernel_models.h"
+#include "core/kernel/kernel_program.h"
+#include "core/learn/learner.h"
 #include "core/learn/learner_type.h"
-#include "core/learn/row_blocks.h"
 #include "core/linalg/blas.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
@@ -19,6 +21,171 @@
 
 namespace phimap {
 namespace {
+
+// Maximum number of rows for which the Gram matrix is stored. The matrix then takes 2 GiB.
+constexpr int64_t kMaxGramRows = 16384;
+// Maximum number of stored feature values. They then take 2 GiB.
+constexpr int64_t kMaxStoredFeatures = int64_t{1} << 28;
+
+// Ways to obtain inner products. These are the four ways of the Cornell lecture, and all give the
+// same model. The table uses these letters: n is the number of rows, T the number of steps, D the
+// number of features, c_φ the cost of computing the features of one row, and c_K the cost of one
+// kernel value. Memory is counted in numbers.
+//
+//   strategy           time             memory   stores
+//   features           T·c_φ + T·D      D        w; computes the features of each drawn row
+//   stored_features    n·c_φ + T·D      n·D      w and the features of all rows
+//   kernel             T·n·c_K          n        one coefficient per row; computes K(x_i, ·) when
+//                                                row i is drawn
+//   gram               n²·c_K + T·n     n²       one coefficient per row, and the Gram matrix
+//
+// The first two strategies need explicit features. The lecture lists these two once more with
+// features that only approximate the kernel, which makes six strategies; here they are the same
+// two.
+enum class SgdStrategy { kFeatures, kStoredFeatures, kKernel, kGram };
+
+struct KernelSgdOptions {
+  SgdStrategy strategy = SgdStrategy::kGram;
+  double rate = 0.1;
+  int64_t epochs = 20;
+};
+
+// Logistic regression in φ-space. For each class, a weight vector w is trained to separate the
+// class from all others, with labels y = ±1. (With two classes, there is only one such problem.)
+// Gradient descent begins with w = 0 and takes T = epochs·n steps, where n is the number of rows:
+//
+//    w ← w − rate · ℓ'(w·φ(x_i); y_i) φ(x_i),     ℓ'(s; y) = −y/(1 + e^{ys})
+//
+// Here ℓ' is the derivative of the logistic loss at the score s. The row number i is drawn
+// uniformly from StreamId::kSgdRows, with the same draws for all classes. The scores of the model
+// are w·φ(x). There is no intercept and no regularisation, as in the lecture.
+//
+// The strategies with explicit features store w itself. The strategies with the kernel store
+// coefficients u such that w = Σ u_i φ(x_i), and their models store the rows whose coefficients are
+// not 0. For the same seed, the scores of all strategies are equal up to round-off.
+//
+// Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) if strategy gram has more than kMaxGramRows rows, or
+// if strategy stored_features has more than kMaxStoredFeatures feature values. The other two
+// strategies have no such limit.
+class KernelSgd : public Learner {
+ public:
+  // Constructor for the strategies kernel and gram.
+  KernelSgd(const KernelSgdOptions& options, KernelProgram kernel)
+      : options_(options), kernel_(std::move(kernel)) {}
+  // Constructor for the strategies features and stored_features.
+  KernelSgd(const KernelSgdOptions& options, std::shared_ptr<const RowMap> map)
+      : options_(options), map_(std::move(map)) {}
+
+  absl::StatusOr<std::unique_ptr<const Model>> Train(const TrainingSet& examples, uint64_t seed,
+                                                     Checkpoint checkpoint) const override;
+
+ private:
+  absl::StatusOr<std::unique_ptr<const Model>> TrainWeights(const TrainingSet& examples,
+                                                            uint64_t seed,
+                                                            Checkpoint checkpoint) const;
+  absl::StatusOr<std::unique_ptr<const Model>> TrainCoefficients(const TrainingSet& examples,
+                                                                 uint64_t seed,
+                                                                 Checkpoint checkpoint) const;
+
+  const KernelSgdOptions options_;
+  const KernelProgram kernel_;
+  const std::shared_ptr<const RowMap> map_;
+};
+
+// A model with one separator per class. A separator tells its class from all others. Two classes
+// have a single separator; if its value is s, the scores are −s and s.
+class OneAgainstRestModel : public Model {
+ public:
+  OneAgainstRestModel(int64_t columns, int32_t class_count, std::string summary)
+      : columns_(columns), class_count_(class_count), summary_(std::move(summary)) {}
+
+  int64_t columns() const override { return columns_; }
+  int32_t class_count() const override { return class_count_; }
+  std::string Summary() const override { return summary_; }
+  absl::Status Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
+                      Checkpoint checkpoint) const override;
+
+ private:
+  // Sets values_ij to the value of separator j on row i. Called with at most 256 rows.
+  virtual absl::Status Values(ConstMatrixView<double> rows, MatrixView<double> values) const = 0;
+
+  int64_t columns_;
+  int32_t class_count_;
+  std::string summary_;
+};
+
+// A model that scores a row x by w·F(x). The features F(x) are computed by `map`. `weights` has one
+// row w per separator.
+class MappedModel : public OneAgainstRestModel {
+ public:
+  MappedModel(std::shared_ptr<const RowMap> map, Matrix<double> weights, int32_t class_count,
+              std::string summary)
+      : OneAgainstRestModel(map->input_columns(), class_count, std::move(summary)),
+        map_(std::move(map)),
+        weights_(std::move(weights)) {}
+
+ private:
+  absl::Status Values(ConstMatrixView<double> rows, MatrixView<double> values) const override;
+
+  std::shared_ptr<const RowMap> map_;
+  Matrix<double> weights_;
+};
+
+// A model that scores a row x by Σ_i u_i K(x_i, x), where the x_i are the given rows.
+// `coefficients` has one row u per separator and one column per row x_i.
+class ExpansionModel : public OneAgainstRestModel {
+ public:
+  ExpansionModel(KernelProgram kernel, Matrix<double> rows, Matrix<double> coefficients,
+                 int32_t class_count, std::string summary);
+
+ private:
+  absl::Status Values(ConstMatrixView<double> rows, MatrixView<double> values) const override;
+
+  KernelProgram kernel_;
+  Matrix<double> rows_;
+  std::vector<double> norms_;
+  Matrix<double> coefficients_;
+};
+
+absl::Status OneAgainstRestModel::Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
+                                         Checkpoint checkpoint) const {
+  PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
+  const int64_t n = rows.rows();
+  const int64_t first_class = class_count_ == 2 ? 1 : 0;
+  for (int64_t first = 0; first < n; first += kKernelRows) {
+    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(first) / static_cast<double>(n)));
+    const int64_t count = std::min(kKernelRows, n - first);
+    const MatrixView<double> out =
+        scores.Block(first, first_class, count, class_count_ - first_class);
+    PHIMAP_RETURN_IF_ERROR(Values(rows.Rows(first, count), out));
+    if (first_class == 0) continue;
+    for (int64_t i = first; i < first + count; ++i) scores(i, 0) = -scores(i, 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappedModel::Values(ConstMatrixView<double> rows, MatrixView<double> values) const {
+  Matrix<double> features = Matrix<double>::Uninit(rows.rows(), map_->output_columns());
+  PHIMAP_RETURN_IF_ERROR(map_->Map(rows, features.view()));
+  MultiplyTransposed(1, features.view(), weights_.view(), 0, values);
+  return absl::OkStatus();
+}
+
+ExpansionModel::ExpansionModel(KernelProgram kernel, Matrix<double> rows,
+                               Matrix<double> coefficients, int32_t class_count,
+                               std::string summary)
+    : OneAgainstRestModel(rows.cols(), class_count, std::move(summary)),
+      kernel_(std::move(kernel)),
+      rows_(std::move(rows)),
+      norms_(SquaredNorms(rows_.view())),
+      coefficients_(std::move(coefficients)) {}
+
+absl::Status ExpansionModel::Values(ConstMatrixView<double> rows, MatrixView<double> values) const {
+  Matrix<double> kernel = Matrix<double>::Uninit(rows.rows(), rows_.rows());
+  KernelBlock(kernel_, rows, SquaredNorms(rows), rows_.view(), norms_, kernel.view());
+  MultiplyTransposed(1, kernel.view(), coefficients_.view(), 0, values);
+  return absl::OkStatus();
+}
 
 // Share of the work before the first step, if the Gram matrix or the features are stored. It is a
 // guess, used only for progress reports.
@@ -125,8 +292,6 @@ std::vector<int64_t> DrawnRows(const Matrix<double>& coefficients) {
   return drawn;
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::Train(const TrainingSet& examples,
                                                               uint64_t seed,
                                                               Checkpoint checkpoint) const {
@@ -209,8 +374,6 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::TrainCoefficients(
       kernel_, std::move(rows), std::move(kept), examples.class_count,
       absl::StrCat(options_.epochs * n, " steps on ", drawn.size(), " rows"));
 }
-
-namespace {
 
 // Names of the strategies in learner texts, in the order of SgdStrategy.
 constexpr absl::string_view kStrategyWords[] = {"features", "stored_features", "kernel", "gram"};

@@ -1,21 +1,68 @@
-#include "core/learn/kernel_svm.h"
+// A kernel support vector machine, trained by libsvm. It is the reference for learners on features.
+#include <libsvm/svm.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_program.h"
+#include "core/learn/learner.h"
 #include "core/learn/learner_type.h"
-#include "core/learn/row_blocks.h"
-#include "core/learn/svm_pair.h"
 #include "core/linalg/blas.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
+
+// Maximum number of rows in any two classes together.
+constexpr int64_t kMaxKernelSvmRows = 8192;
+
+struct KernelSvmOptions {
+  double C = 1;
+  double tolerance = 0.001;
+};
+
+// A support vector machine with a kernel. For each pair of classes, with labels y = ±1, training
+// finds the weights w and the offset b that minimise
+//
+//   ½‖w‖² + C Σ_i max(0, 1 − y_i (w·φ(x_i) + b)).
+//
+// The method is sequential minimal optimisation. It ends when no pair of rows violates the
+// optimality conditions by more than `tolerance`. Training draws nothing at random, so the seed is
+// not used. If the kernel is not positive semidefinite, the result is only a stationary point.
+//
+// With two classes, let s = w·φ(x) + b be the score for class 1; the scores of the classes are −s
+// and s. With more classes, the score of a class is the number of pairs that vote for it, as in
+// libsvm.
+//
+// Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) if two classes together have more than
+// kMaxKernelSvmRows rows.
+// Memory: 16·m² bytes, where m is the number of rows of two classes together. The kernel values are
+//         computed again for each pair.
+// Cancel: takes effect between pairs. Within a pair, it takes effect when libsvm next reads a
+//         kernel value that is not in its cache.
+class KernelSvm : public Learner {
+ public:
+  KernelSvm(const KernelSvmOptions& options, KernelProgram kernel)
+      : options_(options), kernel_(std::move(kernel)) {}
+  absl::StatusOr<std::unique_ptr<const Model>> Train(const TrainingSet& examples, uint64_t seed,
+                                                     Checkpoint checkpoint) const override;
+
+ private:
+  const KernelSvmOptions options_;
+  const KernelProgram kernel_;
+};
 
 // The support vectors of one class, and their coefficients in each pair of classes that includes
 // it.
@@ -105,6 +152,158 @@ class PairwiseModel : public Model {
   Matrix<double> offsets_;
 };
 
+constexpr int64_t kTileRows = 256;
+// Share of a pair's time that computing the kernel values takes. It is a guess, used only for
+// progress reports.
+constexpr double kGramShare = 0.5;
+
+// The Gram matrix in libsvm's format for a precomputed kernel: row i holds its own number i,
+// counted from 1, then K(x_i, x_1), K(x_i, x_2) …
+class GramNodes {
+ public:
+  explicit GramNodes(int64_t n) : n_(n), nodes_(static_cast<size_t>(n * (n + 1))) {
+    for (int64_t i = 0; i < n; ++i) {
+      rows_.push_back(nodes_.data() + i * (n + 1));
+      *rows_.back() = {.index = 0, .value = static_cast<double>(i + 1)};
+    }
+  }
+
+  absl::Status Fill(const KernelProgram& kernel, ConstMatrixView<double> rows,
+                    Checkpoint checkpoint) {
+    const std::vector<double> norms = SquaredNorms(rows);
+    Matrix<double> tile = Matrix<double>::Uninit(std::min(kTileRows, n_), n_);
+    for (int64_t first = 0; first < n_; first += kTileRows) {
+      PHIMAP_RETURN_IF_ERROR(
+          checkpoint(kGramShare * static_cast<double>(first) / static_cast<double>(n_)));
+      const int64_t count = std::min(kTileRows, n_ - first);
+      const std::vector<double> tile_norms(norms.begin() + first, norms.begin() + first + count);
+      KernelBlock(kernel, rows.Rows(first, count), tile_norms, rows, norms,
+                  tile.view().Rows(0, count));
+      for (int64_t i = 0; i < count; ++i) {
+        for (int64_t j = 0; j < n_; ++j) {
+          rows_[first + i][j + 1] = {.index = static_cast<int>(j + 1), .value = tile(i, j)};
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  svm_node** rows() { return rows_.data(); }
+
+  // Sets every kernel value to NaN. Leaves the row numbers unchanged.
+  void Spoil() {
+    for (svm_node* row : rows_) {
+      for (int64_t j = 1; j <= n_; ++j) row[j].value = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+
+ private:
+  int64_t n_;
+  std::vector<svm_node> nodes_;
+  std::vector<svm_node*> rows_;
+};
+
+// Cancels training, for which libsvm has no function of its own. But libsvm prints a dot every
+// 1,000 steps, on the training thread, and reads values that we own. A LibsvmWatch turns each dot
+// into a checkpoint. If the checkpoint fails, the LibsvmWatch sets the values to NaN. A comparison
+// with NaN is false, so no pair of rows violates a condition, and the solver ends.
+class LibsvmWatch {
+ public:
+  LibsvmWatch(GramNodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
+    // libsvm has a single print function for all threads. It passes the dot to the watch of the
+    // calling thread.
+    static std::once_flag once;
+    std::call_once(once, [] { svm_set_print_string_function(&LibsvmWatch::OnText); });
+    current_ = this;
+  }
+  ~LibsvmWatch() { current_ = nullptr; }
+  LibsvmWatch(const LibsvmWatch&) = delete;
+  LibsvmWatch& operator=(const LibsvmWatch&) = delete;
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  static void OnText(const char* text) {
+    if (current_ != nullptr && text[0] == '.') current_->Look();
+  }
+
+  void Look() {
+    if (!status_.ok()) return;
+    // The number of steps is unknown, so the progress approaches 1 without reaching it.
+    ++looks_;
+    const double share = looks_ / (looks_ + 10);
+    status_ = checkpoint_(kGramShare + (1 - kGramShare) * share);
+    if (!status_.ok()) nodes_.Spoil();
+  }
+
+  static thread_local LibsvmWatch* current_;
+
+  GramNodes& nodes_;
+  Checkpoint checkpoint_;
+  absl::Status status_;
+  double looks_ = 0;
+};
+
+thread_local LibsvmWatch* LibsvmWatch::current_ = nullptr;
+
+svm_parameter Parameters(int64_t n, double C, double tolerance) {
+  svm_parameter parameters{};
+  parameters.svm_type = C_SVC;
+  parameters.kernel_type = PRECOMPUTED;
+  parameters.C = C;
+  parameters.eps = tolerance;
+  parameters.shrinking = 1;
+  // The cache size is in MiB: a quarter of the matrix as float32. It is small on purpose, because
+  // copying a row is cheap, and a solver notices the NaNs only in rows that it reads again.
+  parameters.cache_size =
+      std::max(0.01, static_cast<double>(n) * static_cast<double>(n) / (1 << 20));
+  return parameters;
+}
+
+struct LibsvmModelDeleter {
+  void operator()(svm_model* model) const { svm_free_and_destroy_model(&model); }
+};
+
+// The separator f(x) = Σ_i coefficients_i K(x_i, x) + offset of two classes, where the x_i are the
+// training rows. f is positive for the first class.
+struct PairSeparator {
+  // One coefficient per row: the first class's rows, then the second's. 0 for rows that are not
+  // support vectors.
+  std::vector<double> coefficients;
+  double offset = 0;
+};
+
+// Trains a separator of two classes. `rows` is an n×p matrix; its first `positive` rows belong to
+// the first class. If one class has no rows, the separator always predicts the other class.
+// REQUIRES: n >= 1.
+absl::StatusOr<PairSeparator> SolveSvmPair(const KernelProgram& kernel,
+                                           ConstMatrixView<double> rows, int64_t positive, double C,
+                                           double tolerance, Checkpoint checkpoint) {
+  const int64_t n = rows.rows();
+  PHIMAP_CHECK(n >= 1 && positive >= 0 && positive <= n);
+  PairSeparator separator{.coefficients = std::vector<double>(static_cast<size_t>(n)), .offset = 0};
+  if (positive == 0 || positive == n) {
+    separator.offset = positive == n ? 1 : -1;
+    return separator;
+  }
+  GramNodes nodes(n);
+  PHIMAP_RETURN_IF_ERROR(nodes.Fill(kernel, rows, checkpoint));
+  // libsvm takes the label it sees first as positive.
+  std::vector<double> labels(static_cast<size_t>(n), -1);
+  std::fill_n(labels.begin(), positive, 1);
+  const svm_problem problem{.l = static_cast<int>(n), .y = labels.data(), .x = nodes.rows()};
+  const svm_parameter parameters = Parameters(n, C, tolerance);
+  PHIMAP_CHECK(svm_check_parameter(&problem, &parameters) == nullptr);
+  LibsvmWatch watch(nodes, checkpoint);
+  const std::unique_ptr<svm_model, LibsvmModelDeleter> model(svm_train(&problem, &parameters));
+  PHIMAP_RETURN_IF_ERROR(watch.status());
+  for (int s = 0; s < model->l; ++s) {
+    separator.coefficients[model->sv_indices[s] - 1] = model->sv_coef[0][s];
+  }
+  separator.offset = -model->rho[0];
+  return separator;
+}
+
 // Row numbers of each class.
 std::vector<std::vector<int64_t>> RowsOfClasses(const TrainingSet& examples) {
   std::vector<std::vector<int64_t>> rows(static_cast<size_t>(examples.class_count));
@@ -155,8 +354,6 @@ ClassRows SupportVectors(const TrainingSet& examples, const std::vector<int64_t>
   return one;
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<const Model>> KernelSvm::Train(const TrainingSet& examples,
                                                               uint64_t /*seed*/,
                                                               Checkpoint checkpoint) const {
@@ -197,8 +394,6 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSvm::Train(const TrainingSet&
   return std::make_unique<const PairwiseModel>(kernel_, examples.rows.cols(), std::move(kept),
                                                std::move(offsets));
 }
-
-namespace {
 
 constexpr Parameter kKernelSvmParameters[] = {
     {.name = "C",

@@ -1,5 +1,5 @@
-// Interfaces of all learners and their models. A learner is a function from labeled rows to a
-// model.
+// Interfaces of all learners and their models, and the linear model that several learners train. A
+// learner is a function from labeled rows to a model.
 //
 //   PHIMAP_ASSIGN_OR_RETURN(const LearnerSpec spec, LearnerSpec::Parse("linear_svm(C=1)"));
 //   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Learner> learner, MakeLearner(spec));
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,12 @@
 #include "core/linalg/matrix.h"
 
 namespace phimap {
+
+// Rows that are scored between two checkpoints of the monitor.
+inline constexpr int64_t kRowsPerScoring = 1024;
+
+// Rows whose kernel values, or whose products with separators, are computed at a time.
+inline constexpr int64_t kKernelRows = 256;
 
 // n rows and the class of each row. Does not own them: they must stay valid during the call.
 struct TrainingSet {
@@ -83,6 +90,31 @@ class Model {
   // columns().
   absl::Status CheckColumns(int64_t columns) const;
 };
+
+// A model with scores = rows·weightsᵀ + intercepts, computed by BLAS. `weights` has one row per
+// class.
+class LinearModel : public Model {
+ public:
+  LinearModel(LinearWeights weights, std::string summary)
+      : weights_(std::move(weights)), summary_(std::move(summary)) {}
+
+  int64_t columns() const override { return weights_.weights.cols(); }
+  int32_t class_count() const override { return static_cast<int32_t>(weights_.weights.rows()); }
+  absl::Status Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
+                      Checkpoint checkpoint) const override;
+  const LinearWeights* linear() const override { return &weights_; }
+  std::string Summary() const override { return summary_; }
+
+ private:
+  LinearWeights weights_;
+  std::string summary_;
+};
+
+// Separates weights from intercepts after training with a constant feature of value `bias` in the
+// last column. Row y of `augmented` has the weights w_y of class y, followed by the weight v_y of
+// the constant feature. The intercept of class y is v_y·bias. If `bias` is 0, there is no constant
+// feature, and `augmented` has only the weights w_y.
+LinearWeights SplitIntercepts(ConstMatrixView<double> augmented, double bias);
 
 // Immutable and thread-safe.
 class Learner {

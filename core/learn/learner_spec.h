@@ -1,13 +1,15 @@
-// A learner and the values of its parameters, with a text form: "linear_svm(C=10)". learner_types.h
+// A learner and the values of its parameters, with a text form: "linear_svm(C=10)". learner_type.h
 // lists the learners.
 #ifndef PHIMAP_CORE_LEARN_LEARNER_SPEC_H_
 #define PHIMAP_CORE_LEARN_LEARNER_SPEC_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/kernel/parameter.h"
+#include "core/learn/learner.h"
 #include "core/learn/learner_type.h"
 
 namespace phimap {
@@ -31,6 +33,13 @@ struct LearnerSpec {
   // Canonical text with every parameter; Parse(ToText()) gives an equal spec.
   std::string ToText() const;
 };
+
+// Makes the learner of a spec.
+//
+// Returns INVALID_ARGUMENT if `input` lacks a kernel or a map that the learner needs (reason
+// KERNEL_NOT_AVAILABLE), or if a gamma of the kernel is not resolved (GAMMA_UNRESOLVED).
+absl::StatusOr<std::unique_ptr<const Learner>> MakeLearner(const LearnerSpec& spec,
+                                                           const KernelInput& input = {});
 
 }  // namespace phimap
 

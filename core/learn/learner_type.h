@@ -1,20 +1,36 @@
-// LearnerType describes one kind of learner: its name, its parameters, and how to make it.
+// LearnerType describes one kind of learner: its name, its parameters, and how to make it. Lists
+// all kinds.
 #ifndef PHIMAP_CORE_LEARN_LEARNER_TYPE_H_
 #define PHIMAP_CORE_LEARN_LEARNER_TYPE_H_
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/parameter.h"
 #include "core/learn/learner.h"
-#include "core/learn/row_map.h"
+#include "core/linalg/matrix.h"
 
 namespace phimap {
+
+// A map from raw rows to explicit features. Immutable and thread-safe.
+class RowMap {
+ public:
+  virtual ~RowMap() = default;
+
+  virtual int64_t input_columns() const = 0;
+  virtual int64_t output_columns() const = 0;
+  // Computes the features of rows: row i of `out` becomes F(row i of `rows`). The features of a row
+  // are bit-for-bit identical whether the row is mapped alone or with others. Shapes: rows
+  // n×input_columns(), out n×output_columns().
+  virtual absl::Status Map(ConstMatrixView<double> rows, MatrixView<double> out) const = 0;
+};
 
 // What a kernel learner needs besides the rows. The rows must already have the form that the kernel
 // takes: if the mapping standardises its input, they must be standardised.
@@ -35,7 +51,7 @@ struct TrainingShape {
   double classes = 0;
 };
 
-// Descriptors are defined in the file of the learner's class and listed in learner_types.cc.
+// Descriptors are defined in the file of the learner's class and listed in learner_type.cc.
 // Immutable; functions are pure.
 struct LearnerType {
   // Name in texts: "linear_svm".
@@ -53,6 +69,15 @@ struct LearnerType {
   std::unique_ptr<const Learner> (*make)(const ParameterValues& values,
                                          const KernelInput& input) = nullptr;
 };
+
+// Learner types in the order in which help lists them.
+absl::Span<const LearnerType* const> LearnerTypes();
+// Returns null for an unknown name.
+const LearnerType* FindLearnerType(absl::string_view name);
+// The learner type that is used if the user does not give one.
+const LearnerType& DefaultLearnerType();
+// Returns the names of all types as a text such as "perceptron, winnow or linear_svm".
+std::string LearnerTypeNames();
 
 }  // namespace phimap
 

@@ -1,21 +1,51 @@
-#include "core/learn/linear_svm.h"
-
+// A linear support vector machine, trained by liblinear.
 #include <linear.h>
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/learn/learner.h"
 #include "core/learn/learner_type.h"
-#include "core/learn/linear_model.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
+
+struct LinearSvmOptions {
+  double C = 1;
+  double tolerance = 0.01;
+  double bias = 1;
+};
+
+// A linear support vector machine. For each class, a weight vector w is trained to separate the
+// class from all others, with labels y = ±1. (With two classes, there is only one such problem.)
+// Throughout, x stands for a row with `bias` appended. Training minimises
+//
+//   ½‖w‖² + C Σ_i max(0, 1 − y_i w·x_i)²
+//
+// by liblinear's primal solver (L2R_L2LOSS_SVC, a trust region Newton method). The solver stops
+// after 1,000 steps, or earlier if the gradient is short enough: at most tolerance · max(1, min(n₊,
+// n₋))/n times its length at w = 0. Here n is the number of rows, and n₊ and n₋ are the numbers of
+// rows with y = 1 and y = −1. Training draws nothing at random, so the seed is not used. The scores
+// are w·x.
+//
+// Memory: 16 bytes for each value that is not 0, and 8 bytes per row and per value of w.
+// Cancel: takes effect at the next Newton step. A step makes about ten passes over the rows.
+class LinearSvm : public Learner {
+ public:
+  explicit LinearSvm(const LinearSvmOptions& options) : options_(options) {}
+  absl::StatusOr<std::unique_ptr<const Model>> Train(const TrainingSet& examples, uint64_t seed,
+                                                     Checkpoint checkpoint) const override;
+
+ private:
+  const LinearSvmOptions options_;
+};
 
 // Maximum number of rows, and of columns. liblinear counts both in int.
 constexpr int64_t kMost = (int64_t{1} << 31) - 2;
@@ -59,30 +89,30 @@ class Nodes {
   std::vector<int> first_indices_;
 };
 
-// Number of Newton steps during which Watch keeps the rows empty.
+// Number of Newton steps during which LiblinearWatch keeps the rows empty.
 constexpr int64_t kBlankSteps = 100;
 
 // Cancels training, for which liblinear has no function of its own. But liblinear prints a line at
-// each step, on the training thread, and reads rows that we own. A Watch turns each line into a
-// checkpoint.
+// each step, on the training thread, and reads rows that we own. A LiblinearWatch turns each line
+// into a checkpoint.
 //
-// If the checkpoint fails, the Watch makes the rows empty for 100 steps, which take some
+// If the checkpoint fails, the LiblinearWatch makes the rows empty for 100 steps, which take some
 // microseconds each. With empty rows the objective is at least C·n, its value at w = 0, and no step
 // improves it. So each step is refused, and at least halves the trust region. When the rows are
 // restored, the next step has less than 2^-100 of its original length and changes nothing, so the
 // solver ends.
-class Watch {
+class LiblinearWatch {
  public:
-  Watch(Nodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
+  LiblinearWatch(Nodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
     // liblinear has a single print function for all threads. It passes the line to the watch of the
     // calling thread.
     static std::once_flag once;
-    std::call_once(once, [] { set_print_string_function(&Watch::OnLine); });
+    std::call_once(once, [] { set_print_string_function(&LiblinearWatch::OnLine); });
     current_ = this;
   }
-  ~Watch() { current_ = nullptr; }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  ~LiblinearWatch() { current_ = nullptr; }
+  LiblinearWatch(const LiblinearWatch&) = delete;
+  LiblinearWatch& operator=(const LiblinearWatch&) = delete;
 
   // Called when problem `index` of `count` begins.
   void Begin(int32_t index, int32_t count) {
@@ -117,7 +147,7 @@ class Watch {
     status_ = checkpoint_((index_ + share) / count_);
   }
 
-  static thread_local Watch* current_;
+  static thread_local LiblinearWatch* current_;
 
   Nodes& nodes_;
   Checkpoint checkpoint_;
@@ -129,9 +159,9 @@ class Watch {
   int64_t blank_steps_ = 0;
 };
 
-thread_local Watch* Watch::current_ = nullptr;
+thread_local LiblinearWatch* LiblinearWatch::current_ = nullptr;
 
-struct ModelDeleter {
+struct LiblinearModelDeleter {
   void operator()(model* trained) const { free_and_destroy_model(&trained); }
 };
 
@@ -142,13 +172,11 @@ void Solve(const problem& input, const LinearSvmOptions& options, double* separa
   parameters.C = options.C;
   parameters.eps = options.tolerance;
   PHIMAP_CHECK(check_parameter(&input, &parameters) == nullptr);
-  const std::unique_ptr<model, ModelDeleter> trained(train(&input, &parameters));
+  const std::unique_ptr<model, LiblinearModelDeleter> trained(train(&input, &parameters));
   // liblinear's weights are positive for the first label in its list. That label is −1 only if no
   // row has the label +1; the signs are then reversed.
   for (int k = 0; k < input.n; ++k) separator[k] = trained->label[0] * trained->w[k];
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<const Model>> LinearSvm::Train(const TrainingSet& examples,
                                                               uint64_t /*seed*/,
@@ -167,7 +195,7 @@ absl::StatusOr<std::unique_ptr<const Model>> LinearSvm::Train(const TrainingSet&
                       .x = nodes.rows(),
                       .bias = options_.bias > 0 ? options_.bias : -1};
   Matrix<double> separators(examples.class_count, input.n);
-  Watch watch(nodes, checkpoint);
+  LiblinearWatch watch(nodes, checkpoint);
   const bool two_classes = examples.class_count == 2;
   for (int32_t y = two_classes ? 1 : 0; y < examples.class_count; ++y) {
     for (int64_t i = 0; i < n; ++i) targets[i] = examples.labels[i] == y ? 1 : -1;
@@ -182,8 +210,6 @@ absl::StatusOr<std::unique_ptr<const Model>> LinearSvm::Train(const TrainingSet&
   return std::make_unique<const LinearModel>(SplitIntercepts(separators.view(), options_.bias),
                                              absl::StrCat(watch.total_steps(), " Newton steps"));
 }
-
-namespace {
 
 constexpr Parameter kLinearSvmParameters[] = {
     {.name = "C",

@@ -1,13 +1,13 @@
-#include "core/learn/one_parameter.h"
-
+// A learner with one weight vector for all classes. The features consist of one block per class.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/learner.h"
 #include "core/learn/learner_type.h"
-#include "core/learn/row_blocks.h"
 #include "core/learn/row_order.h"
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
@@ -15,6 +15,39 @@
 
 namespace phimap {
 namespace {
+
+struct OneParameterOptions {
+  double C = 1;
+  double tolerance = 0.01;
+  int64_t epochs = 1000;
+};
+
+// A learner with a single weight vector v for all classes. Its input is the output of the mapping
+// `multiclass`: for each row x, the features (R_1 x, …, R_L x), where L is the number of classes
+// and R_y is the random matrix of class y. The score of class y is ⟨v, R_y x⟩ (Shi, Shen, Hill, van
+// den Hengel 2012, Theorem 9). Let y_i be the class of row x_i. Training finds the v that minimises
+//
+//   ½‖v‖² + C Σ_i Σ_{y ≠ y_i} max(0, 1 − ⟨v, R_{y_i} x_i − R_y x_i⟩)².
+//
+// This is a support vector machine on the differences R_{y_i} x_i − R_y x_i. The theorem bounds the
+// cosines of these differences with v.
+//
+// Training is dual coordinate descent (Hsieh and others 2008). Each pass visits the rows in a new
+// random order (RowOrder). Training ends when the largest projected gradient of a pass is at most
+// `tolerance`, or after `epochs` passes.
+//
+// Errors: INVALID_ARGUMENT (COLUMNS_MISMATCH) unless the columns form L blocks of equal length.
+// Memory: 8 bytes per pair of row and class.
+// Cost:   2·n·p flops per pass over n rows of p columns.
+class OneParameter : public Learner {
+ public:
+  explicit OneParameter(const OneParameterOptions& options) : options_(options) {}
+  absl::StatusOr<std::unique_ptr<const Model>> Train(const TrainingSet& examples, uint64_t seed,
+                                                     Checkpoint checkpoint) const override;
+
+ private:
+  const OneParameterOptions options_;
+};
 
 constexpr int64_t kRowsPerCheckpoint = 64;
 
@@ -33,7 +66,7 @@ class OneParameterModel : public Model {
     PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
     const auto length = static_cast<int64_t>(shared_.size());
     for (int64_t i = 0; i < rows.rows(); ++i) {
-      if (i % kScoredRows == 0) {
+      if (i % kRowsPerScoring == 0) {
         PHIMAP_RETURN_IF_ERROR(
             checkpoint(static_cast<double>(i) / static_cast<double>(rows.rows())));
       }
@@ -51,7 +84,7 @@ class OneParameterModel : public Model {
 
 // Coordinate descent on the dual variables α_iy >= 0, one for each row i and each class y other
 // than the row's own class y_i. The weight vector is v = Σ α_iy (R_{y_i} x_i − R_y x_i).
-// one_parameter.h explains the other symbols.
+// OneParameter explains the other symbols.
 class Descent {
  public:
   Descent(const TrainingSet& examples, double C)
@@ -114,8 +147,6 @@ absl::Status CheckBlocks(const TrainingSet& examples) {
                    {{"actual", absl::StrCat(columns)}});
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<const Model>> OneParameter::Train(const TrainingSet& examples,
                                                                  uint64_t seed,
                                                                  Checkpoint checkpoint) const {
@@ -141,8 +172,6 @@ absl::StatusOr<std::unique_ptr<const Model>> OneParameter::Train(const TrainingS
       descent.TakeWeights(), examples.class_count,
       absl::StrCat(epoch, " passes; the largest violation in the last pass was ", largest));
 }
-
-namespace {
 
 constexpr Parameter kOneParameterParameters[] = {
     {.name = "C",

@@ -14,6 +14,9 @@ namespace phimap {
 namespace {
 
 constexpr char kPayloadUrl[] = "phimap/error-detail";
+// Its payload is the remedy at the end of the message.
+constexpr char kRemedyUrl[] = "phimap/error-remedy";
+constexpr absl::string_view kBeforeRemedy = "; ";
 
 // Encodes the parts of an error as one string: reason, field, retry delay, then each key followed
 // by its value. Each part is encoded as "length:bytes", because a value may quote what a caller
@@ -58,6 +61,22 @@ absl::Status MakeError(absl::StatusCode code, absl::string_view reason, absl::st
   status.SetPayload(kPayloadUrl, absl::Cord(Encode({std::string(reason), std::string(field),
                                                     std::move(metadata), retry_delay_ms})));
   return status;
+}
+
+absl::Status WithRemedy(absl::Status problem, absl::string_view remedy) {
+  PHIMAP_CHECK(!problem.ok());
+  absl::Status status(problem.code(), absl::StrCat(problem.message(), kBeforeRemedy, remedy));
+  problem.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { status.SetPayload(url, payload); });
+  status.SetPayload(kRemedyUrl, absl::Cord(remedy));
+  return status;
+}
+
+absl::string_view ProblemOf(const absl::Status& status) {
+  const absl::string_view message = status.message();
+  const absl::optional<absl::Cord> remedy = status.GetPayload(kRemedyUrl);
+  if (!remedy.has_value()) return message;
+  return message.substr(0, message.size() - kBeforeRemedy.size() - remedy->size());
 }
 
 std::optional<ErrorDetail> DetailOf(const absl::Status& status) {

@@ -39,6 +39,12 @@ absl::Status MakeError(absl::StatusCode code, absl::string_view reason, absl::st
                        absl::string_view message, std::map<std::string, std::string> metadata = {},
                        int64_t retry_delay_ms = 0);
 
+// Returns the error with "; " and `remedy` after its message: what the caller can do about it.
+// REQUIRES: `problem` is an error.
+absl::Status WithRemedy(absl::Status problem, absl::string_view remedy);
+// Returns the error's message without the remedy that WithRemedy added, if it did.
+absl::string_view ProblemOf(const absl::Status& status);
+
 // Returns the detail that MakeError attached; nullopt for any other status.
 std::optional<ErrorDetail> DetailOf(const absl::Status& status);
 

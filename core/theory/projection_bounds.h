@@ -24,9 +24,26 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/theory/tier.h"
-
 namespace phimap {
+
+// The origin of a number of the advisor.
+enum class Tier {
+  kLiteral,  // the formula as the paper prints it
+  kDerived,  // sharper constants out of the same proof
+  kExact,    // the smallest number that the exact law of a Gaussian projection allows
+};
+
+inline const char* TierName(Tier tier) {
+  switch (tier) {
+    case Tier::kLiteral:
+      return "literal";
+    case Tier::kDerived:
+      return "derived";
+    case Tier::kExact:
+      return "exact law";
+  }
+  return "";
+}
 
 // Returns the number of dimensions that keep one squared length within 1 ± e with probability 1 −
 // delta. kLiteral uses BBV, Theorem 2; kDerived uses AMS, eq. 4.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/learn/row_map.h"
+#include "core/learn/learner_type.h"
 #include "lab/built_map.h"
 
 namespace phimap::lab {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_expression.h"
-#include "core/learn/make_learner.h"
+#include "core/learn/learner_spec.h"
 #include "core/status/status_macros.h"
 #include "lab/experiments/cpu_time.h"
 

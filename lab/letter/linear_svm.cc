@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/learn/linear_svm.h"
+#include "core/learn/learner_spec.h"
 #include "core/linalg/matrix.h"
 #include "core/status/check.h"
 
@@ -27,8 +27,11 @@ double TestAccuracy(const client::RowBlock& features, const std::vector<int32_t>
   const Matrix<double> train = RowsOf(features, split.train);
   std::vector<int32_t> labels;
   for (const int32_t row : split.train) labels.push_back(classes[row]);
-  const LinearSvm learner({.C = 1, .tolerance = 0.01, .bias = 1});
-  const auto model = learner.Train({train.view(), labels, class_count}, /*seed=*/0, go_on);
+  const auto spec = LearnerSpec::Parse("linear_svm(C=1, tolerance=0.01, bias=1)");
+  PHIMAP_CHECK(spec.ok());
+  const auto learner = MakeLearner(*spec);
+  PHIMAP_CHECK(learner.ok());
+  const auto model = (*learner)->Train({train.view(), labels, class_count}, /*seed=*/0, go_on);
   PHIMAP_CHECK(model.ok());
   const Matrix<double> test = RowsOf(features, split.test);
   const auto predicted = (*model)->Predict(test.view(), go_on);

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/remote_kernel.h"
-#include "core/learn/make_learner.h"
+#include "core/learn/learner_spec.h"
 #include "core/plan/artifact.h"
 #include "core/plan/input_stage.h"
 #include "core/status/error.h"

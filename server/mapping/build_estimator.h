@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/mapping/build/build_cost.h"
-#include "core/mapping/build/build_speed.h"
 #include "core/mapping/spec/build_spec.h"
 #include "server/sync/mutex.h"
 

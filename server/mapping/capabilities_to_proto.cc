@@ -4,10 +4,10 @@
 
 #include "core/kernel/leaf_kernel.h"
 #include "core/kernel/parameter.h"
-#include "core/landmark/landmark_policies.h"
-#include "core/learn/learner_types.h"
+#include "core/landmark/landmark_policy.h"
+#include "core/learn/learner_type.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/mapping/spec/mapping_parameters.h"
-#include "core/mapping/spec/mapping_table.h"
 
 namespace phimap {
 namespace {

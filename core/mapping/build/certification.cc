@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,7 +13,11 @@
 #include "core/certificate/measurement.h"
 #include "core/certificate/spectrum.h"
 #include "core/kernel/kernel_block.h"
-#include "core/mapping/build/theorem.h"
+#include "core/landmark/count_rule.h"
+#include "core/mapping/builder_parts/built_mapping.h"
+#include "core/mapping/builder_parts/landmark_factor.h"
+#include "core/mapping/projection/projection_mappings.h"
+#include "core/mapping/spec/mapping_spec.h"
 #include "core/plan/input_stage.h"
 #include "core/plan/residual.h"
 #include "core/status/error.h"
@@ -20,6 +25,103 @@
 
 namespace phimap {
 namespace {
+
+// Facts that determine for which rows a theorem holds.
+struct ScopeFacts {
+  // Whether gamma, or the scaling of columns, was taken from the stream.
+  bool gamma_of_stream = false;
+  bool scaling_of_stream = false;
+  int64_t pool_rows = 0;
+  // The factored landmarks; null in a mapping without a factor.
+  const LandmarkFactor* landmarks = nullptr;
+};
+
+// Text for a kernel that is evaluated after a projection.
+std::string ProjectedText(const MappingSpec& mapping) {
+  const double pairs = static_cast<double>(mapping.landmarks) * kTheoremRows;
+  return absl::StrCat(
+      ". All of it of a kernel after a projection ±1 to ", mapping.input_dimensions,
+      " columns, which by Achlioptas, McSherry, Schölkopf 2001, Theorem 6, keeps the squared "
+      "distances of the landmarks from 1,000 rows within 1 ± e with probability 0.95, ",
+      DistortionText(mapping.input_dimensions, kTheoremDelta / pairs));
+}
+
+// Text about the landmarks that the rank tolerance dropped.
+std::string CutText(const LandmarkFactor& landmarks) {
+  const auto cut = static_cast<int64_t>(landmarks.cholesky.dropped.size());
+  const int64_t all = landmarks.rank() + cut + landmarks.zero_landmarks;
+  std::string text = absl::StrFormat(
+      "; up to a share of about %.3g of each landmark's own K(x, x), by which %d of %d were cut",
+      landmarks.tolerance, cut, all);
+  if (landmarks.zero_landmarks > 0) {
+    absl::StrAppend(&text, " and ", landmarks.zero_landmarks,
+                    " whose K(x, x) is nothing but rounding");
+  }
+  return text;
+}
+
+std::string UniformScope(const ScopeFacts& facts) {
+  std::string text;
+  if (!facts.gamma_of_stream && !facts.scaling_of_stream) {
+    text =
+        "the distribution that the stream's rows were drawn from, independently, if the kernel was "
+        "chosen without them: nothing of it, and no scaling, was taken from them here";
+  } else {
+    const absl::string_view taken = !facts.scaling_of_stream ? "gamma was"
+                                    : facts.gamma_of_stream  ? "gamma and scaling were"
+                                                             : "scaling was";
+    text =
+        absl::StrCat("the stream's own empirical distribution and the kernel as resolved: ", taken,
+                     " taken from the same rows. Of rows to come it is proven only where "
+                     "kernel and scaling were fixed before the stream");
+  }
+  if (facts.landmarks != nullptr) text += CutText(*facts.landmarks);
+  return text;
+}
+
+// Returns the text that follows the theorem if a rule found the number of landmarks: how the rule
+// found it, and in which sense the theorem then holds.
+std::string FoundCountText(const LandmarkPolicy& policy, const LandmarkCount& count) {
+  std::string text = absl::StrCat(". The number of landmarks was found by the build, which ",
+                                  count.how, "; the certificate is measured on other rows");
+  if (policy.carries_margin_theorems) {
+    text +=
+        ". The theorem then holds for γ, ε and δ that were chosen before the build, where δ is a "
+        "probability over all builds, not over those that stop at this number: the separator is in "
+        "the span of the first landmarks that suffice for it, and so in the span of more";
+  } else if (policy.theorem_is_of_pool) {
+    text +=
+        ". The theorem then holds for r and ε that were chosen before the build, on average over "
+        "all builds, not over those that stop at this number: more landmarks never leave a larger "
+        "residual";
+  }
+  return text;
+}
+
+// Returns the rows for which the theorem of TheoremOf holds, and what the rank tolerance cut off.
+// Returns an empty text if no theorem applies.
+std::string TheoremScopeOf(const MappingSpec& mapping, const ScopeFacts& facts) {
+  if (!mapping.kind->theorem_is_of_uniform) return std::string(mapping.kind->theorem_scope);
+  if (mapping.policy->carries_margin_theorems) return UniformScope(facts);
+  if (!mapping.policy->theorem_is_of_pool) return "";
+  return absl::StrCat("the ", facts.pool_rows,
+                      " rows of this stream that the landmarks were chosen from",
+                      facts.landmarks != nullptr ? CutText(*facts.landmarks) : "");
+}
+
+// Returns the theorem that applies to the mapping: its source, its statement and, if the mapping's
+// parameters determine them, its numbers (docs/maths.md).
+std::string TheoremOf(const TheoremTask& task) {
+  const MappingSpec& mapping = task.spec;
+  std::string text = task.built.theorem;
+  if (mapping.kind->theorem_is_of_uniform && !mapping.policy->carries_margin_theorems) {
+    text = std::string(mapping.policy->theorem);
+  } else if (mapping.kind->theorem != nullptr) {
+    text = mapping.kind->theorem(task);
+  }
+  if (mapping.input_dimensions > 0) text += ProjectedText(mapping);
+  return text;
+}
 
 std::string Theorem(const CertificationTask& task, const BuiltMapping& mapping) {
   if (task.kernel.verdict().indefinite) {
@@ -77,7 +179,7 @@ void DescribeFactor(const BuiltMapping& mapping, Certificate& certificate) {
   certificate.zero_landmarks = mapping.zero_landmarks;
 }
 
-absl::Status AddSpectrum(const BuildKernel& kernel, const BuiltMapping& mapping,
+absl::Status AddSpectrum(const KernelAccess& kernel, const BuiltMapping& mapping,
                          BuildProgress& progress, Certificate& certificate) {
   PHIMAP_RETURN_IF_ERROR(progress.Report(BuildStep::kSpectrum, "certificate", 0));
   absl::StatusOr<Spectrum> spectrum =

@@ -4,9 +4,9 @@
 
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
-#include "core/mapping/build/build_kernel.h"
 #include "core/mapping/build/build_progress.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/build/kernel_access.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/sample/build_sample.h"
 #include "core/mapping/spec/build_spec.h"
 
@@ -16,7 +16,7 @@ namespace phimap {
 struct CertificationTask {
   const BuildSpec& spec;
   const BuildSample& sample;
-  const BuildKernel& kernel;
+  const KernelAccess& kernel;
   // The task that the mapping's builder received.
   const LandmarkTask& built_of;
 };

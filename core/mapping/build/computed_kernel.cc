@@ -1,14 +1,16 @@
-#include "core/mapping/build/computed_kernel.h"
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -18,15 +20,24 @@
 #include "core/certificate/pair_error.h"
 #include "core/certificate/self_check.h"
 #include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/string_kernel.h"
+#include "core/landmark/count_rule.h"
+#include "core/landmark/landmark_policy.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/build/kernel_centre.h"
-#include "core/mapping/builder/plan_pair.h"
-#include "core/mapping/projection/input_projection.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
+#include "core/mapping/build/build_progress.h"
+#include "core/mapping/build/kernel_access.h"
+#include "core/mapping/builder_parts/plan_pair.h"
+#include "core/mapping/projection/random_projection.h"
+#include "core/mapping/sample/build_sample.h"
 #include "core/mapping/sample/gamma.h"
+#include "core/mapping/spec/build_spec.h"
 #include "core/plan/input_stage.h"
 #include "core/plan/plan.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -37,22 +48,107 @@ bool IsFinite(const Matrix<double>& m) {
   return std::all_of(m.data(), m.data() + m.size(), [](double x) { return std::isfinite(x); });
 }
 
-}  // namespace
-
-ComputedKernel::ComputedKernel(const BuildSpec& spec, const BuildSample& sample)
-    : spec_(spec), sample_(sample), input_(CopyOf(sample.input)) {}
-
-absl::StatusOr<std::unique_ptr<BuildKernel>> ComputedKernel::Prepare(const BuildSpec& spec,
-                                                                     const BuildSample& sample,
-                                                                     BuildProgress& progress) {
-  auto kernel = absl::WrapUnique(new ComputedKernel(spec, sample));
-  PHIMAP_RETURN_IF_ERROR(kernel->Resolve());
-  if (spec.mapping.has_landmarks()) {
-    PHIMAP_RETURN_IF_ERROR(kernel->Choose(progress));
-    PHIMAP_RETURN_IF_ERROR(kernel->Probe(progress));
-  }
-  return kernel;
+// Returns, for each of the n rows x_i of `x`, the mean of K(x_i, z_j) over the m rows z_j of `z`.
+// Both matrices have p columns. The result does not depend on the number of threads, not even in
+// the last bit.
+//
+// Cost: an n×m kernel block; 256·m·8 bytes per thread. Errors: those of `control`. Calls BLAS.
+// REQUIRES: z has rows.
+absl::StatusOr<std::vector<double>> MeanValues(const KernelProgram& program,
+                                               ConstMatrixView<double> x, ConstMatrixView<double> z,
+                                               const TileControl& control) {
+  constexpr int64_t kTileRows = 256;
+  const int64_t m = z.rows();
+  PHIMAP_CHECK(m > 0);
+  const std::vector<double> norms = SquaredNorms(x);
+  const std::vector<double> z_norms = SquaredNorms(z);
+  std::vector<double> means(static_cast<size_t>(x.rows()));
+  PHIMAP_RETURN_IF_ERROR(
+      ForEachRange(x.rows(), kTileRows, control, [&](int64_t begin, int64_t count) {
+        const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + begin + count);
+        Matrix<double> tile = Matrix<double>::Uninit(count, m);
+        KernelBlock(program, x.Rows(begin, count), tile_norms, z, z_norms, tile.view());
+        for (int64_t i = 0; i < count; ++i) {
+          means[begin + i] =
+              std::accumulate(tile.row(i), tile.row(i) + m, 0.0) / static_cast<double>(m);
+        }
+      }));
+  return means;
 }
+
+// A kernel that is computed here, with the landmarks that were chosen for it.
+class ComputedKernel final : public KernelAccess {
+ public:
+  ComputedKernel(const BuildSpec& spec, const BuildSample& sample)
+      : spec_(spec), sample_(sample), input_(CopyOf(sample.input)) {}
+
+  // The steps of PrepareComputedKernel: resolves gamma, chooses the landmarks, and tests on them
+  // whether the kernel is positive semidefinite.
+  absl::Status Resolve();
+  absl::Status Choose(BuildProgress& progress);
+  absl::Status Probe(BuildProgress& progress);
+
+  std::string ToText() const override { return kernel_.ToText(); }
+  const KernelVerdict& verdict() const override { return verdict_; }
+  LandmarkTask TaskFor(FloatType serving_type) const override;
+  std::optional<double> pool_trace_residual() const override { return pool_trace_residual_; }
+  const LandmarkCount* found_count() const override {
+    return found_count_.has_value() ? &*found_count_ : nullptr;
+  }
+  std::vector<double> HeldOutDiagonal() const override;
+  absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping,
+                                      const TileControl& control) const override;
+  absl::StatusOr<Matrix<double>> HeldOutCoordinates(const BuiltMapping& mapping,
+                                                    FloatType type) const override;
+  // Uses generated rows. A row is moved towards a landmark only if its features are not worth
+  // comparing (MakeSelfCheck).
+  std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const override;
+  absl::Status Measure(MeasurementTask task, BuiltMapping& mapping, const TileControl& control,
+                       Certificate& certificate) const override;
+  bool PoolRowsAreKnown() const override { return true; }
+  EngineRows RowsForDrift(const BuiltMapping& mapping, int64_t pool_rows) const override;
+
+ private:
+  // Returns an error if the stream has negative numbers in columns where the kernel accepts none.
+  absl::Status CheckSigns() const;
+  // Returns the rows that the policy chooses. If a rule finds the number of landmarks, returns as
+  // many as suffice.
+  absl::StatusOr<LandmarkChoice> ChooseRows(BuildProgress& progress);
+  // Uses the spec's rule to find how many of the chosen rows suffice, and drops the others.
+  absl::Status FindCount(LandmarkChoice& choice, const TileControl& control);
+  // Returns an error if the landmarks have too many n-grams, because a plan stores all of them.
+  absl::Status CheckStrings(ConstMatrixView<double> places) const;
+  // Returns slots of the last rows of the pool that differ from all landmarks. The pool is in
+  // random order, so they are a uniform sample of these rows.
+  std::vector<int64_t> SlotsBesideLandmarks(int64_t at_most) const;
+  // Returns MeasurementTask::pool_share.
+  double PoolShare() const;
+  // Returns the kernel's centre for the held-out rows. It must be the centre of the kernel whose
+  // error is measured.
+  absl::StatusOr<KernelCentre> CentreOf(const BuiltMapping& mapping,
+                                        const Matrix<double>& reference_rows,
+                                        const TileControl& control) const;
+
+  const BuildSpec& spec_;
+  const BuildSample& sample_;
+  KernelExpression kernel_;
+  // The sample's input stage, with the projection of the columns if there is one, and centred on
+  // the landmarks if the kernel is translation-invariant.
+  InputStage input_;
+  // The input stage without the projection.
+  InputStage unprojected_;
+  // Landmarks after the input stage.
+  Matrix<double> landmarks_;
+  // Landmarks after the stage without the projection, if the mapping both projects the columns and
+  // centres the kernel; else empty.
+  Matrix<double> unprojected_landmarks_;
+  // Points towards which reference vectors may be moved: the first landmarks before the input
+  // stage, repeated if there are too few.
+  Matrix<double> anchors_;
+  std::optional<double> pool_trace_residual_;
+  std::optional<LandmarkCount> found_count_;
+  KernelVerdict verdict_;
+};
 
 absl::Status ComputedKernel::CheckSigns() const {
   if (sample_.of_strings()) return absl::OkStatus();
@@ -370,6 +466,20 @@ EngineRows ComputedKernel::RowsForDrift(const BuiltMapping&, int64_t pool_rows) 
   if (sample_.of_strings()) rows.strings = sample_.stream.strings().get();
   rows.has_columns = !sample_.of_strings();
   return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KernelAccess>> PrepareComputedKernel(const BuildSpec& spec,
+                                                                    const BuildSample& sample,
+                                                                    BuildProgress& progress) {
+  auto kernel = std::make_unique<ComputedKernel>(spec, sample);
+  PHIMAP_RETURN_IF_ERROR(kernel->Resolve());
+  if (spec.mapping.has_landmarks()) {
+    PHIMAP_RETURN_IF_ERROR(kernel->Choose(progress));
+    PHIMAP_RETURN_IF_ERROR(kernel->Probe(progress));
+  }
+  return kernel;
 }
 
 }  // namespace phimap

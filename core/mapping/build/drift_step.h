@@ -10,7 +10,7 @@
 #include "core/linalg/work.h"
 #include "core/mapping/build/build_progress.h"
 #include "core/mapping/build/certification.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 
 namespace phimap {
 

@@ -56,7 +56,7 @@ struct BuiltVersion {
 // - A Gram matrix is incomplete (MATRIX_NOT_SQUARE).
 // - The kernel is not positive semidefinite (KERNEL_NOT_POSITIVE_SEMIDEFINITE). Mappings other than
 //   F1 require this on the landmarks, and policy rpcholesky requires it on the pool.
-// Other errors: those of CheckStream, ComputedKernel::Prepare, RemoteBuildKernel::Fetch,
+// Other errors: those of CheckStream, PrepareComputedKernel, FetchRemoteKernel,
 // BuildMapping and Certify.
 //
 // Cost for d landmarks of p columns: 2d²p + d³ multiplications and 16 d² bytes. Policy rpcholesky

@@ -10,8 +10,8 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/linalg/checkpoint.h"
-#include "core/mapping/builder/plan_pair.h"
-#include "core/mapping/spec/mapping_cost.h"
+#include "core/mapping/builder_parts/plan_pair.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/random/random_stream.h"
 #include "core/theory/fourier_bounds.h"
 

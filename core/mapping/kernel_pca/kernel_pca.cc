@@ -2,12 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_program.h"
+#include "core/kernel/kernel_work.h"
+#include "core/linalg/blas.h"
 #include "core/linalg/lanczos.h"
+#include "core/linalg/matrix.h"
 #include "core/linalg/orthogonal_iteration.h"
-#include "core/mapping/kernel_pca/pca_gram.h"
+#include "core/linalg/tiles.h"
+#include "core/mapping/kernel_pca/randomized_gram.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -15,6 +26,188 @@
 
 namespace phimap {
 namespace {
+
+// Form in which the Gram matrix K(S, S) of the landmarks S is stored.
+struct GramForm {
+  GramRandomization randomization;
+  // Whether an exact Gram matrix is stored in float32. A randomized Gram matrix always is.
+  bool single = false;
+};
+
+// The matrix whose eigenvectors kernel PCA finds: the Gram matrix of the landmarks or a randomized
+// replacement, centred or not. Immutable except for Centre; thread-safe. Results do not depend on
+// the number of threads, not even in the last bit. Memory for m landmarks: 8m² bytes in float64,
+// 4m² in float32, or that of RandomizedGram.
+class PcaGram {
+ public:
+  // Computes the Gram matrix of `rows`. Errors: those of `control` and of RandomizedGram::Draw.
+  static absl::StatusOr<PcaGram> Make(const KernelProgram& program, ConstMatrixView<double> rows,
+                                      const GramForm& form, uint64_t seed,
+                                      const TileControl& control);
+
+  // Copies a given Gram matrix, of which it reads the lower triangle. Errors: those of `control`.
+  static absl::StatusOr<PcaGram> Of(ConstMatrixView<double> gram, const TileControl& control);
+
+  // Centres the Gram matrix K of m landmarks: replaces it by (I − 11ᵀ/m) K (I − 11ᵀ/m), where 1 is
+  // the vector of ones. Call it at most once. Errors: those of `control`.
+  absl::Status Centre(const TileControl& control);
+
+  // Multiplies b vectors, the rows of `v`, by the Gram matrix K: out = v·K. Shapes: v and out b×m.
+  // `out` must not alias `v`. Errors: those of `control`. Calls BLAS.
+  absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
+                        const TileControl& control) const;
+
+  // Returns a copy of the matrix. REQUIRES: it is in float64 and not randomized.
+  Matrix<double> Exact() const;
+
+  // The sum of the eigenvalues.
+  double trace() const { return trace_; }
+  // max K_ii, before centring.
+  double largest() const { return largest_; }
+  // mean_j K_ij of each row; empty if the matrix is not centred.
+  const std::vector<double>& means() const { return means_; }
+  // Whether products are rounded to float32.
+  bool single() const { return exact_.empty(); }
+  const std::optional<RandomizedGram>& randomized() const { return randomized_; }
+
+ private:
+  PcaGram() = default;
+  absl::Status MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double> out,
+                            const TileControl& control) const;
+
+  // Exactly one of these three holds the matrix.
+  Matrix<double> exact_;
+  Matrix<float> single_;
+  std::optional<RandomizedGram> randomized_;
+  int64_t rows_ = 0;
+  double trace_ = 0;
+  double largest_ = 0;
+  std::vector<double> means_;
+};
+
+// Rows of K that one thread multiplies at a time.
+constexpr int64_t kProductRows = 256;
+
+// Copies the lower triangle to the upper one, in square blocks, so that both stay in the cache.
+absl::Status Mirror(MatrixView<double> gram, const TileControl& control) {
+  constexpr int64_t kBlock = 64;
+  return ForEachRange(gram.rows(), kBlock, control, [&](int64_t bi, int64_t count) {
+    for (int64_t bj = 0; bj <= bi; bj += kBlock) {
+      for (int64_t i = bi; i < bi + count; ++i) {
+        for (int64_t j = bj; j < std::min(i, bj + kBlock); ++j) gram(j, i) = gram(i, j);
+      }
+    }
+  });
+}
+
+double MeanOf(const double* numbers, int64_t count) {
+  return std::accumulate(numbers, numbers + count, 0.0) / static_cast<double>(count);
+}
+
+// Mirror's share of the time that the Gram matrix takes. It reads and writes 8 bytes per value.
+constexpr double kMirrorShare = 0.1;
+
+// Subtracts the mean of each row from the row's entries.
+void TakeOffMeans(MatrixView<double> rows) {
+  for (int64_t n = 0; n < rows.rows(); ++n) {
+    const double mean = MeanOf(rows.row(n), rows.cols());
+    for (int64_t i = 0; i < rows.cols(); ++i) rows(n, i) -= mean;
+  }
+}
+
+absl::StatusOr<PcaGram> PcaGram::Make(const KernelProgram& program, ConstMatrixView<double> rows,
+                                      const GramForm& form, uint64_t seed,
+                                      const TileControl& control) {
+  PcaGram gram;
+  gram.rows_ = rows.rows();
+  if (form.randomization.any()) {
+    PHIMAP_ASSIGN_OR_RETURN(gram.randomized_,
+                            RandomizedGram::Draw(program, rows, form.randomization, seed, control));
+  } else if (form.single) {
+    PHIMAP_ASSIGN_OR_RETURN(gram.single_, SingleGram(program, rows, control));
+  } else {
+    gram.exact_ = Matrix<double>::Uninit(gram.rows_, gram.rows_);
+    PHIMAP_RETURN_IF_ERROR(KernelGram(
+        program, rows, gram.exact_.view(),
+        {control.threads_ref(), [&](double f) { return control((1 - kMirrorShare) * f); }}));
+    PHIMAP_RETURN_IF_ERROR(Mirror(gram.exact_.view(), {control.threads_ref(), [&](double f) {
+                                                         return control(1 - kMirrorShare * (1 - f));
+                                                       }}));
+  }
+  for (const double k : KernelDiagonal(program, rows, SquaredNorms(rows))) {
+    gram.trace_ += k;
+    gram.largest_ = std::max(gram.largest_, k);
+  }
+  return gram;
+}
+
+absl::StatusOr<PcaGram> PcaGram::Of(ConstMatrixView<double> values, const TileControl& control) {
+  PcaGram gram;
+  gram.rows_ = values.rows();
+  gram.exact_ = Converted<double, double>(values);
+  PHIMAP_RETURN_IF_ERROR(Mirror(gram.exact_.view(), control));
+  for (int64_t i = 0; i < gram.rows_; ++i) {
+    gram.trace_ += values(i, i);
+    gram.largest_ = std::max(gram.largest_, values(i, i));
+  }
+  return gram;
+}
+
+absl::Status PcaGram::Centre(const TileControl& control) {
+  PHIMAP_CHECK(means_.empty());
+  Matrix<double> ones = Matrix<double>::Uninit(1, rows_);
+  std::fill_n(ones.data(), rows_, 1 / static_cast<double>(rows_));
+  std::vector<double> means(static_cast<size_t>(rows_));
+  PHIMAP_RETURN_IF_ERROR(MultiplyAsIs(std::as_const(ones).view(),
+                                      MatrixView<double>(means.data(), 1, rows_), control));
+  means_ = std::move(means);
+  // Updates the trace after centring: tr (I − 11ᵀ/m) K (I − 11ᵀ/m) = tr K − 1ᵀK1/m, where 1 is the
+  // vector of ones. The means sum to 1ᵀK1/m.
+  trace_ -= std::accumulate(means_.begin(), means_.end(), 0.0);
+  return absl::OkStatus();
+}
+
+// K is symmetric, so its rows [begin, begin + count) give the same columns of the product.
+absl::Status PcaGram::MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double> out,
+                                   const TileControl& control) const {
+  if (randomized_.has_value()) return randomized_->Multiply(v, out, control);
+  if (!exact_.empty()) {
+    return ForEachRange(rows_, kProductRows, control, [&](int64_t begin, int64_t count) {
+      MultiplyTransposed(1, v, std::as_const(exact_).view().Rows(begin, count), 0,
+                         out.Block(0, begin, out.rows(), count));
+    });
+  }
+  const Matrix<float> from = Converted<float, double>(v);
+  Matrix<float> to = Matrix<float>::Uninit(out.rows(), out.cols());
+  return ForEachRange(rows_, kProductRows, control, [&](int64_t begin, int64_t count) {
+    MultiplyTransposedSingle(from.view(), std::as_const(single_).view().Rows(begin, count),
+                             to.view().Block(0, begin, to.rows(), count));
+    for (int64_t n = 0; n < out.rows(); ++n) {
+      std::copy_n(to.row(n) + begin, count, out.row(n) + begin);
+    }
+  });
+}
+
+Matrix<double> PcaGram::Exact() const {
+  PHIMAP_CHECK(!exact_.empty());
+  Matrix<double> gram = exact_.Clone();
+  if (means_.empty()) return gram;
+  const double mean = MeanOf(means_.data(), rows_);
+  for (int64_t i = 0; i < rows_; ++i) {
+    for (int64_t j = 0; j < rows_; ++j) gram(i, j) += mean - means_[i] - means_[j];
+  }
+  return gram;
+}
+
+absl::Status PcaGram::Multiply(ConstMatrixView<double> v, MatrixView<double> out,
+                               const TileControl& control) const {
+  if (means_.empty()) return MultiplyAsIs(v, out, control);
+  Matrix<double> from = Converted<double, double>(v);
+  TakeOffMeans(from.view());
+  PHIMAP_RETURN_IF_ERROR(MultiplyAsIs(std::as_const(from).view(), out, control));
+  TakeOffMeans(out);
+  return absl::OkStatus();
+}
 
 constexpr int64_t kOversampling = 8;
 // Largest residuals of the iteration without a warning. kLargestSingleResidual applies to a
@@ -368,6 +561,103 @@ std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components) {
       ", and the eigenvalues of components from ", above + 1,
       " on are no larger: they may be of noise alone; sparsify less, or ask for fewer"));
   return warnings;
+}
+
+namespace {
+
+// Assumed number of products. The iteration needs more if many components are wanted, because
+// their eigenvalues are close to each other.
+constexpr double kForecastProducts = 40;
+constexpr double kForecastOfMany = 120;
+
+// Work of each step of the builder, in order.
+struct PcaWork {
+  Work gram;
+  Work vectors;
+  // Cost of measuring the randomization's error.
+  Work loss;
+};
+
+PcaWork WorkOfPca(int64_t landmarks, int64_t columns, const ValueWork& value,
+                  const KernelPcaTask& pca) {
+  const double rows = static_cast<double>(landmarks);
+  const double vectors = static_cast<double>(PcaVectors(pca.components, landmarks));
+  const double kept = 1 / pca.gram.sparsify;
+  const Work block =
+      WorkOfKernelBlock(1, TiledTriangle(landmarks), static_cast<double>(columns), value);
+  PcaWork work{.gram = block, .vectors = {}, .loss = {}};
+  work.gram.elements += rows * rows;
+  const double products = 16 * vectors < rows ? kForecastProducts : kForecastOfMany;
+  work.vectors.product_flops = products * vectors * (2 * rows * kept + 8 * vectors) * rows;
+  // LAPACK spends half of its work in products of a matrix with a vector, which take twice as long
+  // as products of matrices.
+  if (PcaByLapack(pca, landmarks)) work.vectors.product_flops = 18 * rows * rows * rows;
+  if (!pca.gram.any()) return work;
+  // A kept entry costs ten times an entry computed in tiles. Drawing a sign costs about the same.
+  work.gram.elements += (10 * kept + (pca.gram.quantise ? 10 * kept : 0)) * rows * rows / 2;
+  // Measuring the error computes all of K again, and the steps of Lanczos.
+  work.loss = block;
+  work.loss.product_flops += 2 * static_cast<double>(GramErrorSteps(landmarks)) * rows * rows;
+  return work;
+}
+
+// Returns the bytes of the Gram matrix or its replacement.
+int64_t GramBytes(int64_t m, const KernelPcaTask& pca) {
+  // LAPACK works on a copy.
+  if (!pca.gram.any()) return kDoubleBytes * m * m * (m <= kMaxLapackLandmarks ? 2 : 1);
+  const double entries = 0.5 * static_cast<double>(m) * static_cast<double>(m) / pca.gram.sparsify;
+  // The kept entries below the diagonal and their mirror images (12 bytes per entry, and 10 % to be
+  // safe), the matrix in bits, and K in float32.
+  return static_cast<int64_t>(12 * 1.1 * entries) + m * m / 8 + 4 * m * m;
+}
+
+// Returns the bytes of scratch memory. The memory is used in two steps. While the Gram matrix is
+// computed, each thread holds a tile of the matrix, or the rows whose entries are kept. During
+// products, the vectors are held side by side, or each thread holds some rows of the matrix.
+int64_t ScratchBytes(const LandmarkShape& shape, const KernelPcaTask& pca) {
+  constexpr int64_t kWideRowBytes = 128;
+  const int64_t m = shape.landmarks;
+  const int64_t tiles = std::min<int64_t>(shape.threads, (m + 63) / 64);
+  const int64_t tile = kDoubleBytes * 256 * m;
+  if (!pca.gram.any()) return tile * std::min<int64_t>(shape.threads, (m + 255) / 256);
+  return tiles * std::max(tile, kDoubleBytes * m * (shape.columns + 1)) + kWideRowBytes * m;
+}
+
+}  // namespace
+
+KernelPcaSteps StepsOfKernelPca(const LandmarkTask& task, const KernelPcaTask& pca) {
+  const int64_t p = task.landmarks.cols();
+  // The Gram matrix of a remote kernel need not be computed.
+  const bool at_hand = task.remote != nullptr;
+  const PcaWork work =
+      WorkOfPca(task.count(), p, at_hand ? ValueWork() : WorkOfValue(task.kernel, p), pca);
+  const double gram = at_hand ? 0 : work.gram.weight();
+  const double vectors = work.vectors.weight();
+  const double all = gram + vectors + work.loss.weight();
+  return {.gram = gram / all, .vectors = (gram + vectors) / all};
+}
+
+MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca) {
+  const int64_t m = shape.landmarks;
+  const int64_t block = PcaVectors(shape.dimensions, m);
+  const PcaWork work = WorkOfPca(m, shape.columns, shape.value, pca);
+  MappingCost cost;
+  cost.work = work.gram + work.vectors + work.loss;
+  cost.plan_numbers = m * (shape.columns + shape.dimensions) + (pca.centred ? m : 0);
+  cost.output_columns = shape.dimensions;
+  cost.row.product_flops = 2 * static_cast<double>(m) *
+                           (shape.value.products * static_cast<double>(shape.columns) +
+                            static_cast<double>(shape.dimensions));
+  cost.row.elements = static_cast<double>(m) * shape.value.elements;
+  // A sparse matrix of weights also stores the column of each weight.
+  const int64_t indices = pca.rounding > 0 ? 8 * m * (shape.dimensions + 1) : 0;
+  cost.kept_bytes = PlanPairBytes(shape.serving_type, cost.plan_numbers) + indices;
+  // The vectors and their products with the matrix; at the end, the weights and the plans.
+  cost.build_bytes = GramBytes(m, pca) + kDoubleBytes * m * shape.columns +
+                     std::max({ScratchBytes(shape, pca), 6 * kDoubleBytes * block * m,
+                               kDoubleBytes * (block + 2 * shape.dimensions + shape.columns) * m +
+                                   cost.kept_bytes});
+  return cost;
 }
 
 }  // namespace phimap

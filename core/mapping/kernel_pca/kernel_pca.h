@@ -10,10 +10,10 @@
 
 #include "absl/status/statusor.h"
 #include "core/linalg/tiles.h"
-#include "core/mapping/builder/plan_pair.h"
+#include "core/mapping/builder_parts/plan_pair.h"
+#include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/kernel_pca/randomized_gram.h"
-#include "core/mapping/landmarks/landmark_mapping.h"
-#include "core/mapping/spec/mapping_cost.h"
+#include "core/mapping/spec/mapping.h"
 
 namespace phimap {
 

@@ -4,11 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/leaf_kernel.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/polynomial/polynomial_mapping.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/kernel_requirements.h"
-#include "core/mapping/spec/mapping_table.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 

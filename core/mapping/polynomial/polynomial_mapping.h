@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/linalg/checkpoint.h"
-#include "core/mapping/builder/plan_pair.h"
-#include "core/mapping/spec/mapping_cost.h"
+#include "core/mapping/builder_parts/plan_pair.h"
+#include "core/mapping/spec/mapping.h"
 
 namespace phimap {
 

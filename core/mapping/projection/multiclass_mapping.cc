@@ -5,11 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/kernel_requirements.h"
-#include "core/mapping/spec/mapping_table.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/theory/projection_bounds.h"
 
 namespace phimap {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/linalg/tiles.h"
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/projection/random_projection.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping.h"

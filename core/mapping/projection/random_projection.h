@@ -8,9 +8,10 @@
 #include "absl/status/statusor.h"
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
-#include "core/mapping/builder/plan_pair.h"
-#include "core/mapping/spec/mapping_cost.h"
+#include "core/mapping/builder_parts/plan_pair.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/mapping/spec/mapping_spec.h"
+#include "core/plan/plan.h"
 #include "core/random/random_stream.h"
 
 namespace phimap {
@@ -81,6 +82,16 @@ struct ProjectionShape {
 
 // Returns cost and result sizes of BuildRandomProjection.
 MappingCost CostOfRandomProjection(const ProjectionShape& shape);
+
+// Projected kernel evaluation: the kernel is evaluated on a few random sums and differences of the
+// columns instead of the columns themselves (Achlioptas, McSherry, Schölkopf 2001, section 5).
+//
+// Adds a random projection to `input`. Its matrix is columns × dimensions, and each entry is 1 or
+// −1 with equal probability: entry (i, j) is number i·dimensions + j of StreamId::kInputSigns. Also
+// multiplies the input's scale by 1/√dimensions, which preserves squared lengths on average.
+//
+// REQUIRES: `input` has no projection, 1 <= dimensions <= kMaxPlanDimension.
+void ProjectInput(int64_t dimensions, uint64_t seed, InputStage& input);
 
 }  // namespace phimap
 

@@ -1,9 +1,8 @@
 // random_projection(dimensions=…): Johnson–Lindenstrauss, R·x for a random R.
-#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/kernel_requirements.h"
-#include "core/mapping/spec/mapping_table.h"
+#include "core/mapping/spec/mapping.h"
 
 namespace phimap {
 namespace {

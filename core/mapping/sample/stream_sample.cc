@@ -14,7 +14,6 @@
 #include "core/status/status_macros.h"
 
 namespace phimap {
-
 namespace {
 
 Reservoir::Form FormOf(ExampleKind kind) {

@@ -1,17 +1,18 @@
-// Mapping describes a mapping that phimap can build.
+// Mapping describes a mapping that phimap can build. Lists all mappings.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_H_
 
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/certificate/certificate.h"
 #include "core/linalg/matrix.h"
-#include "core/mapping/spec/mapping_cost.h"
+#include "core/linalg/work.h"
 #include "core/plan/rows.h"
 
 namespace phimap {
@@ -24,6 +25,30 @@ struct InputStage;
 struct LandmarkTask;
 struct LeafKernel;
 struct MappingSpec;
+
+inline constexpr int64_t kDoubleBytes = sizeof(double);
+
+// Cost and result sizes of building a mapping, for forecasts. Each builder has a function that
+// returns its MappingCost. Forecasts assume full rank, and do not include the memory of the task
+// itself.
+struct MappingCost {
+  Work work;
+  // Peak memory of the builder, and memory of the finished mapping.
+  int64_t build_bytes = 0;
+  int64_t kept_bytes = 0;
+  // The served plan: how many numbers its matrices have, how many features it computes, and its
+  // work per row.
+  int64_t plan_numbers = 0;
+  int64_t output_columns = 0;
+  Work row;
+  // Rank of the factor; 0 if the mapping has no factor.
+  int64_t rank = 0;
+};
+
+// Returns the bytes that `numbers` take in a PlanPair: in the served plan and in the reference.
+inline int64_t PlanPairBytes(FloatType serving_type, int64_t numbers) {
+  return (FloatTypeBytes(serving_type) + kDoubleBytes) * numbers;
+}
 
 // Input of a forecast of a mapping's cost.
 struct MappingShape {
@@ -47,7 +72,7 @@ struct TheoremTask {
 };
 
 // Descriptor of a mapping. Each mapping is defined in a file of its own and listed in
-// mapping_table.cc. Parsing, validation, the API, forecasts, builds and certificates use the
+// mapping.cc. Parsing, validation, the API, forecasts, builds and certificates use the
 // descriptor, and do not depend on particular mappings. A function that is null is not called.
 struct Mapping {
   // Name in text forms, such as "kpca".
@@ -122,6 +147,19 @@ struct Mapping {
 
   bool Has(absl::string_view parameter) const;
 };
+
+// Returns the mappings in the order in which help lists them.
+absl::Span<const Mapping* const> Mappings();
+// Finds a mapping by its name or long name; null if there is none.
+const Mapping* FindMapping(absl::string_view name);
+// Returns the mapping that is used if a spec does not give one.
+const Mapping& DefaultMapping();
+// Returns the names of the mappings for which `holds` is true, such as "f1, f2 or f3". There must
+// be at least one.
+std::string ListOfMappings(absl::FunctionRef<bool(const Mapping&)> holds);
+// Returns the names of the mappings that have the parameter, or of all mappings if `parameter` is
+// empty.
+std::string ListOfMappings(absl::string_view parameter = "");
 
 }  // namespace phimap
 

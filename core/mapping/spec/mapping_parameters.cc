@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/call_syntax.h"
-#include "core/landmark/count_rules.h"
-#include "core/landmark/landmark_policies.h"
+#include "core/landmark/count_rule.h"
+#include "core/landmark/landmark_policy.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 

@@ -1,5 +1,5 @@
 // A mapping and the values of its parameters, with a text form: "f2(landmarks=500)".
-// mapping_table.h lists the mappings, and mapping_parameters.h the parameters.
+// mapping.h lists the mappings, and mapping_parameters.h the parameters.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_SPEC_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_SPEC_H_
 
@@ -10,10 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/landmark/count_rules.h"
-#include "core/landmark/landmark_policies.h"
+#include "core/landmark/count_rule.h"
+#include "core/landmark/landmark_policy.h"
 #include "core/mapping/spec/mapping.h"
-#include "core/mapping/spec/mapping_table.h"
 #include "core/plan/rows.h"
 #include "core/theory/fourier_bounds.h"
 

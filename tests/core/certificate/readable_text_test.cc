@@ -1,7 +1,6 @@
-#include "core/certificate/readable_text.h"
-
 #include <string>
 
+#include "core/certificate/artifact_review.h"
 #include "gtest/gtest.h"
 
 namespace phimap {

@@ -1,7 +1,5 @@
 // Tests kernel SGD: it follows its recurrence in φ-space, and all strategies of computing it give
 // the same model.
-#include "core/learn/kernel_sgd.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -23,6 +21,7 @@ namespace {
 using testing::ErrorOn;
 using testing::Every;
 using testing::LabeledRows;
+using testing::MustMake;
 using testing::MustScore;
 using testing::MustTrain;
 using testing::NoisyRows;
@@ -275,11 +274,12 @@ TEST(KernelSgdTest, ApproximateFeaturesGiveOneModelWhichNearsTheKernels) {
 }
 
 TEST(KernelSgdTest, WhatDoesNotFitIsRefusedAndSaysWhatDoes) {
+  constexpr int64_t kMaxGramRows = 16384;
   const LabeledRows rows{.rows = Matrix<double>(kMaxGramRows + 1, 1),
                          .labels = std::vector<int32_t>(kMaxGramRows + 1),
                          .classes = 2};
-  const absl::Status gram = KernelSgd({.strategy = SgdStrategy::kGram}, KernelProgram())
-                                .Train(rows.set(), 1, NeverStop)
+  const absl::Status gram = MustMake("kernel_sgd(strategy=gram)", Input(kDegreeTwo, nullptr))
+                                ->Train(rows.set(), 1, NeverStop)
                                 .status();
   EXPECT_EQ(DetailOf(gram)->reason, "ROWS_TOO_MANY");
   EXPECT_THAT(std::string(gram.message()), ::testing::HasSubstr("strategy=kernel"));
@@ -287,15 +287,15 @@ TEST(KernelSgdTest, WhatDoesNotFitIsRefusedAndSaysWhatDoes) {
   const LabeledRows wide{.rows = Matrix<double>(kMaxGramRows + 1, 128),
                          .labels = std::vector<int32_t>(kMaxGramRows + 1),
                          .classes = 2};
-  const absl::Status stored =
-      KernelSgd({.strategy = SgdStrategy::kStoredFeatures}, std::make_shared<DegreeTwo>(128))
-          .Train(wide.set(), 1, NeverStop)
-          .status();
+  const absl::Status stored = MustMake("kernel_sgd(strategy=stored_features)",
+                                       Input(kDegreeTwo, std::make_shared<DegreeTwo>(128)))
+                                  ->Train(wide.set(), 1, NeverStop)
+                                  .status();
   EXPECT_EQ(DetailOf(stored)->reason, "ROWS_TOO_MANY");
   EXPECT_THAT(std::string(stored.message()), ::testing::HasSubstr("strategy=features"));
   const absl::Status columns =
-      KernelSgd({.strategy = SgdStrategy::kFeatures}, std::make_shared<DegreeTwo>(2))
-          .Train(rows.set(), 1, NeverStop)
+      MustMake("kernel_sgd(strategy=features)", Input(kDegreeTwo, std::make_shared<DegreeTwo>(2)))
+          ->Train(rows.set(), 1, NeverStop)
           .status();
   EXPECT_EQ(DetailOf(columns)->reason, "COLUMNS_MISMATCH");
 }

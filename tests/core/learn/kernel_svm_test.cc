@@ -1,6 +1,4 @@
 // Compares the kernel SVM with libsvm's own programs, which compute the kernel themselves.
-#include "core/learn/kernel_svm.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,6 +23,7 @@ namespace {
 using testing::ErrorOn;
 using testing::Every;
 using testing::LabeledRows;
+using testing::MustMake;
 using testing::MustScore;
 using testing::MustTrain;
 using testing::NoisyRows;
@@ -163,12 +162,13 @@ TEST(KernelSvmTest, AClassWithoutRowsLosesEveryPair) {
 }
 
 TEST(KernelSvmTest, MoreRowsOfTwoClassesThanFitAreRefusedByNumber) {
+  constexpr int64_t kMaxKernelSvmRows = 8192;
   LabeledRows rows{.rows = Matrix<double>(kMaxKernelSvmRows + 3, 1), .labels = {}, .classes = 3};
   rows.labels.assign(static_cast<size_t>(kMaxKernelSvmRows + 3), 0);
   rows.labels[0] = 1;
   rows.labels[1] = 2;
-  const KernelSvm learner({}, KernelProgram());
-  const absl::Status status = learner.Train(rows.set(), 1, NeverStop).status();
+  const absl::Status status =
+      MustMake("kernel_svm()", Kernel("rbf(gamma=1)"))->Train(rows.set(), 1, NeverStop).status();
   EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_MANY");
   EXPECT_EQ(DetailOf(status)->metadata.at("actual"), absl::StrCat(kMaxKernelSvmRows + 2));
 }
@@ -192,20 +192,20 @@ TEST(KernelSvmTest, ThreadsTrainBesideEachOtherToTheSameBits) {
 // Stops training in the middle of a problem that takes at least a million steps.
 TEST(KernelSvmTest, TrainingStopsWithinAProblem) {
   const LabeledRows rows = NoisyRows(600, 5, 2, 4);
-  const KernelSvm learner({.C = 1e6, .tolerance = 1e-9},
-                          KernelProgram::Compile(*KernelExpression::Parse("linear()")));
+  const std::unique_ptr<const Learner> learner =
+      MustMake("kernel_svm(C=1e6, tolerance=1e-9)", Kernel("linear()"));
   for (const int stop : {1, 2, 4, 5, 10, 100}) {
     int calls = 0;
     double last = -1;
     const absl::Status status =
         learner
-            .Train(rows.set(), 1,
-                   [&](double fraction) {
-                     EXPECT_GT(fraction, last);
-                     EXPECT_LT(fraction, 1);
-                     last = fraction;
-                     return ++calls == stop ? absl::CancelledError("enough") : absl::OkStatus();
-                   })
+            ->Train(rows.set(), 1,
+                    [&](double fraction) {
+                      EXPECT_GT(fraction, last);
+                      EXPECT_LT(fraction, 1);
+                      last = fraction;
+                      return ++calls == stop ? absl::CancelledError("enough") : absl::OkStatus();
+                    })
             .status();
     EXPECT_EQ(status, absl::CancelledError("enough"));
     EXPECT_EQ(calls, stop);

@@ -97,16 +97,20 @@ LabeledRows NoisyRows(int64_t n, int64_t columns, int32_t classes, uint64_t seed
   return made;
 }
 
-std::unique_ptr<const Model> MustTrain(const std::string& learner, const LabeledRows& examples,
-                                       uint64_t seed, const KernelInput& input) {
+std::unique_ptr<const Learner> MustMake(const std::string& learner, const KernelInput& input) {
   const absl::StatusOr<LearnerSpec> spec = LearnerSpec::Parse(learner);
   EXPECT_TRUE(spec.ok()) << spec.status();
   if (!spec.ok()) return nullptr;
-  const absl::StatusOr<std::unique_ptr<const Learner>> made = MakeLearner(*spec, input);
+  absl::StatusOr<std::unique_ptr<const Learner>> made = MakeLearner(*spec, input);
   EXPECT_TRUE(made.ok()) << made.status();
-  if (!made.ok()) return nullptr;
-  absl::StatusOr<std::unique_ptr<const Model>> model =
-      (*made)->Train(examples.set(), seed, NeverStop);
+  return made.ok() ? *std::move(made) : nullptr;
+}
+
+std::unique_ptr<const Model> MustTrain(const std::string& learner, const LabeledRows& examples,
+                                       uint64_t seed, const KernelInput& input) {
+  const std::unique_ptr<const Learner> made = MustMake(learner, input);
+  if (made == nullptr) return nullptr;
+  absl::StatusOr<std::unique_ptr<const Model>> model = made->Train(examples.set(), seed, NeverStop);
   EXPECT_TRUE(model.ok()) << model.status();
   return model.ok() ? *std::move(model) : nullptr;
 }

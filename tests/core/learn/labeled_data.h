@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/learn/learner.h"
-#include "core/learn/make_learner.h"
+#include "core/learn/learner_spec.h"
 #include "core/linalg/matrix.h"
 
 namespace phimap::testing {
@@ -37,6 +37,8 @@ LabeledRows Every(const LabeledRows& from, int64_t first, int64_t step, int64_t 
 // except that a tenth of the rows are relabeled.
 LabeledRows NoisyRows(int64_t n, int64_t columns, int32_t classes, uint64_t seed);
 
+// Makes the learner that the text `learner` describes. An error fails the test and gives nullptr.
+std::unique_ptr<const Learner> MustMake(const std::string& learner, const KernelInput& input = {});
 // Trains the learner that the text `learner` describes. An error fails the test and gives nullptr.
 std::unique_ptr<const Model> MustTrain(const std::string& learner, const LabeledRows& examples,
                                        uint64_t seed, const KernelInput& input = {});

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "core/learn/make_learner.h"
 #include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

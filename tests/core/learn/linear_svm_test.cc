@@ -1,6 +1,4 @@
 // Compares the linear SVM with liblinear's own program, and tests its optimality conditions.
-#include "core/learn/linear_svm.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -21,6 +19,7 @@ namespace {
 using testing::ErrorOn;
 using testing::Every;
 using testing::LabeledRows;
+using testing::MustMake;
 using testing::MustTrain;
 using testing::NoisyRows;
 using testing::RealData;
@@ -166,14 +165,15 @@ TEST(LinearSvmTest, ThreadsTrainBesideEachOtherToTheSameBits) {
 // checkpoints must rise.
 TEST(LinearSvmTest, TrainingStopsWithinAProblem) {
   const LabeledRows rows = NoisyRows(2000, 50, 2, 4);
-  const LinearSvm learner({.C = 1000, .tolerance = 1e-10, .bias = 1});
+  const std::unique_ptr<const Learner> learner =
+      MustMake("linear_svm(C=1000, tolerance=1e-10, bias=1)");
   int total = 0;
   ASSERT_TRUE(learner
-                  .Train(rows.set(), 1,
-                         [&](double) {
-                           ++total;
-                           return absl::OkStatus();
-                         })
+                  ->Train(rows.set(), 1,
+                          [&](double) {
+                            ++total;
+                            return absl::OkStatus();
+                          })
                   .ok());
   ASSERT_GT(total, 5);
   for (int stop = 1; stop <= total; ++stop) {
@@ -181,13 +181,13 @@ TEST(LinearSvmTest, TrainingStopsWithinAProblem) {
     double last = -1;
     const absl::Status status =
         learner
-            .Train(rows.set(), 1,
-                   [&](double fraction) {
-                     EXPECT_GT(fraction, last);
-                     EXPECT_LT(fraction, 1);
-                     last = fraction;
-                     return ++calls == stop ? absl::CancelledError("enough") : absl::OkStatus();
-                   })
+            ->Train(rows.set(), 1,
+                    [&](double fraction) {
+                      EXPECT_GT(fraction, last);
+                      EXPECT_LT(fraction, 1);
+                      last = fraction;
+                      return ++calls == stop ? absl::CancelledError("enough") : absl::OkStatus();
+                    })
             .status();
     EXPECT_EQ(status, absl::CancelledError("enough"));
     EXPECT_EQ(calls, stop);

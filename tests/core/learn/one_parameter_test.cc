@@ -1,7 +1,5 @@
 // Compares the one-parameter learner with liblinear's program. liblinear is run on differences of
 // blocks, because these are the rows that the learner learns from.
-#include "core/learn/one_parameter.h"
-
 #include <cmath>
 #include <string>
 #include <vector>
@@ -22,6 +20,7 @@ namespace {
 using testing::ErrorOn;
 using testing::Every;
 using testing::LabeledRows;
+using testing::MustMake;
 using testing::MustScore;
 using testing::MustTrain;
 using testing::RealData;
@@ -137,7 +136,7 @@ TEST(OneParameterTest, OnTheFeaturesOfTheMappingMoreDimensionsLoseLess) {
 
 TEST(OneParameterTest, ColumnsThatAreNotABlockAClassAreRefused) {
   const LabeledRows rows = testing::NoisyRows(20, 7, 3, 1);
-  const absl::Status status = OneParameter({}).Train(rows.set(), 1, NeverStop).status();
+  const absl::Status status = MustMake("one_parameter()")->Train(rows.set(), 1, NeverStop).status();
   EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("multiclass(classes=3"));
 }
@@ -146,12 +145,12 @@ TEST(OneParameterTest, TrainingStopsWhereTheCheckpointSays) {
   const LabeledRows rows = testing::NoisyRows(300, 9, 3, 1);
   int calls = 0;
   const absl::Status status =
-      OneParameter({.tolerance = 1e-12, .epochs = 100000})
-          .Train(rows.set(), 1,
-                 [&](double fraction) {
-                   EXPECT_LE(fraction, 1);
-                   return ++calls == 12 ? absl::CancelledError("enough") : absl::OkStatus();
-                 })
+      MustMake("one_parameter(tolerance=1e-12, epochs=100000)")
+          ->Train(rows.set(), 1,
+                  [&](double fraction) {
+                    EXPECT_LE(fraction, 1);
+                    return ++calls == 12 ? absl::CancelledError("enough") : absl::OkStatus();
+                  })
           .status();
   EXPECT_EQ(status, absl::CancelledError("enough"));
   EXPECT_EQ(calls, 12);

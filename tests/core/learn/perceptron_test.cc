@@ -1,11 +1,9 @@
 // Compares the perceptron with its defining recurrence.
-#include "core/learn/perceptron.h"
-
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "core/learn/make_learner.h"
+#include "core/learn/learner_spec.h"
 #include "core/learn/row_order.h"
 #include "core/status/error.h"
 #include "gmock/gmock.h"
@@ -17,6 +15,7 @@ namespace phimap {
 namespace {
 
 using testing::LabeledRows;
+using testing::MustMake;
 using testing::MustTrain;
 using testing::NoisyRows;
 using testing::NormalRows;
@@ -166,28 +165,28 @@ TEST(PerceptronTest, SameSeedSameBitsAndAnotherSeedAnotherOrder) {
 
 TEST(PerceptronTest, TrainingStopsWhereTheCheckpointSays) {
   const LabeledRows examples = NoisyRows(1000, 5, 2, 8);
-  const Perceptron learner({.epochs = 1000});
+  const std::unique_ptr<const Learner> learner = MustMake("perceptron(epochs=1000)");
   double last = -1;
   int calls = 0;
   const absl::Status status =
       learner
-          .Train(examples.set(), 1,
-                 [&](double fraction) {
-                   EXPECT_GT(fraction, last);
-                   EXPECT_LE(fraction, 1);
-                   last = fraction;
-                   return ++calls == 40 ? absl::CancelledError("enough") : absl::OkStatus();
-                 })
+          ->Train(examples.set(), 1,
+                  [&](double fraction) {
+                    EXPECT_GT(fraction, last);
+                    EXPECT_LE(fraction, 1);
+                    last = fraction;
+                    return ++calls == 40 ? absl::CancelledError("enough") : absl::OkStatus();
+                  })
           .status();
   EXPECT_EQ(status, absl::CancelledError("enough"));
   EXPECT_EQ(calls, 40);
 }
 
 TEST(TrainingSetTest, WhatIsWrongIsNamed) {
-  const Perceptron learner({});
+  const std::unique_ptr<const Learner> learner = MustMake("perceptron()");
   Matrix<double> rows(3, 2);
   const auto detail = [&](const TrainingSet& examples) {
-    return *DetailOf(learner.Train(examples, 1, NeverStop).status());
+    return *DetailOf(learner->Train(examples, 1, NeverStop).status());
   };
   const std::vector<int32_t> labels = {0, 1, 1};
   EXPECT_EQ(detail({.rows = rows.view().Rows(0, 0), .labels = {}, .class_count = 2}).reason,

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "core/learn/weak_learner.h"
 #include "core/random/random_stream.h"
 #include "core/theory/weak_learner.h"
 #include "gmock/gmock.h"
@@ -16,11 +15,20 @@ namespace {
 
 using testing::ErrorOn;
 using testing::LabeledRows;
+using testing::MustMake;
 using testing::MustScore;
 using testing::MustTrain;
 using testing::NoisyRows;
 using testing::NormalRows;
 using testing::RealData;
+
+// The parameters of the text weak_learner(…).
+struct WeakLearnerOptions {
+  int64_t rounds = 100;
+  double margin = 0.1;
+  int64_t draws = 1000;
+  double bias = 0;
+};
 
 struct Naive {
   std::vector<std::vector<double>> separators;
@@ -212,14 +220,14 @@ TEST(WeakLearnerTest, TrainingStopsWhereTheCheckpointSays) {
   int calls = 0;
   double last = -1;
   const absl::Status status =
-      WeakLearner({.rounds = 50})
-          .Train(rows.set(), 1,
-                 [&](double fraction) {
-                   EXPECT_GT(fraction, last);
-                   EXPECT_LE(fraction, 1);
-                   last = fraction;
-                   return ++calls == 70 ? absl::CancelledError("enough") : absl::OkStatus();
-                 })
+      MustMake("weak_learner(rounds=50)")
+          ->Train(rows.set(), 1,
+                  [&](double fraction) {
+                    EXPECT_GT(fraction, last);
+                    EXPECT_LE(fraction, 1);
+                    last = fraction;
+                    return ++calls == 70 ? absl::CancelledError("enough") : absl::OkStatus();
+                  })
           .status();
   EXPECT_EQ(status, absl::CancelledError("enough"));
   EXPECT_EQ(calls, 70);

@@ -1,6 +1,4 @@
 // Compares balanced Winnow with its defining recurrence.
-#include "core/learn/winnow.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -17,6 +15,7 @@ namespace {
 using testing::ErrorOn;
 using testing::Every;
 using testing::LabeledRows;
+using testing::MustMake;
 using testing::MustTrain;
 using testing::NoisyRows;
 using testing::RealData;
@@ -135,12 +134,12 @@ TEST(WinnowTest, TrainingStopsWhereTheCheckpointSays) {
   const LabeledRows rows = NoisyRows(1000, 5, 3, 8);
   int calls = 0;
   const absl::Status status =
-      Winnow({.epochs = 1000})
-          .Train(rows.set(), 1,
-                 [&](double fraction) {
-                   EXPECT_LE(fraction, 1);
-                   return ++calls == 40 ? absl::CancelledError("enough") : absl::OkStatus();
-                 })
+      MustMake("winnow(epochs=1000)")
+          ->Train(rows.set(), 1,
+                  [&](double fraction) {
+                    EXPECT_LE(fraction, 1);
+                    return ++calls == 40 ? absl::CancelledError("enough") : absl::OkStatus();
+                  })
           .status();
   EXPECT_EQ(status, absl::CancelledError("enough"));
   EXPECT_EQ(calls, 40);

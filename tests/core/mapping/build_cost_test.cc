@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/landmark/count_rules.h"
+#include "core/landmark/count_rule.h"
 #include "core/landmark/reservoir.h"
 #include "core/linalg/blas.h"
 #include "core/mapping/build/version_build.h"

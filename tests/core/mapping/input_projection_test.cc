@@ -1,5 +1,3 @@
-#include "core/mapping/projection/input_projection.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "core/certificate/measurement.h"
 #include "core/linalg/blas.h"
+#include "core/mapping/projection/random_projection.h"
 #include "core/plan/input_stage.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"

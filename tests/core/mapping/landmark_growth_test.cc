@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
-#include "core/landmark/count_rules.h"
+#include "core/landmark/count_rule.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/pivoted_cholesky.h"
 #include "core/mapping/build/build_cost.h"

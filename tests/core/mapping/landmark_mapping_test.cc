@@ -1,4 +1,4 @@
-#include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/f1_f2_f3/landmark_mapping.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,14 +1,13 @@
 // Tests requirements that every descriptor of a mapping must meet.
-#include "core/mapping/spec/mapping_table.h"
-
 #include <set>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/kernel/leaf_kernel.h"
-#include "core/landmark/landmark_policies.h"
+#include "core/landmark/landmark_policy.h"
 #include "core/mapping/spec/build_spec.h"
+#include "core/mapping/spec/mapping.h"
 #include "core/mapping/spec/mapping_parameters.h"
 #include "gtest/gtest.h"
 

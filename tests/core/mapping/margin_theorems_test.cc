@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/projection/random_projection.h"
 #include "core/random/random_stream.h"
 #include "core/theory/landmark_bounds.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/landmark/landmark_policies.h"
+#include "core/landmark/landmark_policy.h"
 #include "core/landmark/moments.h"
 #include "core/linalg/blas.h"
 #include "core/mapping/build/version_build.h"

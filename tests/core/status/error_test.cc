@@ -115,5 +115,17 @@ TEST(StatusMacrosTest, ReturnTheFirstErrorOrTheValue) {
   EXPECT_FALSE(Divisible(5).ok());
 }
 
+TEST(ErrorTest, TheProblemIsTheMessageWithoutTheRemedy) {
+  const absl::Status problem = MakeError(absl::StatusCode::kFailedPrecondition, "TOO_BIG",
+                                         "spec.rows", "7 rows; one is \"a; b\"", {{"actual", "7"}});
+  EXPECT_EQ(ProblemOf(problem), problem.message());
+  const absl::Status error = WithRemedy(problem, "send fewer; or shorter ones");
+  EXPECT_EQ(error.code(), problem.code());
+  EXPECT_EQ(error.message(), "spec.rows: 7 rows; one is \"a; b\"; send fewer; or shorter ones");
+  EXPECT_EQ(ProblemOf(error), problem.message());
+  EXPECT_EQ(DetailOf(error)->reason, "TOO_BIG");
+  EXPECT_EQ(DetailOf(error)->metadata.at("actual"), "7");
+}
+
 }  // namespace
 }  // namespace phimap

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 constexpr std::array<absl::string_view, 15> kCoreOrder = {
     "status", "thread", "digest",   "linalg",      "random",  "kernel", "theory", "plan",
     "engine", "drift",  "landmark", "certificate", "mapping", "learn",  "binding"};
-constexpr std::array<absl::string_view, 9> kMappingOrder = {"spec",       "sample",     "builder",
-                                                            "projection", "landmarks",  "fourier",
-                                                            "kernel_pca", "polynomial", "build"};
+constexpr std::array<absl::string_view, 9> kMappingOrder = {
+    "spec",    "sample",     "builder_parts", "projection", "f1_f2_f3",
+    "fourier", "kernel_pca", "polynomial",    "build"};
 constexpr std::array<absl::string_view, 26> kServerOrder = {
     "sync",       "observe",       "sharing",  "memory",     "auth",      "store", "files",
     "sqlite",     "postgres",      "admin",    "schedule",   "transport", "calls", "health",

@@ -1,0 +1,45 @@
+#include "core/learn/learner_type.h"
+
+#include <vector>
+
+#include "core/status/alternatives.h"
+
+namespace phimap {
+
+// Each learner type is defined in the file of its class. For a new learner, add a declaration here
+// and an entry to the list below.
+extern const LearnerType kPerceptronType;
+extern const LearnerType kWinnowType;
+extern const LearnerType kLinearSvmType;
+extern const LearnerType kWeakLearnerType;
+extern const LearnerType kOneParameterType;
+extern const LearnerType kKernelSgdType;
+extern const LearnerType kKernelSvmType;
+
+namespace {
+
+constexpr const LearnerType* kTypes[] = {
+    &kPerceptronType,   &kWinnowType,    &kLinearSvmType, &kWeakLearnerType,
+    &kOneParameterType, &kKernelSgdType, &kKernelSvmType,
+};
+
+}  // namespace
+
+absl::Span<const LearnerType* const> LearnerTypes() { return kTypes; }
+
+const LearnerType* FindLearnerType(absl::string_view name) {
+  for (const LearnerType* type : kTypes) {
+    if (type->name == name) return type;
+  }
+  return nullptr;
+}
+
+const LearnerType& DefaultLearnerType() { return kLinearSvmType; }
+
+std::string LearnerTypeNames() {
+  std::vector<absl::string_view> names;
+  for (const LearnerType* type : kTypes) names.push_back(type->name);
+  return Alternatives(names);
+}
+
+}  // namespace phimap
