@@ -174,8 +174,7 @@ struct Server::Parts {
         mapping_service(*store, registry, builds, drift, store_pool, admin_pool, logger),
         evaluation_service({registry, *store, evaluation_memory, builds.idle_timeout(),
                             BuildYield(hooks, scheduler)}),
-        inference{row_calls, *store,  store_pool,    stream_idle_limit,
-                  logger,    serving, PHIMAP_VERSION},
+        inference{row_calls, *store, store_pool, stream_idle_limit, serving, PHIMAP_VERSION},
         compute_pool(threads, [this] { scheduler.RunWorker(); }) {
     access.CountReloadFailures(metrics.connections().token_reload_failures);
     AddServices();

@@ -17,9 +17,7 @@ struct Entry {
 };
 
 // Calls that only read need the role reader, even if the answer costs computing time: Advise,
-// EstimateBuild, Evaluate. The role reader also suffices for calls that would set something that
-// this server does not support. The exceptions are RepositoryModelLoad and RepositoryModelUnload,
-// which would change what other callers are served.
+// EstimateBuild, Evaluate.
 constexpr Entry kEntries[] = {
     {"phimap.v1.TransformService/Transform", Role::kReader, Names::kKept},
     {"phimap.v1.TransformService/TransformStream", Role::kReader, Names::kKept},
@@ -57,16 +55,6 @@ constexpr Entry kEntries[] = {
     {"inference.GRPCInferenceService/ModelConfig", Role::kReader, Names::kKept},
     {"inference.GRPCInferenceService/ModelStatistics", Role::kReader, Names::kKept},
     {"inference.GRPCInferenceService/RepositoryIndex", Role::kReader, Names::kKept},
-    {"inference.GRPCInferenceService/RepositoryModelLoad", Role::kAdmin, Names::kKept},
-    {"inference.GRPCInferenceService/RepositoryModelUnload", Role::kAdmin, Names::kKept},
-    {"inference.GRPCInferenceService/SystemSharedMemoryStatus", Role::kReader, Names::kKept},
-    {"inference.GRPCInferenceService/SystemSharedMemoryRegister", Role::kReader, Names::kKept},
-    {"inference.GRPCInferenceService/SystemSharedMemoryUnregister", Role::kReader, Names::kKept},
-    {"inference.GRPCInferenceService/CudaSharedMemoryStatus", Role::kReader, Names::kKept},
-    {"inference.GRPCInferenceService/CudaSharedMemoryRegister", Role::kReader, Names::kKept},
-    {"inference.GRPCInferenceService/CudaSharedMemoryUnregister", Role::kReader, Names::kKept},
-    {"inference.GRPCInferenceService/TraceSetting", Role::kReader, Names::kKept},
-    {"inference.GRPCInferenceService/LogSettings", Role::kReader, Names::kKept},
 };
 
 const Entry* FindEntry(absl::string_view method) {

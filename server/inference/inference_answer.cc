@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/inference/inference_input.h"
-#include "server/inference/inference_model.h"
-#include "server/inference/inference_parameters.h"
-#include "server/inference/inference_stream.h"
-#include "server/inference/inference_tensor.h"
-#include "server/inference/inference_timeout.h"
+#include "server/calls/status_details.h"
 #include "server/serving/row_server.h"
 #include "server/transform/transform_checks.h"
 
@@ -28,7 +25,34 @@ absl::Status CheckId(const std::string& id) {
                    {{"limit", absl::StrCat(kMaxIdBytes)}, {"actual", absl::StrCat(id.size())}});
 }
 
+// Parameter that marks the last answer to a request, for clients that do not know how many answers
+// each request gets.
+constexpr char kFinal[] = "triton_final_response";
+
+std::string ReasonOf(const absl::Status& error) {
+  const std::optional<ErrorDetail> detail = DetailOf(error);
+  if (detail.has_value() && !detail->reason.empty()) return detail->reason;
+  return absl::StatusCodeToString(error.code());
+}
+
 }  // namespace
+
+void MarkAsStreamAnswer(inference::ModelStreamInferResponse& response) {
+  (*response.mutable_infer_response()->mutable_parameters())[kFinal].set_bool_param(true);
+}
+
+inference::ModelStreamInferResponse StreamErrorOf(const absl::Status& error,
+                                                  const inference::ModelInferRequest& request) {
+  PHIMAP_CHECK(!error.ok());
+  inference::ModelStreamInferResponse response;
+  response.set_error_message(absl::StrCat(ReasonOf(error), ": ", DetailsForClient(error).message));
+  inference::ModelInferResponse& answer = *response.mutable_infer_response();
+  answer.set_id(Shortened(request.id(), kMaxIdBytes));
+  answer.set_model_name(Shortened(request.model_name(), kMaxIdBytes));
+  answer.set_model_version(Shortened(request.model_version(), kMaxIdBytes));
+  MarkAsStreamAnswer(response);
+  return response;
+}
 
 absl::Status InferenceAnswer::Read(const inference::ModelInferRequest& request) {
   PHIMAP_RETURN_IF_ERROR(CheckParameters(request));

@@ -15,7 +15,7 @@
 #include "core/plan/residual.h"
 #include "core/plan/rows.h"
 #include "inference/inference_service.pb.h"
-#include "server/inference/inference_outputs.h"
+#include "server/inference/inference_request.h"
 #include "server/registry/version_handle.h"
 #include "server/serving/planned_answer.h"
 
@@ -69,6 +69,16 @@ class InferenceAnswer {
   size_t hidden_bytes_ = 0;
   std::unique_ptr<char[]> hidden_features_;
 };
+
+// Marks the ModelInfer answer in `response` as the only one of its request.
+void MarkAsStreamAnswer(inference::ModelStreamInferResponse& response);
+
+// Returns the answer of a stream to a failed request, whose error does not end the stream. Clients
+// match it to the request by its id, and otherwise read only the message. So the message begins
+// with the reason: "COLUMNS_MISMATCH: inputs[x]…". Long text copied from the request is truncated,
+// to keep the answer small. REQUIRES: `error` is not OK. Pure.
+inference::ModelStreamInferResponse StreamErrorOf(const absl::Status& error,
+                                                  const inference::ModelInferRequest& request);
 
 }  // namespace phimap
 

@@ -7,7 +7,6 @@
 
 #include "absl/time/time.h"
 #include "server/calls/dispatcher.h"
-#include "server/observe/log.h"
 #include "server/schedule/task_pool.h"
 #include "server/serving/row_call.h"
 #include "server/store/store.h"
@@ -22,7 +21,6 @@ struct InferenceEnvironment {
   TaskPool& store_pool;
   // A ModelStreamInfer call ends if its client is silent for this long.
   const absl::Duration& stream_idle_limit;
-  const Logger& logger;
   // Whether the server takes calls, as reported to health checks.
   const std::atomic<bool>& serving;
   // Version of the server.

@@ -66,10 +66,3 @@ class InferenceErrors:
               raw_contents=[zeros.tobytes()])
         self.fails("RepositoryIndex", "PARAMETER_NOT_SUPPORTED", "INVALID_ARGUMENT", stub.RepositoryIndex,
                    protocol.RepositoryIndexRequest(repository_name="models"))
-        for call in ("TraceSetting", "LogSettings"):
-            request = getattr(protocol, call + "Request")()
-            request.settings["x"].SetInParent()
-            self.fails(call, "PARAMETER_NOT_SUPPORTED", "INVALID_ARGUMENT", getattr(stub, call), request)
-        for call in ("RepositoryModelLoad", "RepositoryModelUnload", "SystemSharedMemoryRegister",
-                     "CudaSharedMemoryRegister"):
-            self.fails(call, "METHOD_NOT_OFFERED", "UNIMPLEMENTED", getattr(stub, call), getattr(protocol, call + "Request")())

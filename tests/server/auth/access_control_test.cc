@@ -150,8 +150,7 @@ TEST_F(AccessControlTest, AMethodThatNobodyThoughtOfHasNoRole) {
   EXPECT_EQ(RoleForMethod("grpc.reflection.v1.ServerReflection/ServerReflectionInfo"),
             Role::kReader);
   EXPECT_EQ(RoleForMethod("inference.GRPCInferenceService/ModelStreamInfer"), Role::kReader);
-  EXPECT_EQ(RoleForMethod("inference.GRPCInferenceService/LogSettings"), Role::kReader);
-  EXPECT_EQ(RoleForMethod("inference.GRPCInferenceService/RepositoryModelUnload"), Role::kAdmin);
+  EXPECT_EQ(RoleForMethod("inference.GRPCInferenceService/RepositoryModelUnload"), std::nullopt);
   EXPECT_EQ(RoleForMethod("phimap.v1.MappingService/Nothing"), std::nullopt);
   EXPECT_EQ(RoleForMethod(""), std::nullopt);
 }

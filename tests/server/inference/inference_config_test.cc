@@ -1,7 +1,6 @@
-#include "server/inference/inference_config.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/inference/inference_models.h"
 
 namespace phimap {
 namespace {

@@ -1,12 +1,11 @@
 // Tests request parameters, written the way the standard clients of the Open Inference Protocol
 // write them: Triton's C++ and Python libraries, KServe's SDK, and MLServer.
-#include "server/inference/inference_parameters.h"
-
 #include <string>
 
 #include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/inference/inference_request.h"
 
 namespace phimap {
 namespace {

@@ -162,56 +162,6 @@ const Message kMessages[] = {
      {"models = 1: repeated inference.RepositoryIndexResponse.ModelIndex"}},
     {"RepositoryIndexResponse.ModelIndex",
      {"name = 1: string", "version = 2: string", "state = 3: string", "reason = 4: string"}},
-    {"ModelRepositoryParameter",
-     {"bool_param = 1: bool of parameter_choice", "int64_param = 2: int64 of parameter_choice",
-      "string_param = 3: string of parameter_choice",
-      "bytes_param = 4: bytes of parameter_choice"}},
-    {"RepositoryModelLoadRequest",
-     {"repository_name = 1: string", "model_name = 2: string",
-      "parameters = 3: map<string, inference.ModelRepositoryParameter>"}},
-    {"RepositoryModelLoadResponse", {}},
-    {"RepositoryModelUnloadRequest",
-     {"repository_name = 1: string", "model_name = 2: string",
-      "parameters = 3: map<string, inference.ModelRepositoryParameter>"}},
-    {"RepositoryModelUnloadResponse", {}},
-    {"SystemSharedMemoryStatusRequest", {"name = 1: string"}},
-    {"SystemSharedMemoryStatusResponse",
-     {"regions = 1: map<string, inference.SystemSharedMemoryStatusResponse.RegionStatus>"}},
-    {"SystemSharedMemoryStatusResponse.RegionStatus",
-     {"name = 1: string", "key = 2: string", "offset = 3: uint64", "byte_size = 4: uint64"}},
-    {"SystemSharedMemoryRegisterRequest",
-     {"name = 1: string", "key = 2: string", "offset = 3: uint64", "byte_size = 4: uint64"}},
-    {"SystemSharedMemoryRegisterResponse", {}},
-    {"SystemSharedMemoryUnregisterRequest", {"name = 1: string"}},
-    {"SystemSharedMemoryUnregisterResponse", {}},
-    {"CudaSharedMemoryStatusRequest", {"name = 1: string"}},
-    {"CudaSharedMemoryStatusResponse",
-     {"regions = 1: map<string, inference.CudaSharedMemoryStatusResponse.RegionStatus>"}},
-    {"CudaSharedMemoryStatusResponse.RegionStatus",
-     {"name = 1: string", "device_id = 2: uint64", "byte_size = 3: uint64"}},
-    {"CudaSharedMemoryRegisterRequest",
-     {"name = 1: string", "raw_handle = 2: bytes", "device_id = 3: int64",
-      "byte_size = 4: uint64"}},
-    {"CudaSharedMemoryRegisterResponse", {}},
-    {"CudaSharedMemoryUnregisterRequest", {"name = 1: string"}},
-    {"CudaSharedMemoryUnregisterResponse", {}},
-    {"TraceSettingRequest",
-     {"settings = 1: map<string, inference.TraceSettingRequest.SettingValue>",
-      "model_name = 2: string"}},
-    {"TraceSettingRequest.SettingValue", {"value = 1: repeated string"}},
-    {"TraceSettingResponse",
-     {"settings = 1: map<string, inference.TraceSettingResponse.SettingValue>"}},
-    {"TraceSettingResponse.SettingValue", {"value = 1: repeated string"}},
-    {"LogSettingsRequest",
-     {"settings = 1: map<string, inference.LogSettingsRequest.SettingValue>"}},
-    {"LogSettingsRequest.SettingValue",
-     {"bool_param = 1: bool of parameter_choice", "uint32_param = 2: uint32 of parameter_choice",
-      "string_param = 3: string of parameter_choice"}},
-    {"LogSettingsResponse",
-     {"settings = 1: map<string, inference.LogSettingsResponse.SettingValue>"}},
-    {"LogSettingsResponse.SettingValue",
-     {"bool_param = 1: bool of parameter_choice", "uint32_param = 2: uint32 of parameter_choice",
-      "string_param = 3: string of parameter_choice"}},
 };
 
 const google::protobuf::FileDescriptor& File() {
@@ -260,14 +210,10 @@ TEST(InferenceProtoTest, TheServiceHasThePublicNameAndItsMethods) {
               absl::StrCat("inference.", method.name(), "Response"));
     methods.push_back(method.name());
   }
-  EXPECT_THAT(
-      methods,
-      ::testing::UnorderedElementsAre(
-          "ServerLive", "ServerReady", "ModelReady", "ServerMetadata", "ModelMetadata",
-          "ModelInfer", "ModelStreamInfer", "ModelConfig", "ModelStatistics", "RepositoryIndex",
-          "RepositoryModelLoad", "RepositoryModelUnload", "SystemSharedMemoryStatus",
-          "SystemSharedMemoryRegister", "SystemSharedMemoryUnregister", "CudaSharedMemoryStatus",
-          "CudaSharedMemoryRegister", "CudaSharedMemoryUnregister", "TraceSetting", "LogSettings"));
+  EXPECT_THAT(methods, ::testing::UnorderedElementsAre(
+                           "ServerLive", "ServerReady", "ModelReady", "ServerMetadata",
+                           "ModelMetadata", "ModelInfer", "ModelStreamInfer", "ModelConfig",
+                           "ModelStatistics", "RepositoryIndex"));
 }
 
 TEST(InferenceProtoTest, EveryDatatypeHasThePublicNumber) {

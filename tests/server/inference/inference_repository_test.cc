@@ -1,5 +1,3 @@
-#include "server/inference/inference_repository.h"
-
 #include <string>
 #include <vector>
 
@@ -7,6 +5,7 @@
 #include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/inference/inference_models.h"
 
 namespace phimap {
 namespace {

@@ -1,6 +1,5 @@
-#include "server/inference/inference_statistics.h"
-
 #include "gtest/gtest.h"
+#include "server/inference/inference_models.h"
 
 namespace phimap {
 namespace {

@@ -1,7 +1,6 @@
-#include "server/inference/inference_stream.h"
-
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "server/inference/inference_answer.h"
 
 namespace phimap {
 namespace {

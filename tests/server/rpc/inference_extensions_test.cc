@@ -12,7 +12,6 @@ namespace phimap::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Code = grpc::StatusCode;
 using Service = inference::GRPCInferenceService::Stub;
@@ -141,72 +140,6 @@ TEST_F(InferenceExtensionsTest, TheIndexHasEveryStoredVersionInOrder) {
   request.set_repository_name("models");
   const grpc::Status named = Call(&Service::RepositoryIndex, request, &response);
   EXPECT_EQ(FactsOf(named).reason, "PARAMETER_NOT_SUPPORTED");
-}
-
-TEST_F(InferenceExtensionsTest, NoMemoryIsSharedAndNoneNeedsToBeLetGo) {
-  inference::SystemSharedMemoryStatusResponse system;
-  EXPECT_TRUE(Call(&Service::SystemSharedMemoryStatus, inference::SystemSharedMemoryStatusRequest(),
-                   &system)
-                  .ok());
-  EXPECT_TRUE(system.regions().empty());
-  inference::CudaSharedMemoryStatusResponse cuda;
-  EXPECT_TRUE(
-      Call(&Service::CudaSharedMemoryStatus, inference::CudaSharedMemoryStatusRequest(), &cuda)
-          .ok());
-  EXPECT_TRUE(cuda.regions().empty());
-  inference::SystemSharedMemoryUnregisterResponse system_gone;
-  EXPECT_TRUE(Call(&Service::SystemSharedMemoryUnregister,
-                   inference::SystemSharedMemoryUnregisterRequest(), &system_gone)
-                  .ok());
-  inference::CudaSharedMemoryUnregisterResponse cuda_gone;
-  EXPECT_TRUE(Call(&Service::CudaSharedMemoryUnregister,
-                   inference::CudaSharedMemoryUnregisterRequest(), &cuda_gone)
-                  .ok());
-}
-
-TEST_F(InferenceExtensionsTest, WhatIsNotHereSaysWhatToDoInstead) {
-  inference::RepositoryModelLoadResponse load;
-  inference::RepositoryModelUnloadResponse unload;
-  inference::SystemSharedMemoryRegisterResponse system;
-  inference::CudaSharedMemoryRegisterResponse cuda;
-  const struct {
-    grpc::Status status;
-    const char* words;
-  } cases[] = {
-      {Call(&Service::RepositoryModelLoad, inference::RepositoryModelLoadRequest(), &load),
-       "ModelReady loads one"},
-      {Call(&Service::RepositoryModelUnload, inference::RepositoryModelUnloadRequest(), &unload),
-       "DeleteVersion"},
-      {Call(&Service::SystemSharedMemoryRegister, inference::SystemSharedMemoryRegisterRequest(),
-            &system),
-       "raw_input_contents"},
-      {Call(&Service::CudaSharedMemoryRegister, inference::CudaSharedMemoryRegisterRequest(),
-            &cuda),
-       "raw_input_contents"}};
-  for (const auto& c : cases) {
-    SCOPED_TRACE(c.words);
-    EXPECT_EQ(c.status.error_code(), Code::UNIMPLEMENTED);
-    EXPECT_EQ(FactsOf(c.status).reason, "METHOD_NOT_OFFERED");
-    EXPECT_THAT(c.status.error_message(), HasSubstr(c.words));
-  }
-}
-
-TEST_F(InferenceExtensionsTest, SettingsAreToldAndNotSet) {
-  inference::TraceSettingRequest trace;
-  inference::TraceSettingResponse traced;
-  ASSERT_TRUE(Call(&Service::TraceSetting, trace, &traced).ok());
-  EXPECT_THAT(traced.settings().at("trace_level").value(), ElementsAre("OFF"));
-  (*trace.mutable_settings())["trace_level"].add_value("TIMESTAMPS");
-  EXPECT_EQ(FactsOf(Call(&Service::TraceSetting, trace, &traced)).reason,
-            "PARAMETER_NOT_SUPPORTED");
-  inference::LogSettingsRequest log;
-  inference::LogSettingsResponse logged;
-  ASSERT_TRUE(Call(&Service::LogSettings, log, &logged).ok());
-  // The fixture's logger has level ERROR.
-  EXPECT_TRUE(logged.settings().at("log_error").bool_param());
-  EXPECT_FALSE(logged.settings().at("log_warning").bool_param());
-  (*log.mutable_settings())["log_info"].set_bool_param(true);
-  EXPECT_EQ(FactsOf(Call(&Service::LogSettings, log, &logged)).reason, "PARAMETER_NOT_SUPPORTED");
 }
 
 }  // namespace

@@ -82,8 +82,8 @@ class InferenceReadinessTest : public ::testing::Test {
   std::atomic<bool> serving_{false};
   HealthStatus health_{{kService}};
   const absl::Duration idle_limit_ = absl::Minutes(5);
-  const InferenceEnvironment inference_{row_calls_, store_,   store_pool_, idle_limit_,
-                                        logger_,    serving_, "1.2.3"};
+  const InferenceEnvironment inference_{row_calls_,  store_,   store_pool_,
+                                        idle_limit_, serving_, "1.2.3"};
   std::unique_ptr<ApiListener> api_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;

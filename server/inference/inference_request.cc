@@ -1,23 +1,188 @@
-#include "server/inference/inference_input.h"
+#include "server/inference/inference_request.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
-#include <string>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/inference/inference_tensor.h"
+#include "server/registry/reference.h"
 #include "server/transform/limits.h"
 
 namespace phimap {
+
+const char* DatatypeOf(FloatType type) { return type == FloatType::kFloat32 ? "FP32" : "FP64"; }
+
+absl::StatusOr<std::string> ReferenceToModel(absl::string_view name, absl::string_view version,
+                                             const ModelFields& fields) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(name, fields.name));
+  if (version.empty()) return std::string(name);
+  std::string reference = absl::StrCat(name, "@", version);
+  if (ParseReference(reference).ok()) return reference;
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "VERSION_INVALID", fields.version,
+      absl::StrCat(
+          "expected a number such as \"7\", an alias such as \"prod\", \"sha256:\" followed by "
+          "the digits of a digest, or nothing for the newest version; got ",
+          Quoted(version)));
+}
+
+absl::Status InModelFields(const absl::Status& status, const ModelFields& fields) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value() || detail->field != "reference") return status;
+  return WithField(status, fields.version);
+}
+
+namespace {
+
+using inference::InferParameter;
+
+struct Unsupported {
+  const char* name;
+  const char* why;
+};
+
+constexpr char kNoState[] =
+    "a model keeps no state between requests and maps each row by itself: omit this parameter";
+
+constexpr Unsupported kOfRequest[] = {
+    {"sequence_id", kNoState}, {"sequence_start", kNoState}, {"sequence_end", kNoState}};
+constexpr Unsupported kOfInput[] = {
+    {"shared_memory_region",
+     "shared memory is not supported: send the rows in raw_input_contents or in contents"}};
+constexpr Unsupported kOfOutput[] = {
+    {"shared_memory_region",
+     "shared memory is not supported: the answer has the features in raw_output_contents"},
+    {"classification",
+     "features are not classes and have no order: omit this parameter, and train a model on the "
+     "features"}};
+
+bool AsksForNothing(const InferParameter& parameter) {
+  switch (parameter.parameter_choice_case()) {
+    case InferParameter::kBoolParam:
+      return !parameter.bool_param();
+    case InferParameter::kInt64Param:
+      return parameter.int64_param() == 0;
+    case InferParameter::kUint64Param:
+      return parameter.uint64_param() == 0;
+    case InferParameter::kDoubleParam:
+      return parameter.double_param() == 0;
+    case InferParameter::kStringParam:
+      return parameter.string_param().empty();
+    case InferParameter::PARAMETER_CHOICE_NOT_SET:
+      break;
+  }
+  return true;
+}
+
+absl::Status CheckEach(const InferParameters& parameters, absl::Span<const Unsupported> table,
+                       const std::string& prefix) {
+  if (parameters.empty()) return absl::OkStatus();
+  for (const Unsupported& unsupported : table) {
+    const auto found = parameters.find(unsupported.name);
+    if (found == parameters.end() || AsksForNothing(found->second)) continue;
+    return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED",
+                     absl::StrCat(prefix, "parameters[", unsupported.name, "]"), unsupported.why,
+                     {{"parameter", unsupported.name}});
+  }
+  return absl::OkStatus();
+}
+
+// Returns the prefix of a field, such as "inputs[x].". An unknown name is not repeated there; the
+// prefix then contains the index instead.
+std::string PrefixOf(const char* list, int index, const std::string& name) {
+  if (name == kInputName || name == kFeaturesName || name == kResidualName) {
+    return absl::StrCat(list, "[", name, "].");
+  }
+  return absl::StrCat(list, "[", index, "].");
+}
+
+}  // namespace
+
+absl::Status CheckParameters(const inference::ModelInferRequest& request) {
+  PHIMAP_RETURN_IF_ERROR(CheckEach(request.parameters(), kOfRequest, ""));
+  for (int i = 0; i < request.inputs_size(); ++i) {
+    PHIMAP_RETURN_IF_ERROR(CheckEach(request.inputs(i).parameters(), kOfInput,
+                                     PrefixOf("inputs", i, request.inputs(i).name())));
+  }
+  for (int i = 0; i < request.outputs_size(); ++i) {
+    PHIMAP_RETURN_IF_ERROR(CheckEach(request.outputs(i).parameters(), kOfOutput,
+                                     PrefixOf("outputs", i, request.outputs(i).name())));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+constexpr char kTimeout[] = "timeout";
+constexpr char kField[] = "parameters[timeout]";
+
+const char* TypeName(const InferParameter& parameter) {
+  switch (parameter.parameter_choice_case()) {
+    case InferParameter::kBoolParam:
+      return "bool";
+    case InferParameter::kStringParam:
+      return "string";
+    case InferParameter::kDoubleParam:
+      return "double";
+    case InferParameter::kInt64Param:
+      return "int64";
+    case InferParameter::kUint64Param:
+      return "uint64";
+    case InferParameter::PARAMETER_CHOICE_NOT_SET:
+      break;
+  }
+  return "nothing";
+}
+
+absl::StatusOr<int64_t> MicrosecondsOf(const InferParameter& parameter) {
+  constexpr auto kLongest = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (parameter.has_uint64_param()) {
+    return static_cast<int64_t>(std::min(parameter.uint64_param(), kLongest));
+  }
+  if (parameter.has_int64_param()) return parameter.int64_param();
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "PARAMETER_TYPE_MISMATCH", kField,
+      absl::StrCat("expected microseconds as int64 or uint64, got ", TypeName(parameter)),
+      {{"expected", "int64 or uint64"}, {"actual", TypeName(parameter)}});
+}
+
+}  // namespace
+
+absl::StatusOr<absl::Duration> TimeoutOf(const InferParameters& parameters) {
+  const auto timeout = parameters.find(kTimeout);
+  if (timeout == parameters.end()) return absl::InfiniteDuration();
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t microseconds, MicrosecondsOf(timeout->second));
+  if (microseconds < 0) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", kField,
+        absl::StrCat("expected microseconds, at least 0 (which means no timeout), got ",
+                     microseconds),
+        {{"actual", absl::StrCat(microseconds)}});
+  }
+  return microseconds == 0 ? absl::InfiniteDuration() : absl::Microseconds(microseconds);
+}
+
 namespace {
 
 using Input = inference::ModelInferRequest::InferInputTensor;
+
+// Returns a text such as "[2, 64]". Shows only the first dimensions of a shape that has many.
+std::string ShapeText(const google::protobuf::RepeatedField<int64_t>& shape) {
+  constexpr int kShown = 8;
+  std::string text = "[";
+  for (int i = 0; i < std::min(shape.size(), kShown); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", shape.Get(i));
+  }
+  return text + (shape.size() > kShown ? ", …]" : "]");
+}
 
 // Returns an error about the input, with `facts` and the input's name as its metadata.
 absl::Status BadInput(absl::string_view reason, absl::string_view field, absl::string_view message,
@@ -203,6 +368,44 @@ absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows)
   return BadInput("COLUMNS_MISMATCH", "inputs[x].shape",
                   absl::StrCat("expected ", expected, " (any number of rows), got ", actual),
                   {{"expected", expected}, {"actual", actual}});
+}
+
+namespace {
+
+absl::Status UnknownOutput(int index, const std::string& name) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "OUTPUT_UNKNOWN",
+                   absl::StrCat("outputs[", index, "].name"),
+                   absl::StrCat("there is no output ", Quoted(name),
+                                "; the outputs are \"features\" and, for f2, \"residual\""),
+                   {{"expected", kFeaturesName}, {"actual", Excerpt(name)}});
+}
+
+absl::Status TwiceTheSame(int index, int before, const std::string& name) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "OUTPUT_DUPLICATED",
+      absl::StrCat("outputs[", index, "].name"),
+      absl::StrCat("output ", Quoted(name), " is already requested in outputs[", before, "]"),
+      {{"output", name}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(
+    const inference::ModelInferRequest& request) {
+  std::vector<InferenceOutput> outputs;
+  for (int i = 0; i < request.outputs_size(); ++i) {
+    const std::string& name = request.outputs(i).name();
+    if (name != kFeaturesName && name != kResidualName) return UnknownOutput(i, name);
+    const InferenceOutput output =
+        name == kFeaturesName ? InferenceOutput::kFeatures : InferenceOutput::kResidual;
+    const auto before = std::find(outputs.begin(), outputs.end(), output);
+    if (before != outputs.end()) {
+      return TwiceTheSame(i, static_cast<int>(before - outputs.begin()), name);
+    }
+    outputs.push_back(output);
+  }
+  if (outputs.empty()) outputs.push_back(InferenceOutput::kFeatures);
+  return outputs;
 }
 
 }  // namespace phimap
