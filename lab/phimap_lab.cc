@@ -15,7 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/cli/exit_code.h"
+#include "core/status/exit_code.h"
 #include "core/status/status_macros.h"
 #include "lab/experiments/experiments.h"
 
@@ -118,7 +118,7 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<bool> expected = RunAll(arguments);
   if (!expected.ok()) {
     std::cerr << "phimap_lab: " << expected.status().message() << '\n';
-    return static_cast<int>(cli::ExitCodeOf(expected.status()));
+    return static_cast<int>(ExitCodeOf(expected.status()));
   }
   return *expected ? 0 : 1;
 }

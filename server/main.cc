@@ -1,9 +1,11 @@
-// phimapd: parses the command line, opens the store, and serves until a signal.
+// phimapd: parses the command line, opens the store, and serves until a signal. `phimapd admin`
+// looks after a store instead.
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -122,6 +124,7 @@ int main(int argc, char** argv) {
     if (descriptor > 2) close(descriptor);
     if (descriptor < 0 || descriptor > 2) break;
   }
+  if (argc > 1 && std::strcmp(argv[1], "admin") == 0) return phimap::RunAdmin(argc - 1, argv + 1);
   const std::variant<phimap::ServerOptions, int> options = phimap::ParseOptions(argc, argv);
   if (const int* exit_code = std::get_if<int>(&options)) return *exit_code;
   return phimap::Run(std::get<phimap::ServerOptions>(options));

@@ -35,7 +35,10 @@ constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
     "  0  stopped by SIGTERM or SIGINT\n"
     "  1  failed, for example because the store cannot be opened or an address cannot be bound\n"
-    "  2  wrong usage; nothing was created\n";
+    "  2  wrong usage; nothing was created\n"
+    "\n"
+    "`phimapd admin` checks, backs up, restores or cleans up a store, while its servers run:\n"
+    "phimapd admin --help\n";
 
 // Type name in --help of flags that take a file or a folder.
 constexpr char kPath[] = "PATH";

@@ -1,4 +1,4 @@
-// The command line of phimapd.
+// The command line of phimapd: the flags of the server, and `phimapd admin`.
 #ifndef PHIMAP_SERVER_OPTIONS_H_
 #define PHIMAP_SERVER_OPTIONS_H_
 
@@ -96,6 +96,11 @@ MemoryLimits MemoryLimitsOf(const ServerOptions& options);
 // that contradict each other, and addresses that need protection or --insecure, before anything is
 // created or opened.
 std::variant<ServerOptions, int> ParseOptions(int argc, char** argv);
+
+// Runs `phimapd admin`, for operators of a store. `argv` begins at the word "admin". It starts no
+// server: it opens the store itself, whether or not servers are using it. Returns the exit code
+// (core/status/exit_code.h).
+int RunAdmin(int argc, char** argv);
 
 }  // namespace phimap
 

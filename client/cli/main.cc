@@ -15,7 +15,6 @@
 
 #include "CLI/CLI.hpp"
 #include "client/cli/arguments/access_arguments.h"
-#include "client/cli/commands/admin_command.h"
 #include "client/cli/commands/advise_command.h"
 #include "client/cli/commands/alias_command.h"
 #include "client/cli/commands/bench_command.h"
@@ -36,15 +35,22 @@
 #include "client/cli/commands/sweep_command.h"
 #include "client/cli/commands/transform_command.h"
 #include "client/cli/commands/verify_command.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/usage.h"
 #include "client/cli/views/color.h"
 #include "client/cli/views/error_text.h"
+#include "core/status/exit_code.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
+
+constexpr char kExitCodeHelp[] =
+    "Exit codes:\n  0    done\n  1    failed: damaged data, a full disk, or a bug\n  2    "
+    "wrong usage or bad input; the message names the place\n  3    no such mapping, version "
+    "or alias\n  4    the server cannot be reached\n  5    the server refused: a "
+    "precondition, a limit, a permission, or not implemented\n  6    timed out\n  130  "
+    "interrupted or cancelled\n";
 
 // Options of all commands.
 struct Globals {
@@ -54,11 +60,11 @@ struct Globals {
 };
 
 std::vector<Command> AddCommands(CLI::App& app) {
-  return {AddBuild(app),      AddTransform(app),    AddList(app),  AddShow(app),   AddVerify(app),
-          AddAdvise(app),     AddEvaluate(app),     AddSweep(app), AddAlias(app),  AddDelete(app),
-          AddKeep(app),       AddPrune(app),        AddDrift(app), AddExport(app), AddImport(app),
-          AddInspect(app),    AddCapabilities(app), AddAdmin(app), AddHealth(app), AddBench(app),
-          AddCompletion(app), AddHelp(app)};
+  return {AddBuild(app),   AddTransform(app),    AddList(app),   AddShow(app),   AddVerify(app),
+          AddAdvise(app),  AddEvaluate(app),     AddSweep(app),  AddAlias(app),  AddDelete(app),
+          AddKeep(app),    AddPrune(app),        AddDrift(app),  AddExport(app), AddImport(app),
+          AddInspect(app), AddCapabilities(app), AddHealth(app), AddBench(app),  AddCompletion(app),
+          AddHelp(app)};
 }
 
 void AddGlobals(CLI::App& app, Globals& globals) {
@@ -76,7 +82,7 @@ void AddGlobals(CLI::App& app, Globals& globals) {
   app.set_version_flag("--version", "phimap " PHIMAP_VERSION, "Print the version and exit");
   app.require_subcommand(1);
   app.fallthrough();  // --server may follow the subcommand.
-  app.footer(ExitCodeHelp());
+  app.footer(kExitCodeHelp);
 }
 
 absl::Status RunCommand(const Command& command, const Globals& globals, const CLI::App& app) {

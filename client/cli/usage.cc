@@ -145,12 +145,18 @@ absl::StatusOr<std::vector<std::string>> WithKnownFlags(const CLI::App& app, int
 }
 
 ExitCode AnswerParseError(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> words = app.remaining(/*recurse=*/true);
+  // Scripts of earlier releases give this command. It is answered before its flags and --help.
+  const auto first = std::find_if_not(words.begin(), words.end(), IsFlag);
+  if (app.get_subcommands().empty() && first != words.end() && *first == "admin") {
+    std::cerr << "phimap: phimap admin is now phimapd admin, with the same flags\n";
+    return ExitCode::kBadInput;
+  }
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     app.exit(error);
     return ExitCode::kOk;
   }
   const CLI::App* const unfinished = Unfinished(app);
-  const std::vector<std::string> words = app.remaining(/*recurse=*/true);
   // An unknown command is reported before a flag that was meant for it.
   const bool no_command = error.get_name() == "RequiredError" && unfinished != nullptr;
   std::string text;

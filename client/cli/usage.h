@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/commands/command.h"
-#include "client/cli/exit_code.h"
+#include "core/status/exit_code.h"
 
 namespace CLI {
 class ParseError;

@@ -19,13 +19,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/views/certificate_view.h"
 #include "client/cli/views/error_text.h"
 #include "client/cli/views/number_text.h"
 #include "client/cli/views/progress_bar.h"
 #include "client/cpp/client.h"
+#include "core/status/exit_code.h"
 #include "core/status/status_macros.h"
 #include "lab/letter/letter_data.h"
 #include "lab/letter/linear_svm.h"
@@ -284,9 +284,9 @@ int Run(int argc, char** argv) {
     return Demo(arguments, *client, cancel).Run();
   };
   const absl::StatusOr<bool> enough = run();
-  if (enough.ok()) return *enough ? 0 : static_cast<int>(cli::ExitCode::kFailed);
+  if (enough.ok()) return *enough ? 0 : static_cast<int>(ExitCode::kFailed);
   std::cerr << cli::ErrorText(enough.status(), arguments.server, "") << std::flush;
-  return static_cast<int>(cli::ExitCodeOf(enough.status()));
+  return static_cast<int>(ExitCodeOf(enough.status()));
 }
 
 }  // namespace

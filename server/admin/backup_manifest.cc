@@ -22,7 +22,7 @@ constexpr int64_t kDigestPieceBytes = int64_t{1} << 20;
 absl::Status NoBackup(const std::string& folder, absl::string_view why) {
   return MakeError(absl::StatusCode::kFailedPrecondition, "BACKUP_NOT_FOUND", "from",
                    absl::StrCat(folder, " is not a complete backup: ", why,
-                                "; `phimap admin backup` writes that file last, so the backup was "
+                                "; `phimapd admin backup` writes that file last, so the backup was "
                                 "interrupted, or this is not a backup"),
                    {{"path", folder}});
 }

@@ -61,11 +61,11 @@ absl::Status WriteDatabase(const std::string& path, const CatalogRows& rows) {
 absl::Status SomeDamaged(const std::vector<std::string>& messages) {
   return MakeError(
       absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "store",
-      absl::StrCat(
-          messages.size(), " artifacts could not be copied, so the backup is incomplete: ",
-          absl::StrJoin(messages, "; "),
-          "; repair them (`phimap admin check` lists the versions that use them), or make a backup "
-          "without them with --skip-damaged"));
+      absl::StrCat(messages.size(), " artifacts could not be copied, so the backup is incomplete: ",
+                   absl::StrJoin(messages, "; "),
+                   "; repair them (`phimapd admin check` lists the versions that use them), or "
+                   "make a backup "
+                   "without them with --skip-damaged"));
 }
 
 class Backup {

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/views/certificate_view.h"
 #include "client/cli/views/error_text.h"
 #include "client/cli/views/json_text.h"
 #include "client/cli/views/progress_bar.h"
 #include "client/cli/views/spectrum_view.h"
 #include "core/status/error.h"
+#include "core/status/exit_code.h"
 
 namespace phimap::cli {
 namespace {

@@ -19,7 +19,7 @@ def _subcommands(text):
 
 
 def _flags_below(program, command):
-    """Returns the flags of a command and of its subcommands. For example, `backup` is a subcommand of `admin`."""
+    """Returns the flags of a command and of its subcommands. For example, `set` is a subcommand of `alias`."""
     text = _help(program, command)
     below = _subcommands(text) if "Subcommands:" in text else ()
     return _flags(text).union(*(_flags(_help(program, command, one)) for one in below))

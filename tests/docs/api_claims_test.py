@@ -18,7 +18,7 @@ KINDS = {"unary": "unary", "server_stream": "server stream", "client_stream": "c
 AT_START = {"ADDRESS_INVALID", "DATABASE_ADDRESS_INVALID", "LIBPQ_MISSING", "DATABASE_TOO_OLD", "FLAG_INVALID", "KERNEL_SERVICE_INVALID", "TLS_FILE_INVALID", "TOKEN_FILE_INVALID", "PATH_INVALID", "ADDRESS_NOT_AVAILABLE", "DATABASE_LOST",
             "DIRECTORY_LOCKED", "FILE_EXISTS", "FILE_NOT_FOUND", "STORE_INVALID", "ADDRESS_NOT_LOOPBACK", "WRITE_AHEAD_LOG_NOT_AVAILABLE",
             "STORE_MISMATCH", "STORE_TOO_NEW"}
-# Reasons that only `phimap admin`, which opens stores without a server, or libphimap_engine reports.
+# Reasons that only `phimapd admin`, which opens stores without a server, or libphimap_engine reports.
 ADMIN = {"KERNEL_REMOTE", "EXAMPLES_NOT_NUMERIC", "BACKUP_DAMAGED", "HOLD_LOST", "MAINTENANCE_BUSY", "STORE_NOT_EMPTY", "BACKUP_NOT_FOUND", "STORE_NOT_FOUND", "SCHEMA_TOO_OLD"}
 INSIDE = {
     "ARTIFACT_NOT_FOUND": "only for a version that was deleted meanwhile, which the caller then looks up again",

@@ -90,14 +90,14 @@ class PrintedTest(unittest.TestCase):
 
 class WordsTest(unittest.TestCase):
     def test_commands_of_programs_that_are_there_are_right(self):
-        for text in ("tools/test --full   # all\n", "phimap build NAME --standardize \\\n    --seed=1\n", "phimap --server=ONE admin backup --store=DIR\n",
+        for text in ("tools/test --full   # all\n", "phimap build NAME --standardize \\\n    --seed=1\n", "phimapd admin backup --store=DIR\n",
                      "docker run -p 127.0.0.1:7450:7450 phimap --insecure\n", "tools/build build core_mapping_tests\n",
                      "build/tests/core/mapping/core_mapping_tests --file=margin_theorems_test.cc\n",
                      "build/bench/engine_bench --rounds=3\n", "tools/run_tests build -R margin_theorems\n"):
             self.assertEqual(words.faults(text), [], text)
 
     def test_wrong_programs_flags_files_targets_and_tests_are_found(self):
-        for text in ("tools/tset\n", "tools/test --fully\n", "phimap build NAME --standardise\n", "phimap admin backup --shop=DIR\n",
+        for text in ("tools/tset\n", "tools/test --fully\n", "phimap build NAME --standardise\n", "phimapd admin backup --shop=DIR\n",
                      "docker run phimap --unsafe\n", "docker compose -f deploy/composed.yaml up\n",
                      "tools/build build core_mapping_test\n", "tools/run_tests build -R margin_theories\n",
                      "build/tests/core/mapping/core_mapping_tests --file=margins_test.cc\n",

@@ -1,4 +1,4 @@
-// Tests `phimap admin` while a server runs on the same store, and after that server has stopped.
+// Tests `phimapd admin` while a server runs on the same store, and after that server has stopped.
 #include <signal.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ class AdminTest : public CliFixture {
   AdminTest() { BuildVersions(*server_.Connect(), "letters", 3); }
 
   ProcessResult Admin(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {PHIMAP_BINARY, "admin"});
+    arguments.insert(arguments.begin(), {PHIMAPD_BINARY, "admin"});
     return RunProcess(arguments, "");
   }
   ProcessResult Admin(const std::string& action, const std::string& store,

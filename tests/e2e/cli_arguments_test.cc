@@ -60,7 +60,6 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"import", "--nmae=x"}, "--nmae; did you mean --name?"},
       {{"inspect", "--jsno"}, "--jsno; did you mean --json?"},
       {{"health", "--timeotu=1"}, "--timeotu; did you mean --timeout?"},
-      {{"admin", "check", "--quarantin"}, "--quarantin; did you mean --quarantine?"},
       {{"bench", "--caller=3"}, "--caller; did you mean --callers?"},
       {{"completion", "--colour=auto"}, "--colour; did you mean --color?"},
       {{"sweep", "--landmakrs=10"}, "--landmakrs; did you mean --landmarks?"},
@@ -98,7 +97,9 @@ TEST_F(CliArgumentsTest, ACommandThatThereIsNotIsNamedWithTheOneThatWasMeant) {
        "phimap alias has no command 'lst'; did you mean list? the commands are set"},
       {{"alias"},
        "a command of phimap alias is missing; the commands are set, rollback, delete, list"},
-      {{"admin", "bakcup"}, "phimap admin has no command 'bakcup'; did you mean backup?"},
+      {{"admin"}, "phimap admin is now phimapd admin, with the same flags\n"},
+      {{"admin", "check", "--store=x"}, "phimap admin is now phimapd admin, with"},
+      {{"admin", "gc", "--help"}, "phimap admin is now phimapd admin, with"},
       {{"help", "bulid"}, "phimap has no command 'bulid'; did you mean build?"},
       {{"help", "alias", "lst"}, "phimap alias has no command 'lst'; did you mean list?"},
   };

@@ -182,15 +182,7 @@ std::string DirectViolation(const std::string& file, const std::string& name) {
     if (!inside.empty()) return inside;
   }
   if (absl::StartsWith(file, "client/")) {
-    // The admin command maintains stores without a server.
-    const bool looks_after =
-        file == "client/cli/commands/admin_command.cc" &&
-        (absl::StartsWith(name, "server/admin/") || absl::StartsWith(name, "server/store/") ||
-         absl::StartsWith(name, "server/files/"));
-    if (absl::StartsWith(name, "server/") && !looks_after) {
-      return "client/ must not include server/; only admin_command.cc may include its folders "
-             "admin, store and files";
-    }
+    if (absl::StartsWith(name, "server/")) return "client/ must not include server/";
     if (absl::StartsWith(name, "core/") && !IsOneOf(kSeenByClient, CoreFolder(name))) {
       return "client/ may include only status, thread and digest of core/";
     }

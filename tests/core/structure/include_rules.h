@@ -24,8 +24,7 @@ Includes IncludesUnder(const std::string& root);
 //  - a folder of core/ includes only folders before it in the order of dependence;
 //  - the same rule applies to the folders of core/mapping, and no file is directly in core/mapping;
 //  - only core/linalg/blas.cc includes BLAS and LAPACK;
-//  - client/ includes nothing of server/ (except for the admin command), and of core/ only status,
-//    thread and digest;
+//  - client/ includes nothing of server/, and of core/ only status, thread and digest;
 //  - a folder of client/ includes only folders before it in the order of dependence;
 //  - proto/ includes nothing of server/ or client/, and of core/ only what describes an artifact;
 //  - core/ includes nothing of proto/, server/ or client/, server/ nothing of client/;

@@ -1,5 +1,5 @@
 // A SQLite or PostgreSQL store with contents, which can be opened the way a server opens it or the
-// way `phimap admin` does.
+// way `phimapd admin` does.
 #ifndef PHIMAP_TESTS_SERVER_ADMIN_FILLED_STORE_H_
 #define PHIMAP_TESTS_SERVER_ADMIN_FILLED_STORE_H_
 

@@ -1,8 +1,8 @@
-#include "client/cli/exit_code.h"
+#include "core/status/exit_code.h"
 
 #include <utility>
 
-namespace phimap::cli {
+namespace phimap {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   using Code = absl::StatusCode;
@@ -29,12 +29,4 @@ ExitCode ExitCodeOf(const absl::Status& status) {
   return ExitCode::kFailed;
 }
 
-std::string ExitCodeHelp() {
-  return "Exit codes:\n  0    done\n  1    failed: damaged data, a full disk, or a bug\n  2    "
-         "wrong usage or bad input; the message names the place\n  3    no such mapping, version "
-         "or alias\n  4    the server cannot be reached\n  5    the server refused: a "
-         "precondition, a limit, a permission, or not implemented\n  6    timed out\n  130  "
-         "interrupted or cancelled\n";
-}
-
-}  // namespace phimap::cli
+}  // namespace phimap
