@@ -6,7 +6,9 @@
 // the same for float32 and float64 inputs of equal value, and on all machines with fused
 // multiply-add.
 //
-// Schedulers and servers use this interface. engine_loader.h makes engines from plans.
+// Schedulers and servers use this interface. A backend makes the engines: it is one way to execute
+// plans, for instance with the vector unit of this machine (PanelBackend). To add another, derive a
+// class from EngineBackend, with engines derived from Engine, and add it in EngineLoader::Default.
 //
 // Thread-safety: a loaded engine is immutable. Any number of threads may use it, each with its own
 // scratch.
@@ -15,16 +17,50 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/engine/engine_scratch.h"
 #include "core/plan/examples.h"
 #include "core/plan/plan.h"
 #include "core/plan/rows.h"
 
 namespace phimap {
+
+// Working memory of one thread that runs engines, grown as needed and reused between calls. Holds
+// one object of each type that Of was called with. Every stage of an engine, and every backend, has
+// its own type. Not thread-safe.
+class EngineScratch {
+ public:
+  EngineScratch() = default;
+  EngineScratch(const EngineScratch&) = delete;
+  EngineScratch& operator=(const EngineScratch&) = delete;
+
+  // Returns the object of type Memory, as its last user left it. The first call default-constructs
+  // the object.
+  template <typename Memory>
+  Memory& Of() {
+    for (const Slot& slot : slots_) {
+      if (slot.key == &kKey<Memory>) return *static_cast<Memory*>(slot.memory.get());
+    }
+    slots_.push_back({&kKey<Memory>, std::make_shared<Memory>()});
+    return *static_cast<Memory*>(slots_.back().memory.get());
+  }
+
+ private:
+  // The address of kKey<Memory> identifies the type.
+  template <typename Memory>
+  static inline char kKey = 0;
+
+  struct Slot {
+    const char* key;
+    std::shared_ptr<void> memory;
+  };
+  std::vector<Slot> slots_;
+};
 
 // One request's share of a batch.
 struct TransformPart {
@@ -95,6 +131,44 @@ class Engine {
 
  private:
   const EngineShape shape_;
+};
+
+// A way to execute plans. Immutable, thread-safe.
+class EngineBackend {
+ public:
+  virtual ~EngineBackend() = default;
+  virtual absl::string_view name() const = 0;
+  // Whether the backend executes plans of that arithmetic, with exactly the bits that it
+  // prescribes.
+  virtual bool RunsArithmetic(uint32_t arithmetic) const = 0;
+  // Packs `plan`, which is not needed afterwards. REQUIRES: RunsArithmetic of the plan's
+  // arithmetic, and plan.Validate() is OK. Errors: RESOURCE_EXHAUSTED if the plan would take too
+  // much memory; FAILED_PRECONDITION if its numbers overflow the serving type. Throws
+  // std::bad_alloc.
+  virtual absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan) const = 0;
+};
+
+// Runs plans on the vector unit of this machine. Loading returns RESOURCE_EXHAUSTED if the dense
+// form of a sparse projection takes over 1 GiB, and FAILED_PRECONDITION if the squared norm of a
+// landmark overflows the serving type.
+const EngineBackend& PanelBackend();
+
+// An ordered list of backends. Immutable, thread-safe.
+class EngineLoader {
+ public:
+  // `backends` must outlive the loader.
+  explicit EngineLoader(std::vector<const EngineBackend*> backends)
+      : backends_(std::move(backends)) {}
+  // All backends of this program, the fastest first.
+  static const EngineLoader& Default();
+
+  // Loads `plan` with the first backend that runs its arithmetic. Errors: UNIMPLEMENTED
+  // (ARITHMETIC_UNKNOWN) if no backend runs it, INVALID_ARGUMENT for a plan that is not valid, and
+  // the errors of EngineBackend::Load. Throws std::bad_alloc.
+  absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan) const;
+
+ private:
+  const std::vector<const EngineBackend*> backends_;
 };
 
 // The vector unit that engines of this process use, for instance "AVX3" or "AVX2".

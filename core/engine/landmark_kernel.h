@@ -4,9 +4,10 @@
 #define PHIMAP_CORE_ENGINE_LANDMARK_KERNEL_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "core/engine/self_values.h"
+#include "core/engine/pair_values.h"
 #include "core/kernel/kernel_program.h"
 
 namespace phimap {

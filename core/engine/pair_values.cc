@@ -1,31 +1,124 @@
 #include "core/engine/pair_values.h"
 
-#include "core/engine/bilinear_values.h"
-#include "core/engine/column_sum_values.h"
+#include <utility>
+
+#include "core/kernel/bilinear_form.h"
+#include "core/kernel/column_sum_rows.h"
+#include "core/linalg/panel_product.h"
 
 namespace phimap {
 namespace {
 
-// Makes the values of one kind; returns null if the program reads none of that kind.
+// The values x·A_m a_j of each bilinear form of a program. Holds A_m a_j for each form and
+// landmark, rounded once. Takes dense rows.
 template <typename T>
-using MakePairValues = std::unique_ptr<const PairValues<T>> (*)(const KernelProgram& program,
-                                                                const Matrix<T>& landmarks);
+class BilinearValues final : public PairValues<T> {
+ public:
+  BilinearValues(const KernelProgram& program, const Matrix<T>& landmarks) : program_(program) {
+    std::vector<double> applied(landmarks.cols());
+    for (const BilinearForm& form : program_.forms()) {
+      Matrix<T> rows = Matrix<T>::Uninit(landmarks.rows(), landmarks.cols());
+      for (int64_t j = 0; j < landmarks.rows(); ++j) {
+        form.Apply(landmarks.row(j), applied.data());
+        for (int64_t k = 0; k < landmarks.cols(); ++k) rows(j, k) = static_cast<T>(applied[k]);
+      }
+      applied_.push_back(PanelMatrix<T>::PackTransposed(rows.view()));
+    }
+  }
 
-// All kinds of values, in the order in which a program numbers them.
+  int64_t count() const override { return static_cast<int64_t>(applied_.size()); }
+
+  void Compute(const TileRows<T>& x, T* const* values, T* const* self,
+               EngineScratch& /*scratch*/) const override {
+    for (int64_t m = 0; m < count(); ++m) {
+      applied_[m].Multiply(x.x, x.stride, x.count, values + m * x.count);
+    }
+    if (self != nullptr) ComputeSelf(x, self);
+  }
+
+  void ComputeSelf(const TileRows<T>& x, T* const* self) const override {
+    for (int64_t m = 0; m < count(); ++m) {
+      for (int64_t i = 0; i < x.count; ++i) {
+        self[m][i] = static_cast<T>(program_.forms()[m].Square(x.row(i)));
+      }
+    }
+  }
+
+  int64_t memory_bytes() const override {
+    int64_t bytes = 0;
+    for (const PanelMatrix<T>& applied : applied_) bytes += applied.memory_bytes();
+    return bytes;
+  }
+
+  int64_t multiplications() const override {
+    int64_t multiplications = 0;
+    for (const PanelMatrix<T>& applied : applied_) multiplications += applied.multiplications();
+    return multiplications;
+  }
+
+ private:
+  const KernelProgram program_;  // owns the forms
+  std::vector<PanelMatrix<T>> applied_;
+};
+
+// Each column sum of a program for rows and landmarks. Holds the columns of the landmarks that each
+// sum reads. Takes dense rows.
 template <typename T>
-constexpr MakePairValues<T> kPairValueKinds[] = {
-    &BilinearValues<T>::Make,
-    &ColumnSumValues<T>::Make,
+class ColumnSumValues final : public PairValues<T> {
+ public:
+  ColumnSumValues(const KernelProgram& program, const Matrix<T>& landmarks)
+      : program_(program), columns_(landmarks.cols()) {
+    for (const ColumnSum& sum : program_.sums()) sums_.emplace_back(sum, landmarks.view());
+  }
+
+  int64_t count() const override { return static_cast<int64_t>(sums_.size()); }
+
+  void Compute(const TileRows<T>& x, T* const* values, T* const* self,
+               EngineScratch& /*scratch*/) const override {
+    for (int64_t m = 0; m < count(); ++m) {
+      sums_[m].Sums(x.x, x.stride, x.count, values + m * x.count);
+    }
+    if (self != nullptr) ComputeSelf(x, self);
+  }
+
+  void ComputeSelf(const TileRows<T>& x, T* const* self) const override {
+    for (int64_t m = 0; m < count(); ++m) {
+      for (int64_t i = 0; i < x.count; ++i) {
+        self[m][i] = static_cast<T>(program_.sums()[m].Self(x.row(i), columns_));
+      }
+    }
+  }
+
+  int64_t memory_bytes() const override {
+    int64_t bytes = 0;
+    for (const ColumnSumRows<T>& sum : sums_) bytes += sum.memory_bytes();
+    return bytes;
+  }
+
+  // A step of a column sum takes three operations, where a step of a product takes one.
+  int64_t multiplications() const override {
+    int64_t multiplications = 0;
+    for (const ColumnSumRows<T>& sum : sums_) multiplications += 3 * sum.rows() * sum.taken();
+    return multiplications;
+  }
+
+ private:
+  const KernelProgram program_;  // owns the sums
+  const int64_t columns_;
+  std::vector<ColumnSumRows<T>> sums_;
 };
 
 }  // namespace
 
+// The kinds follow one another in the order in which a program numbers them.
 template <typename T>
 PairValueList<T> PairValueList<T>::Of(const KernelProgram& program, const Matrix<T>& landmarks) {
   PairValueList list;
-  for (const MakePairValues<T> make : kPairValueKinds<T>) {
-    auto kind = make(program, landmarks);
-    if (kind != nullptr) list.kinds_.push_back(std::move(kind));
+  if (!program.forms().empty()) {
+    list.kinds_.push_back(std::make_unique<const BilinearValues<T>>(program, landmarks));
+  }
+  if (!program.sums().empty()) {
+    list.kinds_.push_back(std::make_unique<const ColumnSumValues<T>>(program, landmarks));
   }
   return list;
 }

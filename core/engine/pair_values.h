@@ -1,7 +1,7 @@
 // Values that a kernel program reads of each pair of a row and a landmark, in addition to products
-// and distances.
+// and distances, and values of rows with themselves.
 //
-// To add a kind, derive a class from PairValues and add a line to the table in pair_values.cc.
+// To add a kind of pair values, derive a class from PairValues and add it to PairValueList::Of.
 #ifndef PHIMAP_CORE_ENGINE_PAIR_VALUES_H_
 #define PHIMAP_CORE_ENGINE_PAIR_VALUES_H_
 
@@ -9,8 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/engine/engine_scratch.h"
-#include "core/engine/tile.h"
+#include "core/engine/stages.h"
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/matrix.h"
 
@@ -57,6 +56,32 @@ class PairValueList {
 
  private:
   std::vector<std::unique_ptr<const PairValues<T>>> kinds_;
+};
+
+// Memory for v_m(x, x) of each pair value m and f_m(x) of each factor m, for some rows. The owner
+// fills it.
+template <typename T>
+class SelfValues {
+ public:
+  // Reserves memory for `rows` rows. Earlier contents are lost.
+  void Reserve(int64_t pair_values, int64_t factors, int64_t rows) {
+    Grow(numbers_, (pair_values + factors) * rows);
+    rows_.clear();
+    for (int64_t m = 0; m < pair_values + factors; ++m) {
+      rows_.push_back(numbers_.data() + m * rows);
+    }
+    pair_values_ = pair_values;
+  }
+
+  // pair_values()[m][i] = v_m(x_i, x_i), factors()[m][i] = f_m(x_i).
+  T* const* pair_values() const { return rows_.data(); }
+  T* const* factors() const { return rows_.data() + pair_values_; }
+  int64_t memory_bytes() const { return numbers_.size() * static_cast<int64_t>(sizeof(T)); }
+
+ private:
+  AlignedArray<T> numbers_;
+  std::vector<T*> rows_;
+  int64_t pair_values_ = 0;
 };
 
 }  // namespace phimap

@@ -1,8 +1,7 @@
-#include "core/engine/engine_loader.h"
-
 #include <memory>
 #include <utility>
 
+#include "core/engine/engine.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/plans.h"
