@@ -6,7 +6,7 @@
 # What follows the image's name is flags of phimapd. In a container it listens on all of the container's interfaces, for
 # which it wants --insecure: right where nobody else can reach the published ports. With the flags of TLS beside it the
 # API is encrypted, and --insecure stands for /metrics alone.
-# docs/operations.md, "Container", says more; deploy/compose.single.yaml adds Prometheus and Grafana.
+# docs/operations/run.md, "Container", says more; deploy/compose.single.yaml adds Prometheus and Grafana.
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS build

@@ -1,6 +1,6 @@
 // The memory of the whole process: its worst case, and how the parts fit into a limit.
 //
-// The formula is the one under "Sizing" in docs/operations.md.
+// The formula is the one under "Sizing" in docs/operations/size.md.
 #ifndef PHIMAP_SERVER_MEMORY_PROCESS_MEMORY_H_
 #define PHIMAP_SERVER_MEMORY_PROCESS_MEMORY_H_
 

@@ -3,7 +3,7 @@
 // Every series exists from the start. If a series appeared only with its first error, a rate over
 // the series would miss that error. Only series with a mapping's name as a label appear later.
 // Their number is bounded (version_series.h, certificate_metrics.h, drift_metrics.h), and no other
-// label takes its value from a request. docs/operations.md lists the metrics.
+// label takes its value from a request. docs/operations/watch.md lists the metrics.
 //
 // Thread-safety: any thread may count. AddMethod, SetBuildInfo, SetLimits and Watch… may be called
 // only during startup.

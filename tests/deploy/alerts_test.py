@@ -12,7 +12,7 @@ PROMETHEUS = SOURCE / "deploy/prometheus"
 TESTS = [SOURCE / "tests/deploy" / name
          for name in ("alerts_test.yml", "objectives_test.yml", "slow_objectives_test.yml")]
 # The address is absolute because the people on call see it in a message, not in a checkout.
-RUNBOOK = "https://github.com/phimap/phimap/blob/main/docs/operations.md#"
+RUNBOOK = "https://github.com/phimap/phimap/blob/main/docs/operations/mend.md#"
 # Matches alerts about all servers together. They have no `instance` label that their text could contain.
 OF_THE_FLEET = re.compile(r"by \(job\)|absent\(")
 
@@ -23,8 +23,8 @@ def alerts():
 
 
 def runbook_entries():
-    """Returns {heading: text} for the section "Alerts" of docs/operations.md."""
-    text = (SOURCE / "docs/operations.md").read_text()
+    """Returns {heading: text} for the section "Alerts" of docs/operations/mend.md."""
+    text = (SOURCE / "docs/operations/mend.md").read_text()
     section = re.search(r"^## Alerts\n(.*?)(?=^## |\Z)", text, re.M | re.S).group(1)
     parts = re.split(r"^### (.*)\n", section, flags=re.M)
     return dict(zip(parts[1::2], parts[2::2]))

@@ -121,7 +121,7 @@ class DashboardTest(unittest.TestCase):
         self.assertEqual(server.dashboard()["uid"], "phimap")
 
     def test_the_documentation_lists_every_metric_with_its_type_and_labels_and_no_other(self):
-        text = (server.SOURCE / "docs/operations.md").read_text()
+        text = (server.SOURCE / "docs/operations/watch.md").read_text()
         section = re.search(r"^## Metrics\n(.*?)^## ", text, re.M | re.S).group(1)
         listed = {}
         for name, kind, labels in re.findall(r"^\| `(\w+)` \| (\w+) \|([^|]*)\|", section, re.M):

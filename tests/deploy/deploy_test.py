@@ -1,4 +1,4 @@
-"""Checks that each flag, port and path in Dockerfile, deploy/ and docs/operations.md agrees with the programs and
+"""Checks that each flag, port and path in Dockerfile, deploy/ and docs/operations/ agrees with the programs and
 with the other files."""
 
 import json
@@ -84,7 +84,7 @@ def share_a_network(one, other):
 def served_files():
     """Returns all text files that an operator uses, except the Dockerfile."""
     files = [path for path in (SOURCE / "deploy").rglob("*") if path.suffix in (".yaml", ".yml", ".cfg", ".md")]
-    return sorted(files) + [SOURCE / "docs/operations.md"]
+    return sorted(files) + sorted((SOURCE / "docs/operations").glob("*.md"))
 
 
 class FlagsTest(unittest.TestCase):

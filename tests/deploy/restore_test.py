@@ -1,4 +1,4 @@
-"""Runs the commands of the guide to backup and restore in docs/operations.md. Some versions of the first store were
+"""Runs the commands of the guide to backup and restore in docs/operations/mend.md. Some versions of the first store were
 deleted, so the second server gives the restored versions other numbers."""
 
 import json
@@ -11,7 +11,7 @@ import unittest
 
 import server
 
-GUIDE = server.SOURCE / "docs/operations.md"
+GUIDE = server.SOURCE / "docs/operations/mend.md"
 
 
 def commands_of_the_guide():

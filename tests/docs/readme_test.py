@@ -1,4 +1,4 @@
-"""Tests statements of README.md outside its code blocks. The code blocks are run by the test page_README."""
+"""Tests statements of README.md and docs/papers.md outside their code blocks. The tests of the pages run the blocks."""
 
 import re
 import unittest
@@ -7,6 +7,7 @@ import document
 import page as pages
 
 README = pages.read("README.md")
+PAPERS = pages.read("docs/papers.md")
 
 
 class ReadmeTest(unittest.TestCase):
@@ -25,7 +26,7 @@ class ReadmeTest(unittest.TestCase):
         Theorem 2, is in section 4."""
         for idea, paper in (("F1, ", r"section 3"), ("F2, ", r"section 3"), ("F3, ", r"section 4"),
                             ("Johnson–Lindenstrauss alone", r"section 4")):
-            self.assertTrue(re.search(rf"(?m)^\| {idea}[^|]*\|[^|]*\b{paper}\b", README.text), f"{idea}: {paper}")
+            self.assertTrue(re.search(rf"(?m)^\| {idea}[^|]*\|[^|]*\b{paper}\b", PAPERS.text), f"{idea}: {paper}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Tests the formulas under "Sizing" in docs/operations.md against the memory that a server takes.
+// Tests the formulas under "Sizing" in docs/operations/size.md against the memory that a server takes.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -32,7 +32,7 @@ constexpr int64_t kFloatBytes = 4;
 // Memory that a connection keeps for frames that it reads or sends.
 constexpr double kConnectionBytes = kMiB / 2;
 
-// The formulas, written as in docs/operations.md. The functions below compute their values.
+// The formulas, written as in docs/operations/size.md. The functions below compute their values.
 constexpr const char* kFormulas[] = {
     "F1  s·d·p",
     "F2  s·(d·p + d²/2)",
@@ -241,7 +241,7 @@ TEST(SizingTest, ABuildTakesNoMoreThanTheFormulaSays) {
 
 TEST(SizingTest, TheGuideSaysTheseFormulas) {
   std::ostringstream guide;
-  guide << std::ifstream(testing::SourcePath("docs/operations.md")).rdbuf();
+  guide << std::ifstream(testing::SourcePath("docs/operations/size.md")).rdbuf();
   for (const char* formula : kFormulas) {
     EXPECT_NE(guide.str().find(formula), std::string::npos) << formula;
   }

@@ -7,7 +7,7 @@ The server runs on one core. The attackers, with nice 10, and an admitted caller
 
 * every call of the admitted caller is answered, and its p99 is at most 20 ms in the median of runs of ten seconds;
 * /livez and /readyz answer 200 within a second, throughout;
-* the server's memory stays within the formula of docs/operations.md;
+* the server's memory stays within the formula of docs/operations/size.md;
 * when the attackers have gone, the server holds no connection of theirs, and ends with 0 on SIGTERM.
 """
 
