@@ -16,9 +16,8 @@
 #include "server/admin/catalog_rows.h"
 #include "server/files/file_blobs.h"
 #include "server/sqlite/sqlite_database.h"
-#include "server/store/operation_log.h"
+#include "server/store/catalog_tables.h"
 #include "server/store/store_clock.h"
-#include "server/store/version_expiry.h"
 
 namespace phimap {
 namespace {
@@ -123,12 +122,15 @@ absl::Status WriteRows(SqlDatabase& database, const BackedUp& backup) {
         }
         PHIMAP_RETURN_IF_ERROR(WriteCatalogRows(session, backup.rows));
         PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, StoreClock().Now(session));
-        PHIMAP_RETURN_IF_ERROR(OperationLog(session).Add(operation, "", now));
+        PHIMAP_RETURN_IF_ERROR(CatalogTables(session).AddOperation(operation, "", now));
         // Counts the restore as a use of every version. Otherwise versions whose ttl ended since
         // the backup would expire at once, although they may be wanted.
-        return VersionExpiry(session).UseAll(now);
+        return session
+            .Run("UPDATE versions SET expire_time_us = ttl_us + $1 WHERE ttl_us > 0",
+                 {absl::ToUnixMicros(now)})
+            .status();
       },
-      [&](SqlSession& session) { return OperationLog(session).Contains(operation.id); },
+      [&](SqlSession& session) { return CatalogTables(session).HasOperation(operation.id); },
       operation.what);
 }
 
