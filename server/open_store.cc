@@ -10,7 +10,7 @@
 #include "core/plan/artifact.h"
 #include "core/plan/plan.h"
 #include "core/status/status_macros.h"
-#include "server/files/cached_blobs.h"
+#include "server/files/artifact_cache.h"
 #include "server/postgres/postgres_blobs.h"
 #include "server/postgres/postgres_database.h"
 #include "server/postgres/postgres_feed.h"

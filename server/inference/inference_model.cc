@@ -6,7 +6,6 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/registry/reference.h"
-#include "server/registry/version_lookup.h"
 
 namespace phimap {
 

@@ -3,7 +3,7 @@
 // good. Afterwards the store must contain every acknowledged change, and no change in part.
 #include <functional>
 
-#include "server/admin/store_restore.h"
+#include "server/admin/store_backup.h"
 #include "tests/server/admin/filled_store.h"
 #include "tests/server/support/cutting_proxy.h"
 

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "server/sqlite/schema.h"
 #include "server/sqlite/sqlite_database.h"
 #include "server/store/sha256.h"
 #include "tests/server/sqlite/faulty_file_system.h"
