@@ -10,16 +10,15 @@
 #include "core/plan/artifact.h"
 #include "core/plan/plan.h"
 #include "core/status/status_macros.h"
-#include "server/files/cached_blobs.h"
+#include "server/files/artifact_cache.h"
 #include "server/postgres/postgres_blobs.h"
 #include "server/postgres/postgres_database.h"
 #include "server/postgres/postgres_feed.h"
 #include "server/postgres/postgres_schema.h"
 #include "server/sqlite/sqlite_store.h"
-#include "server/store/catalog_store.h"
+#include "server/store/build_claims.h"
 #include "server/store/fleet_member.h"
-#include "server/store/sql_build_claims.h"
-#include "server/store/sql_catalog.h"
+#include "server/store/store.h"
 
 namespace phimap {
 namespace {
@@ -135,9 +134,8 @@ absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Log
   const auto blobs =
       std::make_shared<CachedBlobs>(std::make_unique<PostgresBlobs>(database), cache);
   const auto clock = std::make_shared<StoreClock>();
-  OpenedStore opened(
-      std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs, clock), blobs,
-                                     std::make_unique<SqlBuildClaims>(database, server.id, clock)));
+  OpenedStore opened(std::make_unique<Store>(
+      database, blobs, clock, std::make_unique<BuildClaims>(database, server.id, clock)));
   PHIMAP_ASSIGN_OR_RETURN(opened.member,
                           FleetMember::Join(database, server, FleetMember::kPeriod,
                                             [database] { database->LookForStandby(); }));

@@ -12,7 +12,6 @@
 #include "server/files/artifact_cache.h"
 #include "server/observe/log.h"
 #include "server/options.h"
-#include "server/store/change_feed.h"
 #include "server/store/fleet_member.h"
 #include "server/store/store.h"
 #include "server/store/store_upkeep.h"

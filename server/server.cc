@@ -38,7 +38,7 @@
 #include "server/schedule/transform_scheduler.h"
 #include "server/serving/row_server.h"
 #include "server/shutdown_steps.h"
-#include "server/store/metered_store.h"
+#include "server/store/store.h"
 #include "server/sync/mutex.h"
 #include "server/transform/transform_service.h"
 #include "server/transport/listen_address.h"
@@ -133,6 +133,11 @@ absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
   return ReadAuthorities("kernel_service_ca", options.kernel_service_ca);
 }
 
+std::unique_ptr<Store> MeteredStore(std::unique_ptr<Store> store, const StoreMetrics& metrics) {
+  store->MeterWith(metrics);
+  return store;
+}
+
 }  // namespace
 
 // The parts of a server in order of dependency: a part uses only the parts above it, and is
@@ -144,7 +149,7 @@ struct Server::Parts {
       : logger(the_logger),
         access(std::move(tokens), CertificateRole(options)),
         memory(options.memory_bytes, metrics.transform().memory_bytes),
-        store(std::make_unique<MeteredStore>(std::move(opened.store), metrics.store())),
+        store(MeteredStore(std::move(opened.store), metrics.store())),
         member(std::move(opened.member)),
         cache(std::move(opened.cache)),
         upkeep(std::move(opened.upkeep)),

@@ -12,7 +12,6 @@
 #include "server/postgres/postgres_blobs.h"
 #include "server/postgres/postgres_database.h"
 #include "server/postgres/postgres_uri.h"
-#include "server/sqlite/schema.h"
 #include "server/sqlite/sqlite_connection.h"
 #include "server/sqlite/sqlite_database.h"
 

@@ -11,7 +11,7 @@
 #include "server/build/build_error.h"
 #include "server/build/build_manager.h"
 #include "server/build/stored_build.h"
-#include "server/store/sql_build_claims.h"
+#include "server/store/build_claims.h"
 #include "server/sync/steady_time.h"
 
 namespace phimap {

@@ -10,7 +10,6 @@
 #include "proto/artifact/artifact_chunk.h"
 #include "server/calls/malformed_request.h"
 #include "server/registry/reference.h"
-#include "server/registry/version_lookup.h"
 #include "server/transform/version_ref_to_proto.h"
 
 namespace phimap {

@@ -28,7 +28,6 @@
 #include "server/mapping/ttl_from_proto.h"
 #include "server/mapping/version_to_proto.h"
 #include "server/registry/reference.h"
-#include "server/registry/version_lookup.h"
 #include "server/versions/version_reader.h"
 
 namespace phimap {

@@ -12,32 +12,6 @@
 namespace phimap {
 namespace {
 
-// Labels of the operations, in the order of StoreOperation.
-constexpr const char* kOperationLabels[kStoreOperations] = {
-    "publish",
-    "import",
-    "record_failed_build",
-    "get_build",
-    "changes_since",
-    "is_in_history",
-    "get_mapping",
-    "list_mappings",
-    "get_version",
-    "list_versions",
-    "get_aliased_version",
-    "get_version_by_digest",
-    "read_artifact",
-    "read_artifact_range",
-    "open_artifact",
-    "set_alias",
-    "delete_alias",
-    "delete_version",
-    "delete_mapping",
-    "keep_version",
-    "record_uses",
-    "delete_expired",
-};
-
 // Status codes that a fault of the store may have (see IsStoreFault).
 constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kUnknown,     absl::StatusCode::kResourceExhausted,
@@ -55,7 +29,7 @@ std::array<prometheus::Histogram*, kStoreOperations> CallHistograms(
                      .Register(registry);
   std::array<prometheus::Histogram*, kStoreOperations> histograms{};
   for (int i = 0; i < kStoreOperations; ++i) {
-    histograms[i] = &family.Add({{"operation", kOperationLabels[i]}}, LongLatencyBuckets());
+    histograms[i] = &family.Add({{"operation", kStoreOperationLabels[i]}}, LongLatencyBuckets());
   }
   return histograms;
 }

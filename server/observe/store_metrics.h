@@ -3,8 +3,11 @@
 #define PHIMAP_SERVER_OBSERVE_STORE_METRICS_H_
 
 #include <array>
+#include <chrono>
+#include <iterator>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "prometheus/counter.h"
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
@@ -38,7 +41,32 @@ enum class StoreOperation {
   kRecordUses,
   kDeleteExpired,
 };
-inline constexpr int kStoreOperations = 22;
+// Labels of the operations, in their order.
+inline constexpr const char* kStoreOperationLabels[] = {
+    "publish",
+    "import",
+    "record_failed_build",
+    "get_build",
+    "changes_since",
+    "is_in_history",
+    "get_mapping",
+    "list_mappings",
+    "get_version",
+    "list_versions",
+    "get_aliased_version",
+    "get_version_by_digest",
+    "read_artifact",
+    "read_artifact_range",
+    "open_artifact",
+    "set_alias",
+    "delete_alias",
+    "delete_version",
+    "delete_mapping",
+    "keep_version",
+    "record_uses",
+    "delete_expired",
+};
+inline constexpr int kStoreOperations = static_cast<int>(std::size(kStoreOperationLabels));
 
 // Returns whether an error of the store is a fault: a problem of its disk, files or database, or a
 // bug. All other errors are regular answers, for example: an unknown name, a lost race, or an alias
@@ -61,6 +89,23 @@ class StoreMetrics {
   // Number of calls that wait for a thread of the store pool.
   prometheus::Gauge* const waiting;
 };
+
+inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+// Returns what `call` returns, a Status or a StatusOr, and records the call in `metrics`, unless
+// that is null.
+template <typename Call>
+auto Metered(const StoreMetrics* metrics, StoreOperation operation, const Call& call) {
+  const auto started = std::chrono::steady_clock::now();
+  auto result = call();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
+  if (metrics != nullptr) metrics->Called(operation, StatusOf(result), taken.count());
+  return result;
+}
 
 }  // namespace phimap
 

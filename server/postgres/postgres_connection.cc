@@ -3,23 +3,266 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <deque>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/postgres/libpq.h"
-#include "server/postgres/pass_file.h"
-#include "server/postgres/postgres_values.h"
 
 namespace phimap {
 namespace {
+
+using Code = absl::StatusCode;
+
+struct Meaning {
+  const char* prefix;  // Beginning of the SQLSTATE.
+  Code code;
+  const char* reason;
+  const char* advice;
+  int64_t retry_delay_ms = 0;
+};
+
+constexpr int64_t kRetryDelayMs = 1000;
+
+// The first entry whose prefix matches the SQLSTATE applies.
+constexpr Meaning kMeanings[] = {
+    {"08", Code::kUnavailable, "DATABASE_UNAVAILABLE",
+     "check that the server runs and can be reached", kRetryDelayMs},
+    {"57014", Code::kUnavailable, "DATABASE_BUSY",
+     "the statement took too long; look into pg_stat_activity", kRetryDelayMs},
+    {"57P", Code::kUnavailable, "DATABASE_UNAVAILABLE",
+     "the server is starting or stopping, or ended this connection; try again", kRetryDelayMs},
+    {"25P03", Code::kUnavailable, "DATABASE_UNAVAILABLE",
+     "the server ended a transaction that waited too long; try again", kRetryDelayMs},
+    {"25006", Code::kUnavailable, "DATABASE_READ_ONLY",
+     "it is a standby, or default_transaction_read_only is on; name all hosts and "
+     "target_session_attrs=read-write in the address",
+     kRetryDelayMs},
+    {"55P03", Code::kUnavailable, "DATABASE_BUSY",
+     "another session holds a lock for too long; look into pg_locks", kRetryDelayMs},
+    {"40", Code::kUnavailable, "DATABASE_BUSY", "other transactions interfered; try again",
+     kRetryDelayMs},
+    {"53300", Code::kUnavailable, "DATABASE_UNAVAILABLE",
+     "raise max_connections, or put PgBouncer in front", kRetryDelayMs},
+    {"53100", Code::kResourceExhausted, "DISK_FULL", "free space on the database's disk"},
+    {"53", Code::kResourceExhausted, "DATABASE_EXHAUSTED",
+     "look into the log of the database server"},
+    {"58", Code::kUnavailable, "FILE_IO_FAILED", "look into the log of the database server",
+     kRetryDelayMs},
+    {"28", Code::kFailedPrecondition, "DATABASE_REFUSED",
+     "check the user, the password in the file that PGPASSFILE names, the TLS parameters and "
+     "pg_hba.conf"},
+    {"3D000", Code::kFailedPrecondition, "DATABASE_REFUSED",
+     "create the database, or correct its name in the address"},
+    {"42501", Code::kFailedPrecondition, "DATABASE_REFUSED",
+     "grant the user CREATE on the database, or all rights on the schema phimap"},
+    {"42P01", Code::kFailedPrecondition, "STORE_INVALID",
+     "the schema phimap lacks a table; restore it from a backup, or choose another database"},
+    {"XX001", Code::kDataLoss, "DATABASE_DAMAGED", "restore the database from a backup"},
+    {"XX002", Code::kDataLoss, "DATABASE_DAMAGED", "rebuild the index with REINDEX"},
+    {"22021", Code::kInvalidArgument, "TEXT_INVALID", "send UTF-8 without NUL"},
+    {"", Code::kInternal, "DATABASE_FAILED", "please report this"},
+};
+
+const Meaning& MeaningOf(absl::string_view sqlstate) {
+  // Without a SQLSTATE there was no answer at all, which is what class 08 means.
+  if (sqlstate.empty()) return kMeanings[0];
+  const Meaning* meaning = kMeanings;
+  while (!absl::StartsWith(sqlstate, meaning->prefix)) ++meaning;
+  return *meaning;
+}
+
+// Position of the SQLSTATE in `line` between "FATAL: " (in any language) and ": "; npos if the line
+// has no SQLSTATE.
+size_t FindState(absl::string_view line) {
+  for (size_t at = line.find(":  "); at != line.npos; at = line.find(":  ", at + 1)) {
+    const absl::string_view rest = line.substr(at + 3);
+    if (rest.size() < 6 || rest[5] != ':') continue;
+    bool is_state = true;
+    for (const char c : rest.substr(0, 5)) {
+      is_state = is_state && (absl::ascii_isdigit(c) || absl::ascii_isupper(c));
+    }
+    if (is_state) return at + 3;
+  }
+  return line.npos;
+}
+
+}  // namespace
+
+std::string PostgresPlace::Text() const {
+  return absl::StrCat("database \"", database, "\" on ", host, ":", port, " (user \"", user, "\")");
+}
+
+absl::Status PostgresError(absl::string_view sqlstate, absl::string_view message,
+                           const PostgresPlace& place) {
+  const Meaning& meaning = MeaningOf(sqlstate);
+  const std::string state =
+      sqlstate.empty() ? std::string() : absl::StrCat(" (SQLSTATE ", sqlstate, ")");
+  const std::string where =
+      absl::StrCat(place.Text(), ": ", absl::StripAsciiWhitespace(message), state);
+  return MakeError(meaning.code, meaning.reason, "", absl::StrCat(where, "; ", meaning.advice),
+                   {{"database", place.database},
+                    {"host", place.host},
+                    {"at", where},
+                    {"sqlstate", std::string(sqlstate)}},
+                   meaning.retry_delay_ms);
+}
+
+bool EndsConnection(absl::string_view sqlstate) {
+  return absl::StartsWith(sqlstate, "08") || absl::StartsWith(sqlstate, "57P") ||
+         sqlstate == "25006" || sqlstate == "25P03";
+}
+
+bool IsSerializationFailure(absl::string_view sqlstate) {
+  return sqlstate == "40001" || sqlstate == "40P01";
+}
+
+ConnectFailure ParseConnectFailure(absl::string_view libpq_message) {
+  ConnectFailure failure;
+  std::vector<std::string> lines;
+  for (absl::string_view line : absl::StrSplit(libpq_message, '\n', absl::SkipWhitespace())) {
+    // Skips the line with the place in the source code. Its first word is translated, but the place
+    // is not.
+    if (absl::StrContains(line, ".c:")) continue;
+    std::string text(absl::StripAsciiWhitespace(line));
+    if (const size_t at = FindState(text); at != text.npos) {
+      failure.sqlstate = text.substr(at, 5);
+      text.erase(at, 7);
+    }
+    lines.push_back(std::move(text));
+  }
+  failure.message = absl::StrJoin(lines, "; ");
+  return failure;
+}
+
+namespace {
+
+// Values are converted to and from PostgreSQL's formats.
+
+// Ids of types, which PostgreSQL never changes (catalog/pg_type_d.h).
+constexpr Oid kUnknown = 0;
+constexpr Oid kBool = 16;
+constexpr Oid kBytea = 17;
+constexpr Oid kInt8 = 20;
+constexpr Oid kInt2 = 21;
+constexpr Oid kInt4 = 23;
+constexpr Oid kText = 25;
+constexpr Oid kNumeric = 1700;  // The type of a sum of bigint values.
+
+bool IsInteger(Oid type) { return type == kInt8 || type == kInt4 || type == kInt2; }
+
+absl::Status BadColumn(Oid type) {
+  return MakeError(absl::StatusCode::kInternal, "DATABASE_FAILED", "",
+                   absl::StrCat("a column has PostgreSQL's type ", type,
+                                ", which is neither an integer nor text; please report this"));
+}
+
+int64_t FromNetworkOrder(absl::string_view bytes) {
+  uint64_t number = (static_cast<unsigned char>(bytes[0]) & 0x80) != 0 ? ~uint64_t{0} : 0;
+  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
+  return static_cast<int64_t>(number);
+}
+
+absl::StatusOr<SqlRows::Cell> CellOfText(Oid type, absl::string_view text) {
+  if (type == kBool) return SqlRows::Cell(int64_t{text == "t"});
+  if (!IsInteger(type) && type != kNumeric) return SqlRows::Cell(std::string(text));
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(text, &number)) return BadColumn(type);
+  return SqlRows::Cell(number);
+}
+
+absl::StatusOr<SqlRows::Cell> CellOfBinary(Oid type, absl::string_view bytes) {
+  if (IsInteger(type) || type == kBool) return SqlRows::Cell(FromNetworkOrder(bytes));
+  if (type == kText || type == kBytea) return SqlRows::Cell(std::string(bytes));
+  return BadColumn(type);
+}
+
+// The parameters of a statement for PQsendQueryParams. All are in binary format, which needs no
+// quoting and sends text with its length. Refers to the values that it was created from.
+class PostgresArguments {
+ public:
+  explicit PostgresArguments(absl::Span<const PostgresValue> values);
+
+  int count() const { return static_cast<int>(types_.size()); }
+  const unsigned int* types() const { return types_.data(); }
+  const char* const* values() const { return values_.data(); }
+  const int* lengths() const { return lengths_.data(); }
+  const int* formats() const { return formats_.data(); }
+
+ private:
+  void Add(unsigned int type, const char* value, size_t length);
+
+  std::vector<unsigned int> types_;
+  std::vector<const char*> values_;
+  std::vector<int> lengths_;
+  std::vector<int> formats_;
+  std::deque<std::array<char, 8>> integers_;  // In network order.
+};
+
+PostgresArguments::PostgresArguments(absl::Span<const PostgresValue> values) {
+  for (const PostgresValue& value : values) {
+    if (const auto* integer = std::get_if<int64_t>(&value)) {
+      std::array<char, 8>& bytes = integers_.emplace_back();
+      for (int i = 0; i < 8; ++i) {
+        bytes[i] = static_cast<char>(static_cast<uint64_t>(*integer) >> (56 - 8 * i));
+      }
+      Add(kInt8, bytes.data(), bytes.size());
+    } else if (const auto* text = std::get_if<absl::string_view>(&value)) {
+      // A null pointer would mean NULL, which differs from an empty text.
+      Add(kText, text->data() == nullptr ? "" : text->data(), text->size());
+    } else if (const auto* bytes = std::get_if<PostgresBytes>(&value)) {
+      Add(kBytea, bytes->bytes.data() == nullptr ? "" : bytes->bytes.data(), bytes->bytes.size());
+    } else {
+      // The server infers the type from the place of the parameter in the statement.
+      Add(kUnknown, nullptr, 0);
+    }
+  }
+}
+
+void PostgresArguments::Add(unsigned int type, const char* value, size_t length) {
+  constexpr size_t kLongest = size_t{1} << 30;  // PostgreSQL's own limit of a value.
+  PHIMAP_CHECK(length < kLongest);
+  types_.push_back(type);
+  values_.push_back(value);
+  lengths_.push_back(static_cast<int>(length));
+  formats_.push_back(1);
+}
+
+// Converts the rows of `result`, which are either all in text format or all in binary format.
+// INTERNAL for a type that SqlRows cannot hold.
+absl::StatusOr<SqlRows> RowsOf(const pg_result* result, bool binary) {
+  SqlRows rows;
+  const int columns = libpq().PQnfields(result);
+  for (int row = 0; row < libpq().PQntuples(result); ++row) {
+    std::vector<SqlRows::Cell> cells(static_cast<size_t>(columns));
+    for (int column = 0; column < columns; ++column) {
+      if (libpq().PQgetisnull(result, row, column)) continue;
+      const absl::string_view value(libpq().PQgetvalue(result, row, column),
+                                    static_cast<size_t>(libpq().PQgetlength(result, row, column)));
+      const Oid type = libpq().PQftype(result, column);
+      PHIMAP_ASSIGN_OR_RETURN(cells[static_cast<size_t>(column)],
+                              binary ? CellOfBinary(type, value) : CellOfText(type, value));
+    }
+    rows.Add(std::move(cells));
+  }
+  return rows;
+}
 
 using Clock = std::chrono::steady_clock;
 
@@ -331,6 +574,47 @@ bool PostgresConnection::in_transaction() const {
 
 int PostgresConnection::server_version() const {
   return usable() ? libpq().PQserverVersion(connection_.get()) : 0;
+}
+
+namespace {
+
+std::string LocalSettings(const PostgresTimeouts& timeouts) {
+  return absl::StrCat("SET LOCAL search_path = phimap, pg_catalog; SET LOCAL statement_timeout = ",
+                      absl::ToInt64Milliseconds(timeouts.statement),
+                      "; SET LOCAL lock_timeout = ", absl::ToInt64Milliseconds(timeouts.lock),
+                      "; SET LOCAL idle_in_transaction_session_timeout = ",
+                      absl::ToInt64Milliseconds(timeouts.idle_in_transaction), ";");
+}
+
+}  // namespace
+
+absl::StatusOr<SqlRows> PostgresSession::Run(absl::string_view statement,
+                                             absl::Span<const SqlValue> values) {
+  if (!failure_.ok()) return failure_;
+  return Noted(connection_->Run(statement, values));
+}
+
+absl::StatusOr<SqlRows> PostgresSession::RunBinary(absl::string_view statement,
+                                                   absl::Span<const PostgresValue> values) {
+  if (!failure_.ok()) return failure_;
+  return Noted(connection_->RunBinary(statement, values));
+}
+
+absl::StatusOr<SqlRows> PostgresSession::Noted(absl::StatusOr<SqlRows> rows) {
+  if (!rows.ok()) failure_ = rows.status();
+  return rows;
+}
+
+std::string BeginRead(const PostgresTimeouts& timeouts) {
+  return absl::StrCat("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ", LocalSettings(timeouts));
+}
+
+std::string BeginWrite(const PostgresTimeouts& timeouts) {
+  // Keeps remote_apply, which is stricter than `on`, and replaces every weaker setting by `on`.
+  return absl::StrCat("BEGIN ISOLATION LEVEL READ COMMITTED; ", LocalSettings(timeouts),
+                      " SELECT set_config('synchronous_commit', CASE current_setting("
+                      "'synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' "
+                      "END, true);");
 }
 
 }  // namespace phimap

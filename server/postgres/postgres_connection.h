@@ -15,7 +15,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "server/postgres/postgres_error.h"
 #include "server/postgres/postgres_uri.h"
 #include "server/store/sql_database.h"
 
@@ -23,6 +22,38 @@ struct pg_conn;
 struct pg_result;
 
 namespace phimap {
+
+// The database that an error is about. Never contains a password.
+struct PostgresPlace {
+  std::string host;
+  std::string port;
+  std::string database;
+  std::string user;
+
+  // Returns text such as: database "phimap" on db.example:5432 (user "phimap").
+  std::string Text() const;
+};
+
+// Returns an error that states the cause and a remedy. `sqlstate` is the five characters with which
+// the server answered, or "" if the connection failed without an answer. `message` is the text of
+// the server or libpq.
+absl::Status PostgresError(absl::string_view sqlstate, absl::string_view message,
+                           const PostgresPlace& place);
+
+// Whether the connection is unusable after an error with `sqlstate`, because the server is ending
+// or has become a standby. A new connection may then reach another server.
+bool EndsConnection(absl::string_view sqlstate);
+
+// Whether the same transaction may succeed if it is run again at once.
+bool IsSerializationFailure(absl::string_view sqlstate);
+
+// Parts of libpq's text about a failed connection. With PQERRORS_VERBOSE, the text contains "FATAL:
+// 28P01: text" and a line with a place in PostgreSQL's source code.
+struct ConnectFailure {
+  std::string sqlstate;  // Empty when the server did not answer.
+  std::string message;   // Without the place, in one line.
+};
+ConnectFailure ParseConnectFailure(absl::string_view libpq_message);
 
 // A value of type bytea.
 struct PostgresBytes {
@@ -138,6 +169,32 @@ class PostgresConnection {
   std::string last_command_;
   std::vector<std::string> last_warnings_;
 };
+
+// An open transaction. After a statement has failed, PostgreSQL runs no further statement of the
+// transaction; each further call returns the same error.
+class PostgresSession final : public SqlSession {
+ public:
+  explicit PostgresSession(PostgresConnection* connection) : connection_(connection) {}
+
+  absl::StatusOr<SqlRows> Run(absl::string_view statement,
+                              absl::Span<const SqlValue> values = {}) override;
+  // Like PostgresConnection::RunBinary.
+  absl::StatusOr<SqlRows> RunBinary(absl::string_view statement,
+                                    absl::Span<const PostgresValue> values);
+  // The first error of a statement; OK if there was none.
+  const absl::Status& failure() const { return failure_; }
+
+ private:
+  absl::StatusOr<SqlRows> Noted(absl::StatusOr<SqlRows> rows);
+
+  PostgresConnection* const connection_;
+  absl::Status failure_;
+};
+
+// Return the statements that begin a transaction, to be run in one round trip. Settings last for
+// the transaction, so that a pooler may give the connection to another client afterwards.
+std::string BeginRead(const PostgresTimeouts& timeouts);
+std::string BeginWrite(const PostgresTimeouts& timeouts);
 
 }  // namespace phimap
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/status/status_macros.h"
-#include "server/postgres/postgres_session.h"
+#include "server/postgres/postgres_connection.h"
 #include "server/store/catalog_tables.h"
 #include "server/sync/steady_time.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/postgres/postgres_connection.h"
-#include "server/store/change_feed.h"
+#include "server/store/store.h"
 
 namespace phimap {
 

@@ -5,8 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/postgres/postgres_error.h"
-#include "server/postgres/postgres_session.h"
+#include "server/postgres/postgres_connection.h"
 
 namespace phimap {
 namespace {

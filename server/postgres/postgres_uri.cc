@@ -1,18 +1,26 @@
 #include "server/postgres/postgres_uri.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/postgres/libpq.h"
 
 namespace phimap {
+
 namespace {
 
 using Settings = std::map<std::string, std::string>;
@@ -111,6 +119,23 @@ absl::Status CheckPostgresUri(const std::string& uri) {
     }
   }
   return absl::OkStatus();
+}
+
+std::string PassFileProblem(const std::string& path) {
+  // Like libpq, uses stat to get the mode, which needs no permission to read the file.
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    return absl::StrCat("cannot find ", path, ": ", std::strerror(errno));
+  }
+  if (!S_ISREG(status.st_mode)) return absl::StrCat(path, " is not a regular file");
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::StrFormat("%s has mode %04o, so libpq ignores it: chmod 0600", path,
+                           status.st_mode & 07777);
+  }
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return absl::StrCat("cannot open ", path, ": ", std::strerror(errno));
+  close(descriptor);
+  return "";
 }
 
 }  // namespace phimap

@@ -28,6 +28,11 @@ absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::stri
 // can see a command line. Otherwise returns INVALID_ARGUMENT.
 absl::Status CheckPostgresUri(const std::string& uri);
 
+// Checks the password file that libpq reads by itself. When libpq cannot use the file, it does not
+// report that. Returns why libpq cannot take a password from the file at `path`, with the remedy,
+// such as "cannot open /x: Permission denied". Returns an empty string if it can.
+std::string PassFileProblem(const std::string& path);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_SERVER_POSTGRES_POSTGRES_URI_H_

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "prometheus/counter.h"
 #include "server/registry/version_registry.h"
-#include "server/store/change_feed.h"
+#include "server/store/store.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {

@@ -9,7 +9,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/registry/version_registry.h"
-#include "server/store/record_text.h"
+#include "server/store/records.h"
 #include "server/store/sha256.h"
 
 namespace phimap {

@@ -6,15 +6,22 @@
 #define PHIMAP_SERVER_REGISTRY_LIVE_VERSIONS_H_
 
 #include <cstdint>
+#include <deque>
 #include <list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/registry/catalog_view.h"
 #include "server/registry/version_handle.h"
 #include "server/store/records.h"
+#include "server/store/store.h"
 
 namespace phimap {
 
@@ -82,6 +89,81 @@ class LiveVersions {
   absl::flat_hash_map<std::string, std::vector<int64_t>> pinned_;
   int64_t pinned_count_ = 0;
   int64_t pinned_here_ = 0;
+};
+
+// The queue of versions that aliases point to and that are still to be loaded in the background.
+//
+// Not thread-safe; the registry guards it.
+class WarmQueue {
+ public:
+  using MoveTimes = std::map<VersionName, absl::Time>;
+
+  // Adds a version at the front, or moves it there.
+  void PushFront(VersionName version);
+  // Adds a version at the end. REQUIRES: it is not in the queue.
+  void PushBack(VersionName version) { line_.push_back(std::move(version)); }
+  // Removes and returns the first version; empty if there is none.
+  std::optional<VersionName> Take();
+  // Removes the version if it is in the queue.
+  void Remove(absl::string_view mapping, int64_t number);
+  void Clear() { line_.clear(); }
+  // Sorts by `times`, latest first. Versions without a time come before the others.
+  void Sort(const MoveTimes& times);
+
+  bool empty() const { return line_.empty(); }
+  int64_t size() const { return static_cast<int64_t>(line_.size()); }
+
+ private:
+  std::deque<VersionName> line_;
+};
+
+// Returns the numbers of the versions that aliases point to, ascending.
+std::vector<int64_t> AliasedVersions(const MappingNames& names);
+
+// Returns the time at which an alias last moved to each version. Incomplete if the store returns an
+// error. Blocking.
+WarmQueue::MoveTimes AliasMoveTimes(Store& store);
+
+// Decides which of the versions that aliases point to are loaded next in the background, and counts
+// those that remain. Versions that wait to be loaded, and the one that is being loaded. The caller
+// runs at most one loading task at a time while any version waits. Not thread-safe; the registry
+// guards it.
+class AliasWarming {
+ public:
+  // Starts warming with the versions `missing`. Returns false, and does nothing, if warming was
+  // started before.
+  bool Start(std::vector<VersionName> missing);
+  // Skips the remaining versions, for good.
+  void Stop();
+  bool is_on() const { return state_ == State::kOn; }
+  bool is_stopped() const { return state_ == State::kStopped; }
+
+  // Updates the queue after names of a mapping have changed. Removes versions that no alias points
+  // to any longer, and puts versions that an alias has moved to at the front. REQUIRES: `live`
+  // already pins the new versions.
+  void NamesChanged(const MappingNames& before, const MappingNames& now, const LiveVersions& live);
+  // Returns the next version that is not live, and marks it as being loaded. Empty if all are live.
+  std::optional<VersionName> Take(const LiveVersions& live);
+  // Notes that a version became live, whoever asked for it.
+  void NoteLive(const VersionName& version) { line_.Remove(version.mapping, version.number); }
+  // Notes that a load has ended. No-op for a version that was not returned by Take.
+  void EndLoad(const VersionName& version);
+  void Sort(const WarmQueue::MoveTimes& times) { line_.Sort(times); }
+
+  // Whether versions wait but the loader has no task for them. SetTask records whether it has one.
+  bool needs_task() const { return !has_task_ && !line_.empty(); }
+  void SetTask(bool has_task) { has_task_ = has_task; }
+
+  // Number of versions that are still to be loaded or skipped.
+  int64_t count() const { return line_.size() + (loading_.has_value() ? 1 : 0); }
+
+ private:
+  enum class State { kNotYet, kOn, kStopped };
+
+  State state_ = State::kNotYet;
+  WarmQueue line_;
+  bool has_task_ = false;
+  std::optional<VersionName> loading_;
 };
 
 }  // namespace phimap

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "server/store/store.h"
 
 namespace phimap {
 namespace {
@@ -99,6 +101,20 @@ absl::StatusOr<Reference> ParseReference(absl::string_view text) {
   }
   reference.number = number;
   return reference;
+}
+
+absl::StatusOr<VersionRecord> LookUpVersion(Store& store, const Reference& reference) {
+  if (!reference.alias.empty()) return store.GetAliasedVersion(reference.mapping, reference.alias);
+  if (!reference.digest.empty()) {
+    return store.GetVersionByDigest(reference.mapping, reference.digest);
+  }
+  absl::StatusOr<VersionRecord> found = store.GetVersion(reference.mapping, reference.number);
+  if (found.ok() || !reference.number.has_value()) return found;
+  std::optional<ErrorDetail> detail = DetailOf(found.status());
+  if (!detail.has_value() || detail->reason != "VERSION_NOT_FOUND") return found;
+  // The store does not know which field a number came from.
+  return MakeError(found.status().code(), detail->reason, "reference", found.status().message(),
+                   std::move(detail->metadata));
 }
 
 }  // namespace phimap

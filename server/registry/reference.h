@@ -10,8 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/store/records.h"
 
 namespace phimap {
+
+class Store;
 
 // Points into the text it was parsed from.
 struct Reference {
@@ -47,6 +50,11 @@ absl::Status CheckDigest(absl::string_view text, absl::string_view field);
 // Returns OK if `number` is at least 1, and otherwise INVALID_ARGUMENT (reason FIELD_OUT_OF_RANGE)
 // with `field`.
 absl::Status CheckVersionNumber(int64_t number, absl::string_view field);
+
+// Looks up in the store which version a reference means now. Blocking. Errors: those of the store,
+// and NOT_FOUND for an unknown mapping, version, digest or alias, with the field "reference" unless
+// the mapping is unknown.
+absl::StatusOr<VersionRecord> LookUpVersion(Store& store, const Reference& reference);
 
 }  // namespace phimap
 

@@ -7,15 +7,154 @@
 #include <iterator>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "core/drift/drift_reference.h"
+#include "core/plan/artifact.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/registry/load_error.h"
-#include "server/registry/version_lookup.h"
+#include "server/registry/reference.h"
 
 namespace phimap {
+
+LoadKey LoadKey::Of(const Reference& reference) {
+  return {std::string(reference.mapping), reference.number.value_or(0),
+          std::string(reference.alias), std::string(reference.digest)};
+}
+
+Reference LoadKey::reference() const {
+  Reference reference;
+  reference.mapping = mapping;
+  if (by_number()) reference.number = number;
+  reference.alias = alias;
+  reference.digest = digest;
+  return reference;
+}
+
+void LoadQueue::Advance(const LoadKey& key) {
+  const auto found = std::find(last_.begin(), last_.end(), key);
+  if (found == last_.end()) return;
+  last_.erase(found);
+  first_.push_back(key);
+}
+
+std::optional<LoadKey> LoadQueue::Take() {
+  std::deque<LoadKey>& line = first_.empty() ? last_ : first_;
+  if (line.empty()) return std::nullopt;
+  LoadKey key = std::move(line.front());
+  line.pop_front();
+  return key;
+}
+
 namespace {
+
+constexpr int64_t kNoMemoryRetryDelayMs = 500;
+
+// Returns the artifact's drift reference, or null if it has none.
+absl::StatusOr<std::shared_ptr<const DriftReference>> ReferenceOf(const Artifact& artifact,
+                                                                  bool has_residual) {
+  if (artifact.drift_reference.empty()) return nullptr;
+  PHIMAP_ASSIGN_OR_RETURN(DriftReference reference, DecodeDriftReference(artifact.drift_reference));
+  PHIMAP_RETURN_IF_ERROR(CheckReferenceFits(reference, artifact.plan, has_residual));
+  return std::make_shared<const DriftReference>(std::move(reference));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Load(
+    const VersionRecord& record) const {
+  try {
+    return Unpack(record);
+  } catch (const std::bad_alloc&) {
+    return MakeError(absl::StatusCode::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+                     absl::StrCat("not enough memory to load version ", record.number, " of \"",
+                                  record.mapping, "\""),
+                     {}, kNoMemoryRetryDelayMs);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Unpack(
+    const VersionRecord& record) const {
+  auto version = std::make_shared<LiveVersion>();
+  version->record = record;
+  PHIMAP_ASSIGN_OR_RETURN(std::string bytes, store_.ReadArtifactOf(record));
+  PHIMAP_ASSIGN_OR_RETURN(Artifact artifact, DecodeArtifact(bytes));
+  bytes = std::string();  // Freed before packing, which needs as much again.
+  version->certificate = std::move(artifact.certificate);
+  version->standardize = artifact.provenance.standardize;
+  version->seed = artifact.provenance.seed;
+  version->columns = NamedColumns(std::move(artifact.provenance.column_names));
+  PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
+  version->residual = Residual::Of(artifact.plan, artifact.provenance);
+  PHIMAP_ASSIGN_OR_RETURN(version->drift_reference,
+                          ReferenceOf(artifact, version->residual.has_value()));
+  PHIMAP_ASSIGN_OR_RETURN(version->kernel, KernelOf(artifact.plan, version->residual.has_value()));
+  version->series = metrics_.versions->Open(record.mapping, record.number);
+  return version;
+}
+
+absl::StatusOr<std::shared_ptr<KernelQueue>> VersionLoader::KernelOf(const Plan& plan,
+                                                                     bool want_diagonal) const {
+  const auto* const block =
+      std::visit([](const auto& stages) { return std::get_if<RemoteFeatures>(&stages.features); },
+                 plan.stages);
+  if (block == nullptr || block->kind == RemoteFeatures::StoredKind::kRowNumbers) {
+    return nullptr;
+  }
+  PHIMAP_ASSIGN_OR_RETURN(KernelService* const service,
+                          FindKernelService(kernels_, block->endpoint, ""));
+  return std::make_shared<KernelQueue>(*service, *block, plan.input_columns(), want_diagonal);
+}
+
+namespace {
+
+using Code = absl::StatusCode;
+
+// Errors of calls that need a version which cannot be loaded now. All of them are
+// RESOURCE_EXHAUSTED.
+
+constexpr int64_t kRetryDelayMs = 500;
+constexpr int64_t kFullRetryDelayMs = 200;
+
+// The machine has no memory for the version. Without a message if it has none for that either.
+absl::Status NoMemoryToLoad() {
+  try {
+    return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+                     "not enough memory to load the version", {}, kRetryDelayMs);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("");  // an error without a message needs no memory
+  }
+}
+
+// Too many requests wait for a version of `mapping`.
+absl::Status TooManyWaiters(absl::string_view mapping, int limit) {
+  return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
+                   absl::StrCat("too many requests wait for a version of \"", mapping,
+                                "\" to be loaded; the limit is ", limit),
+                   {{"limit", absl::StrCat(limit)}}, kRetryDelayMs);
+}
+
+// Too many versions wait to be loaded.
+absl::Status TooManyLoads(int limit) {
+  return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
+                   absl::StrCat("too many version loads are waiting; the limit is ", limit),
+                   {{"limit", absl::StrCat(limit)}}, kFullRetryDelayMs);
+}
+
+// The version needs `bytes`, and the live versions that are in use hold `held` of `limit`.
+absl::Status LiveVersionsFull(absl::string_view mapping, int64_t number, int64_t bytes,
+                              int64_t held, int64_t limit) {
+  // A version that exceeds the limit by itself will not fit later either.
+  const int64_t retry_delay_ms = bytes <= limit ? kRetryDelayMs : 0;
+  return MakeError(
+      Code::kResourceExhausted, "LIVE_VERSIONS_FULL", "",
+      absl::StrCat("version ", number, " of \"", mapping, "\" needs ", bytes,
+                   " bytes; live versions in use hold ", held, " of the limit of ", limit),
+      {{"limit", absl::StrCat(limit)}}, retry_delay_ms);
+}
 
 // Maximum number of waiting administrative loads, which go before all others. The limit is far
 // above the possible number of such calls.

@@ -17,7 +17,9 @@
 #define PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,23 +31,110 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/plan/plan.h"
 #include "server/kernel_client/kernel_services.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/registry/alias_warming.h"
 #include "server/registry/catalog_view.h"
 #include "server/registry/known_names.h"
 #include "server/registry/live_versions.h"
-#include "server/registry/load_queue.h"
 #include "server/registry/reference.h"
-#include "server/registry/remembered_records.h"
 #include "server/registry/version_handle.h"
-#include "server/registry/version_loader.h"
 #include "server/schedule/task_pool.h"
+#include "server/store/records.h"
 #include "server/store/store.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
+
+// Place of a load in the queue: at the end, for readers, or before all readers' loads, for
+// administration.
+enum class LoadPriority { kLast, kFirst };
+
+// A reference that owns its text.
+struct LoadKey {
+  std::string mapping;
+  // 0 if the reference is not by number.
+  int64_t number = 0;
+  std::string alias = {};
+  std::string digest = {};
+
+  static LoadKey Of(const Reference& reference);
+  Reference reference() const;
+  bool by_number() const { return number != 0; }
+  friend auto operator<=>(const LoadKey& a, const LoadKey& b) = default;
+};
+
+// The queue of references that wait to be loaded. Not thread-safe; the registry guards it.
+class LoadQueue {
+ public:
+  void Push(LoadKey key, LoadPriority priority) {
+    (priority == LoadPriority::kFirst ? first_ : last_).push_back(std::move(key));
+  }
+  // Moves a waiting key to the loads of administration at the front. No-op for a key that is being
+  // loaded.
+  void Advance(const LoadKey& key);
+  // Removes and returns the next key; empty if there is none.
+  std::optional<LoadKey> Take();
+  // Number of waiting keys that were pushed with kLast.
+  int64_t last_size() const { return static_cast<int64_t>(last_.size()); }
+
+ private:
+  std::deque<LoadKey> first_;
+  std::deque<LoadKey> last_;
+};
+
+// A cache of the records of existing versions. Records do not change, so those in the cache can be
+// used while the database is unavailable. When the cache is full, a record is dropped for each new
+// one. Not thread-safe; the registry guards it.
+class RememberedRecords {
+ public:
+  // Returns null if the record is not in the cache.
+  const VersionRecord* Find(const std::string& mapping, int64_t number) const {
+    const auto found = records_.find({mapping, number});
+    return found == records_.end() ? nullptr : &found->second;
+  }
+  void Remember(const VersionRecord& record) {
+    if (records_.size() >= kMaxRecords) records_.erase(records_.begin());
+    records_.emplace(std::make_pair(record.mapping, record.number), record);
+  }
+  std::vector<VersionRecord> All() const {
+    std::vector<VersionRecord> all;
+    for (const auto& [name, record] : records_) all.push_back(record);
+    return all;
+  }
+  void Forget(const std::string& mapping, int64_t number) { records_.erase({mapping, number}); }
+
+ private:
+  // A record takes half a kilobyte.
+  static constexpr size_t kMaxRecords = 10'000;
+
+  std::map<std::pair<std::string, int64_t>, VersionRecord> records_;
+};
+
+// Loads a version from its record, so that it is ready to serve. Immutable, thread-safe.
+class VersionLoader {
+ public:
+  // `store`, `metrics` and `kernels` must outlive the loader. `kernels` finds the services that
+  // compute remote kernels; null if none are listed.
+  VersionLoader(Store& store, const RegistryMetrics& metrics, const KernelServices* kernels)
+      : store_(store), metrics_(metrics), kernels_(kernels) {}
+
+  // Reads the artifact, decodes it and packs it. Blocking. Errors: those of the store, of
+  // DecodeArtifact and of Engine::Load; KERNEL_SERVICE_NOT_LISTED; RESOURCE_EXHAUSTED
+  // (MACHINE_MEMORY_FULL).
+  absl::StatusOr<std::shared_ptr<const LiveVersion>> Load(const VersionRecord& record) const;
+
+ private:
+  absl::StatusOr<std::shared_ptr<const LiveVersion>> Unpack(const VersionRecord& record) const;
+  // Returns a queue to the service that computes the plan's kernel, or null if the kernel is not
+  // remote.
+  absl::StatusOr<std::shared_ptr<KernelQueue>> KernelOf(const Plan& plan, bool want_diagonal) const;
+
+  Store& store_;
+  const RegistryMetrics& metrics_;
+  const KernelServices* const kernels_;
+};
 
 class VersionRegistry {
  public:

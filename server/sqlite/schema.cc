@@ -1,11 +1,10 @@
-#include "server/sqlite/schema.h"
-
 #include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/sqlite/sqlite_database.h"
 
 namespace phimap {
 namespace {

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/sqlite/schema.h"
 
 namespace phimap {
 namespace {

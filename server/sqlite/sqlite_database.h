@@ -11,6 +11,7 @@
 #define PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -25,9 +26,22 @@
 
 namespace phimap {
 
+// The tables of phimap.sqlite, and the checks that a file must pass before it is used: schema.cc.
+
+// Schema version, stored in the file's user_version. A file with a greater number was written by a
+// newer phimap and is rejected. A file with a smaller number is migrated.
+inline constexpr int64_t kSchemaVersion = 6;
+// Stored in the file's application_id: "phim". Distinguishes our files from other SQLite databases.
+inline constexpr int64_t kApplicationId = 0x7068696d;
+
+// Prepares `database` for use. Rejects a newer schema or a foreign file (FAILED_PRECONDITION) and a
+// damaged file (DATA_LOSS) before it writes anything. Then sets the connection's pragmas, and
+// creates or migrates the tables in one transaction.
+absl::Status PrepareSchema(SqliteConnection* database);
+
 class SqliteDatabase final : public SqlDatabase {
  public:
-  // Opens the file, creates its tables when it is empty, and checks it (schema.h). `busy_timeout`:
+  // Opens the file, creates its tables when it is empty, and checks it (schema.cc). `busy_timeout`:
   // how long to wait for another program's lock before UNAVAILABLE.
   static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(const std::string& path,
                                                               absl::Duration busy_timeout);

@@ -1,17 +1,99 @@
 #include "server/sqlite/sqlite_store.h"
 
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/files/file_blobs.h"
 #include "server/sqlite/sqlite_database.h"
-#include "server/sqlite/store_directory.h"
 #include "server/store/garbage_collector.h"
-#include "server/store/sql_catalog.h"
 
 namespace phimap {
 namespace {
+
+// RefuseLostDatabase and ConfirmIdentity distinguish a fresh data directory from one that lost its
+// database, so that no blob is ever removed because the wrong database does not know it.
+//
+// The database carries a random store id. The file blobs/STORE repeats the id; it is written once,
+// after the database is durable and before the first blob. This gives the following cases:
+//
+//   phimap.sqlite         blobs/STORE and blobs   meaning
+//   absent or empty       neither, no -wal file   fresh: create both
+//   absent or empty       any of them             the database was lost: DATA_LOSS
+//   present               STORE has its id        normal: blobs without a version are garbage
+//   present, no mappings  neither                 creation stopped before STORE: write STORE
+//   present               anything else           they do not belong together: DATA_LOSS
+constexpr char kMarkerName[] = "STORE";
+constexpr int64_t kMarkerLimitBytes = 64;
+
+absl::StatusOr<std::optional<std::string>> ReadMarker(const FileBlobs& blobs,
+                                                      FileSystem* file_system) {
+  absl::StatusOr<std::string> marker =
+      file_system->ReadFile(absl::StrCat(blobs.blobs_path(), "/", kMarkerName), kMarkerLimitBytes);
+  if (marker.ok()) return *std::move(marker);
+  if (absl::IsNotFound(marker.status())) return std::nullopt;
+  if (absl::IsOutOfRange(marker.status())) return "damaged";  // This differs from every id.
+  return marker.status();
+}
+
+absl::StatusOr<int64_t> SizeOrZero(const std::string& path, FileSystem* file_system) {
+  absl::StatusOr<int64_t> size = file_system->SizeBytes(path);
+  if (absl::IsNotFound(size.status())) return 0;
+  return size;
+}
+
+// Returns DATA_LOSS if the database is absent although other parts of its store exist. Must be
+// called before the database is opened.
+absl::Status RefuseLostDatabase(const std::string& database_path, FileBlobs* blobs,
+                                FileSystem* file_system) {
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t size_bytes, SizeOrZero(database_path, file_system));
+  if (size_bytes > 0) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t log_bytes,
+                          SizeOrZero(absl::StrCat(database_path, "-wal"), file_system));
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<std::string> marker, ReadMarker(*blobs, file_system));
+  PHIMAP_ASSIGN_OR_RETURN(const bool has_blobs, blobs->HasBlobs());
+  if (log_bytes == 0 && !marker.has_value() && !has_blobs) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kDataLoss, "DATABASE_LOST", "",
+      absl::StrCat(database_path, " is missing or empty although ",
+                   log_bytes > 0 ? absl::StrCat(database_path, "-wal") : blobs->blobs_path(),
+                   " belongs to a store; restore the database from a backup, or move everything "
+                   "out of the data directory to start anew; nothing was removed"),
+      {{"path", database_path}});
+}
+
+// Returns DATA_LOSS unless blobs and database belong together. Writes blobs/STORE in a fresh
+// directory. Must be called before anything is removed.
+absl::Status ConfirmIdentity(FileBlobs* blobs, FileSystem* file_system, SqlDatabase& database) {
+  std::string store_id;
+  bool has_mappings = false;
+  PHIMAP_RETURN_IF_ERROR(database.Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const SqlRows store, session.Run("SELECT store_id FROM store"));
+    PHIMAP_ASSIGN_OR_RETURN(const SqlRows mapping, session.Run("SELECT 1 FROM mappings LIMIT 1"));
+    store_id = store.Text(0, 0);
+    has_mappings = !mapping.empty();
+    return absl::OkStatus();
+  }));
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<std::string> marker, ReadMarker(*blobs, file_system));
+  if (marker == store_id) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const bool has_blobs, blobs->HasBlobs());
+  if (!marker.has_value() && !has_blobs && !has_mappings) {
+    return blobs->WriteNamed(kMarkerName, store_id);
+  }
+  return MakeError(
+      absl::StatusCode::kDataLoss, "STORE_MISMATCH", "",
+      absl::StrCat(
+          "the database belongs to store ", store_id, ", but ", blobs->blobs_path(), "/",
+          kMarkerName, " contains ", marker.value_or("nothing"),
+          "; restore the database and the blobs from the same backup; nothing was removed"),
+      {{"path", blobs->blobs_path()}, {"expected", store_id}, {"actual", marker.value_or("")}});
+}
 
 constexpr char kDatabaseName[] = "phimap.sqlite";
 
@@ -55,7 +137,7 @@ absl::StatusOr<std::shared_ptr<SqlDatabase>> OpenDatabase(const SqliteStoreOptio
   return std::shared_ptr<SqlDatabase>(std::move(database));
 }
 
-absl::StatusOr<StartupReport> Tidy(FileSystem* file_system, FileBlobs& blobs, Catalog& catalog) {
+absl::StatusOr<StartupReport> Tidy(FileSystem* file_system, FileBlobs& blobs, Store& store) {
   StartupReport report;
   // Creates and removes a file, to check that the directory is writable, even on a full disk.
   const std::string probe = absl::StrCat(blobs.temporary_path(), "/writable");
@@ -63,7 +145,7 @@ absl::StatusOr<StartupReport> Tidy(FileSystem* file_system, FileBlobs& blobs, Ca
   // A start that crashed here may have left the file behind.
   if (!absl::IsAlreadyExists(created)) PHIMAP_RETURN_IF_ERROR(created);
   PHIMAP_RETURN_IF_ERROR(file_system->Remove(probe));
-  const absl::StatusOr<int64_t> pruned = catalog.Prune();
+  const absl::StatusOr<int64_t> pruned = store.Prune();
   // The server can serve with a full disk. Expired builds are not shown in any case.
   if (absl::IsResourceExhausted(pruned.status())) return report;
   PHIMAP_RETURN_IF_ERROR(pruned.status());
@@ -78,44 +160,45 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const SqliteStore
   const auto blobs = std::make_shared<FileBlobs>(options.data_dir, file_system);
   PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<SqlDatabase> database,
                           OpenDatabase(options, file_system, *blobs));
-  const auto clock = std::make_shared<StoreClock>(options.steady);
-  auto catalog = std::make_unique<SqlCatalog>(database, blobs, clock);
-  PHIMAP_RETURN_IF_ERROR(ConfirmIdentity(blobs.get(), file_system, catalog.get()));
-  PHIMAP_ASSIGN_OR_RETURN(const StartupReport report, Tidy(file_system, *blobs, *catalog));
+  PHIMAP_RETURN_IF_ERROR(ConfirmIdentity(blobs.get(), file_system, *database));
   DiskReserve reserve(absl::StrCat(options.data_dir, "/reserve"), options.reserve_bytes,
                       file_system);
-  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(reserve), std::move(database),
-                                                      std::move(catalog), blobs, clock, report));
+  auto store = absl::WrapUnique(new SqliteStore(std::move(database), blobs,
+                                                std::make_shared<StoreClock>(options.steady),
+                                                std::move(reserve)));
+  PHIMAP_ASSIGN_OR_RETURN(store->startup_report_, Tidy(file_system, *blobs, *store));
+  return store;
 }
 
-absl::Status SqliteStore::DeleteVersion(absl::string_view mapping, int64_t number,
-                                        Rollbacks rollbacks, absl::string_view operation_id) {
-  return DeleteOnFullDisk(
-      [&] { return CatalogStore::DeleteVersion(mapping, number, rollbacks, operation_id); });
+namespace {
+
+absl::Status Fill(FileSystem& file_system, const std::string& path, int64_t bytes) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
+                          file_system.NewWritableFile(path));
+  // Writes real bytes, so that blocks are allocated, and syncs them, because some file systems
+  // allocate blocks only then.
+  PHIMAP_RETURN_IF_ERROR(file->Append(std::string(static_cast<size_t>(bytes), 'r')));
+  PHIMAP_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
 }
 
-absl::Status SqliteStore::DeleteMapping(absl::string_view mapping, Occupied occupied,
-                                        absl::string_view operation_id) {
-  return DeleteOnFullDisk(
-      [&] { return CatalogStore::DeleteMapping(mapping, occupied, operation_id); });
+}  // namespace
+
+void DiskReserve::Make() {
+  if (bytes_ == 0) return;
+  const absl::StatusOr<int64_t> there = file_system_->SizeBytes(path_);
+  if (there.ok() && *there >= bytes_) return;
+  file_system_->Remove(path_).IgnoreError();
+  if (!Fill(*file_system_, path_, bytes_).ok()) file_system_->Remove(path_).IgnoreError();
 }
 
-absl::StatusOr<std::vector<VersionName>> SqliteStore::DeleteExpired() {
-  absl::StatusOr<std::vector<VersionName>> expired;
-  PHIMAP_RETURN_IF_ERROR(DeleteOnFullDisk([&] {
-    expired = CatalogStore::DeleteExpired();
-    return expired.status();
-  }));
-  return expired;
-}
-
-absl::Status SqliteStore::DeleteOnFullDisk(absl::FunctionRef<absl::Status()> remove) {
+absl::Status SqliteStore::Delete(absl::FunctionRef<absl::Status()> remove) {
   absl::Status removed = remove();
   if (!absl::IsResourceExhausted(removed) || !reserve_.GiveUp()) return removed;
   removed = remove();
   if (removed.ok()) {
     // The next collector finds artifacts that are not removed now.
-    GarbageCollector(database_, blobs_, "a deletion on a full disk", clock_)
+    GarbageCollector(database(), blobs(), "a deletion on a full disk", clock())
         .Run(absl::ZeroDuration())
         .status()
         .IgnoreError();

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/files/file_system.h"
-#include "server/sqlite/disk_reserve.h"
-#include "server/store/catalog_store.h"
+#include "server/store/blobs.h"
 #include "server/store/sql_database.h"
+#include "server/store/store.h"
 #include "server/store/store_clock.h"
 
 namespace phimap {
@@ -32,13 +33,32 @@ struct SqliteStoreOptions {
   int64_t reserve_bytes = int64_t{4} << 20;
 };
 
+// A file that is deleted when the disk is full, so that there is enough space for a deletion of
+// versions, which frees more space. Several DiskReserves may share the file. Thread-safe.
+class DiskReserve {
+ public:
+  // `file_system` must outlive this object. With 0 bytes there is no reserve.
+  DiskReserve(std::string path, int64_t bytes, FileSystem* file_system)
+      : path_(std::move(path)), bytes_(bytes), file_system_(file_system) {}
+
+  // Writes the file unless it is complete. If the disk has too little space, leaves no file.
+  void Make();
+  // Deletes the file. Returns whether that succeeded.
+  bool GiveUp() { return file_system_->Remove(path_).ok(); }
+
+ private:
+  const std::string path_;
+  const int64_t bytes_;
+  FileSystem* const file_system_;
+};
+
 // The cleanup that Open has done, so that it can be logged.
 struct StartupReport {
   int64_t removed_builds = 0;
 };
 
 // Holds an exclusive lock on the directory until it is destroyed.
-class SqliteStore final : public CatalogStore {
+class SqliteStore final : public Store {
  public:
   // Locks, checks and tidies the directory. `file_system` must outlive the store. Errors:
   // FAILED_PRECONDITION (locked, read-only, newer schema, not our database), DATA_LOSS (database
@@ -47,43 +67,25 @@ class SqliteStore final : public CatalogStore {
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const SqliteStoreOptions& options,
                                                            FileSystem* file_system);
 
-  // If the disk is full, these functions delete the reserve file and try again, and artifacts that
-  // become unreferenced are removed at once.
-  absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
-                             Rollbacks rollbacks = Rollbacks::kKeep,
-                             absl::string_view operation_id = {}) override;
-  absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied = Occupied::kDelete,
-                             absl::string_view operation_id = {}) override;
-  absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
-
   // Creates the reserve file if it is missing and there is space. Blocking; opening the store does
   // not wait for it.
   void MakeReserve() { reserve_.Make(); }
 
   const StartupReport& startup_report() const { return startup_report_; }
-  // The parts of the store. The directory stays locked while the database is in use.
-  const std::shared_ptr<SqlDatabase>& database() const { return database_; }
-  const std::shared_ptr<Blobs>& blobs() const { return blobs_; }
-  const std::shared_ptr<StoreClock>& clock() const { return clock_; }
 
  private:
-  absl::Status DeleteOnFullDisk(absl::FunctionRef<absl::Status()> remove);
+  // The directory stays locked while `database` is in use.
+  SqliteStore(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs,
+              std::shared_ptr<StoreClock> clock, DiskReserve reserve)
+      : Store(std::move(database), std::move(blobs), std::move(clock)),
+        reserve_(std::move(reserve)) {}
 
-  SqliteStore(DiskReserve reserve, std::shared_ptr<SqlDatabase> database,
-              std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs,
-              std::shared_ptr<StoreClock> clock, const StartupReport& startup_report)
-      : CatalogStore(std::move(catalog), blobs),
-        reserve_(std::move(reserve)),
-        database_(std::move(database)),
-        blobs_(std::move(blobs)),
-        clock_(std::move(clock)),
-        startup_report_(startup_report) {}
+  // If the disk is full, deletes the reserve file and tries again. Then artifacts that become
+  // unreferenced are removed at once.
+  absl::Status Delete(absl::FunctionRef<absl::Status()> remove) override;
 
   DiskReserve reserve_;
-  const std::shared_ptr<SqlDatabase> database_;
-  const std::shared_ptr<Blobs> blobs_;
-  const std::shared_ptr<StoreClock> clock_;
-  const StartupReport startup_report_;
+  StartupReport startup_report_;
 };
 
 }  // namespace phimap

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/status/status_macros.h"
 #include "server/store/sql_database.h"
 
 namespace phimap {
@@ -60,7 +61,15 @@ class Blobs {
   // Writes the bytes of `content`, which is read from its start. DATA_LOSS if they do not match the
   // digest. Implementations that can write in pieces override this; the default reads all of
   // `content` into memory.
-  virtual absl::Status WriteFrom(absl::string_view digest, ArtifactReader& content);
+  virtual absl::Status WriteFrom(absl::string_view digest, ArtifactReader& content) {
+    std::string whole;
+    whole.reserve(static_cast<size_t>(content.size_bytes()));
+    for (;;) {
+      PHIMAP_ASSIGN_OR_RETURN(const std::string piece, content.Next(content.size_bytes()));
+      if (piece.empty()) return Write(digest, whole);
+      whole += piece;
+    }
+  }
   // Returns the whole blob. DATA_LOSS if it is missing, has another size or has other content.
   // REQUIRES, for this function and those below: the blob was written with `size_bytes` bytes.
   virtual absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) = 0;

@@ -17,8 +17,10 @@
 #define PHIMAP_SERVER_STORE_BUILD_CLAIMS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,6 +29,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/store/records.h"
+#include "server/store/sql_database.h"
+#include "server/store/store_clock.h"
 
 namespace phimap {
 
@@ -60,10 +64,15 @@ struct BuildClaim {
 
 class BuildClaims {
  public:
-  virtual ~BuildClaims() = default;
+  // `server_id` must belong to this process alone. REQUIRES: `database` has the catalog's tables.
+  BuildClaims(std::shared_ptr<SqlDatabase> database, std::string server_id,
+              std::shared_ptr<StoreClock> clock = std::make_shared<StoreClock>())
+      : database_(std::move(database)),
+        server_id_(std::move(server_id)),
+        clock_(std::move(clock)) {}
 
   // Identifies this process among all processes that use the store.
-  virtual const std::string& server_id() const = 0;
+  const std::string& server_id() const { return server_id_; }
 
   struct Taken {
     // The present claim on the build: this server's, or that of another owner.
@@ -74,32 +83,47 @@ class BuildClaims {
   // claim has expired, or if this server owns that claim. While the store's clock is not trusted,
   // no claim counts as expired. Each claim gets a larger epoch than all earlier ones. A cancelled
   // build stays cancelled.
-  virtual absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
-                                     absl::string_view spec_digest, absl::Duration lease) = 0;
+  absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
+                             absl::string_view spec_digest, absl::Duration lease);
 
   struct Renewal {
     std::string mapping;
     std::string build_id;
-    int64_t epoch = 0;
+    int64_t epoch;
     ClaimedProgress progress;
   };
   enum class Renewed { kOurs, kCancelled, kLost };
   // Extends claims of this server to `lease` from now, including expired claims that no other
   // server has taken. Returns for each claim whether it is still this server's, and whether its
   // cancellation was requested. A renewal need not survive a crash of the store.
-  virtual absl::StatusOr<std::vector<Renewed>> Renew(absl::Span<const Renewal> renewals,
-                                                     absl::Duration lease) = 0;
+  absl::StatusOr<std::vector<Renewed>> Renew(absl::Span<const Renewal> renewals,
+                                             absl::Duration lease);
   // Asks the owner of this build to cancel it. Returns false if the build has no owner.
-  virtual absl::StatusOr<bool> RequestCancel(absl::string_view mapping,
-                                             absl::string_view build_id) = 0;
+  absl::StatusOr<bool> RequestCancel(absl::string_view mapping, absl::string_view build_id);
   // Gives up a claim of this server. No-op if another server has the claim by now.
-  virtual absl::Status Release(absl::string_view mapping, absl::string_view build_id,
-                               int64_t epoch) = 0;
-  virtual absl::StatusOr<std::optional<BuildClaim>> Find(absl::string_view mapping,
-                                                         absl::string_view build_id) = 0;
+  absl::Status Release(absl::string_view mapping, absl::string_view build_id, int64_t epoch);
+  absl::StatusOr<std::optional<BuildClaim>> Find(absl::string_view mapping,
+                                                 absl::string_view build_id);
   // Lists all claims, or those of one mapping, newest first.
-  virtual absl::StatusOr<std::vector<BuildClaim>> List(absl::string_view mapping) = 0;
+  absl::StatusOr<std::vector<BuildClaim>> List(absl::string_view mapping);
+
+ private:
+  // Looks at the clock. If it is not trusted, makes the claim's lease valid: its owner may still be
+  // working.
+  absl::Status Judge(SqlSession& session, BuildClaim& claim) const;
+
+  const std::shared_ptr<SqlDatabase> database_;
+  const std::string server_id_;
+  const std::shared_ptr<StoreClock> clock_;
 };
+
+// Ends the claim of a build, within the transaction that records the build's end. Returns ABORTED
+// (BUILD_TAKEN_OVER) if `claimant` does not own the claim any more.
+absl::Status EndClaim(SqlSession& session, absl::string_view mapping, absl::string_view build_id,
+                      const BuildClaimant& claimant);
+
+// ABORTED: the former owner of the claim has lost it.
+absl::Status BuildTakenOver(absl::string_view mapping, absl::string_view build_id);
 
 }  // namespace phimap
 

@@ -1,14 +1,18 @@
 #include "server/store/catalog_tables.h"
 
-#include <algorithm>
-#include <limits>
+#include <map>
+#include <random>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/store/build_error.h"
 #include "server/store/catalog_errors.h"
 
 namespace phimap {
@@ -71,9 +75,6 @@ AliasRecord AliasAt(const SqlRows& rows, size_t row) {
   return alias;
 }
 
-// Maximum number of candidates that the error about an ambiguous digest lists.
-constexpr int64_t kListedCandidates = 10;
-
 // Returns the ttl in microseconds, or 0 if it is infinite.
 int64_t TtlMicros(absl::Duration ttl) {
   return ttl == absl::InfiniteDuration() ? 0 : absl::ToInt64Microseconds(ttl);
@@ -82,15 +83,56 @@ int64_t ExpiryMicros(absl::Time time) {
   return time == absl::InfiniteFuture() ? 0 : absl::ToUnixMicros(time);
 }
 
-// Returns the earliest end time of builds that are still kept.
-int64_t RetentionStartMicros(absl::Time now) { return absl::ToUnixMicros(now - kBuildRetention); }
+// EncodeErrorDetail and DecodeError convert a build's final error to columns of a row and back:
+// code, message, and the machine-readable detail. EncodeErrorDetail returns DetailOf(status) as
+// text, or nullopt if the status has no detail. Strings of any content are preserved.
+//
+// Encodes the detail as lines: reason, field, retry delay, and then each key followed by its value.
+// Each of these is C-escaped, so that it stays one line.
+std::optional<std::string> EncodeErrorDetail(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value()) return std::nullopt;
+  std::string text = absl::StrCat(absl::CEscape(detail->reason), "\n", absl::CEscape(detail->field),
+                                  "\n", detail->retry_delay_ms);
+  for (const auto& [key, value] : detail->metadata) {
+    absl::StrAppend(&text, "\n", absl::CEscape(key), "\n", absl::CEscape(value));
+  }
+  return text;
+}
+
+// Returns the status with this code and full message, and with the encoded detail attached. A
+// `detail` that EncodeErrorDetail cannot have returned is dropped, because the rest of a build's
+// record is useful without it.
+absl::Status DecodeError(absl::StatusCode code, const std::string& message,
+                         const std::optional<std::string>& detail) {
+  if (code == absl::StatusCode::kOk) return absl::OkStatus();
+  const absl::Status plain(code, message);
+  if (!detail.has_value()) return plain;
+  std::vector<std::string> lines = absl::StrSplit(*detail, '\n');
+  if (lines.size() < 3 || lines.size() % 2 == 0) return plain;
+  for (std::string& line : lines) {
+    std::string unescaped;
+    if (!absl::CUnescape(line, &unescaped)) return plain;
+    line = std::move(unescaped);
+  }
+  int64_t retry_delay_ms = 0;
+  if (!absl::SimpleAtoi(lines[2], &retry_delay_ms)) return plain;
+  std::map<std::string, std::string> metadata;
+  for (size_t i = 3; i < lines.size(); i += 2) metadata[lines[i]] = lines[i + 1];
+  // MakeError puts "field: " before the message, but the stored message already begins with it.
+  absl::string_view bare = message;
+  if (!lines[1].empty()) bare = absl::StripPrefix(bare, absl::StrCat(lines[1], ": "));
+  return MakeError(code, lines[0], lines[1], bare, std::move(metadata), retry_delay_ms);
+}
 
 }  // namespace
 
-absl::StatusOr<std::string> CatalogTables::StoreId() {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT store_id FROM store"));
-  return rows.Text(0, 0);
+std::string NewOperationId() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(), device());
 }
+
+int64_t RetentionStartMicros(absl::Time now) { return absl::ToUnixMicros(now - kBuildRetention); }
 
 absl::StatusOr<Revision> CatalogTables::CurrentRevision() {
   PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT id, revision FROM head"));
@@ -178,41 +220,42 @@ absl::Status CatalogTables::CountChange(absl::string_view mapping) {
       .status();
 }
 
-absl::StatusOr<bool> CatalogTables::HasMappings() {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT 1 FROM mappings LIMIT 1"));
-  return !rows.empty();
-}
-
-absl::StatusOr<MappingRecord> CatalogTables::GetMapping(absl::string_view name) {
-  PHIMAP_ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      session_.Run(absl::StrCat(kMappingSelect, "m.name = $1 GROUP BY m.name"), {name}));
-  if (rows.empty()) return NoSuchMapping(name);
-  MappingRecord mapping = MappingAt(rows, 0);
-  PHIMAP_ASSIGN_OR_RETURN(mapping.aliases, AliasesBetween(name, name));
-  return mapping;
-}
-
-absl::StatusOr<std::vector<MappingRecord>> CatalogTables::ListMappings(absl::string_view after,
-                                                                       int limit) {
-  // SQLite treats a negative limit as no limit, PostgreSQL as an error.
-  PHIMAP_ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      session_.Run(
-          absl::StrCat(kMappingSelect, "m.name > $1 GROUP BY m.name ORDER BY m.name LIMIT $2"),
-          {after, int64_t{std::max(limit, 0)}}));
+absl::StatusOr<std::vector<MappingRecord>> CatalogTables::Mappings(
+    absl::string_view rest, absl::Span<const SqlValue> values) {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run(absl::StrCat(kMappingSelect, rest), values));
   std::vector<MappingRecord> mappings;
   mappings.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) mappings.push_back(MappingAt(rows, i));
-  if (mappings.empty()) return mappings;
-  PHIMAP_ASSIGN_OR_RETURN(std::vector<AliasRecord> aliases,
-                          AliasesBetween(mappings.front().name, mappings.back().name));
-  auto mapping = mappings.begin();
-  for (AliasRecord& alias : aliases) {
-    while (mapping->name != alias.mapping) ++mapping;  // Both are sorted by name.
-    mapping->aliases.push_back(std::move(alias));
-  }
   return mappings;
+}
+
+absl::StatusOr<std::vector<VersionRecord>> CatalogTables::Versions(
+    absl::string_view rest, absl::Span<const SqlValue> values) {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run(absl::StrCat(kVersionSelect, rest), values));
+  std::vector<VersionRecord> versions;
+  versions.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) versions.push_back(VersionAt(rows, i));
+  return versions;
+}
+
+absl::StatusOr<std::vector<AliasRecord>> CatalogTables::Aliases(absl::string_view rest,
+                                                                absl::Span<const SqlValue> values) {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run(absl::StrCat(kAliasSelect, rest), values));
+  std::vector<AliasRecord> aliases;
+  aliases.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) aliases.push_back(AliasAt(rows, i));
+  return aliases;
+}
+
+absl::StatusOr<MappingRecord> CatalogTables::GetMapping(absl::string_view name) {
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<MappingRecord> found,
+                          Mappings("m.name = $1 GROUP BY m.name", {name}));
+  if (found.empty()) return NoSuchMapping(name);
+  PHIMAP_ASSIGN_OR_RETURN(found[0].aliases, AliasesBetween(name, name));
+  return std::move(found[0]);
 }
 
 absl::Status CatalogTables::MarkMappingDeleted(absl::string_view mapping) {
@@ -249,30 +292,13 @@ absl::Status CatalogTables::InsertVersion(const VersionRecord& version) {
 
 absl::StatusOr<VersionRecord> CatalogTables::GetVersion(absl::string_view mapping,
                                                         std::optional<int64_t> number) {
-  const std::string select = absl::StrCat(kVersionSelect, "WHERE mapping = $1");
   PHIMAP_ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      number.has_value()
-          ? session_.Run(absl::StrCat(select, " AND number = $2"), {mapping, *number})
-          : session_.Run(absl::StrCat(select, " ORDER BY number DESC LIMIT 1"), {mapping}));
-  if (!rows.empty()) return VersionAt(rows, 0);
+      std::vector<VersionRecord> found,
+      number.has_value() ? Versions("WHERE mapping = $1 AND number = $2", {mapping, *number})
+                         : Versions("WHERE mapping = $1 ORDER BY number DESC LIMIT 1", {mapping}));
+  if (!found.empty()) return std::move(found[0]);
   PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
   return NoSuchVersion(mapping, number);
-}
-
-absl::StatusOr<std::vector<VersionRecord>> CatalogTables::ListVersions(
-    absl::string_view mapping, std::optional<int64_t> before, int limit) {
-  PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
-  const int64_t bound = before.value_or(std::numeric_limits<int64_t>::max());
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
-                          session_.Run(absl::StrCat(kVersionSelect,
-                                                    "WHERE mapping = $1 AND number < $2 "
-                                                    "ORDER BY number DESC LIMIT $3"),
-                                       {mapping, bound, int64_t{std::max(limit, 0)}}));
-  std::vector<VersionRecord> versions;
-  versions.reserve(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) versions.push_back(VersionAt(rows, i));
-  return versions;
 }
 
 absl::StatusOr<int64_t> CatalogTables::NewestVersion(absl::string_view mapping) {
@@ -303,53 +329,12 @@ absl::Status CatalogTables::DeleteVersions(absl::string_view mapping,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<VersionRecord>> CatalogTables::FindDigest(absl::string_view mapping,
-                                                                       absl::string_view digest) {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
-                          session_.Run(absl::StrCat(kVersionSelect,
-                                                    "WHERE mapping = $1 AND digest = $2 "
-                                                    "ORDER BY number DESC LIMIT 1"),
-                                       {mapping, digest}));
-  if (rows.empty()) return std::nullopt;
-  return VersionAt(rows, 0);
-}
-
-absl::StatusOr<VersionRecord> CatalogTables::GetVersionByDigest(absl::string_view mapping,
-                                                                absl::string_view digest) {
-  // `end` comes after every digest that begins with `digest`, and before every larger digest that
-  // does not, because text compares byte by byte.
-  const std::string end = absl::StrCat(digest, "g");
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
-                          session_.Run("SELECT digest, max(number) FROM versions "
-                                       "WHERE mapping = $1 AND digest >= $2 AND digest < $3 "
-                                       "GROUP BY digest ORDER BY digest LIMIT $4",
-                                       {mapping, digest, end, kListedCandidates + 1}));
-  if (rows.size() == 1) return GetVersion(mapping, rows.Int(0, 1));
-  if (rows.empty()) {
-    PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
-    return NoSuchDigest(mapping, digest);
-  }
-  std::vector<std::string> candidates;
-  for (size_t i = 0; i < rows.size() && i < kListedCandidates; ++i) {
-    candidates.push_back(
-        absl::StrCat(mapping, "@", rows.Int(i, 1), " (sha256:", rows.Text(i, 0), ")"));
-  }
-  return AmbiguousDigest(mapping, digest, candidates, rows.size() > kListedCandidates);
-}
-
 absl::StatusOr<std::optional<int64_t>> CatalogTables::ArtifactSizeBytes(absl::string_view digest) {
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows rows,
       session_.Run("SELECT artifact_size_bytes FROM versions WHERE digest = $1 LIMIT 1", {digest}));
   if (rows.empty()) return std::nullopt;
   return rows.Int(0, 0);
-}
-
-absl::StatusOr<absl::flat_hash_set<std::string>> CatalogTables::ReferencedDigests() {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT DISTINCT digest FROM versions"));
-  absl::flat_hash_set<std::string> digests;
-  for (size_t i = 0; i < rows.size(); ++i) digests.insert(rows.Text(i, 0));
-  return digests;
 }
 
 absl::StatusOr<SqlRows> CatalogTables::DigestsOf(absl::string_view mapping,
@@ -375,41 +360,37 @@ absl::Status CatalogTables::Unlist(absl::string_view digest) {
 
 absl::StatusOr<std::optional<AliasRecord>> CatalogTables::FindAlias(absl::string_view mapping,
                                                                     absl::string_view alias) {
-  PHIMAP_ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      session_.Run(absl::StrCat(kAliasSelect, "WHERE mapping = $1 AND alias = $2"),
-                   {mapping, alias}));
-  if (rows.empty()) return std::nullopt;
-  return AliasAt(rows, 0);
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<AliasRecord> found,
+                          Aliases("WHERE mapping = $1 AND alias = $2", {mapping, alias}));
+  if (found.empty()) return std::nullopt;
+  return std::move(found[0]);
 }
 
 absl::StatusOr<std::vector<AliasRecord>> CatalogTables::AliasesBetween(absl::string_view first,
                                                                        absl::string_view last) {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
-                          session_.Run(absl::StrCat(kAliasSelect,
-                                                    "WHERE mapping >= $1 AND mapping <= $2 "
-                                                    "ORDER BY mapping, alias"),
-                                       {first, last}));
-  std::vector<AliasRecord> aliases;
-  aliases.reserve(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) aliases.push_back(AliasAt(rows, i));
-  return aliases;
+  return Aliases("WHERE mapping >= $1 AND mapping <= $2 ORDER BY mapping, alias", {first, last});
 }
 
-absl::Status CatalogTables::PutAlias(const AliasRecord& alias) {
+absl::Status CatalogTables::SetTtl(absl::string_view mapping, int64_t number, absl::Duration ttl,
+                                   absl::Time now) {
+  const bool expires = ttl != absl::InfiniteDuration();
   return session_
       .Run(
-          "INSERT INTO aliases (mapping, alias, version, previous_version, etag, move_time_us) "
-          "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (mapping, alias) DO UPDATE SET "
-          "version = excluded.version, previous_version = excluded.previous_version, "
-          "etag = excluded.etag, move_time_us = excluded.move_time_us",
-          {alias.mapping, alias.name, alias.version, alias.previous_version, alias.etag,
-           absl::ToUnixMicros(alias.move_time)})
+          "UPDATE versions SET ttl_us = $1, expire_time_us = $2 "
+          "WHERE mapping = $3 AND number = $4",
+          {expires ? absl::ToInt64Microseconds(ttl) : 0,
+           expires ? absl::ToUnixMicros(now + ttl) : 0, mapping, number})
       .status();
 }
 
-absl::Status CatalogTables::DeleteAlias(absl::string_view mapping, absl::string_view alias) {
-  return session_.Run("DELETE FROM aliases WHERE mapping = $1 AND alias = $2", {mapping, alias})
+absl::Status CatalogTables::UseVersion(absl::string_view mapping, int64_t number, absl::Time now) {
+  // Clocks of servers differ a little, so the condition ensures that a use never brings the expiry
+  // nearer.
+  return session_
+      .Run(
+          "UPDATE versions SET expire_time_us = ttl_us + $1 "
+          "WHERE mapping = $2 AND number = $3 AND ttl_us > 0 AND expire_time_us < ttl_us + $1",
+          {absl::ToUnixMicros(now), mapping, number})
       .status();
 }
 
@@ -469,11 +450,34 @@ absl::StatusOr<BuildRecord> CatalogTables::GetBuild(absl::string_view mapping,
       .error = DecodeError(static_cast<absl::StatusCode>(rows.Int(0, 4)), rows.Text(0, 5), detail)};
 }
 
-absl::StatusOr<int64_t> CatalogTables::DeleteExpiredBuilds(absl::Time now) {
+absl::StatusOr<std::optional<std::string>> CatalogTables::FindOperation(
+    const Operation& operation) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run("SELECT request, outcome FROM operations WHERE operation_id = $1",
+                   {operation.id}));
+  if (rows.empty()) return std::nullopt;
+  if (rows.Text(0, 0) == operation.request) return rows.Text(0, 1);
+  return MakeError(absl::StatusCode::kAlreadyExists, "OPERATION_ID_REUSED", "operation_id",
+                   absl::StrCat("operation ", operation.id, " was another request: ",
+                                rows.Text(0, 0), "; send each change with an id of its own"),
+                   {{"operation_id", operation.id}});
+}
+
+absl::StatusOr<bool> CatalogTables::HasOperation(absl::string_view id) {
   PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
-                          session_.Run("DELETE FROM builds WHERE end_time_us < $1 RETURNING 1",
-                                       {RetentionStartMicros(now)}));
-  return static_cast<int64_t>(rows.size());
+                          session_.Run("SELECT 1 FROM operations WHERE operation_id = $1", {id}));
+  return !rows.empty();
+}
+
+absl::Status CatalogTables::AddOperation(const Operation& operation, absl::string_view outcome,
+                                         absl::Time now) {
+  return session_
+      .Run(
+          "INSERT INTO operations (operation_id, request, outcome, end_time_us) "
+          "VALUES ($1, $2, $3, $4)",
+          {operation.id, operation.request, outcome, absl::ToUnixMicros(now)})
+      .status();
 }
 
 }  // namespace phimap

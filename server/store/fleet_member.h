@@ -2,7 +2,7 @@
 // and which formats it can read.
 //
 // Artifacts of a new format, or of new arithmetic, are written only when every live server can read
-// them (sql_catalog.h). Otherwise an upgrade in progress would publish versions that servers of the
+// them (store.cc). Otherwise an upgrade in progress would publish versions that servers of the
 // old release cannot serve.
 #ifndef PHIMAP_SERVER_STORE_FLEET_MEMBER_H_
 #define PHIMAP_SERVER_STORE_FLEET_MEMBER_H_

@@ -42,8 +42,10 @@ absl::StatusOr<GarbageCollector::Work> GarbageCollector::Look(absl::Duration gra
   PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
     work = Work();
     PHIMAP_ASSIGN_OR_RETURN(work.now, clock_->Now(session));
-    PHIMAP_ASSIGN_OR_RETURN(absl::flat_hash_set<std::string> known,
-                            CatalogTables(session).ReferencedDigests());
+    PHIMAP_ASSIGN_OR_RETURN(const SqlRows referenced,
+                            session.Run("SELECT DISTINCT digest FROM versions"));
+    absl::flat_hash_set<std::string> known;
+    for (size_t i = 0; i < referenced.size(); ++i) known.insert(referenced.Text(i, 0));
     PHIMAP_ASSIGN_OR_RETURN(const SqlRows listed,
                             session.Run("SELECT digest, since_us FROM unreferenced"));
     const int64_t start_us = absl::ToUnixMicros(work.now - grace);

@@ -8,7 +8,7 @@
 //
 //   1. Transactions that write run one after another, across all processes. A transaction that
 //      refers to an artifact takes it out of the table and checks that its blob exists. If it does
-//      not exist, the publisher writes it again (CatalogStore). So no version is ever committed
+//      not exist, the publisher writes it again (Store). So no version is ever committed
 //      without its artifact.
 //   2. A loader that has looked up a version reads its artifact within the grace time. So an
 //      artifact that was deleted since the look-up is still there.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
@@ -188,6 +189,14 @@ struct NameChanges {
   // is listed once.
   std::vector<MappingNames> mappings = {};
 };
+
+// Records as texts, to keep them outside the tables that they came from: one line with every field
+// that is stored, separated by tabs. AliasFrom and VersionFrom return DATA_LOSS (DATABASE_DAMAGED)
+// for a text that TextOf did not write.
+std::string TextOf(const AliasRecord& alias);
+std::string TextOf(const VersionRecord& version);
+absl::StatusOr<AliasRecord> AliasFrom(absl::string_view text);
+absl::StatusOr<VersionRecord> VersionFrom(absl::string_view text);
 
 }  // namespace phimap
 

@@ -8,7 +8,7 @@
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/registry/version_lookup.h"
+#include "server/registry/reference.h"
 
 namespace phimap {
 namespace {

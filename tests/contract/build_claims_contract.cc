@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
-#include "server/store/sha256.h"
 
 namespace phimap {
 namespace {
@@ -49,7 +48,7 @@ absl::Status BuildClaimsContractTest::Publish(ClaimingServer& server,
   request.build_id = "u";
   request.spec_digest = "spec";
   request.claimant = claimant;
-  return server.catalog->InsertVersion(request, Sha256Hex("artifact"), 8).status();
+  return server.catalog->Publish(request, "artifact").status();
 }
 
 TEST_P(BuildClaimsContractTest, AFreeIdIsTaken) {
@@ -147,7 +146,7 @@ TEST_P(BuildClaimsContractTest, PublishingEndsTheClaim) {
 
 TEST_P(BuildClaimsContractTest, RecordingAFailureEndsTheClaim) {
   const BuildClaimant claimant = Take(*a_.claims).claim.claimant;
-  EXPECT_TRUE(a_.catalog->InsertFailedBuild(Failure(claimant)).ok());
+  EXPECT_TRUE(a_.catalog->RecordFailedBuild(Failure(claimant)).ok());
   EXPECT_FALSE(a_.claims->Find("letters", "u")->has_value());
 }
 
@@ -157,7 +156,7 @@ TEST_P(BuildClaimsContractTest, TheOldHolderPublishesAndRecordsNothing) {
   const BuildClaimant old = Take(*a_.claims, kNoLease).claim.claimant;
   const BuildClaimant holder = Take(*b_.claims).claim.claimant;
   for (const absl::Status& refused :
-       {Publish(a_, old), a_.catalog->InsertFailedBuild(Failure(old))}) {
+       {Publish(a_, old), a_.catalog->RecordFailedBuild(Failure(old))}) {
     EXPECT_TRUE(absl::IsAborted(refused)) << refused;
     EXPECT_EQ(DetailOf(refused)->reason, "BUILD_TAKEN_OVER");
   }

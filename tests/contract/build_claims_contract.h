@@ -1,5 +1,5 @@
-// Requirements that every BuildClaims must meet, tested with two servers on one store. A new
-// implementation instantiates the suite:
+// Requirements that claims of builds must meet on every database, tested with two servers on one
+// store. A new database instantiates the suite:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, BuildClaimsContractTest,
 //                            ::testing::Values(BuildClaimsHarnessFactory{"Sqlite", MakeHarness}),
@@ -14,13 +14,14 @@
 #include <string>
 
 #include "server/store/build_claims.h"
-#include "server/store/catalog.h"
+#include "server/store/store.h"
+#include "tests/contract/memory_blobs.h"
 
 namespace phimap {
 
 // The parts of a store, as one server process opens them.
 struct ClaimingServer {
-  std::unique_ptr<Catalog> catalog;
+  std::unique_ptr<Store> catalog;
   std::unique_ptr<BuildClaims> claims;
 };
 
@@ -28,9 +29,17 @@ struct ClaimingServer {
 class BuildClaimsHarness {
  public:
   virtual ~BuildClaimsHarness() = default;
-  // Opens the store's catalog and claims, as another server process would. The harness outlives
-  // them.
-  virtual ClaimingServer Open(const std::string& server_id) = 0;
+  // Opens the store and its claims, as another server process would. The harness outlives them.
+  ClaimingServer Open(const std::string& server_id) {
+    const std::shared_ptr<SqlDatabase> database = OpenDatabase();
+    return {std::make_unique<Store>(database, blobs_),
+            std::make_unique<BuildClaims>(database, server_id)};
+  }
+
+ private:
+  virtual std::shared_ptr<SqlDatabase> OpenDatabase() = 0;
+
+  const std::shared_ptr<Blobs> blobs_ = std::make_shared<MemoryBlobs>();
 };
 
 struct BuildClaimsHarnessFactory {

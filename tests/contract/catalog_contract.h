@@ -1,6 +1,6 @@
-// Requirements that every Catalog must meet: revisions, the changes since a revision, and two
-// writers at once. (StoreContractTest checks the other requirements through a store.) A new
-// implementation instantiates the suite:
+// Requirements that a store must meet on every database: revisions, the changes since a revision,
+// and two writers at once. (StoreContractTest checks the other requirements.) A new database
+// instantiates the suite:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, CatalogContractTest,
 //                            ::testing::Values(CatalogHarnessFactory{"Sqlite", MakeHarness}),
@@ -14,17 +14,23 @@
 #include <memory>
 #include <string>
 
-#include "server/store/catalog.h"
+#include "server/store/store.h"
+#include "tests/contract/memory_blobs.h"
 
 namespace phimap {
 
-// An empty storage place for a catalog.
+// An empty storage place for a store.
 class CatalogHarness {
  public:
   virtual ~CatalogHarness() = default;
-  // Opens a catalog on the storage place and its present contents, as another process would. The
-  // harness outlives the catalog.
-  virtual std::unique_ptr<Catalog> Open() = 0;
+  // Opens a store on the storage place and its present contents, as another process would. The
+  // harness outlives the store.
+  std::unique_ptr<Store> Open() { return std::make_unique<Store>(OpenDatabase(), blobs_); }
+
+ private:
+  virtual std::shared_ptr<SqlDatabase> OpenDatabase() = 0;
+
+  const std::shared_ptr<Blobs> blobs_ = std::make_shared<MemoryBlobs>();
 };
 
 struct CatalogHarnessFactory {
@@ -41,7 +47,7 @@ class CatalogContractTest : public ::testing::TestWithParam<CatalogHarnessFactor
   CatalogContractTest() : harness_(GetParam().make()), catalog_(harness_->Open()) {}
 
   // Inserts a version and returns its number. Fails the test if the insertion fails.
-  int64_t Insert(Catalog& catalog, const std::string& mapping, const std::string& build_id);
+  int64_t Insert(Store& catalog, const std::string& mapping, const std::string& build_id);
   int64_t Insert(const std::string& mapping, const std::string& build_id) {
     return Insert(*catalog_, mapping, build_id);
   }
@@ -49,7 +55,7 @@ class CatalogContractTest : public ::testing::TestWithParam<CatalogHarnessFactor
   Revision Now() { return ChangesSince(Revision()).revision; }
 
   const std::unique_ptr<CatalogHarness> harness_;
-  const std::unique_ptr<Catalog> catalog_;
+  const std::unique_ptr<Store> catalog_;
 };
 
 }  // namespace phimap

@@ -5,10 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/store/catalog_store.h"
 #include "server/store/garbage_collector.h"
 #include "server/store/sha256.h"
-#include "server/store/sql_catalog.h"
+#include "server/store/store.h"
 
 namespace phimap {
 namespace {
@@ -64,7 +63,7 @@ class Fixture {
   explicit Fixture(GarbageHarness& harness)
       : harness_(harness),
         blobs(std::make_shared<RacingBlobs>(harness.blobs())),
-        store(std::make_unique<SqlCatalog>(harness.database(), blobs), blobs),
+        store(harness.database(), blobs),
         collector(harness.database(), harness.blobs(), "the test") {}
 
   VersionRecord MustPublish(const std::string& build_id, const std::string& artifact) {
@@ -103,7 +102,7 @@ class Fixture {
 
  public:
   const std::shared_ptr<RacingBlobs> blobs;
-  CatalogStore store;
+  Store store;
   GarbageCollector collector;
 };
 

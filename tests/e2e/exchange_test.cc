@@ -221,8 +221,8 @@ TEST_F(ExchangeTest, AnExportAppearsWholeOrNotAtAll) {
   EXPECT_EQ(Phimap({"export", "letters"}).exit_code, 2);
 }
 
-// Returns the commands of shell block number `n` under a heading of docs/operations/mend.md. The first
-// block has number 0.
+// Returns the commands of shell block number `n` under a heading of docs/operations/mend.md. The
+// first block has number 0.
 std::string CommandsUnder(const std::string& heading, int n) {
   const std::string text = Content(testing::SourcePath("docs/operations/mend.md"));
   size_t at = text.find("\n## " + heading + "\n");

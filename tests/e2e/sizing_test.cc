@@ -1,4 +1,5 @@
-// Tests the formulas under "Sizing" in docs/operations/size.md against the memory that a server takes.
+// Tests the formulas under "Sizing" in docs/operations/size.md against the memory that a server
+// takes.
 #include <algorithm>
 #include <cmath>
 #include <fstream>

@@ -2,7 +2,7 @@
 // artifacts later would lose some.
 #include <filesystem>
 
-#include "server/admin/store_restore.h"
+#include "server/admin/store_backup.h"
 #include "tests/server/admin/filled_store.h"
 
 namespace phimap::admin_test {

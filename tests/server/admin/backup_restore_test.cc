@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "server/admin/backup_manifest.h"
-#include "server/admin/store_restore.h"
+#include "server/admin/store_backup.h"
 #include "tests/server/admin/filled_store.h"
 
 namespace phimap::admin_test {

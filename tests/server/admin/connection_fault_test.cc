@@ -3,7 +3,7 @@
 // good. Afterwards the store must contain every acknowledged change, and no change in part.
 #include <functional>
 
-#include "server/admin/store_restore.h"
+#include "server/admin/store_backup.h"
 #include "tests/server/admin/filled_store.h"
 #include "tests/server/support/cutting_proxy.h"
 
@@ -32,7 +32,7 @@ class CutStore {
     EXPECT_TRUE(opened.ok()) << opened.status();
     database_ = *std::move(opened);
     blobs_ = std::make_shared<PostgresBlobs>(database_);
-    cut_ = std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database_, blobs_), blobs_);
+    cut_ = std::make_unique<Store>(database_, blobs_);
     whole_ = direct_.Serve();
   }
 

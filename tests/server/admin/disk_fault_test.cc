@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "server/admin/store_restore.h"
+#include "server/admin/store_backup.h"
 #include "server/store/garbage_collector.h"
 #include "tests/server/admin/filled_store.h"
 #include "tests/server/sqlite/faulty_file_system.h"

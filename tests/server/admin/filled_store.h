@@ -17,9 +17,8 @@
 #include "server/admin/store_backup.h"
 #include "server/postgres/postgres_blobs.h"
 #include "server/postgres/postgres_database.h"
-#include "server/store/catalog_store.h"
 #include "server/store/garbage_collector.h"
-#include "server/store/sql_catalog.h"
+#include "server/store/store.h"
 #include "tests/server/sqlite/store_fixture.h"
 #include "tests/server/support/postgres_server.h"
 
@@ -65,7 +64,7 @@ class Place {
     EXPECT_TRUE(opened.ok()) << opened.status();
     std::shared_ptr<PostgresDatabase> database = *std::move(opened);
     auto blobs = std::make_shared<PostgresBlobs>(database);
-    return std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs), blobs);
+    return std::make_unique<Store>(database, blobs);
   }
   AdminStore Open() const {
     absl::StatusOr<AdminStore> opened = OpenAdminStore(address());

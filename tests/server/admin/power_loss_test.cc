@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/admin/backup_manifest.h"
-#include "server/admin/store_restore.h"
+#include "server/admin/store_backup.h"
 #include "tests/server/admin/filled_store.h"
 #include "tests/server/sqlite/faulty_file_system.h"
 #include "tests/server/sqlite/faulty_vfs.h"

@@ -3,9 +3,8 @@
 #include "core/status/error.h"
 #include "server/files/file_blobs.h"
 #include "server/sqlite/sqlite_database.h"
-#include "server/store/catalog_store.h"
-#include "server/store/sql_build_claims.h"
-#include "server/store/sql_catalog.h"
+#include "server/store/build_claims.h"
+#include "server/store/store.h"
 #include "tests/server/build/build_manager_fixture.h"
 
 namespace phimap::testing {
@@ -28,8 +27,8 @@ class FleetServer {
               absl::Duration renew_every) {
     auto blobs = std::make_shared<FileBlobs>(folder, PosixFileSystem());
     EXPECT_TRUE(blobs->CreateDirectories().ok());
-    store_ = std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs), blobs,
-                                            std::make_unique<SqlBuildClaims>(database, server_id));
+    store_ = std::make_unique<Store>(database, blobs, std::make_shared<StoreClock>(),
+                                     std::make_unique<BuildClaims>(database, server_id));
     registry_ = std::make_unique<VersionRegistry>(VersionRegistry::Options(), *store_,
                                                   metrics_.registry(), logger_);
     BuildManager::Options options;

@@ -1,7 +1,5 @@
 // Tests blobs with cached copies: the contract of every kind of blobs, and the properties of the
 // cache.
-#include "server/files/cached_blobs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,6 +8,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "server/files/artifact_cache.h"
 #include "server/files/file_blobs.h"
 #include "server/store/sha256.h"
 #include "tests/contract/blobs_contract.h"

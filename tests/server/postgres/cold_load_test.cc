@@ -11,7 +11,6 @@
 
 #include "absl/strings/numbers.h"
 #include "server/files/artifact_cache.h"
-#include "server/files/cached_blobs.h"
 #include "server/files/file_system.h"
 #include "server/postgres/postgres_blobs.h"
 #include "server/store/sha256.h"

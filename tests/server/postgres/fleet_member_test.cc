@@ -1,19 +1,27 @@
 // Tests that servers that share a catalog know which artifact formats the other servers can read.
 #include "server/store/fleet_member.h"
 
+#include <cstring>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "core/plan/artifact.h"
 #include "server/postgres/postgres_schema.h"
-#include "server/store/sha256.h"
-#include "server/store/sql_catalog.h"
+#include "server/store/store.h"
+#include "tests/contract/memory_blobs.h"
 #include "tests/server/postgres/postgres_fixture.h"
 
 namespace phimap {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Returns bytes that say, where an artifact says so, that they have this format.
+std::string HeadOfFormat(uint32_t artifact_format) {
+  std::string head(1024, '\0');
+  std::memcpy(head.data() + 8, &artifact_format, sizeof(artifact_format));
+  return head;
+}
 
 class FleetMemberTest : public PostgresTest {
  protected:
@@ -36,10 +44,11 @@ class FleetMemberTest : public PostgresTest {
   // Imports an artifact of the given format.
   absl::Status Import(uint32_t artifact_format = 2) {
     VersionRecord version;
-    version.artifact_format = artifact_format;
     version.mapping = "letters";
     version.serving_type = "float32";
-    return SqlCatalog(database_).ImportVersion(version, Sha256Hex("x"), 1).status();
+    return Store(database_, std::make_shared<MemoryBlobs>())
+        .Import(version, HeadOfFormat(artifact_format))
+        .status();
   }
 
   const std::shared_ptr<PostgresDatabase> database_ = OpenDatabase();

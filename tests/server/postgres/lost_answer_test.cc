@@ -1,5 +1,5 @@
 // Cuts a server's connection to PostgreSQL at its Nth transfer, for all N, during each change of a
-// catalog. While the server cannot connect again, another one changes the same things. What the
+// store. While the server cannot connect again, another one changes the same things. What the
 // first one then reports about its change must be what happened, and sending the change again must
 // not make it a second time.
 #include <atomic>
@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/store/sha256.h"
-#include "server/store/sql_catalog.h"
+#include "server/store/store.h"
+#include "tests/contract/memory_blobs.h"
 #include "tests/contract/publish_request.h"
 #include "tests/server/postgres/postgres_fixture.h"
 #include "tests/server/support/cutting_proxy.h"
@@ -25,11 +25,11 @@ using ::phimap::testing::CuttingProxy;
 struct CutChange {
   const char* name;
   // Makes the change to `mapping`, as the operation `id`.
-  std::function<absl::Status(Catalog&, const std::string& mapping, const std::string& id)> make;
+  std::function<absl::Status(Store&, const std::string& mapping, const std::string& id)> make;
   // Whether the change was made. Asked before another server changes anything.
-  std::function<bool(Catalog&, const std::string& mapping)> happened;
+  std::function<bool(Store&, const std::string& mapping)> happened;
   // What another server does afterwards, so that the tables no longer show the change.
-  std::function<void(Catalog&, const std::string& mapping)> move_on;
+  std::function<void(Store&, const std::string& mapping)> move_on;
 };
 
 // The versions live for an hour, so that KeepVersion can extend their life.
@@ -39,14 +39,14 @@ PublishRequest ExpiringRequest(const std::string& mapping, const std::string& bu
   return request;
 }
 
-int64_t Insert(Catalog& catalog, const std::string& mapping, const std::string& build_id) {
-  const auto version = catalog.InsertVersion(ExpiringRequest(mapping, build_id),
-                                             Sha256Hex(absl::StrCat(mapping, build_id)), 10);
+int64_t Insert(Store& catalog, const std::string& mapping, const std::string& build_id) {
+  const auto version =
+      catalog.Publish(ExpiringRequest(mapping, build_id), absl::StrCat(mapping, build_id));
   EXPECT_TRUE(version.ok()) << version.status();
   return version.ok() ? version->number : 0;
 }
 
-void DeleteVersion(Catalog& catalog, const std::string& mapping, int64_t number) {
+void DeleteVersion(Store& catalog, const std::string& mapping, int64_t number) {
   const absl::Status deleted = catalog.DeleteVersion(mapping, number, Rollbacks::kGiveUp, "");
   EXPECT_TRUE(deleted.ok() || absl::IsNotFound(deleted)) << deleted;
 }
@@ -56,89 +56,86 @@ void DeleteVersion(Catalog& catalog, const std::string& mapping, int64_t number)
 std::vector<CutChange> Changes() {
   return {
       {"SetAlias",
-       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+       [](Store& catalog, const std::string& mapping, const std::string& id) {
          return catalog.SetAlias(mapping, "prod", 2, "none", id).status();
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          return catalog.GetAliasedVersion(mapping, "prod").ok();
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          EXPECT_TRUE(catalog.SetAlias(mapping, "prod", 1, "", "").ok());
        }},
       {"DeleteAlias",
-       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+       [](Store& catalog, const std::string& mapping, const std::string& id) {
          return catalog.DeleteAlias(mapping, "old", "", id);
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          return !catalog.GetAliasedVersion(mapping, "old").ok();
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          EXPECT_TRUE(catalog.SetAlias(mapping, "old", 2, "", "").ok());
        }},
       {"DeleteVersion",
-       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+       [](Store& catalog, const std::string& mapping, const std::string& id) {
          return catalog.DeleteVersion(mapping, 2, Rollbacks::kKeep, id);
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          return !catalog.GetVersion(mapping, 2).ok();
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          DeleteVersion(catalog, mapping, 2);  // so that it is gone whoever deleted it
        }},
       {"DeleteMapping",
-       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+       [](Store& catalog, const std::string& mapping, const std::string& id) {
          return catalog.DeleteMapping(mapping, Occupied::kDelete, id);
        },
-       [](Catalog& catalog, const std::string& mapping) {
-         return !catalog.GetMapping(mapping).ok();
-       },
-       [](Catalog& catalog, const std::string& mapping) { Insert(catalog, mapping, "since"); }},
+       [](Store& catalog, const std::string& mapping) { return !catalog.GetMapping(mapping).ok(); },
+       [](Store& catalog, const std::string& mapping) { Insert(catalog, mapping, "since"); }},
       {"KeepVersion",
-       [](Catalog& catalog, const std::string& mapping, const std::string& id) {
+       [](Store& catalog, const std::string& mapping, const std::string& id) {
          return catalog.KeepVersion(mapping, 2, absl::Hours(2), id).status();
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          return catalog.GetVersion(mapping, 2)->ttl == absl::Hours(2);
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          EXPECT_TRUE(catalog.KeepVersion(mapping, 2, absl::Hours(3), "").ok());
        }},
-      {"InsertVersion",
-       [](Catalog& catalog, const std::string& mapping, const std::string&) {
-         return catalog.InsertVersion(ExpiringRequest(mapping, "cut"), Sha256Hex("cut"), 10)
-             .status();
+      {"Publish",
+       [](Store& catalog, const std::string& mapping, const std::string&) {
+         return catalog.Publish(ExpiringRequest(mapping, "cut"), "cut").status();
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          return catalog.GetBuild(mapping, "cut").ok();
        },
-       [](Catalog& catalog, const std::string& mapping) { DeleteVersion(catalog, mapping, 3); }},
-      {"ImportVersion",
-       [](Catalog& catalog, const std::string& mapping, const std::string&) {
-         return catalog.ImportVersion(ExpiringRequest(mapping, "").version, Sha256Hex("cut"), 10)
-             .status();
+       [](Store& catalog, const std::string& mapping) { DeleteVersion(catalog, mapping, 3); }},
+      {"Import",
+       [](Store& catalog, const std::string& mapping, const std::string&) {
+         return catalog.Import(ExpiringRequest(mapping, "").version, "cut").status();
        },
-       [](Catalog& catalog, const std::string& mapping) {
+       [](Store& catalog, const std::string& mapping) {
          return catalog.GetVersion(mapping, 3).ok();
        },
-       [](Catalog& catalog, const std::string& mapping) { DeleteVersion(catalog, mapping, 3); }},
+       [](Store& catalog, const std::string& mapping) { DeleteVersion(catalog, mapping, 3); }},
   };
 }
 
 class LostAnswerTest : public PostgresTest, public ::testing::WithParamInterface<size_t> {
  protected:
-  LostAnswerTest() : direct_(OpenDatabase()) {}
+  LostAnswerTest() : direct_(OpenDatabase(), blobs_) {}
 
-  std::unique_ptr<SqlCatalog> OpenThroughProxy() {
+  std::unique_ptr<Store> OpenThroughProxy() {
     const std::string uri = absl::StrReplaceAll(
         uri_, {{absl::StrCat(":", server_.port()), absl::StrCat(":", proxy_.port())}});
     auto opened = PostgresDatabase::Open(uri, {.pool = {.first_backoff = absl::Milliseconds(1),
                                                         .longest_backoff = absl::Milliseconds(2)}});
     PHIMAP_CHECK(opened.ok());
-    return std::make_unique<SqlCatalog>(*std::move(opened));
+    return std::make_unique<Store>(*std::move(opened), blobs_);
   }
 
   CuttingProxy proxy_{server_.port()};
-  SqlCatalog direct_;
+  const std::shared_ptr<Blobs> blobs_ = std::make_shared<MemoryBlobs>();
+  Store direct_;
 };
 
 TEST_P(LostAnswerTest, AChangeIsReportedAsItHappenedAndMadeOnce) {
@@ -154,7 +151,7 @@ TEST_P(LostAnswerTest, AChangeIsReportedAsItHappenedAndMadeOnce) {
     if (change.name != std::string("DeleteMapping")) {
       ASSERT_TRUE(direct_.SetAlias(mapping, "old", 1, "", "").ok());
     }
-    const std::unique_ptr<SqlCatalog> server = OpenThroughProxy();
+    const std::unique_ptr<Store> server = OpenThroughProxy();
     proxy_.CutAt(n, /*for_good=*/true);
     absl::Status status;
     std::atomic<bool> done{false};
@@ -179,8 +176,7 @@ TEST_P(LostAnswerTest, AChangeIsReportedAsItHappenedAndMadeOnce) {
     EXPECT_EQ(status.ok(), happened || made_later) << status;
     if (!happened) continue;
     const Revision before = direct_.ChangesSince(Revision())->revision;
-    if (change.name == std::string("InsertVersion") ||
-        change.name == std::string("ImportVersion")) {
+    if (change.name == std::string("Publish") || change.name == std::string("Import")) {
       continue;  // These have no id of the caller's.
     }
     EXPECT_TRUE(change.make(direct_, mapping, id).ok());

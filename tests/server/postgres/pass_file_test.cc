@@ -1,10 +1,9 @@
-#include "server/postgres/pass_file.h"
-
 #include <sys/stat.h>
 
 #include <fstream>
 
 #include "gmock/gmock.h"
+#include "server/postgres/postgres_uri.h"
 #include "tests/server/support/temporary_folder.h"
 
 namespace phimap {

@@ -1,7 +1,5 @@
 // Tests claims of builds on PostgreSQL: with a direct connection, and through PgBouncer.
 #include "server/postgres/postgres_database.h"
-#include "server/store/sql_build_claims.h"
-#include "server/store/sql_catalog.h"
 #include "tests/contract/build_claims_contract.h"
 #include "tests/server/support/postgres_server.h"
 
@@ -11,32 +9,24 @@ namespace {
 using ::phimap::testing::PgBouncer;
 using ::phimap::testing::PostgresServer;
 
-ClaimingServer OpenAt(const std::string& uri, const std::string& server_id) {
-  absl::StatusOr<std::unique_ptr<PostgresDatabase>> opened = PostgresDatabase::Open(uri);
-  EXPECT_TRUE(opened.ok()) << opened.status();
-  const std::shared_ptr<SqlDatabase> database = *std::move(opened);
-  return {std::make_unique<SqlCatalog>(database),
-          std::make_unique<SqlBuildClaims>(database, server_id)};
+std::shared_ptr<SqlDatabase> OpenAt(const std::string& uri) {
+  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open(uri);
+  EXPECT_TRUE(database.ok()) << database.status();
+  return *std::move(database);
 }
 
 class PostgresHarness : public BuildClaimsHarness {
- public:
-  ClaimingServer Open(const std::string& server_id) override {
-    return OpenAt(server_.Uri(name_), server_id);
-  }
-
  private:
+  std::shared_ptr<SqlDatabase> OpenDatabase() override { return OpenAt(server_.Uri(name_)); }
+
   PostgresServer& server_ = PostgresServer::Shared();
   const std::string name_ = server_.CreateDatabase();
 };
 
 class PoolerHarness : public BuildClaimsHarness {
- public:
-  ClaimingServer Open(const std::string& server_id) override {
-    return OpenAt(pooler_.Uri(name_), server_id);
-  }
-
  private:
+  std::shared_ptr<SqlDatabase> OpenDatabase() override { return OpenAt(pooler_.Uri(name_)); }
+
   PostgresServer& server_ = PostgresServer::Shared();
   const std::string name_ = server_.CreateDatabase();
   PgBouncer pooler_{server_};

@@ -1,6 +1,5 @@
 // Tests the catalog on PostgreSQL: with a direct connection, and through PgBouncer.
 #include "server/postgres/postgres_database.h"
-#include "server/store/sql_catalog.h"
 #include "tests/contract/catalog_contract.h"
 #include "tests/server/support/postgres_server.h"
 
@@ -10,26 +9,24 @@ namespace {
 using ::phimap::testing::PgBouncer;
 using ::phimap::testing::PostgresServer;
 
-std::unique_ptr<Catalog> OpenCatalog(const std::string& uri) {
+std::shared_ptr<SqlDatabase> OpenAt(const std::string& uri) {
   absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open(uri);
   EXPECT_TRUE(database.ok()) << database.status();
-  return std::make_unique<SqlCatalog>(*std::move(database));
+  return *std::move(database);
 }
 
 class PostgresHarness : public CatalogHarness {
- public:
-  std::unique_ptr<Catalog> Open() override { return OpenCatalog(server_.Uri(name_)); }
-
  private:
+  std::shared_ptr<SqlDatabase> OpenDatabase() override { return OpenAt(server_.Uri(name_)); }
+
   PostgresServer& server_ = PostgresServer::Shared();
   const std::string name_ = server_.CreateDatabase();
 };
 
 class PoolerHarness : public CatalogHarness {
- public:
-  std::unique_ptr<Catalog> Open() override { return OpenCatalog(pooler_.Uri(name_)); }
-
  private:
+  std::shared_ptr<SqlDatabase> OpenDatabase() override { return OpenAt(pooler_.Uri(name_)); }
+
   PostgresServer& server_ = PostgresServer::Shared();
   const std::string name_ = server_.CreateDatabase();
   PgBouncer pooler_{server_};

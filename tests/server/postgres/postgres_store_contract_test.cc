@@ -1,8 +1,7 @@
 // Tests a complete store on PostgreSQL.
 #include "absl/strings/str_cat.h"
 #include "server/postgres/postgres_blobs.h"
-#include "server/store/catalog_store.h"
-#include "server/store/sql_catalog.h"
+#include "server/store/store.h"
 #include "tests/contract/store_contract.h"
 #include "tests/server/support/postgres_server.h"
 
@@ -23,8 +22,7 @@ class PostgresHarness : public StoreHarness {
     const std::shared_ptr<PostgresDatabase> database = *std::move(opened);
     const auto blobs = std::make_shared<PostgresBlobs>(database);
     const auto clock = std::make_shared<StoreClock>([this] { return now_; });
-    store_ =
-        std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs, clock), blobs);
+    store_ = std::make_unique<Store>(database, blobs, clock);
     AdvanceClock(absl::ZeroDuration());
   }
   absl::Time Now() override { return now_; }
@@ -39,7 +37,7 @@ class PostgresHarness : public StoreHarness {
   PostgresServer& server_ = PostgresServer::Shared();
   const std::string name_ = server_.CreateDatabase();
   absl::Time now_ = absl::FromUnixSeconds(1'704'067'200);
-  std::unique_ptr<CatalogStore> store_;
+  std::unique_ptr<Store> store_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreContractTest,

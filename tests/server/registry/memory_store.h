@@ -149,22 +149,10 @@ class MemoryStore : public Store {
     if (artifact == artifacts_.end()) return absl::NotFoundError("no such artifact");
     return artifact->second;
   }
+  absl::StatusOr<std::string> ReadArtifactOf(const VersionRecord& version) override {
+    return ReadArtifact(version.digest);
+  }
 
-  absl::StatusOr<VersionRecord> Publish(const PublishRequest&, absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<VersionRecord> Import(const VersionRecord&, absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status RecordFailedBuild(const BuildRecord&) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<BuildRecord> GetBuild(absl::string_view, absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<MappingRecord> GetMapping(absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
   // Lists mappings with their aliases. The times of the aliases' last moves are in the order of the
   // calls of PutAlias.
   absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
@@ -191,37 +179,6 @@ class MemoryStore : public Store {
                                                           int) override {
     return absl::UnimplementedError("");
   }
-  absl::StatusOr<std::string> ReadArtifactRange(absl::string_view, int64_t, int64_t) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<AliasRecord> SetAlias(absl::string_view, absl::string_view, int64_t,
-                                       absl::string_view, absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status DeleteAlias(absl::string_view, absl::string_view, absl::string_view,
-                           absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status DeleteVersion(absl::string_view, int64_t, Rollbacks, absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status DeleteMapping(absl::string_view, Occupied, absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<VersionRecord> KeepVersion(absl::string_view, int64_t, absl::Duration,
-                                            absl::string_view) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status RecordUses(const std::vector<VersionName>&) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<std::vector<VersionName>> DeleteExpired() override {
-    return absl::UnimplementedError("");
-  }
-
   // Readers of rows wait at `gate`, and readers of artifacts at `read_gate`, before they look.
   Gate gate{/*open=*/true};
   Gate read_gate{/*open=*/true};

@@ -8,10 +8,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "server/sqlite/schema.h"
 #include "server/sqlite/sqlite_database.h"
 #include "server/store/sha256.h"
-#include "server/store/sql_catalog.h"
 #include "tests/server/sqlite/faulty_file_system.h"
 #include "tests/server/sqlite/faulty_vfs.h"
 #include "tests/server/sqlite/store_fixture.h"
@@ -175,8 +173,8 @@ TEST(SchemaMigrationTest, AStoreOfTheSecondSchemaKeepsEverythingAndCountsFromZer
   }
   MustOpen(fresh.path(), &clock).reset();
   EXPECT_EQ(TablesOf(directory.path()), TablesOf(fresh.path()));
-  SqlCatalog catalog(*SqliteDatabase::Open(directory.path() + "/phimap.sqlite", absl::Seconds(1)));
-  const absl::StatusOr<NameChanges> changes = catalog.ChangesSince(Revision());
+  const std::unique_ptr<Store> catalog = MustOpen(directory.path(), &clock);
+  const absl::StatusOr<NameChanges> changes = catalog->ChangesSince(Revision());
   ASSERT_TRUE(changes.ok()) << changes.status();
   EXPECT_EQ(changes->revision.id.size(), 24);
   EXPECT_EQ(changes->revision.number, 0);

@@ -1,5 +1,3 @@
-#include "server/store/scrubber.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,6 +1,4 @@
 #include "server/sqlite/sqlite_database.h"
-#include "server/store/sql_build_claims.h"
-#include "server/store/sql_catalog.h"
 #include "tests/contract/build_claims_contract.h"
 #include "tests/server/sqlite/store_fixture.h"
 
@@ -8,17 +6,14 @@ namespace phimap {
 namespace {
 
 class SqliteHarness : public BuildClaimsHarness {
- public:
-  ClaimingServer Open(const std::string& server_id) override {
-    absl::StatusOr<std::unique_ptr<SqliteDatabase>> opened =
+ private:
+  std::shared_ptr<SqlDatabase> OpenDatabase() override {
+    absl::StatusOr<std::unique_ptr<SqliteDatabase>> database =
         SqliteDatabase::Open(directory_.path() + "/phimap.sqlite", absl::Seconds(60));
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    const std::shared_ptr<SqlDatabase> database = *std::move(opened);
-    return {std::make_unique<SqlCatalog>(database),
-            std::make_unique<SqlBuildClaims>(database, server_id)};
+    EXPECT_TRUE(database.ok()) << database.status();
+    return *std::move(database);
   }
 
- private:
   TemporaryDirectory directory_;
 };
 

@@ -1,5 +1,4 @@
 #include "server/sqlite/sqlite_database.h"
-#include "server/store/sql_catalog.h"
 #include "tests/contract/catalog_contract.h"
 #include "tests/server/sqlite/store_fixture.h"
 
@@ -7,15 +6,14 @@ namespace phimap {
 namespace {
 
 class SqliteHarness : public CatalogHarness {
- public:
-  std::unique_ptr<Catalog> Open() override {
+ private:
+  std::shared_ptr<SqlDatabase> OpenDatabase() override {
     absl::StatusOr<std::unique_ptr<SqliteDatabase>> database =
         SqliteDatabase::Open(directory_.path() + "/phimap.sqlite", absl::Seconds(60));
     EXPECT_TRUE(database.ok()) << database.status();
-    return std::make_unique<SqlCatalog>(*std::move(database));
+    return *std::move(database);
   }
 
- private:
   TemporaryDirectory directory_;
 };
 

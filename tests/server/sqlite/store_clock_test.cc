@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "server/store/sql_build_claims.h"
+#include "server/store/build_claims.h"
 #include "tests/server/sqlite/store_fixture.h"
 
 namespace phimap {
@@ -97,8 +97,8 @@ TEST_F(StoreClockTest, RecordsArePrunedByATrustedClockAlone) {
 
 // A server whose lease looks over because the clock jumped may still be working.
 TEST_F(StoreClockTest, ABuildIsTakenOverByATrustedClockAlone) {
-  SqlBuildClaims owner(store_->database(), "owner", store_->clock());
-  SqlBuildClaims other(store_->database(), "other", store_->clock());
+  BuildClaims owner(store_->database(), "owner", store_->clock());
+  BuildClaims other(store_->database(), "other", store_->clock());
   ASSERT_TRUE(owner.Take("m", "b", "spec", absl::Minutes(1))->ours);
   clock_.now += absl::Hours(1);
   const auto refused = other.Take("m", "b", "spec", absl::Minutes(1));

@@ -1,8 +1,8 @@
-// Tests that a metered store fulfils the contract of every store, and counts its calls.
-#include "server/store/metered_store.h"
-
+// Tests that a store whose calls are metered fulfils the contract of every store, and counts its
+// calls.
 #include "core/status/error.h"
 #include "server/observe/metrics.h"
+#include "server/store/store.h"
 #include "tests/contract/store_contract.h"
 #include "tests/server/sqlite/store_fixture.h"
 
@@ -22,7 +22,8 @@ class MeteredHarness : public StoreHarness {
 
  private:
   void Open() {
-    store_ = std::make_unique<MeteredStore>(MustOpen(directory_.path(), &clock_), metrics_.store());
+    store_ = MustOpen(directory_.path(), &clock_);
+    store_->MeterWith(metrics_.store());
   }
 
   TemporaryDirectory directory_;
@@ -48,7 +49,9 @@ TEST(MeteredStoreTest, EveryCallIsCountedUnderItsOwnName) {
   TemporaryDirectory directory;
   ManualClock clock;
   Metrics metrics;
-  MeteredStore store(MustOpen(directory.path(), &clock), metrics.store());
+  const std::unique_ptr<Store> opened = MustOpen(directory.path(), &clock);
+  Store& store = *opened;
+  store.MeterWith(metrics.store());
   const std::pair<StoreOperation, std::function<void()>> calls[] = {
       {StoreOperation::kPublish, [&] { store.Publish({}, "").IgnoreError(); }},
       {StoreOperation::kImport, [&] { store.Import({}, "").IgnoreError(); }},

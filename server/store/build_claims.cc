@@ -1,4 +1,4 @@
-#include "server/store/sql_build_claims.h"
+#include "server/store/build_claims.h"
 
 #include <algorithm>
 #include <cmath>
@@ -87,16 +87,16 @@ absl::StatusOr<BuildClaims::Renewed> RenewIn(SqlSession& session, absl::string_v
 
 }  // namespace
 
-absl::Status SqlBuildClaims::Judge(SqlSession& session, BuildClaim& claim) const {
+absl::Status BuildClaims::Judge(SqlSession& session, BuildClaim& claim) const {
   PHIMAP_RETURN_IF_ERROR(clock_->Now(session).status());
   if (!clock_->trusted()) claim.over_for = std::min(claim.over_for, -absl::Microseconds(1));
   return absl::OkStatus();
 }
 
-absl::StatusOr<BuildClaims::Taken> SqlBuildClaims::Take(absl::string_view mapping,
-                                                        absl::string_view build_id,
-                                                        absl::string_view spec_digest,
-                                                        absl::Duration lease) {
+absl::StatusOr<BuildClaims::Taken> BuildClaims::Take(absl::string_view mapping,
+                                                     absl::string_view build_id,
+                                                     absl::string_view spec_digest,
+                                                     absl::Duration lease) {
   Taken taken;
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
@@ -126,7 +126,7 @@ absl::StatusOr<BuildClaims::Taken> SqlBuildClaims::Take(absl::string_view mappin
   return taken;
 }
 
-absl::StatusOr<std::vector<BuildClaims::Renewed>> SqlBuildClaims::Renew(
+absl::StatusOr<std::vector<BuildClaims::Renewed>> BuildClaims::Renew(
     absl::Span<const Renewal> renewals, absl::Duration lease) {
   std::vector<Renewed> renewed;
   if (renewals.empty()) return renewed;
@@ -141,8 +141,8 @@ absl::StatusOr<std::vector<BuildClaims::Renewed>> SqlBuildClaims::Renew(
   return renewed;
 }
 
-absl::StatusOr<bool> SqlBuildClaims::RequestCancel(absl::string_view mapping,
-                                                   absl::string_view build_id) {
+absl::StatusOr<bool> BuildClaims::RequestCancel(absl::string_view mapping,
+                                                absl::string_view build_id) {
   bool found = false;
   PHIMAP_RETURN_IF_ERROR(database_->WriteAside([&](SqlSession& session) -> absl::Status {
     PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
@@ -155,8 +155,8 @@ absl::StatusOr<bool> SqlBuildClaims::RequestCancel(absl::string_view mapping,
   return found;
 }
 
-absl::Status SqlBuildClaims::Release(absl::string_view mapping, absl::string_view build_id,
-                                     int64_t epoch) {
+absl::Status BuildClaims::Release(absl::string_view mapping, absl::string_view build_id,
+                                  int64_t epoch) {
   return database_->WriteAside([&](SqlSession& session) {
     return session
         .Run(
@@ -167,8 +167,8 @@ absl::Status SqlBuildClaims::Release(absl::string_view mapping, absl::string_vie
   });
 }
 
-absl::StatusOr<std::optional<BuildClaim>> SqlBuildClaims::Find(absl::string_view mapping,
-                                                               absl::string_view build_id) {
+absl::StatusOr<std::optional<BuildClaim>> BuildClaims::Find(absl::string_view mapping,
+                                                            absl::string_view build_id) {
   std::optional<BuildClaim> found;
   PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
     PHIMAP_ASSIGN_OR_RETURN(found, FindIn(session, mapping, build_id));
@@ -177,7 +177,7 @@ absl::StatusOr<std::optional<BuildClaim>> SqlBuildClaims::Find(absl::string_view
   return found;
 }
 
-absl::StatusOr<std::vector<BuildClaim>> SqlBuildClaims::List(absl::string_view mapping) {
+absl::StatusOr<std::vector<BuildClaim>> BuildClaims::List(absl::string_view mapping) {
   std::vector<BuildClaim> claims;
   PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
     claims.clear();

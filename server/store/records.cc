@@ -1,4 +1,4 @@
-#include "server/store/record_text.h"
+#include "server/store/records.h"
 
 #include <cstdint>
 #include <vector>
