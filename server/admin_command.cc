@@ -24,7 +24,6 @@
 #include "server/admin/admin_store.h"
 #include "server/admin/store_backup.h"
 #include "server/admin/store_check.h"
-#include "server/admin/store_restore.h"
 #include "server/files/file_system.h"
 #include "server/options.h"
 #include "server/process.h"

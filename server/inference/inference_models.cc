@@ -17,7 +17,6 @@
 #include "server/inference/inference_request.h"
 #include "server/observe/version_tally.h"
 #include "server/registry/reference.h"
-#include "server/registry/version_lookup.h"
 #include "server/sync/steady_time.h"
 #include "server/transform/limits.h"
 
