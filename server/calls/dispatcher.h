@@ -19,8 +19,8 @@
 #include "google/protobuf/descriptor.h"
 #include "server/calls/call.h"
 #include "server/calls/method.h"
+#include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/observe/seldom.h"
 
 namespace phimap {
 

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "google/protobuf/descriptor.h"
 #include "inference/inference_service.pb.h"
-#include "server/calls/blocking_call.h"
+#include "server/calls/unary_call.h"
 #include "server/inference/inference_absent.h"
 #include "server/inference/inference_config.h"
 #include "server/inference/inference_infer_call.h"

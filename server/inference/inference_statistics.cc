@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include "core/status/status_macros.h"
 #include "server/inference/inference_model.h"
-#include "server/observe/version_tally.h"
+#include "server/observe/version_series.h"
 #include "server/sync/steady_time.h"
 
 namespace phimap {

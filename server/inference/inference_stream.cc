@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
-#include "server/calls/status_details.h"
+#include "server/calls/status_trailers.h"
 #include "server/inference/inference_tensor.h"
 
 namespace phimap {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/plan/plan.h"
-#include "server/kernel_client/kernel_services.h"
+#include "server/kernel_client/kernel_service.h"
 #include "server/observe/metrics.h"
 #include "server/registry/version_handle.h"
 #include "server/store/store.h"

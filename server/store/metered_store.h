@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/observe/store_metrics.h"
+#include "server/observe/metrics.h"
 #include "server/store/store.h"
 
 namespace phimap {
