@@ -21,8 +21,8 @@
 #include "bench/interleaved.h"
 #include "core/status/check.h"
 #include "server/auth/access_control.h"
+#include "server/memory/caller_shares.h"
 #include "server/observe/log.h"
-#include "server/sharing/caller_shares.h"
 #include "server/transport/stream.h"
 
 namespace phimap::bench {

@@ -22,9 +22,9 @@
 #include "core/status/check.h"
 #include "prometheus/counter.h"
 #include "server/memory/request_memory.h"
-#include "server/observe/input_drift.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/version_series.h"
 #include "server/sync/steady_time.h"
 
 namespace phimap::bench {

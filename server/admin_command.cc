@@ -26,7 +26,6 @@
 #include "server/admin/store_check.h"
 #include "server/files/file_system.h"
 #include "server/options.h"
-#include "server/process.h"
 #include "server/store/garbage_collector.h"
 
 namespace phimap {
@@ -286,7 +285,6 @@ int RunAdmin(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return static_cast<int>(admin.exit(error) == 0 ? ExitCode::kOk : ExitCode::kBadInput);
   }
-  SwitchLockDebuggingOff();
   // A write to a pipe without a reader fails instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);
   StopAtSignals();

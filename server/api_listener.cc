@@ -8,9 +8,8 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "core/status/status_macros.h"
-#include "server/transport/listen_address.h"
 #include "server/transport/listener.h"
-#include "server/transport/unix_socket.h"
+#include "server/transport/listening_socket.h"
 
 namespace phimap {
 namespace {

@@ -13,10 +13,10 @@
 #include "absl/status/statusor.h"
 #include "server/auth/file_watch.h"
 #include "server/calls/dispatcher.h"
-#include "server/observe/connection_metrics.h"
 #include "server/observe/log.h"
+#include "server/observe/metrics.h"
 #include "server/options.h"
-#include "server/transport/tls_context.h"
+#include "server/transport/tls.h"
 #include "server/transport/transport.h"
 
 namespace phimap {

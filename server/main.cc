@@ -2,8 +2,14 @@
 // looks after a store instead.
 
 #include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -13,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "core/engine/engine.h"
 #include "core/linalg/blas.h"
 #include "google/protobuf/stubs/logging.h"
@@ -21,11 +28,118 @@
 #include "server/observe/log.h"
 #include "server/open_store.h"
 #include "server/options.h"
-#include "server/process.h"
 #include "server/server.h"
 
 namespace phimap {
+
 namespace {
+
+// Settings of the whole process: its limits and its signals.
+//
+// Raises the soft limit of open files to the hard limit, and returns it.
+int64_t RaiseFileLimit();
+
+// Switches off Abseil's deadlock detection, as gRPC's own releases do. In Debian's Abseil it is on
+// by default. It then searches for cycles whenever gRPC takes a lock, which takes a twentieth of
+// the time of a small call.
+void SwitchLockDebuggingOff();
+
+// Makes glibc return buffers of 2 MiB and more to the system when they are freed. By default glibc
+// may keep freed buffers of up to 32 MiB each for reuse, as gaps between buffers that are still in
+// use. In a test, requests and answers of 4 MiB took 94 MiB although their budget was 64 MiB.
+void ReturnLargeBuffers();
+
+// Blocks SIGTERM and SIGINT in this thread and in all threads that it starts. Must be called before
+// anything else.
+void BlockStopSignals();
+
+// Makes a write to a pipe or socket without a reader fail instead of ending the process. Log lines
+// are then lost, and the server continues. Also ignores SIGHUP, which a terminal sends when it
+// closes, and which asks other servers to read their files again; this one sees changed files
+// itself.
+void IgnoreBrokenPipesAndHangups();
+
+// Waits for SIGTERM or SIGINT and returns its number. From then on, another such signal ends the
+// process at once. REQUIRES: BlockStopSignals() was called.
+int WaitForStopSignal();
+
+// When signal N ends a program, shells report the exit code 128 + N.
+constexpr int kSignalExitBase = 128;
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+int NextStopSignal() {
+  const sigset_t signals = StopSignals();
+  int number = 0;
+  while (sigwait(&signals, &number) != 0) {
+  }
+  return number;
+}
+
+// Handler for stop signals. It runs in threads that do not block these signals because they were
+// started before main, such as OpenBLAS's. It blocks the signals in the thread that got the signal,
+// and sends the signal to the process again, for WaitForStopSignal.
+void PassOn(int number, siginfo_t*, void* context) {
+  sigset_t& blocked = static_cast<ucontext_t*>(context)->uc_sigmask;
+  sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGINT);
+  kill(getpid(), number);
+}
+
+int64_t RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<int64_t>(limit.rlim_cur);
+}
+
+void SwitchLockDebuggingOff() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+}
+
+void ReturnLargeBuffers() {
+  // Smaller buffers stay with the allocator, because returning them costs a system call, and page
+  // faults on reuse.
+  mallopt(M_MMAP_THRESHOLD, 2 << 20);
+  mallopt(M_TRIM_THRESHOLD, 8 << 20);
+}
+
+void BlockStopSignals() {
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  struct sigaction pass_on = {};
+  pass_on.sa_sigaction = PassOn;
+  pass_on.sa_flags = SA_SIGINFO | SA_RESTART;
+  pass_on.sa_mask = signals;
+  sigaction(SIGTERM, &pass_on, nullptr);
+  sigaction(SIGINT, &pass_on, nullptr);
+}
+
+void IgnoreBrokenPipesAndHangups() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+}
+
+int WaitForStopSignal() {
+  const int first = NextStopSignal();
+  // The next signal finds this thread anywhere in the shutdown, so its handler does nothing but end
+  // the process.
+  struct sigaction end_now = {};
+  end_now.sa_handler = [](int number) { _exit(kSignalExitBase + number); };
+  sigaction(SIGTERM, &end_now, nullptr);
+  sigaction(SIGINT, &end_now, nullptr);
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  return first;
+}
 
 int Refuse(const char* what, const absl::Status& status) {
   std::fprintf(stderr, "phimapd: %s: %s\n", what, std::string(status.message()).c_str());
@@ -85,7 +199,6 @@ void AnnounceReady(const ServerOptions& options, const Server& server) {
 int Run(const ServerOptions& options) {
   BlockStopSignals();
   IgnoreBrokenPipesAndHangups();
-  SwitchLockDebuggingOff();
   ReturnLargeBuffers();
   const Logger logger(options.log_level, options.log_format);
   const GrpcLog grpc_log(logger);
@@ -114,9 +227,11 @@ int Run(const ServerOptions& options) {
 }
 
 }  // namespace
+
 }  // namespace phimap
 
 int main(int argc, char** argv) {
+  phimap::SwitchLockDebuggingOff();
   // If descriptor 0, 1 or 2 were closed, a file of the store could get that number. Output for
   // stdout or stderr would then be written into this file.
   while (true) {

@@ -18,8 +18,8 @@
 #include "core/thread/cgroup.h"
 #include "server/memory/process_memory.h"
 #include "server/postgres/postgres_uri.h"
-#include "server/transport/ip_address.h"
-#include "server/transport/listen_address.h"
+#include "server/transport/listening_socket.h"
+#include "server/transport/peer.h"
 
 namespace phimap {
 namespace {

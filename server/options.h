@@ -38,7 +38,7 @@ struct ServerOptions {
   TlsFiles tls;
   // Role of clients with a verified TLS certificate. Used only when there is no token file.
   Role client_certificate_role = Role::kReader;
-  // File of bearer tokens and their roles (server/auth/token_table.h); empty means that no token is
+  // File of bearer tokens and their roles (server/auth/token_file.h); empty means that no token is
   // required.
   std::string token_file;
   int64_t max_message_bytes = int64_t{64} << 20;

@@ -2,18 +2,25 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "core/engine/engine.h"
 #include "core/linalg/blas.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/thread/start_thread.h"
 #include "server/api_listener.h"
 #include "server/auth/access_control.h"
 #include "server/auth/token_file.h"
@@ -22,31 +29,211 @@
 #include "server/evaluation/evaluation_service.h"
 #include "server/health/health_service.h"
 #include "server/inference/inference_service.h"
-#include "server/kernel_client/kernel_services.h"
+#include "server/kernel_client/kernel_service.h"
 #include "server/mapping/mapping_service.h"
 #include "server/observe/http_endpoint.h"
+#include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/readiness.h"
 #include "server/reflection/reflection_service.h"
 #include "server/registry/catalog_follower.h"
 #include "server/registry/known_names.h"
 #include "server/registry/revision_finder.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/compute_pool.h"
-#include "server/schedule/cpu_budget.h"
 #include "server/schedule/task_pool.h"
 #include "server/schedule/transform_scheduler.h"
 #include "server/serving/row_server.h"
-#include "server/shutdown_steps.h"
 #include "server/store/store.h"
 #include "server/sync/mutex.h"
 #include "server/transform/transform_service.h"
-#include "server/transport/listen_address.h"
-#include "server/transport/loop_watch.h"
+#include "server/transport/event_loop.h"
+#include "server/transport/listening_socket.h"
 #include "server/versions/alias_certificates.h"
 
 namespace phimap {
+
+// Loads the versions that aliases point to, between the start of a server and its readiness.
+//
+// Guarantees: calls `ready` at most once, on its own thread, when `registry` has loaded or skipped
+// the versions that aliases point to, or after `at_most`. Does not call `ready` after the
+// destructor has begun. Thread-safe.
+class WarmStart {
+ public:
+  // REQUIRES: registry.WarmAliases() was called. `registry` and `logger` must outlive this object.
+  WarmStart(VersionRegistry& registry, std::chrono::seconds at_most, const Logger& logger,
+            std::function<void()> ready);
+  // Stops the wait and the loading in the background.
+  ~WarmStart();
+  WarmStart(const WarmStart&) = delete;
+  WarmStart& operator=(const WarmStart&) = delete;
+
+ private:
+  void Run(std::chrono::steady_clock::time_point started, std::chrono::seconds at_most);
+
+  VersionRegistry& registry_;
+  const Logger& logger_;
+  const std::function<void()> ready_;
+  std::thread thread_;
+};
+
+WarmStart::WarmStart(VersionRegistry& registry, std::chrono::seconds at_most, const Logger& logger,
+                     std::function<void()> ready)
+    : registry_(registry),
+      logger_(logger),
+      ready_(std::move(ready)),
+      thread_(StartThread("warming", [this, started = std::chrono::steady_clock::now(), at_most] {
+        Run(started, at_most);
+      })) {}
+
+WarmStart::~WarmStart() {
+  registry_.StopWarming();
+  thread_.join();
+}
+
+void WarmStart::Run(std::chrono::steady_clock::time_point started, std::chrono::seconds at_most) {
+  using Warmth = VersionRegistry::Warmth;
+  const Warmth warmth = registry_.AwaitWarm(started + at_most);
+  if (warmth == Warmth::kStopped) return;
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - started;
+  const std::string seconds = absl::StrCat(waited.count());
+  if (warmth == Warmth::kWarm) {
+    logger_.Log(LogLevel::kInfo, "aliases_warm", {{"seconds", seconds}});
+  } else {
+    logger_.Log(LogLevel::kWarning, "aliases_not_warm_in_time",
+                {{"seconds", seconds}, {"versions_left", absl::StrCat(registry_.warming())}});
+  }
+  ready_();
+}
+
+// When a server becomes ready: once it knows names and accepts calls, and the versions that aliases
+// point to are in memory, or took too long.
+//
+// Thread-safe.
+class Readiness {
+ public:
+  // Calls `ready` at most once, on any thread, and not after Stop. `registry` and `logger` must
+  // outlive this object.
+  Readiness(VersionRegistry& registry, std::chrono::seconds warm_time, const Logger& logger,
+            std::function<void()> ready)
+      : registry_(registry), warm_time_(warm_time), logger_(logger), ready_(std::move(ready)) {}
+
+  // The registry knows names: from the store, or from an earlier run. May be called again.
+  void NamesAreKnown() ABSL_LOCKS_EXCLUDED(mutex_);
+  void CallsAreAccepted() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Stops the loading of versions in the background.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What the server waits for, for people; "not serving" if for nothing more.
+  std::string WaitsFor() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // Begins to load versions if there is nothing else to wait for.
+  void MayBegin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  VersionRegistry& registry_;
+  const std::chrono::seconds warm_time_;
+  const Logger& logger_;
+  const std::function<void()> ready_;
+  Mutex mutex_;
+  bool names_known_ ABSL_GUARDED_BY(mutex_) = false;
+  bool accepts_calls_ ABSL_GUARDED_BY(mutex_) = false;
+  bool begun_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<WarmStart> warm_start_ ABSL_GUARDED_BY(mutex_);
+};
+
+void Readiness::NamesAreKnown() {
+  MutexLock lock(&mutex_);
+  names_known_ = true;
+  MayBegin();
+}
+
+void Readiness::CallsAreAccepted() {
+  MutexLock lock(&mutex_);
+  accepts_calls_ = true;
+  MayBegin();
+}
+
+void Readiness::MayBegin() {
+  if (!names_known_ || !accepts_calls_ || std::exchange(begun_, true)) return;
+  registry_.WarmAliases();
+  if (warm_time_ == warm_time_.zero() || registry_.warming() == 0) return ready_();
+  warm_start_ = std::make_unique<WarmStart>(registry_, warm_time_, logger_, ready_);
+}
+
+void Readiness::Stop() {
+  std::unique_ptr<WarmStart> stopped;
+  {
+    MutexLock lock(&mutex_);
+    begun_ = true;
+    stopped = std::move(warm_start_);
+  }
+  stopped.reset();
+  registry_.StopWarming();
+}
+
+std::string Readiness::WaitsFor() {
+  {
+    MutexLock lock(&mutex_);
+    if (!names_known_) return "waiting for the database: no names are known yet";
+  }
+  const int64_t warming = registry_.warming();
+  if (warming == 0) return "not serving";
+  return absl::StrCat("not serving yet: ", warming,
+                      " versions that aliases point to have not been loaded yet");
+}
+
 namespace {
+
+// Steps of the shutdown that run beside others.
+//
+// Their threads were started with the server, because when it ends, the system may have no more.
+//
+// A step that runs on a thread of `pool`, which has one for each.
+class ShutdownStep {
+ public:
+  ShutdownStep(TaskPool& pool, std::function<void()> work) {
+    PHIMAP_CHECK(pool.Submit([this, work = std::move(work)] {
+                       work();
+                       done_.Notify();
+                     })
+                     .ok());
+  }
+  void Await() { done_.WaitForNotification(); }
+
+ private:
+  absl::Notification done_;
+};
+
+// Stops the kernel services at a given time, or earlier if this object is destroyed before.
+class DelayedStop {
+ public:
+  DelayedStop(TaskPool& pool, KernelServices& kernels, std::chrono::steady_clock::time_point at)
+      : kernels_(kernels), waiting_(pool, [this, at] {
+          {
+            MutexLock lock(&mutex_);
+            while (!now_ && changed_.WaitUntil(&mutex_, at)) {
+            }
+          }
+          kernels_.Stop();
+        }) {}
+  ~DelayedStop() {
+    {
+      MutexLock lock(&mutex_);
+      now_ = true;
+      changed_.NotifyAll();
+    }
+    waiting_.Await();
+  }
+  DelayedStop(const DelayedStop&) = delete;
+  DelayedStop& operator=(const DelayedStop&) = delete;
+
+ private:
+  KernelServices& kernels_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool now_ ABSL_GUARDED_BY(mutex_) = false;
+  ShutdownStep waiting_;
+};
 
 constexpr int kStoreThreads = 2;
 constexpr int kMaxQueuedStoreCalls = 512;

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "core/plan/examples.h"
 #include "server/build/build_job.h"
-#include "server/kernel_client/kernel_services.h"
+#include "server/kernel_client/kernel_service.h"
 #include "server/memory/memory_budget.h"
 #include "server/observe/metrics.h"
 

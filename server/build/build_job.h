@@ -21,11 +21,10 @@
 #include "core/mapping/build/version_build.h"
 #include "core/mapping/spec/build_spec.h"
 #include "server/build/build_state.h"
+#include "server/memory/caller_shares.h"
 #include "server/memory/memory_budget.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/work_quantum.h"
-#include "server/sharing/caller_use.h"
-#include "server/sharing/shared_places.h"
 #include "server/sync/mutex.h"
 #include "server/versions/version_reader.h"
 

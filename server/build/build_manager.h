@@ -34,7 +34,7 @@
 #include "server/build/build_computation.h"
 #include "server/build/build_job.h"
 #include "server/build/stored_build.h"
-#include "server/kernel_client/kernel_services.h"
+#include "server/kernel_client/kernel_service.h"
 #include "server/memory/memory_budget.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"

@@ -1,22 +1,91 @@
 #include "server/calls/call.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
-#include "server/calls/charged_parse.h"
+#include "google/protobuf/message_lite.h"
+#include "server/calls/call_errors.h"
 #include "server/calls/framed_message.h"
-#include "server/calls/shutting_down.h"
+#include "server/calls/message_source.h"
 #include "server/calls/status_trailers.h"
+#include "server/memory/request_memory.h"
 #include "server/sync/steady_time.h"
 
 namespace phimap {
+
 namespace {
+
+// Parses a message within the budget of requests.
+//
+// Parses `message` into `parsed`. Takes more of `memory` if the message's charge does not cover its
+// bytes and the parsed form, whose size is `cost` (MessageCost); then frees the bytes, and leaves
+// the charge for the parsed form. Errors: that of `cost`; INVALID_ARGUMENT (MalformedRequest);
+// RESOURCE_EXHAUSTED (REQUEST_MEMORY_FULL, MESSAGE_TOO_LARGE, MACHINE_MEMORY_FULL).
+absl::Status ParseCharged(RequestMemory& memory, const CallerPointer& caller,
+                          const absl::StatusOr<int64_t>& cost, ChargedMessage& message,
+                          google::protobuf::MessageLite& parsed);
+
+using Code = absl::StatusCode;
+
+// Maximum factor by which texts and numbers grow when they are parsed. A message that grows by more
+// is rejected if it would not fit into an otherwise empty budget.
+constexpr int64_t kUsualGrowth = 4;
+
+absl::Status GrowsTooLarge(size_t bytes, int64_t parsed, int64_t limit) {
+  return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
+                   absl::StrCat("the message has ", bytes, " bytes and would take ", parsed,
+                                " bytes when parsed, more than --memory_bytes=", limit,
+                                "; send fewer elements at once, and send numbers as bytes"),
+                   {{"actual", absl::StrCat(parsed)}, {"limit", absl::StrCat(limit)}});
+}
+
+// Increases `charge` if it does not cover the message's bytes and the parsed message, whose size is
+// `parsed`.
+absl::Status ChargeParsed(RequestMemory& memory, const CallerPointer& caller,
+                          absl::string_view bytes, const absl::StatusOr<int64_t>& parsed,
+                          RequestMemory::Charge& charge) {
+  if (!parsed.ok()) return parsed.status();
+  const int64_t needed = static_cast<int64_t>(bytes.size()) + *parsed;
+  if (needed <= charge.bytes()) return absl::OkStatus();
+  if (needed > memory.max_bytes() && *parsed > kUsualGrowth * static_cast<int64_t>(bytes.size())) {
+    return GrowsTooLarge(bytes.size(), *parsed, memory.max_bytes());
+  }
+  std::optional<RequestMemory::Charge> more =
+      memory.Take(caller, needed - charge.bytes(), /*held=*/charge.bytes());
+  if (!more.has_value()) return memory.Full(caller, "the parsed request", needed);
+  charge.Add(*std::move(more));
+  return absl::OkStatus();
+}
+
+absl::Status ParseCharged(RequestMemory& memory, const CallerPointer& caller,
+                          const absl::StatusOr<int64_t>& cost, ChargedMessage& message,
+                          google::protobuf::MessageLite& parsed) {
+  const absl::string_view bytes = message.bytes.view();
+  absl::Status charged = ChargeParsed(memory, caller, bytes, cost, message.charge);
+  if (!charged.ok()) return charged;
+  try {
+    if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return MalformedRequest(parsed.GetTypeName());
+    }
+  } catch (const std::bad_alloc&) {
+    return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+                     "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
+  }
+  const int64_t wire = static_cast<int64_t>(bytes.size());
+  message.bytes = MessageBytes();
+  message.charge.ShrinkTo(message.charge.bytes() - wire);
+  return absl::OkStatus();
+}
 
 using Code = absl::StatusCode;
 

@@ -23,7 +23,7 @@
 #include "server/calls/message_cost.h"
 #include "server/calls/message_source.h"
 #include "server/calls/method.h"
-#include "server/observe/request_id.h"
+#include "server/observe/log.h"
 #include "server/transport/stream.h"
 #include "server/transport/timer_wheel.h"
 

@@ -9,10 +9,10 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/auth/method_roles.h"
+#include "server/auth/role.h"
+#include "server/calls/call_errors.h"
 #include "server/calls/framed_message.h"
-#include "server/calls/grpc_timeout.h"
-#include "server/calls/shutting_down.h"
+#include "server/calls/metadata.h"
 #include "server/sync/steady_time.h"
 
 namespace phimap {

@@ -19,8 +19,8 @@
 #include "google/protobuf/descriptor.h"
 #include "server/calls/call.h"
 #include "server/calls/method.h"
+#include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/observe/seldom.h"
 
 namespace phimap {
 
@@ -40,7 +40,7 @@ class Dispatcher final : public StreamAcceptor {
   // UNIMPLEMENTED. Requests larger than `max_request_bytes`, or than the server's limit, are
   // rejected. If `access` is kOpenToAll, as for health checks, a connection may have at most 16
   // calls in progress. REQUIRES: each opener belongs to a method of the service, and each method
-  // has a role (server/auth/method_roles.cc) unless `access` is kOpenToAll.
+  // has a role (server/auth/role.cc) unless `access` is kOpenToAll.
   enum class Access { kByRole, kOpenToAll };
   void Add(const google::protobuf::ServiceDescriptor& service, const Openers& openers,
            Access access = Access::kByRole,

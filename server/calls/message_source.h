@@ -16,9 +16,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/calls/message_reader.h"
+#include "server/calls/framed_message.h"
+#include "server/memory/caller_shares.h"
 #include "server/memory/request_memory.h"
-#include "server/sharing/caller_use.h"
 #include "server/transport/stream.h"
 
 namespace phimap {

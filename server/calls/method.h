@@ -12,11 +12,11 @@
 #include "server/auth/access_control.h"
 #include "server/auth/role.h"
 #include "server/calls/revisions.h"
+#include "server/memory/caller_shares.h"
 #include "server/memory/request_memory.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/task_pool.h"
-#include "server/sharing/caller_shares.h"
 #include "server/transport/stream.h"
 
 namespace phimap {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/calls/malformed_request.h"
+#include "server/calls/call_errors.h"
 #include "server/sync/steady_time.h"
 
 namespace phimap {

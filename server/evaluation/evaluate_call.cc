@@ -8,7 +8,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/build/build_error.h"
-#include "server/calls/stream_status.h"
+#include "server/calls/call_errors.h"
 #include "server/evaluation/evaluation_from_proto.h"
 #include "server/evaluation/evaluation_to_proto.h"
 #include "server/kernel_client/kernel_examples.h"

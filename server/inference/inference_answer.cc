@@ -8,7 +8,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/calls/status_details.h"
+#include "server/calls/status_trailers.h"
 #include "server/serving/row_server.h"
 #include "server/transform/transform_checks.h"
 

@@ -15,7 +15,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/inference/inference_request.h"
-#include "server/observe/version_tally.h"
+#include "server/observe/version_series.h"
 #include "server/registry/reference.h"
 #include "server/sync/steady_time.h"
 #include "server/transform/limits.h"

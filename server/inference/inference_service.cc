@@ -13,7 +13,7 @@
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "inference/inference_service.pb.h"
-#include "server/calls/blocking_call.h"
+#include "server/calls/unary_call.h"
 #include "server/inference/inference_answer.h"
 #include "server/inference/inference_models.h"
 #include "server/inference/inference_request.h"

@@ -6,14 +6,31 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/status/error.h"
+#include "core/thread/start_thread.h"
 #include "grpc/support/time.h"
 #include "grpcpp/grpcpp.h"
 #include "phimap/v1/kernel_service.grpc.pb.h"
 #include "phimap/v1/kernel_service.pb.h"
-#include "server/kernel_client/answer_queue.h"
 
 namespace phimap {
+
+AnswerQueue::AnswerQueue()
+    : thread_(StartThread("the answers of kernel services", [this] { Run(); })) {}
+
+AnswerQueue::~AnswerQueue() {
+  answers_.Shutdown();
+  thread_.join();
+}
+
+void AnswerQueue::Run() {
+  void* tag = nullptr;
+  // Required by Next, but unused: the call's status says how the call ended.
+  bool ok = false;
+  while (answers_.Next(&tag, &ok)) static_cast<Waiting*>(tag)->OnAnswer();
+}
+
 namespace {
 
 using Code = absl::StatusCode;
@@ -392,6 +409,36 @@ absl::Status KernelService::NotFinite(const std::string& kernel, int64_t row, in
   return ServiceError(name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ANSWER_INVALID",
                       absl::StrCat("answered ", value, " in row ", row, ", column ", column,
                                    " of a block, expected finite values"));
+}
+
+KernelServices::KernelServices(const std::vector<KernelAddress>& addresses,
+                               const KernelService::Options& options, KernelMetrics& metrics)
+    : answers_(addresses.empty() ? nullptr : std::make_unique<AnswerQueue>()) {
+  for (const KernelAddress& address : addresses) {
+    services_[address.name] = std::make_unique<KernelService>(
+        address, options, metrics.AddService(address.name), *answers_);
+  }
+}
+
+KernelServices::~KernelServices() = default;
+
+KernelService* KernelServices::Find(absl::string_view name) const {
+  const auto found = services_.find(name);
+  return found == services_.end() ? nullptr : found->second.get();
+}
+
+absl::StatusOr<KernelService*> FindKernelService(const KernelServices* services,
+                                                 absl::string_view name, absl::string_view field) {
+  KernelService* const service = services == nullptr ? nullptr : services->Find(name);
+  if (service != nullptr) return service;
+  return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_SERVICE_NOT_LISTED", field,
+                   absl::StrCat("kernel service ", Quoted(name),
+                                " is not on the operator's list (phimapd --kernel_service)"),
+                   {{"service", Excerpt(name)}});
+}
+
+void KernelServices::Stop() {
+  for (const auto& [name, service] : services_) service->Stop();
 }
 
 }  // namespace phimap

@@ -16,20 +16,60 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "grpcpp/completion_queue.h"
 #include "server/kernel_client/kernel_address.h"
 #include "server/kernel_client/kernel_examples.h"
 #include "server/kernel_client/steady_deadline.h"
-#include "server/observe/kernel_metrics.h"
+#include "server/observe/metrics.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
+
+// Receives the answers of kernel services: a gRPC completion queue and the one thread that empties
+// it.
+//
+// Guarantees: OnAnswer is called on the queue's own thread, exactly once for each call that was
+//             begun with the queue, whatever its result.
+// Thread-safety: calls may be begun from any thread.
+class AnswerQueue {
+ public:
+  // A call that waits for its answer. Its address is the call's tag.
+  class Waiting {
+   public:
+    // Called when the call has ended. Must not block, because it would delay all answers of all
+    // services. May begin another call.
+    virtual void OnAnswer() = 0;
+
+   protected:
+    ~Waiting() = default;
+  };
+
+  AnswerQueue();
+  // REQUIRES: every call has ended.
+  ~AnswerQueue();
+  AnswerQueue(const AnswerQueue&) = delete;
+  AnswerQueue& operator=(const AnswerQueue&) = delete;
+
+  // Returns the completion queue, for calls whose tag is a Waiting*.
+  grpc::CompletionQueue* get() { return &answers_; }
+
+ private:
+  void Run();
+
+  grpc::CompletionQueue answers_;
+  std::thread thread_;
+};
 
 class AnswerQueue;
 
@@ -137,6 +177,38 @@ class KernelService {
   std::deque<std::shared_ptr<Call>> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::shared_ptr<Call>> under_way_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The kernel services on the operator's list.
+class AnswerQueue;
+
+// Immutable; thread-safe. Owns the one thread on which all answers arrive.
+class KernelServices {
+ public:
+  // Connects to no service before its first call. If two addresses have the same name, the last one
+  // is used.
+  KernelServices(const std::vector<KernelAddress>& addresses, const KernelService::Options& options,
+                 KernelMetrics& metrics);
+  // Stops all services.
+  ~KernelServices();
+
+  // Returns the service, or null for a name that is not listed. The result lives as long as this
+  // object.
+  KernelService* Find(absl::string_view name) const;
+
+  // Calls KernelService::Stop on all services.
+  void Stop();
+
+ private:
+  // Null if there are no services. Declared first, so that it is destroyed last: all calls must
+  // have ended by then.
+  std::unique_ptr<AnswerQueue> answers_;
+  std::map<std::string, std::unique_ptr<KernelService>, std::less<>> services_;
+};
+
+// Returns the service of this name, or FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, with
+// `field`) if it is not listed. A null `services` lists none.
+absl::StatusOr<KernelService*> FindKernelService(const KernelServices* services,
+                                                 absl::string_view name, absl::string_view field);
 
 }  // namespace phimap
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/status/error.h"
-#include "server/calls/stream_status.h"
+#include "server/calls/call_errors.h"
 #include "server/mapping/build_spec_from_proto.h"
 #include "server/mapping/ids_from_proto.h"
 #include "server/mapping/ttl_from_proto.h"

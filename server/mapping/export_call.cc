@@ -8,7 +8,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "proto/artifact/artifact_chunk.h"
-#include "server/calls/malformed_request.h"
+#include "server/calls/call_errors.h"
 #include "server/registry/reference.h"
 #include "server/transform/version_ref_to_proto.h"
 

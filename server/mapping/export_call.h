@@ -10,8 +10,8 @@
 #include "absl/time/time.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/calls/stream_call.h"
+#include "server/memory/caller_shares.h"
 #include "server/schedule/task_pool.h"
-#include "server/sharing/shared_places.h"
 #include "server/store/store.h"
 
 namespace phimap {

@@ -7,7 +7,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "proto/artifact/artifact_chunk.h"
-#include "server/calls/stream_status.h"
+#include "server/calls/call_errors.h"
 #include "server/mapping/version_to_proto.h"
 #include "server/registry/reference.h"
 

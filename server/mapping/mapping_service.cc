@@ -13,7 +13,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
-#include "server/calls/blocking_call.h"
+#include "server/calls/unary_call.h"
 #include "server/mapping/advise_from_proto.h"
 #include "server/mapping/build_call.h"
 #include "server/mapping/build_spec_from_proto.h"

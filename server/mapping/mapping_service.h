@@ -13,9 +13,9 @@
 #include "server/mapping/mapping_changes.h"
 #include "server/mapping/set_alias_call.h"
 #include "server/mapping/version_lifetimes.h"
+#include "server/memory/caller_shares.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/task_pool.h"
-#include "server/sharing/shared_places.h"
 #include "server/store/store.h"
 
 namespace phimap {

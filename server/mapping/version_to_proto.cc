@@ -4,7 +4,7 @@
 
 #include "core/plan/rows.h"
 #include "proto/artifact/certificate_to_proto.h"
-#include "server/calls/status_details.h"
+#include "server/calls/status_trailers.h"
 #include "server/transform/version_ref_to_proto.h"
 
 namespace phimap {

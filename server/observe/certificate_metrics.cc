@@ -1,7 +1,7 @@
 #include "server/observe/certificate_metrics.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/observe/single_series.h"
+#include "server/observe/series.h"
 
 namespace phimap {
 

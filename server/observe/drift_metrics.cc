@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "server/observe/single_series.h"
+#include "server/observe/series.h"
 
 namespace phimap {
 

@@ -1,17 +1,331 @@
 #include "server/observe/log.h"
 
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
 #include <iterator>
 #include <memory>
+#include <random>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/status/error.h"
+#include "core/status/utf8.h"
+#include "core/thread/start_thread.h"
+#include "server/sync/mutex.h"
 
 namespace phimap {
+
+namespace {
+
+constexpr absl::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
+const char* LevelName(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "DEBUG";
+    case LogLevel::kInfo:
+      return "INFO";
+    case LogLevel::kWarning:
+      return "WARNING";
+    case LogLevel::kError:
+      return "ERROR";
+    case LogLevel::kOff:
+      break;
+  }
+  return "OFF";
+}
+
+bool IsPlain(absl::string_view value) {
+  if (value.empty()) return false;
+  for (const char c : value) {
+    if (!absl::ascii_isalnum(c) && !absl::StrContains("-_.:/@%+", c)) return false;
+  }
+  return true;
+}
+
+void AppendJsonText(absl::string_view text, std::string& out) {
+  out.push_back('"');
+  while (!text.empty()) {
+    const absl::string_view before = text;
+    const uint32_t character = TakeUtf8Character(text);
+    if (character == kNoCharacter) {
+      // Skips only one byte of an invalid character, wherever the decoder stopped.
+      text = before.substr(1);
+      absl::StrAppend(&out, kReplacementCharacter);
+    } else if (character < 0x20) {
+      absl::StrAppend(&out, "\\u", absl::Hex(character, absl::kZeroPad4));
+    } else {
+      if (character == '"' || character == '\\') out.push_back('\\');
+      out.append(before.data(), before.size() - text.size());
+    }
+  }
+  out.push_back('"');
+}
+
+void AppendJsonField(absl::string_view key, absl::string_view value, std::string& out) {
+  out.push_back(out.empty() ? '{' : ',');
+  AppendJsonText(key, out);
+  out.push_back(':');
+  AppendJsonText(value, out);
+}
+
+}  // namespace
+
+absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text) {
+  if (text == "debug") return LogLevel::kDebug;
+  if (text == "info") return LogLevel::kInfo;
+  if (text == "warning") return LogLevel::kWarning;
+  if (text == "error") return LogLevel::kError;
+  if (text == "off") return LogLevel::kOff;
+  return MakeError(absl::StatusCode::kInvalidArgument, "FLAG_INVALID", "log_level",
+                   absl::StrCat("expected debug, info, warning, error or off, got \"", text, "\""));
+}
+
+absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text) {
+  if (text == "text") return LogFormat::kText;
+  if (text == "json") return LogFormat::kJson;
+  return MakeError(absl::StatusCode::kInvalidArgument, "FLAG_INVALID", "log_format",
+                   absl::StrCat("expected text or json, got \"", text, "\""));
+}
+
+std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
+                          std::initializer_list<LogField> fields, LogFormat format) {
+  const std::string when = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+  std::string line;
+  if (format == LogFormat::kJson) {
+    AppendJsonField("time", when, line);
+    AppendJsonField("level", LevelName(level), line);
+    AppendJsonField("event", event, line);
+    for (const LogField& field : fields) AppendJsonField(field.key, field.value, line);
+    line.append("}\n");
+    return line;
+  }
+  absl::StrAppend(&line, when, " ", LevelName(level), " ", event);
+  for (const LogField& field : fields) {
+    absl::StrAppend(&line, " ", field.key, "=");
+    if (IsPlain(field.value)) {
+      absl::StrAppend(&line, field.value);
+    } else {
+      absl::StrAppend(&line, "\"", absl::Utf8SafeCEscape(field.value), "\"");
+    }
+  }
+  line.push_back('\n');
+  return line;
+}
+
+bool LogRate::Admit(LogLevel level, absl::string_view event, Clock::time_point now) {
+  if (level == LogLevel::kDebug) return true;
+  MutexLock lock(&mutex_);
+  auto& buckets = buckets_[static_cast<size_t>(level)];
+  auto found = buckets.find(event);
+  if (found == buckets.end()) {
+    found = buckets.emplace(std::string(event), Bucket{options_.burst, now}).first;
+  }
+  Bucket& bucket = found->second;
+  // Threads may arrive here in another order than that in which they read the clock, so `now` may
+  // be earlier than `bucket.filled`.
+  if (now > bucket.filled) {
+    const double seconds = std::chrono::duration<double>(now - bucket.filled).count();
+    bucket.lines = std::min(options_.burst, bucket.lines + seconds * options_.lines_per_second);
+    bucket.filled = now;
+  }
+  if (bucket.lines < 1) return false;
+  bucket.lines -= 1;
+  return true;
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Interval at which a blocked thread checks whether to stop.
+constexpr milliseconds kBlockedLook{20};
+
+int64_t Lines(absl::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
+
+// Returns the part to write with one call: as many whole lines as a pipe takes atomically.
+absl::string_view NextPiece(absl::string_view text) {
+  const absl::string_view piece = text.substr(0, PIPE_BUF);
+  const size_t end = piece.rfind('\n');
+  return end == absl::string_view::npos ? piece : piece.substr(0, end + 1);
+}
+
+}  // namespace
+
+struct LogWriter::State {
+  State(int the_descriptor, DropLine the_drop_line, const Options& the_options)
+      : descriptor(the_descriptor), drop_line(std::move(the_drop_line)), options(the_options) {}
+
+  void Run() ABSL_LOCKS_EXCLUDED(mutex);
+  // Waits for lines, or for dropped lines to report. Returns an empty batch at the end.
+  std::string Take() ABSL_LOCKS_EXCLUDED(mutex);
+  void AppendDrops(std::string& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void WriteAll(absl::string_view batch) ABSL_LOCKS_EXCLUDED(mutex);
+  // Writes a part of `piece` and returns its length. Returns a negative number if the descriptor
+  // takes no more.
+  ssize_t WritePiece(absl::string_view piece) ABSL_LOCKS_EXCLUDED(mutex);
+  // Returns false if the writer must stop before the descriptor is writable.
+  bool WaitUntilWritable() ABSL_LOCKS_EXCLUDED(mutex);
+
+  const int descriptor;
+  const DropLine drop_line;
+  const Options options;
+
+  mutable Mutex mutex;
+  CondVar changed;
+  std::string queued ABSL_GUARDED_BY(mutex);
+  // Bytes that the thread has taken from the queue but not yet written.
+  int64_t unwritten_bytes ABSL_GUARDED_BY(mutex) = 0;
+  LogDrops drops ABSL_GUARDED_BY(mutex);
+  LogDrops told ABSL_GUARDED_BY(mutex);
+  Clock::time_point tell_next ABSL_GUARDED_BY(mutex);
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
+  Clock::time_point stop_by ABSL_GUARDED_BY(mutex);
+  bool ended ABSL_GUARDED_BY(mutex) = false;
+};
+
+void LogWriter::State::Run() {
+  for (std::string batch = Take(); !batch.empty(); batch = Take()) WriteAll(batch);
+  MutexLock lock(&mutex);
+  ended = true;
+  changed.NotifyAll();
+}
+
+std::string LogWriter::State::Take() {
+  MutexLock lock(&mutex);
+  while (queued.empty() && !stopping) {
+    if (drops == told) {
+      changed.Wait(&mutex);
+    } else if (!changed.WaitUntil(&mutex, tell_next)) {
+      break;
+    }
+  }
+  std::string batch;
+  std::swap(batch, queued);
+  if (stopping || Clock::now() >= tell_next) AppendDrops(batch);
+  unwritten_bytes = static_cast<int64_t>(batch.size());
+  return batch;
+}
+
+void LogWriter::State::AppendDrops(std::string& batch) {
+  if (drops == told) return;
+  const auto tell = [&](absl::string_view reason, int64_t count) {
+    if (count > 0) batch += drop_line(reason, count);
+  };
+  tell("queue_full", drops.queue_full - told.queue_full);
+  tell("rate", drops.rate - told.rate);
+  tell("write_failed", drops.write_failed - told.write_failed);
+  told = drops;
+  tell_next = Clock::now() + options.tell_interval;
+}
+
+void LogWriter::State::WriteAll(absl::string_view batch) {
+  while (!batch.empty()) {
+    const ssize_t written = WritePiece(NextPiece(batch));
+    MutexLock lock(&mutex);
+    if (written < 0) {
+      drops.write_failed += Lines(batch);
+      // Failed writes are not reported by a line: that line would fail too, again and again.
+      told.write_failed = drops.write_failed;
+      unwritten_bytes = 0;
+      return;
+    }
+    unwritten_bytes -= written;
+    batch.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+ssize_t LogWriter::State::WritePiece(absl::string_view piece) {
+  while (WaitUntilWritable()) {
+    const ssize_t written = ::write(descriptor, piece.data(), piece.size());
+    if (written >= 0) return written;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return -1;
+    // Another process made the descriptor non-blocking, and it cannot take the whole piece now.
+    ::poll(nullptr, 0, static_cast<int>(kBlockedLook.count()));
+  }
+  return -1;
+}
+
+bool LogWriter::State::WaitUntilWritable() {
+  while (true) {
+    pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
+    // If poll fails, write(2) finds out why.
+    if (::poll(&ready, 1, static_cast<int>(kBlockedLook.count())) != 0) return true;
+    MutexLock lock(&mutex);
+    if (stopping && Clock::now() >= stop_by) return false;
+  }
+}
+
+LogWriter::LogWriter(int descriptor, DropLine drop_line, const Options& options)
+    : state_(std::make_shared<State>(descriptor, std::move(drop_line), options)) {
+  // Blocks all signals in the thread: they are for the program's own threads. With SIGPIPE blocked,
+  // a closed pipe is an error of write(2).
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = StartThread("the log", [state = state_] { state->Run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+LogWriter::~LogWriter() {
+  bool ended = false;
+  {
+    MutexLock lock(&state_->mutex);
+    state_->stopping = true;
+    state_->stop_by = Clock::now() + state_->options.end_wait;
+    state_->changed.NotifyAll();
+    // The thread gives up by itself before this time. If it has not, it hangs in write(2).
+    const Clock::time_point give_up = state_->stop_by + 5 * kBlockedLook;
+    while (!state_->ended && state_->changed.WaitUntil(&state_->mutex, give_up)) {
+    }
+    ended = state_->ended;
+  }
+  if (ended) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+void LogWriter::Write(absl::string_view line) {
+  MutexLock lock(&state_->mutex);
+  const auto size = static_cast<int64_t>(line.size());
+  const int64_t waiting = static_cast<int64_t>(state_->queued.size()) + state_->unwritten_bytes;
+  if (waiting + size > state_->options.max_queued_bytes) {
+    ++state_->drops.queue_full;
+    return;
+  }
+  // If the queue is not empty, the thread has been notified or will check the queue before it
+  // waits.
+  if (state_->queued.empty()) state_->changed.NotifyAll();
+  state_->queued.append(line.data(), line.size());
+}
+
+void LogWriter::DropForRate() {
+  MutexLock lock(&state_->mutex);
+  if (state_->drops == state_->told) state_->changed.NotifyAll();
+  ++state_->drops.rate;
+}
+
+LogDrops LogWriter::drops() const {
+  MutexLock lock(&state_->mutex);
+  return state_->drops;
+}
+
 namespace {
 
 // Returns whether an error with this code is about the state of this server, independent of the
@@ -66,5 +380,40 @@ void Logger::Log(LogLevel level, absl::string_view event,
 }
 
 LogDrops Logger::drops() const { return writer_ == nullptr ? LogDrops() : writer_->drops(); }
+
+namespace {
+
+// A permutation of the 64-bit numbers: the last steps of SplitMix64, each of which is invertible.
+uint64_t Scramble(uint64_t number) {
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
+uint64_t RandomStart() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// Returns a number that is different at every call within a process, and never 0.
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> next{RandomStart()};
+  while (true) {
+    const uint64_t number = Scramble(next.fetch_add(1, std::memory_order_relaxed));
+    if (number != 0) return number;
+  }
+}
+
+}  // namespace
+
+std::string RequestId::Text() const {
+  uint64_t number = number_.load(std::memory_order_relaxed);
+  if (number == 0) {
+    const uint64_t mine = NextNumber();
+    // If two threads ask at once, both use the number of the first.
+    if (number_.compare_exchange_strong(number, mine, std::memory_order_relaxed)) number = mine;
+  }
+  return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
+}
 
 }  // namespace phimap

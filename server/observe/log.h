@@ -7,25 +7,144 @@
 // Guarantees: Log never waits for stderr. Lines go to a queue of at most 1 MiB, and a separate
 // thread writes them. Lines of several threads do not mix. A line is dropped if it does not fit
 // into the queue, or if its event already has some 100 lines in the same second. Dropped lines are
-// counted (log_writer.h, log_rate.h), and a line log_lines_dropped reports their number.
+// counted (LogWriter, LogRate), and a line log_lines_dropped reports their number.
 // Requires: never pass data values (rows, features). Pass only names, counts, durations, and errors
 // through ErrorForLog. The name of an event is a literal in the source.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_H_
 
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/observe/log_line.h"
-#include "server/observe/log_rate.h"
-#include "server/observe/log_writer.h"
+#include "absl/time/time.h"
+#include "server/sync/mutex.h"
 
 namespace phimap {
+
+// Contents and formats of a log line.
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
+enum class LogFormat { kText, kJson };
+
+// Parses "debug", "info", "warning", "error" or "off".
+absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text);
+// Parses "text" or "json".
+absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text);
+
+struct LogField {
+  absl::string_view key;
+  std::string value;
+};
+
+// Returns one line, including the newline. In text format, values are quoted if they contain other
+// characters than letters, digits and a few signs. In JSON format, the line is one object whose
+// first keys are time, level and event. All JSON values are strings, so a key never changes its
+// type. Invalid UTF-8 becomes U+FFFD in JSON.
+std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
+                          std::initializer_list<LogField> fields,
+                          LogFormat format = LogFormat::kText);
+
+// Limits the log lines per second of each event.
+//
+// Limits the number of log lines. Each level of each event has its own token bucket. So errors of
+// clients, however frequent, cannot displace warnings and errors of the server. Lines of level
+// debug are not limited: an operator who turns them on wants all of them.
+//
+// Requires: each event is a literal in the source, never made from data, because each event has a
+// bucket. Thread-safe.
+class LogRate {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Options {
+    double lines_per_second = 100;
+    // Maximum number of lines at once after a silence.
+    double burst = 200;
+  };
+
+  LogRate() : LogRate(Options()) {}
+  explicit LogRate(const Options& options) : options_(options) {}
+
+  // Returns whether a line may be written at `now`, and counts the line if so.
+  bool Admit(LogLevel level, absl::string_view event, Clock::time_point now);
+
+ private:
+  struct Bucket {
+    double lines = 0;
+    Clock::time_point filled;
+  };
+
+  const Options options_;
+  Mutex mutex_;
+  // Indexed by level, then keyed by event.
+  std::array<absl::flat_hash_map<std::string, Bucket>, 5> buckets_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The thread that writes the log, and the queue of lines for it.
+//
+// Numbers of dropped lines, by cause.
+struct LogDrops {
+  // The queue was full.
+  int64_t queue_full = 0;
+  // The event exceeded its rate.
+  int64_t rate = 0;
+  // The descriptor could not be written: its reader has gone, its disk is full, or the process
+  // ended first.
+  int64_t write_failed = 0;
+
+  friend bool operator==(const LogDrops& a, const LogDrops& b) {
+    return a.queue_full == b.queue_full && a.rate == b.rate && a.write_failed == b.write_failed;
+  }
+};
+
+// Guarantees: Write never waits for the descriptor. If the reader of a pipe is slow, the queue
+// fills up, and further lines are dropped and counted. Once the queue has capacity again, a line
+// reports the dropped lines, at most once per `tell_interval`. Lines are written in order. A line
+// that fits into one atomic write to a pipe (4 KiB) is not split. The destructor writes the queued
+// lines, for at most `end_wait`. The descriptor's flags are never changed, because other processes
+// share them. Thread-safe.
+class LogWriter {
+ public:
+  struct Options {
+    int64_t max_queued_bytes = int64_t{1} << 20;
+    std::chrono::milliseconds tell_interval{1000};
+    std::chrono::milliseconds end_wait{200};
+  };
+  // Returns the line that reports dropped lines.
+  using DropLine = std::function<std::string(absl::string_view reason, int64_t count)>;
+
+  // Does not own `descriptor`. If the descriptor is blocked when the writer is destroyed, a thread
+  // is left behind that may still use it.
+  LogWriter(int descriptor, DropLine drop_line)
+      : LogWriter(descriptor, std::move(drop_line), Options()) {}
+  LogWriter(int descriptor, DropLine drop_line, const Options& options);
+  ~LogWriter();
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
+
+  void Write(absl::string_view line);
+  // Counts a line that was not written because of its rate.
+  void DropForRate();
+  LogDrops drops() const;
+
+ private:
+  struct State;
+
+  // Shared with the thread, which may outlive this object.
+  const std::shared_ptr<State> state_;
+  std::thread thread_;
+};
 
 // The parts of an error that may be logged. The message is kept only if it is about this server
 // (store, memory, shutdown). A message about a client's mistake quotes the client's data, so it is
@@ -61,6 +180,44 @@ class Logger {
   // Writes to stderr; null if there is another sink or nothing is logged.
   const std::unique_ptr<LogWriter> writer_;
   const std::unique_ptr<LogRate> rate_;
+};
+
+// Lets a line be logged at most once in ten seconds, so that a flood of clients does not fill the
+// log.
+//
+// Thread-safe.
+class Seldom {
+ public:
+  // Returns true if the last call that returned true was ten seconds ago or there was none.
+  bool Now() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    int64_t quiet_until = quiet_until_.load(std::memory_order_relaxed);
+    if (now.count() < quiet_until) return false;
+    return quiet_until_.compare_exchange_strong(quiet_until, (now + kQuiet).count());
+  }
+
+ private:
+  static constexpr std::chrono::steady_clock::duration kQuiet = std::chrono::seconds(10);
+  std::atomic<int64_t> quiet_until_{0};
+};
+
+// Identifies one call among all others, in the log and in the error that its client got.
+//
+// An id of a request: 16 hexadecimal digits. It is made on first use, so a successful call has no
+// id. Ids of one process are all different. Ids of two processes are equal with probability 2^-64.
+// An id does not reveal the number of calls, and is not secret. Thread-safe.
+class RequestId {
+ public:
+  RequestId() = default;
+  RequestId(const RequestId&) = delete;
+  RequestId& operator=(const RequestId&) = delete;
+
+  // Returns the same text at every call.
+  std::string Text() const;
+
+ private:
+  // 0 until the first call of Text.
+  mutable std::atomic<uint64_t> number_{0};
 };
 
 }  // namespace phimap

@@ -18,13 +18,114 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/time.h"
+#include "core/plan/examples.h"
+#include "core/plan/residual.h"
+#include "core/plan/rows.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/registry.h"
-#include "server/observe/input_drift.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
+
+// Counts of a version while it is in memory. Clients request them by an RPC. (/metrics has labels
+// for only a limited number of versions.)
+//
+// A number of events and their total duration. Thread-safe and lock-free. Count and time are each
+// exact, but may be read at different instants.
+class TimeTally {
+ public:
+  void Add(absl::Duration time) {
+    count_.fetch_add(1, std::memory_order_relaxed);
+    nanoseconds_.fetch_add(absl::ToInt64Nanoseconds(time), std::memory_order_relaxed);
+  }
+  int64_t count() const { return count_.load(std::memory_order_relaxed); }
+  absl::Duration total() const {
+    return absl::Nanoseconds(nanoseconds_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  std::atomic<int64_t> count_{0};
+  std::atomic<int64_t> nanoseconds_{0};
+};
+
+// Thread-safe and lock-free. Times are on the clock of SteadyNow.
+class VersionTally {
+ public:
+  // Records that a request ended at `now`. `batch_began` is InfinitePast if the request got into no
+  // batch.
+  void RequestEnded(bool ok, int64_t rows, absl::Time received, absl::Time batch_began,
+                    absl::Time now) {
+    (ok ? answered_ : failed_).Add(now - received);
+    last_request_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
+    if (!ok || batch_began == absl::InfinitePast()) return;
+    rows_.fetch_add(rows, std::memory_order_relaxed);
+    queued_.Add(batch_began - received);
+    computed_.Add(now - batch_began);
+  }
+  // Records that the engine ran once, for one or more requests.
+  void BatchComputed() { batches_.fetch_add(1, std::memory_order_relaxed); }
+
+  const TimeTally& answered() const { return answered_; }
+  const TimeTally& failed() const { return failed_; }
+  // Time from arrival to the start of the batch, and from there to the features.
+  const TimeTally& queued() const { return queued_; }
+  const TimeTally& computed() const { return computed_; }
+  int64_t rows() const { return rows_.load(std::memory_order_relaxed); }
+  int64_t batches() const { return batches_.load(std::memory_order_relaxed); }
+  // Time at which the last request ended; InfinitePast if there was none.
+  absl::Time last_request() const {
+    const int64_t nanoseconds = last_request_.load(std::memory_order_relaxed);
+    return nanoseconds == 0 ? absl::InfinitePast() : absl::FromUnixNanos(nanoseconds);
+  }
+
+ private:
+  TimeTally answered_;
+  TimeTally failed_;
+  TimeTally queued_;
+  TimeTally computed_;
+  std::atomic<int64_t> rows_{0};
+  std::atomic<int64_t> batches_{0};
+  std::atomic<int64_t> last_request_{0};
+};
+
+// Metrics that show when the served inputs differ from the inputs that a version was built from.
+// They are the mean of ‖F(x)‖² and, for F2, the mean of the residual ρ(x), over a sample of the
+// served rows x. They are to be compared with the certificate's.
+//
+// Thread-safe. The counters must outlive this object.
+class InputDrift {
+ public:
+  // One request in kEvery contributes its first row. For 2,048 columns, norm and residual take some
+  // microseconds, which calls must not notice.
+  static constexpr uint32_t kEvery = 64;
+
+  struct Counters {
+    // `rows` is the number of sampled rows x. `norm_sum` and `residual_sum` are the sums of ‖F(x)‖²
+    // and of the residual ρ(x) over these rows.
+    prometheus::Counter* rows = nullptr;
+    prometheus::Counter* norm_sum = nullptr;
+    prometheus::Counter* residual_sum = nullptr;
+    // Sampled rows whose norm or residual is not finite. They are in no sum, because one of them
+    // would make the sum useless for good.
+    prometheus::Counter* rows_not_finite = nullptr;
+  };
+  explicit InputDrift(const Counters& counters) : counters_(counters) {}
+
+  // Counts a computed request, whose `features` are those of `rows`. `residual` is null unless the
+  // version is F2.
+  void Sample(const ExamplesView& rows, const RowsView& features, const Residual* residual) const {
+    if (requests_.fetch_add(1, std::memory_order_relaxed) % kEvery != 0) return;
+    Add(rows.Slice(0, 1), features.Slice(0, 1), residual);
+  }
+
+ private:
+  void Add(const ExamplesView& row, const RowsView& features, const Residual* residual) const;
+
+  const Counters counters_;
+  mutable std::atomic<uint32_t> requests_{0};
+};
 
 class VersionSeries {
  public:

@@ -19,7 +19,6 @@
 #include "core/plan/residual.h"
 #include "server/kernel_client/kernel_queue.h"
 #include "server/observe/version_series.h"
-#include "server/observe/version_tally.h"
 #include "server/store/store.h"
 
 namespace phimap {

@@ -32,7 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/plan/plan.h"
-#include "server/kernel_client/kernel_services.h"
+#include "server/kernel_client/kernel_service.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/registry/catalog_view.h"

@@ -15,8 +15,7 @@
 
 #include "absl/status/status.h"
 #include "prometheus/gauge.h"
-#include "server/sharing/caller_use.h"
-#include "server/sharing/shared_places.h"
+#include "server/memory/caller_shares.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {

@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "server/calls/framed_message.h"
 #include "server/calls/method.h"
-#include "server/observe/transform_metrics.h"
+#include "server/observe/metrics.h"
 
 namespace phimap {
 

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "core/plan/examples.h"
 #include "server/drift/drift_watcher.h"
-#include "server/observe/transform_metrics.h"
+#include "server/observe/metrics.h"
 #include "server/registry/version_handle.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/transform_scheduler.h"

@@ -13,7 +13,6 @@
 #include "absl/time/time.h"
 #include "core/engine/engine.h"
 #include "server/schedule/transform_scheduler.h"
-#include "server/schedule/transform_work.h"
 #include "server/transport/event_loop.h"
 
 namespace phimap {

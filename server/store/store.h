@@ -56,7 +56,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/observe/store_metrics.h"
+#include "server/observe/metrics.h"
 #include "server/store/blobs.h"
 #include "server/store/build_claims.h"
 #include "server/store/records.h"

@@ -10,27 +10,30 @@
 #ifndef PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 #define PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 
+#include <malloc.h>
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/sync/steady_time.h"
 #include "server/transport/channel.h"
 #include "server/transport/connection_limits.h"
-#include "server/transport/counted_memory.h"
 #include "server/transport/event_loop.h"
-#include "server/transport/flood_guard.h"
-#include "server/transport/http2_stream.h"
-#include "server/transport/output_queue.h"
 #include "server/transport/peer.h"
-#include "server/transport/stall_watch.h"
 #include "server/transport/stream.h"
+#include "server/transport/timer_wheel.h"
 
 namespace phimap {
 
@@ -44,6 +47,202 @@ enum class ClientFault {
   kTlsRecords,
   kRefusedCalls,
   kNoCall,
+};
+
+// Closes connections of clients that send nothing or do not read their answers.
+class Connection;
+class Http2Stream;
+
+// Watches one connection: its handshake, its idle time, unread answers on the connection or on a
+// stream, and whether the client closes it after the last answer. Not thread-safe: used on the
+// loop's thread only.
+class StallWatch {
+ public:
+  // `connection` owns the StallWatch as a member.
+  explicit StallWatch(Connection& connection)
+      : connection_(connection), idle_timer_(*this), stream_timer_(*this) {}
+
+  // Starts the handshake: the client must send its first frame within handshake_time. The
+  // connection then calls EndHandshake.
+  void BeginHandshake();
+  void EndHandshake() { idle_timer_.Cancel(); }
+  // Notes that `bytes` bytes were written to the socket.
+  void NoteWritten(int64_t bytes) { written_ += bytes; }
+  // Checks whether the connection is idle or stalled. To be called when everything that can be sent
+  // has been sent.
+  void Look();
+  // Starts to check streams for stalls. To be called when a stream has something to send.
+  void WatchStreams();
+  // Gives the client time to read the last bytes and to close the connection. To be called when
+  // everything has been sent and no more calls are accepted.
+  void BeginLinger();
+  void Stop();
+
+ private:
+  struct IdleTimer final : Timer {
+    explicit IdleTimer(StallWatch& watch) : watch(watch) {}
+    void OnTime() override { watch.OnIdleTime(); }
+    StallWatch& watch;
+  };
+  struct StreamTimer final : Timer {
+    explicit StreamTimer(StallWatch& watch) : watch(watch) {}
+    void OnTime() override { watch.EndStalledStreams(); }
+    StallWatch& watch;
+  };
+
+  void OnIdleTime();
+  void OnLingerTime();
+  void EndStalledStreams();
+  // Gives the client max_stall, from now on, to read the required bytes (ConnectionLimits::OwedOf).
+  void AwaitProgress();
+  // Bytes in the socket's send queue, which the client's system has not acknowledged.
+  int64_t Unacknowledged() const;
+  // Bytes that the client's system has acknowledged, except for a constant offset. Only differences
+  // between two calls have a meaning.
+  int64_t Taken() const { return written_ - Unacknowledged(); }
+  int64_t UnsentBytes() const;
+  // Whether a flow-control window of the client is closed. Without an argument: the connection's
+  // window, if output waits for it. With a stream: the stream's own window. (A stream whose own
+  // window is open only waits for other streams.)
+  bool IsShut() const;
+  bool IsShut(const Http2Stream& stream) const;
+
+  Connection& connection_;
+  // Bytes written to the socket.
+  int64_t written_ = 0;
+  // While the connection is stalled, the value that Taken must reach before the idle timer fires.
+  int64_t taken_goal_ = 0;
+  // While lingering, the result of Unacknowledged() at the last check.
+  int64_t unacknowledged_ = 0;
+  // State of the connection when the idle timer was last set. Stalled: output waits because the
+  // socket is full or the client's window is closed.
+  bool stalled_ = false;
+  bool idle_ = false;
+  IdleTimer idle_timer_;
+  StreamTimer stream_timer_;
+};
+
+// An HTTP/2 stream of a connection. Used on the thread of its loop only.
+class Connection;
+
+class Http2Stream final : public Stream {
+ public:
+  Http2Stream(Connection& connection, int32_t id, absl::Time now)
+      : connection_(connection), id_(id), began_(now) {}
+  ~Http2Stream() override;
+
+  EventLoop& loop() override;
+  const Peer& peer() const override;
+  void SetHandler(std::shared_ptr<StreamHandler> handler) override {
+    handler_ = std::move(handler);
+  }
+  void SendHeaders(absl::Span<const Header> headers, bool end) override;
+  void Send(std::shared_ptr<const OutputBytes> bytes) override;
+  void SendTrailers(absl::Span<const Header> trailers) override;
+  void Reset(ResetCode code) override;
+  void EndConnection() override;
+  absl::Time unread_since() const override {
+    return body_.empty() ? absl::InfiniteFuture() : progress_;
+  }
+  size_t unsent_bytes() const override;
+  void Consume(size_t bytes) override;
+  void SetWindow(size_t bytes) override;
+  void NoteAdmitted() override;
+
+ private:
+  friend class Connection;
+  friend class StallWatch;
+  struct OwnedHeader {
+    std::string name;
+    std::string value;
+  };
+
+  // Resets a stream if the client has not finished its request some time after the answer was
+  // complete.
+  struct LingerTimer final : Timer {
+    explicit LingerTimer(Http2Stream& stream) : stream(stream) {}
+    void OnTime() override { stream.Reset(ResetCode::kNoError); }
+    Http2Stream& stream;
+  };
+
+  // Tells the handler that the stream is closed, and gives the client time to finish sending its
+  // request. Called when the answer is complete but the request is not.
+  void Linger();
+  void Resume();
+  // Moves the next `length` unsent bytes to `output`.
+  void MoveBody(size_t length, OutputQueue& output);
+  void SubmitTrailers();
+  // Gives the client max_stall from now to read the required bytes (ConnectionLimits::OwedOf).
+  void AwaitProgress();
+
+  Connection& connection_;
+  const int32_t id_;
+  const absl::Time began_;
+  std::shared_ptr<StreamHandler> handler_;
+  // The unsent output, and the number of bytes of its first piece that have been sent.
+  std::deque<std::shared_ptr<const OutputBytes>> body_;
+  size_t sent_ = 0;
+  // When output was last sent, or when output arrived in the empty body_.
+  absl::Time progress_ = absl::InfinitePast();
+  // Bytes that the client must still read within max_stall, counted from `owes_since_`.
+  int64_t owed_ = 0;
+  absl::Time owes_since_ = absl::InfinitePast();
+  std::vector<OwnedHeader> trailers_;
+  // Memory of the trailers, counted in Connection::trailer_bytes_.
+  size_t trailer_bytes_ = 0;
+  bool has_trailers_ = false;
+  bool headers_sent_ = false;
+  // True while nghttp2 waits for Resume, because there was nothing to send.
+  bool deferred_ = false;
+  bool request_ended_ = false;
+  // The request's headers have arrived and the request was passed to the acceptor.
+  bool begun_ = false;
+  bool answered_ = false;
+  bool reset_by_handler_ = false;
+  LingerTimer linger_timer_{*this};
+};
+
+// An allocator for nghttp2 that counts what a session holds.
+//
+// Must outlive the session. Not thread-safe.
+class CountedMemory {
+ public:
+  CountedMemory() : functions_{this, Malloc, Free, Calloc, Realloc} {}
+  CountedMemory(const CountedMemory&) = delete;
+  CountedMemory& operator=(const CountedMemory&) = delete;
+
+  nghttp2_mem* functions() { return &functions_; }
+  // Bytes that the session holds, as malloc rounds them.
+  size_t bytes() const { return bytes_; }
+  // The most bytes that it has held.
+  size_t peak_bytes() const { return peak_bytes_; }
+
+ private:
+  static CountedMemory& Of(void* user) { return *static_cast<CountedMemory*>(user); }
+  static void* Malloc(size_t size, void* user) { return Of(user).Count(std::malloc(size)); }
+  static void* Calloc(size_t count, size_t size, void* user) {
+    return Of(user).Count(std::calloc(count, size));
+  }
+  static void Free(void* memory, void* user) {
+    Of(user).bytes_ -= malloc_usable_size(memory);
+    std::free(memory);
+  }
+  static void* Realloc(void* memory, size_t size, void* user) {
+    const size_t before = malloc_usable_size(memory);
+    void* const moved = std::realloc(memory, size);
+    if (moved == nullptr) return nullptr;
+    Of(user).bytes_ -= before;
+    return Of(user).Count(moved);
+  }
+  void* Count(void* memory) {
+    bytes_ += malloc_usable_size(memory);  // 0 for null
+    peak_bytes_ = std::max(peak_bytes_, bytes_);
+    return memory;
+  }
+
+  nghttp2_mem functions_;
+  size_t bytes_ = 0;
+  size_t peak_bytes_ = 0;
 };
 
 class Connection final : public Pollable {
@@ -257,6 +456,33 @@ class Connection final : public Pollable {
   // Shared with handshake steps on other threads; holds null once the connection is destroyed.
   std::shared_ptr<Connection*> self_;
 };
+
+class Connection;
+struct ConnectionLimits;
+
+// Creates a session whose events go to `connection`, with its first SETTINGS frame queued. The
+// session itself accepts any number of streams: nghttp2 would end the whole connection of a client
+// that has acknowledged a limit and then exceeds it. `connection` resets such streams instead.
+// Returns null if there is no memory. `memory` must outlive the session.
+nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits,
+                                  CountedMemory& memory);
+// Returns the first SETTINGS frame as sent to the client, with the real limit of streams; empty if
+// there is no memory. Call it once, before any other output is taken from the session.
+std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits);
+
+// The callback by which nghttp2 asks for the body of an answer. The source of the data is the
+// Connection.
+nghttp2_data_source_read_callback BodyReader();
+
+// Why nghttp2 ends a connection with COMPRESSION_ERROR. It cannot tell an honest field that is too
+// long from an attack, and it has then lost the state of the compression, which all later requests
+// of the connection need.
+inline constexpr absl::string_view kFieldUndecodable =
+    "a header or metadata field is over 65536 bytes or wrongly compressed; the calls of this "
+    "connection end with it";
+// Returns `frame`, a frame of the session's output, with kFieldUndecodable as debug data if it is
+// the GOAWAY with that error, for which nghttp2 gives no reason.
+std::string Explained(absl::string_view frame);
 
 }  // namespace phimap
 

@@ -1,12 +1,156 @@
-// The connection's part of the session: what it does with frames that arrive and that are sent.
+#include <nghttp2/nghttp2.h>
+
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <new>
 #include <utility>
 
 #include "core/status/check.h"
 #include "server/transport/connection.h"
-#include "server/transport/session_callbacks.h"
 
 namespace phimap {
+
+namespace {
+
+nghttp2_nv ToNv(absl::string_view name, absl::string_view value) {
+  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
+          reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(),
+          NGHTTP2_NV_FLAG_NONE};
+}
+
+// Maximum number of header fields and of trailer fields in an answer.
+constexpr size_t kMaxHeaders = 16;
+constexpr size_t kMaxTrailers = 8;
+
+}  // namespace
+
+EventLoop& Http2Stream::loop() { return connection_.loop(); }
+
+Http2Stream::~Http2Stream() { connection_.trailer_bytes_ -= trailer_bytes_; }
+
+const Peer& Http2Stream::peer() const { return connection_.peer(); }
+
+void Http2Stream::SendHeaders(absl::Span<const Header> headers, bool end) {
+  PHIMAP_CHECK(!headers_sent_ && headers.size() <= kMaxHeaders);
+  headers_sent_ = true;
+  std::array<nghttp2_nv, kMaxHeaders> fields;
+  for (size_t i = 0; i < headers.size(); ++i) fields[i] = ToNv(headers[i].name, headers[i].value);
+  nghttp2_data_provider body = {};
+  body.source.ptr = &connection_;
+  body.read_callback = BodyReader();
+  connection_.Require(nghttp2_submit_response(connection_.session_, id_, fields.data(),
+                                              headers.size(), end ? nullptr : &body));
+  connection_.WantFlush();
+}
+
+void Http2Stream::Send(std::shared_ptr<const OutputBytes> bytes) {
+  PHIMAP_CHECK(headers_sent_ && !has_trailers_);
+  const bool first = body_.empty();
+  body_.push_back(std::move(bytes));
+  if (first) {
+    progress_ = connection_.loop().now();
+    AwaitProgress();
+  }
+  connection_.stall_watch_.WatchStreams();
+  Resume();
+}
+
+size_t Http2Stream::unsent_bytes() const {
+  size_t bytes = 0;
+  for (const auto& piece : body_) bytes += piece->bytes().size();
+  return bytes - sent_;
+}
+
+void Http2Stream::MoveBody(size_t length, OutputQueue& output) {
+  progress_ = connection_.loop().now();
+  owed_ -= static_cast<int64_t>(length);
+  while (length > 0) {
+    const std::shared_ptr<const OutputBytes>& first = body_.front();
+    const absl::string_view bytes = first->bytes().substr(sent_, length);
+    output.Append(first, bytes);
+    length -= bytes.size();
+    sent_ += bytes.size();
+    if (sent_ == first->bytes().size()) {
+      body_.pop_front();
+      sent_ = 0;
+    }
+  }
+  if (owed_ <= 0) AwaitProgress();
+}
+
+void Http2Stream::SubmitTrailers() {
+  std::array<nghttp2_nv, kMaxTrailers> fields;
+  const size_t trailers = std::min(trailers_.size(), fields.size());
+  for (size_t i = 0; i < trailers; ++i) fields[i] = ToNv(trailers_[i].name, trailers_[i].value);
+  connection_.Require(nghttp2_submit_trailer(connection_.session_, id_, fields.data(), trailers));
+}
+
+void Http2Stream::AwaitProgress() {
+  owed_ = connection_.owner_.limits.OwedOf(static_cast<int64_t>(unsent_bytes()));
+  owes_since_ = connection_.loop().now();
+}
+
+void Http2Stream::SendTrailers(absl::Span<const Header> trailers) {
+  PHIMAP_CHECK(headers_sent_ && !has_trailers_);
+  // Complete before it is noted, so that a lack of memory never lets half of them be sent.
+  std::vector<OwnedHeader> owned;
+  size_t bytes = 0;
+  owned.reserve(trailers.size());
+  for (const Header& trailer : trailers) {
+    owned.push_back({std::string(trailer.name), std::string(trailer.value)});
+    bytes += sizeof(OwnedHeader) + trailer.name.size() + trailer.value.size() + 32;
+  }
+  trailer_bytes_ = bytes;
+  connection_.trailer_bytes_ += bytes;
+  trailers_ = std::move(owned);
+  has_trailers_ = true;
+  Resume();
+}
+
+void Http2Stream::Resume() {
+  if (std::exchange(deferred_, false)) {
+    connection_.Require(nghttp2_session_resume_data(connection_.session_, id_));
+  }
+  connection_.WantFlush();
+}
+
+void Http2Stream::NoteAdmitted() { connection_.NoteAdmitted(); }
+
+void Http2Stream::Reset(ResetCode code) {
+  reset_by_handler_ = true;
+  connection_.Require(nghttp2_submit_rst_stream(connection_.session_, NGHTTP2_FLAG_NONE, id_,
+                                                static_cast<uint32_t>(code)));
+  connection_.WantFlush();
+}
+
+void Http2Stream::EndConnection() {
+  connection_.Require(NGHTTP2_ERR_NOMEM);
+  connection_.WantFlush();
+}
+
+void Http2Stream::Linger() {
+  answered_ = true;
+  connection_.loop().timers().Set(linger_timer_,
+                                  connection_.loop().now() + connection_.owner_.limits.linger);
+  // Releases the handler and its resources.
+  if (const std::shared_ptr<StreamHandler> handler = std::move(handler_)) {
+    handler->OnClosed(ResetCode::kNoError);
+  }
+}
+
+void Http2Stream::Consume(size_t bytes) {
+  connection_.Require(nghttp2_session_consume_stream(connection_.session_, id_, bytes));
+  connection_.WantFlush();
+}
+
+void Http2Stream::SetWindow(size_t bytes) {
+  connection_.Require(nghttp2_session_set_local_window_size(connection_.session_, NGHTTP2_FLAG_NONE,
+                                                            id_, static_cast<int32_t>(bytes)));
+  connection_.WantFlush();
+}
+
+// The connection's part of the session: what it does with frames that arrive and that are sent.
 namespace {
 
 // Maximum calls that begin between two checks of the clock.
@@ -224,6 +368,189 @@ int Connection::SendBody(const nghttp2_frame& frame, absl::string_view frame_hea
   }
   // Without the pause, nghttp2 would frame output until the client's flow-control windows are full.
   return OutputFull() ? NGHTTP2_ERR_PAUSE : 0;
+}
+
+namespace {
+
+// Maximum answers to pings and settings that wait to be sent.
+constexpr size_t kMaxUnsentAnswers = 1000;
+constexpr size_t kFrameHeadBytes = 9;
+constexpr size_t kMaxFrameBytes = 128 << 10;
+
+absl::string_view View(const uint8_t* data, size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+}  // namespace
+
+// nghttp2's callbacks, forwarded to the connection. No exception may pass through nghttp2, which is
+// C: if there is no memory, the session ends, and with it the connection.
+struct SessionCallbacks {
+  static Connection& Of(void* user) { return *static_cast<Connection*>(user); }
+
+  template <typename Work>
+  static auto Guarded(void* user, const Work& work) -> decltype(work()) {
+    try {
+      return work();
+    } catch (const std::bad_alloc&) {
+      Of(user).loop().NoteMemoryFailures(1);
+      return NGHTTP2_ERR_CALLBACK_FAILURE;
+    }
+  }
+
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) {
+    return Guarded(user, [&] { return Of(user).OnBeginFrame(*head); });
+  }
+  // Drops a frame of an unknown type, which OnBeginFrame has counted.
+  static int Unpack(nghttp2_session*, void**, const nghttp2_frame_hd*, void*) {
+    return NGHTTP2_ERR_CANCEL;
+  }
+  static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return Guarded(user, [&] { return Of(user).OnBeginHeaders(frame->hd.stream_id); });
+  }
+  static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
+                      size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
+                      void* user) {
+    return Guarded(user, [&] {
+      return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size),
+                               /*valid=*/true);
+    });
+  }
+  static int OnInvalidHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
+                             size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
+                             void* user) {
+    return Guarded(user, [&] {
+      return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size),
+                               /*valid=*/false);
+    });
+  }
+  static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return Guarded(user, [&] { return Of(user).OnFrame(*frame); });
+  }
+  static int OnDataChunk(nghttp2_session*, uint8_t, int32_t stream_id, const uint8_t* data,
+                         size_t size, void* user) {
+    return Guarded(user, [&] { return Of(user).OnDataChunk(stream_id, View(data, size)); });
+  }
+  static int OnStreamClose(nghttp2_session*, int32_t stream_id, uint32_t code, void* user) {
+    return Guarded(user, [&] { return Of(user).OnStreamClose(stream_id, code); });
+  }
+  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return Guarded(user, [&] { return Of(user).OnFrameSent(*frame); });
+  }
+  static ssize_t ReadBody(nghttp2_session*, int32_t stream_id, uint8_t*, size_t length,
+                          uint32_t* flags, nghttp2_data_source* source, void*) {
+    return Guarded(source->ptr, [&] { return Of(source->ptr).ReadBody(stream_id, length, flags); });
+  }
+  static int SendBody(nghttp2_session*, nghttp2_frame* frame, const uint8_t* head, size_t length,
+                      nghttp2_data_source*, void* user) {
+    return Guarded(user,
+                   [&] { return Of(user).SendBody(*frame, View(head, kFrameHeadBytes), length); });
+  }
+  // Uses large frames, so that a large answer has fewer frame heads, but none larger than what
+  // there is to send: nghttp2 allocates a buffer of this size, although it is not used.
+  static ssize_t FrameLength(nghttp2_session*, uint8_t, int32_t stream_id, int32_t session_window,
+                             int32_t stream_window, uint32_t max_frame, void* user) {
+    const auto allowed =
+        std::min<size_t>({static_cast<size_t>(session_window), static_cast<size_t>(stream_window),
+                          max_frame, kMaxFrameBytes});
+    return static_cast<ssize_t>(
+        std::min(allowed, std::max<size_t>(Of(user).UnsentBytes(stream_id), 1)));
+  }
+};
+
+nghttp2_data_source_read_callback BodyReader() { return SessionCallbacks::ReadBody; }
+
+namespace {
+
+nghttp2_session_callbacks* NewCallbacks() {
+  nghttp2_session_callbacks* callbacks = nullptr;
+  PHIMAP_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0);
+  using Calls = SessionCallbacks;
+  nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, Calls::OnBeginFrame);
+  nghttp2_session_callbacks_set_unpack_extension_callback(callbacks, Calls::Unpack);
+  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Calls::OnBeginHeaders);
+  nghttp2_session_callbacks_set_on_header_callback(callbacks, Calls::OnHeader);
+  nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, Calls::OnInvalidHeader);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Calls::OnFrame);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Calls::OnDataChunk);
+  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Calls::OnStreamClose);
+  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Calls::OnFrameSent);
+  nghttp2_session_callbacks_set_send_data_callback(callbacks, Calls::SendBody);
+  nghttp2_session_callbacks_set_data_source_read_length_callback(callbacks, Calls::FrameLength);
+  return callbacks;
+}
+
+nghttp2_option* NewOptions() {
+  nghttp2_option* options = nullptr;
+  PHIMAP_CHECK(nghttp2_option_new(&options) == 0);
+  nghttp2_option_set_no_auto_window_update(options, 1);
+  // So that frames of unknown types are reported at all.
+  for (int type = NGHTTP2_CONTINUATION + 1; type <= std::numeric_limits<uint8_t>::max(); ++type) {
+    nghttp2_option_set_user_recv_extension_type(options, static_cast<uint8_t>(type));
+  }
+  // nghttp2 would keep closed streams only for stream priorities, which no gRPC client uses.
+  nghttp2_option_set_no_closed_streams(options, 1);
+  nghttp2_option_set_max_outbound_ack(options, kMaxUnsentAnswers);
+  // The connection limits resets itself (FloodGuard), because nghttp2 does not know which of the
+  // streams were answered.
+  nghttp2_option_set_stream_reset_rate_limit(options, std::numeric_limits<uint64_t>::max(), 0);
+  return options;
+}
+
+}  // namespace
+
+nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits,
+                                  CountedMemory& memory) {
+  // Shared by all sessions, and never freed.
+  static const nghttp2_session_callbacks* const callbacks = NewCallbacks();
+  static const nghttp2_option* const options = NewOptions();
+  nghttp2_session* session = nullptr;
+  if (nghttp2_session_server_new3(&session, callbacks, &connection, options, memory.functions()) !=
+      0) {
+    return nullptr;
+  }
+  const std::array<nghttp2_settings_entry, 4> settings = {{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+       std::numeric_limits<uint32_t>::max()},  // see FirstFrame
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.stream_window},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<uint32_t>(limits.max_header_bytes)},
+      {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, 1 << 18},
+  }};
+  if (nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size()) != 0 ||
+      nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
+                                            static_cast<int32_t>(limits.connection_window)) != 0) {
+    nghttp2_session_del(session);
+    return nullptr;
+  }
+  return session;
+}
+
+std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits) {
+  const uint8_t* data = nullptr;
+  const ssize_t size = nghttp2_session_mem_send(session, &data);
+  if (size <= 0) return "";
+  std::string frame(View(data, static_cast<size_t>(size)));
+  // The first setting is the limit of streams: two bytes of identifier, four of value.
+  constexpr size_t kValue = kFrameHeadBytes + 2;
+  PHIMAP_CHECK(frame.at(3) == NGHTTP2_SETTINGS &&
+               frame.at(kValue - 1) == NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+  for (size_t i = 0; i < 4; ++i) {
+    frame.at(kValue + i) = static_cast<char>(limits.max_streams >> (24 - 8 * i));
+  }
+  return frame;
+}
+
+std::string Explained(absl::string_view frame) {
+  std::string explained(frame);
+  // The body of a GOAWAY: four bytes of the last stream, four of the error, then the debug data.
+  constexpr size_t kError = kFrameHeadBytes + 4;
+  if (frame.size() != kError + 4 || frame[3] != NGHTTP2_GOAWAY) return explained;
+  if (frame.substr(kError) != absl::string_view("\0\0\0\x09", 4)) return explained;
+  explained.append(kFieldUndecodable.data(), kFieldUndecodable.size());
+  const size_t body = explained.size() - kFrameHeadBytes;
+  explained[1] = static_cast<char>(body >> 8);
+  explained[2] = static_cast<char>(body);
+  return explained;
 }
 
 }  // namespace phimap

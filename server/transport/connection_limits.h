@@ -84,6 +84,75 @@ struct ConnectionLimits {
   }
 };
 
+// A client that opens streams only to reset them makes the server work for nothing. But honest
+// clients reset streams too, when they cancel a call or its deadline passes. Therefore only a
+// stream that was reset before any answer, and before it was kLongLived old, uses up the allowance.
+// Each other stream that ends earns one more reset, so that a busy client may cancel as many calls
+// as it completes. The allowance also refills by kPerSecond, up to kBurst. Not thread-safe.
+class ResetAllowance {
+ public:
+  static constexpr int kBurst = 2'000;
+  static constexpr int kPerSecond = 200;
+  static constexpr absl::Duration kLongLived = absl::Seconds(1);
+
+  // Notes the end of a stream that was answered, at least in part, or was long-lived.
+  void Earn() { left_ = std::min<double>(left_ + 1, kBurst); }
+  // Notes the reset of any other stream. Returns false if there were too many.
+  bool Take(absl::Time now) {
+    const double seconds = absl::ToDoubleSeconds(std::min(now - last_, absl::Hours(1)));
+    last_ = now;
+    left_ = std::min<double>(left_ + seconds * kPerSecond, kBurst);
+    left_ -= 1;
+    return left_ >= 0;
+  }
+
+ private:
+  double left_ = kBurst;
+  absl::Time last_ = absl::InfinitePast();
+};
+
+// Limits useless work that a client can cause: empty frames, oversized headers and resets.
+//
+// Frames and header bytes are counted in periods of one second. A period begins with the first
+// event after the end of the previous period. Not thread-safe.
+class FloodGuard {
+ public:
+  // `limits` must outlive the guard.
+  explicit FloodGuard(const ConnectionLimits& limits) : limits_(limits) {}
+
+  // Counts a frame that carries neither call nor data. Returns false if there are too many.
+  bool CountControlFrame(absl::Time now) {
+    StartSecond(now);
+    return ++control_frames_ <= limits_.max_control_frames;
+  }
+  // Counts a header field that is dropped because its call exceeds max_header_bytes. Returns false
+  // if too many bytes were dropped.
+  bool CountDroppedHeader(size_t bytes, absl::Time now) {
+    StartSecond(now);
+    dropped_header_bytes_ += bytes;
+    return dropped_header_bytes_ <= limits_.max_dropped_header_bytes;
+  }
+  // Counts a stream that the client resets. Returns false if the client does little else than reset
+  // streams. `answered`: the stream was answered at least in part, or was long-lived.
+  bool CountReset(bool answered, absl::Time now) { return answered || resets_.Take(now); }
+  // Notes that an answered stream has ended, which allows the client one more reset.
+  void EarnReset() { resets_.Earn(); }
+
+ private:
+  void StartSecond(absl::Time now) {
+    if (now - second_ < absl::Seconds(1)) return;
+    second_ = now;
+    control_frames_ = 0;
+    dropped_header_bytes_ = 0;
+  }
+
+  const ConnectionLimits& limits_;
+  absl::Time second_ = absl::InfinitePast();
+  int control_frames_ = 0;
+  size_t dropped_header_bytes_ = 0;
+  ResetAllowance resets_;
+};
+
 }  // namespace phimap
 
 #endif  // PHIMAP_SERVER_TRANSPORT_CONNECTION_LIMITS_H_

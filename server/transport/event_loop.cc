@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -15,6 +16,30 @@
 #include "server/sync/steady_time.h"
 
 namespace phimap {
+
+namespace {
+
+int64_t Read(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+SpinPolicy::Times SpinPolicy::Now() {
+  return {.wall = Read(CLOCK_MONOTONIC),
+          .process = Read(CLOCK_PROCESS_CPUTIME_ID),
+          .thread = Read(CLOCK_THREAD_CPUTIME_ID)};
+}
+
+void SpinPolicy::NoteTimes(const Times& now) {
+  const int64_t others = (now.process - last_.process) - (now.thread - last_.thread);
+  const int64_t wall = now.wall - last_.wall;
+  core_free_ = static_cast<double>(others) <= kMostInUse * others_ * static_cast<double>(wall);
+  last_ = now;
+}
+
 namespace {
 
 // Maximum events per poll. Given the time that each event may take, the loop polls again within
@@ -338,6 +363,74 @@ absl::Duration EventLoop::TakeLongestGap() {
 absl::Duration EventLoop::BusyFor() const {
   const int64_t since = busy_since_.load(std::memory_order_relaxed);
   return since == 0 ? absl::ZeroDuration() : absl::Nanoseconds(SteadyNanoseconds() - since);
+}
+
+namespace {
+
+constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
+constexpr int kLooksOfAWindow = 15;
+
+}  // namespace
+
+// Reads a loop's longest gap every second. The loop owns the timer.
+class LoopWatch::GapTimer final : public Timer {
+ public:
+  GapTimer(EventLoop& loop, prometheus::Gauge* gauge) : loop_(loop), gauge_(gauge) {}
+
+  void OnTime() override {
+    this_window_ = std::max(this_window_, loop_.TakeLongestGap());
+    gauge_->Set(absl::ToDoubleSeconds(std::max(this_window_, last_window_)));
+    if (++looks_ % kLooksOfAWindow == 0) {
+      last_window_ = this_window_;
+      this_window_ = absl::ZeroDuration();
+    }
+    loop_.timers().Set(*this, SteadyNow() + kBetweenLooks);
+  }
+
+ private:
+  EventLoop& loop_;
+  prometheus::Gauge* const gauge_;
+  absl::Duration this_window_ = absl::ZeroDuration();
+  absl::Duration last_window_ = absl::ZeroDuration();
+  int looks_ = 0;
+};
+
+void LoopWatch::Add(EventLoop& loop) {
+  {
+    MutexLock lock(&mutex_);
+    loops_.push_back(loop.shared_from_this());
+  }
+  loop.Post([&loop, gauge = longest_gap_] {
+    auto timer = std::make_unique<GapTimer>(loop, gauge);
+    timer->OnTime();
+    loop.Keep(std::move(timer));
+  });
+}
+
+int LoopWatch::count() const {
+  MutexLock lock(&mutex_);
+  return static_cast<int>(loops_.size());
+}
+
+absl::Duration LoopWatch::BusyTime() const {
+  absl::Duration time = absl::ZeroDuration();
+  MutexLock lock(&mutex_);
+  for (const auto& loop : loops_) time += loop->BusyTime();
+  return time;
+}
+
+int64_t LoopWatch::MemoryFailures() const {
+  int64_t failures = 0;
+  MutexLock lock(&mutex_);
+  for (const auto& loop : loops_) failures += loop->memory_failures();
+  return failures;
+}
+
+absl::Duration LoopWatch::BusyFor() const {
+  absl::Duration longest = absl::ZeroDuration();
+  MutexLock lock(&mutex_);
+  for (const auto& loop : loops_) longest = std::max(longest, loop->BusyFor());
+  return longest;
 }
 
 }  // namespace phimap

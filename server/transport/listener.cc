@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "server/sync/steady_time.h"
-#include "server/transport/ip_address.h"
+#include "server/transport/peer.h"
 
 namespace phimap {
 namespace {

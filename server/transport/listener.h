@@ -12,15 +12,14 @@
 #include <functional>
 #include <memory>
 
-#include "server/observe/connection_metrics.h"
 #include "server/observe/log.h"
-#include "server/observe/seldom.h"
+#include "server/observe/metrics.h"
 #include "server/transport/channel.h"
 #include "server/transport/event_loop.h"
 #include "server/transport/host_counts.h"
 #include "server/transport/listening_socket.h"
 #include "server/transport/peer.h"
-#include "server/transport/tls_context.h"
+#include "server/transport/tls.h"
 
 namespace phimap {
 

@@ -14,10 +14,19 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/transport/event_loop.h"
-#include "server/transport/output_bytes.h"
 #include "server/transport/peer.h"
 
 namespace phimap {
+
+// Bytes that are sent without a copy where possible. The object is kept until the last byte has
+// been handed to the socket or copied. A derived class may own resources that must be held until
+// then, such as a share of a memory budget.
+class OutputBytes {
+ public:
+  virtual ~OutputBytes() = default;
+  // Returns the same bytes at the same address on every call.
+  virtual absl::string_view bytes() const = 0;
+};
 
 struct Header {
   absl::string_view name;

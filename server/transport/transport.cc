@@ -3,21 +3,104 @@
 #include <malloc.h>
 
 #include <new>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "core/thread/start_thread.h"
 #include "core/thread/time_slice.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
 #include "server/sync/mutex.h"
 #include "server/sync/steady_time.h"
-#include "server/transport/blame.h"
+#include "server/transport/connection.h"
 #include "server/transport/handshake_queue.h"
 #include "server/transport/host_counts.h"
 #include "server/transport/listener.h"
+#include "server/transport/peer.h"
 
 namespace phimap {
+
 namespace {
+
+struct FaultText {
+  const char* reason;
+  const char* help;
+};
+
+FaultText TextOf(ClientFault fault) {
+  switch (fault) {
+    case ClientFault::kResets:
+      return {"resets",
+              "the client cancels calls as fast as it makes them; if it is a proxy of many "
+              "clients, give its address in --proxy"};
+    case ClientFault::kControlFrames:
+      return {
+          "control_frames",
+          "the client sends too many pings or other frames that carry no call; correct the client"};
+    case ClientFault::kHeaders:
+      return {"headers",
+              "the client sends metadata over 16 KiB again and again; correct the client"};
+    case ClientFault::kProtocol:
+      return {"protocol",
+              "the client violated the HTTP/2 protocol (gRPC's C core does so when a call is "
+              "cancelled before it is sent); --proxy does not exempt a client from this rule"};
+    case ClientFault::kNotHttp2:
+      return {"not_http2",
+              "something other than a gRPC client connects, perhaps a browser, a probe or a client "
+              "that uses TLS where the server does not; the port of --http has the health checks"};
+    case ClientFault::kTlsRecords:
+      return {"tls_records",
+              "the client sends TLS records without data, such as new keys, one after another; "
+              "correct the client"};
+    case ClientFault::kRefusedCalls:
+      return {"refused_calls",
+              "the address makes call after call that is refused; correct the client's token, or, "
+              "if it is a proxy of many clients, give it in --proxy"};
+    case ClientFault::kNoCall:
+      return {"no_call",
+              "nearly --max_connections are open, many without a call that was admitted; find out "
+              "who opens them"};
+  }
+  return {"", ""};
+}
+
+prometheus::Counter& CounterOf(const ConnectionMetrics& metrics, ClientFault fault) {
+  switch (fault) {
+    case ClientFault::kResets:
+      return *metrics.ended_for_resets;
+    case ClientFault::kControlFrames:
+      return *metrics.ended_for_control_frames;
+    case ClientFault::kHeaders:
+      return *metrics.ended_for_headers;
+    case ClientFault::kNotHttp2:
+      return *metrics.ended_for_other_protocol;
+    case ClientFault::kTlsRecords:
+      return *metrics.ended_for_tls_records;
+    case ClientFault::kRefusedCalls:
+      return *metrics.ended_for_refused_calls;
+    case ClientFault::kNoCall:
+      return *metrics.ended_for_no_call;
+    case ClientFault::kProtocol:
+      break;
+  }
+  return *metrics.ended_for_protocol;
+}
+
+const char* HelpFor(absl::string_view handshake_failure) {
+  if (handshake_failure == "not_tls") return "this port requires TLS; have the client use it";
+  if (handshake_failure == "no_certificate") {
+    return "--tls_client_ca requires a client certificate; give the client one";
+  }
+  if (handshake_failure == "certificate") {
+    return "the client's certificate is not of --tls_client_ca, or the client does not trust the "
+           "authority of --tls_certificate";
+  }
+  if (handshake_failure == "no_http2") return "the client must offer h2 by ALPN, as gRPC does";
+  return "see the reason; other versions of TLS or ciphers are a common one";
+}
 
 constexpr int kMaxQueuedHandshakes = 1024;
 // Shortest time between two searches for connections that may be ended to make room.
@@ -29,6 +112,47 @@ constexpr absl::Duration kReturnDelay = absl::Milliseconds(200);
 
 }  // namespace
 
+// Counts and logs connections that were ended, or never began, because of a client's fault.
+//
+// Counts every such connection, and logs at most one of each kind every ten seconds. Not
+// thread-safe.
+class ClientFaultLog {
+ public:
+  ClientFaultLog(const ConnectionMetrics& metrics, const Logger& logger)
+      : metrics_(metrics), logger_(logger) {}
+
+  // `why`: the reason that was sent to the client.
+  void Note(const Peer& peer, ClientFault fault, absl::string_view why);
+  void NoteHandshake(const Peer& peer, const HandshakeFailure& failure);
+
+ private:
+  const ConnectionMetrics& metrics_;
+  const Logger& logger_;
+  Seldom logs_;
+  Seldom logs_handshakes_;
+};
+
+void ClientFaultLog::Note(const Peer& peer, ClientFault fault, absl::string_view why) {
+  CounterOf(metrics_, fault).Increment();
+  if (!logs_.Now()) return;
+  const FaultText text = TextOf(fault);
+  logger_.Log(LogLevel::kWarning, "connection_ended",
+              {{"peer", peer.address},
+               {"reason", text.reason},
+               {"why", std::string(why)},
+               {"help", text.help}});
+}
+
+void ClientFaultLog::NoteHandshake(const Peer& peer, const HandshakeFailure& failure) {
+  metrics_.HandshakeFailed(failure.kind);
+  if (!logs_handshakes_.Now()) return;
+  logger_.Log(LogLevel::kWarning, "handshake_failed",
+              {{"peer", peer.address},
+               {"reason", failure.kind},
+               {"why", failure.why},
+               {"help", HelpFor(failure.kind)}});
+}
+
 // A loop, its thread and the connections on it.
 class Transport::IoThread {
  public:
@@ -37,7 +161,7 @@ class Transport::IoThread {
       : limits_(options.limits),
         metrics_(metrics),
         hosts_(hosts),
-        blame_(metrics, logger),
+        fault_log_(metrics, logger),
         owner_{acceptor,
                limits_,
                [this, &handshakes](const Peer& peer, std::function<void()> step,
@@ -52,10 +176,10 @@ class Transport::IoThread {
                [&hosts](const Peer& peer) { return hosts.IsExempt(peer); },
                [this, &hosts](const Peer& peer) { return hosts.CountFault(peer, loop_->now()); },
                [this](const Peer& peer, const HandshakeFailure& failure) {
-                 blame_.NoteHandshake(peer, failure);
+                 fault_log_.NoteHandshake(peer, failure);
                },
                [this](const Peer& peer, ClientFault fault, absl::string_view why) {
-                 blame_.Note(peer, fault, why);
+                 fault_log_.Note(peer, fault, why);
                }},
         thread_(StartThread("an event loop", [this] {
           RequestTimeSlice(kShortTimeSlice);
@@ -137,7 +261,7 @@ class Transport::IoThread {
   const ConnectionLimits limits_;
   const ConnectionMetrics& metrics_;
   HostCounts& hosts_;
-  Blame blame_;
+  ClientFaultLog fault_log_;
   const std::shared_ptr<EventLoop> loop_ = std::make_shared<EventLoop>();
   const Connection::Owner owner_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;

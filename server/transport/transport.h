@@ -19,13 +19,13 @@
 #include <string>
 #include <vector>
 
-#include "server/observe/connection_metrics.h"
 #include "server/observe/log.h"
+#include "server/observe/metrics.h"
 #include "server/transport/connection.h"
 #include "server/transport/event_loop.h"
 #include "server/transport/listening_socket.h"
 #include "server/transport/stream.h"
-#include "server/transport/tls_context.h"
+#include "server/transport/tls.h"
 
 namespace phimap {
 

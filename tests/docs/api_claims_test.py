@@ -43,7 +43,7 @@ TOLD_OTHERWISE = {("Import", "INVALID_ARGUMENT"): "DATA_LOSS"}
 
 # Constants whose name is defined in several files, and the file whose value is meant.
 DEFINED_IN = {"kMaxDepth": "kernel_parser.cc", "kMaxNameBytes": "reference.cc",
-              "kMaxTextBytes": "status_details.cc"}
+              "kMaxTextBytes": "status_trailers.cc"}
 UNITS = {"": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1, "deep": 1, "days": 24 * 3600}
 
 
@@ -120,7 +120,7 @@ class ApiClaimsTest(unittest.TestCase):
     def test_every_call_has_a_section_under_its_service_that_says_its_role_and_kind(self):
         roles = {method: (service, role.lower()) for service, method, role in re.findall(
             r'\{"([\w.]+)/(\w+)",\s+Role::k(\w+),\s+Names::k\w+\}',
-            (document.SOURCE / "server/auth/method_roles.cc").read_text(encoding="utf-8"))}
+            (document.SOURCE / "server/auth/role.cc").read_text(encoding="utf-8"))}
         roles = {method: role for method, role in roles.items() if not role[0].startswith("grpc.")}
         self.assertEqual({m: s for m, (s, _) in self.calls.items()}, {m: s for m, (s, _) in roles.items()})
         described = {}

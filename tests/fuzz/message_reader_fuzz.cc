@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
-#include "server/calls/message_reader.h"
+#include "server/calls/framed_message.h"
 
 namespace phimap {
 namespace {

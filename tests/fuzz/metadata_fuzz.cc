@@ -7,9 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/status/check.h"
-#include "server/calls/binary_metadata.h"
-#include "server/calls/grpc_timeout.h"
-#include "server/calls/percent_encoding.h"
+#include "server/calls/metadata.h"
 
 namespace phimap {
 namespace {

@@ -27,11 +27,11 @@ constexpr std::array<absl::string_view, 15> kCoreOrder = {
 constexpr std::array<absl::string_view, 9> kMappingOrder = {
     "spec",    "sample",     "builder_parts", "projection", "f1_f2_f3",
     "fourier", "kernel_pca", "polynomial",    "build"};
-constexpr std::array<absl::string_view, 26> kServerOrder = {
-    "sync",       "observe",       "sharing",  "memory",     "auth",      "store", "files",
-    "sqlite",     "postgres",      "admin",    "schedule",   "transport", "calls", "health",
-    "reflection", "kernel_client", "registry", "drift",      "versions",  "build", "evaluate",
-    "serving",    "transform",     "mapping",  "evaluation", "inference"};
+constexpr std::array<absl::string_view, 25> kServerOrder = {
+    "sync",          "observe",  "memory",     "auth",      "store", "files",    "sqlite",
+    "postgres",      "admin",    "schedule",   "transport", "calls", "health",   "reflection",
+    "kernel_client", "registry", "drift",      "versions",  "build", "evaluate", "serving",
+    "transform",     "mapping",  "evaluation", "inference"};
 // Order of dependence in client/. "cli" stands for the files directly in client/cli, which put its
 // folders together.
 constexpr std::array<absl::string_view, 7> kClientOrder = {

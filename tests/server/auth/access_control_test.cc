@@ -11,7 +11,7 @@
 #include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/auth/method_roles.h"
+#include "server/auth/role.h"
 #include "tests/server/support/temporary_folder.h"
 
 namespace phimap::testing {

@@ -1,10 +1,9 @@
-#include "server/auth/token_table.h"
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/auth/token_file.h"
 
 namespace phimap {
 namespace {

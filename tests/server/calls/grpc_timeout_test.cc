@@ -1,8 +1,8 @@
-#include "server/calls/grpc_timeout.h"
-
 #include <gmock/gmock.h>
 
 #include <optional>
+
+#include "server/calls/metadata.h"
 
 namespace phimap {
 namespace {

@@ -1,10 +1,10 @@
-#include "server/calls/message_reader.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include "server/calls/framed_message.h"
 
 namespace phimap {
 namespace {

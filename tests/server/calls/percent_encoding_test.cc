@@ -1,6 +1,6 @@
-#include "server/calls/percent_encoding.h"
-
 #include <gtest/gtest.h>
+
+#include "server/calls/metadata.h"
 
 namespace phimap {
 namespace {

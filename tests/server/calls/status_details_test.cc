@@ -1,9 +1,8 @@
-#include "server/calls/status_details.h"
-
 #include <gtest/gtest.h>
 
 #include "core/status/error.h"
 #include "phimap/rpc/error_details.pb.h"
+#include "server/calls/status_trailers.h"
 
 namespace phimap {
 namespace {

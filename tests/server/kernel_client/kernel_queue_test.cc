@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "phimap/v1/examples.pb.h"
 #include "prometheus/registry.h"
-#include "server/kernel_client/kernel_services.h"
+#include "server/kernel_client/kernel_service.h"
 #include "tests/server/support/gate.h"
 #include "tests/server/support/scripted_kernel.h"
 #include "tests/support/random_rows.h"

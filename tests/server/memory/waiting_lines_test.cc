@@ -1,5 +1,3 @@
-#include "server/memory/waiting_lines.h"
-
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/memory/request_memory.h"
 #include "tests/server/support/gate.h"
 
 namespace phimap {

@@ -1,6 +1,5 @@
-#include "server/observe/log_rate.h"
-
 #include "gtest/gtest.h"
+#include "server/observe/log.h"
 
 namespace phimap {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/observe/log_writer.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include "core/status/check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/observe/log.h"
 
 namespace phimap {
 namespace {

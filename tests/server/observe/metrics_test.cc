@@ -78,7 +78,7 @@ TEST(MetricsTest, ARefusalIsCountedByItsReasonAndOneThatIsNotListedAsOther) {
 }
 
 // A reason that is not in kRefusalReasons is counted as "other". If this test fails, add the
-// missing reason to kRefusalReasons in rpc_metrics.cc.
+// missing reason to kRefusalReasons in metrics.cc.
 TEST(MetricsTest, EveryReasonThatTheSourcesRefuseWithHasALabel) {
   namespace fs = std::filesystem;
   const std::regex refusal("k(?:ResourceExhausted|Unavailable),\\s*\"([A-Z_]+)\"");

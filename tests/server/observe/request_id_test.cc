@@ -1,5 +1,3 @@
-#include "server/observe/request_id.h"
-
 #include <set>
 #include <string>
 #include <thread>
@@ -7,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/observe/log.h"
 
 namespace phimap {
 namespace {

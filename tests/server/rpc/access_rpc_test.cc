@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "google/protobuf/descriptor.h"
-#include "server/auth/method_roles.h"
+#include "server/auth/role.h"
 #include "tests/server/rpc/raw_call.h"
 #include "tests/server/rpc/server_fixture.h"
 

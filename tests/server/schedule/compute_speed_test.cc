@@ -1,7 +1,6 @@
-#include "server/schedule/compute_speed.h"
-
 #include <vector>
 
+#include "server/schedule/batch_policy.h"
 #include "tests/server/schedule/scheduler_fixture.h"
 
 namespace phimap::testing {

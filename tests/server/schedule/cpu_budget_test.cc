@@ -1,7 +1,6 @@
-#include "server/schedule/cpu_budget.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/schedule/compute_pool.h"
 
 namespace phimap {
 namespace {

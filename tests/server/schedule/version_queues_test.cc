@@ -1,6 +1,5 @@
-#include "server/schedule/version_queues.h"
-
 #include "gtest/gtest.h"
+#include "server/schedule/transform_scheduler.h"
 #include "tests/server/schedule/scheduler_fixture.h"
 
 namespace phimap::testing {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "server/transport/reset_allowance.h"
+#include "server/transport/connection_limits.h"
 #include "tests/server/support/raw_frames.h"
 #include "tests/server/support/raw_http2_client.h"
 #include "tests/server/transport/connection_fixture.h"

@@ -1,8 +1,7 @@
-#include "server/transport/ip_address.h"
-
 #include <arpa/inet.h>
 
 #include "gtest/gtest.h"
+#include "server/transport/peer.h"
 
 namespace phimap {
 namespace {

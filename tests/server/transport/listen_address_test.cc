@@ -1,6 +1,5 @@
-#include "server/transport/listen_address.h"
-
 #include "gtest/gtest.h"
+#include "server/transport/listening_socket.h"
 
 namespace phimap {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/transport/output_queue.h"
-
 #include <array>
 #include <memory>
 #include <random>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/transport/channel.h"
 
 namespace phimap {
 namespace {

@@ -1,6 +1,5 @@
-#include "server/transport/reset_allowance.h"
-
 #include "gmock/gmock.h"
+#include "server/transport/connection_limits.h"
 
 namespace phimap {
 namespace {

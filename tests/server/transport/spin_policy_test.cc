@@ -1,9 +1,8 @@
-#include "server/transport/spin_policy.h"
-
 #include <atomic>
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "server/transport/event_loop.h"
 
 namespace phimap {
 namespace {
