@@ -14,7 +14,7 @@
 #include "core/certificate/pair_error.h"
 #include "core/kernel/value_remedy.h"
 #include "core/linalg/blas.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 

@@ -11,7 +11,7 @@
 #include "core/linalg/blas.h"
 #include "core/linalg/definiteness_witness.h"
 #include "core/linalg/tiles.h"
-#include "core/plan/squared_norm.h"
+#include "core/plan/rows.h"
 #include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"

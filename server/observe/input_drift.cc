@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/plan/squared_norm.h"
+#include "core/plan/rows.h"
 
 namespace phimap {
 

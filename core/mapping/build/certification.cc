@@ -13,7 +13,7 @@
 #include "core/certificate/spectrum.h"
 #include "core/kernel/kernel_block.h"
 #include "core/mapping/build/theorem.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/plan/residual.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"

@@ -25,7 +25,6 @@
 #include "core/mapping/builder/plan_pair.h"
 #include "core/mapping/projection/input_projection.h"
 #include "core/mapping/sample/gamma.h"
-#include "core/plan/input_stage.h"
 #include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"

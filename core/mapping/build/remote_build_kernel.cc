@@ -10,7 +10,7 @@
 #include "core/certificate/held_out_features.h"
 #include "core/certificate/self_check.h"
 #include "core/linalg/blas.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 

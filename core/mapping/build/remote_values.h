@@ -15,7 +15,6 @@
 #include "core/mapping/sample/gram_sample.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/plan/example_block.h"
-#include "core/plan/kernel_source.h"
 
 namespace phimap {
 

@@ -13,7 +13,7 @@
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/kernel_requirements.h"
 #include "core/mapping/spec/mapping_table.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/theory/fourier_bounds.h"
