@@ -12,7 +12,6 @@
 #include "core/linalg/definiteness_witness.h"
 #include "core/linalg/tiles.h"
 #include "core/plan/rows.h"
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/error.h"

@@ -1,7 +1,6 @@
 #include "core/landmark/uniform_landmarks.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/error.h"

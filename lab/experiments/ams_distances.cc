@@ -8,7 +8,6 @@
 #include "core/linalg/blas.h"
 #include "core/mapping/projection/input_projection.h"
 #include "core/plan/plan.h"
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/theory/projection_bounds.h"
 
