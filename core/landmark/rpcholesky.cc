@@ -9,7 +9,7 @@
 #include "core/kernel/kernel_work.h"
 #include "core/kernel/value_error.h"
 #include "core/linalg/blas.h"
-#include "core/linalg/definiteness_witness.h"
+#include "core/linalg/pivoted_cholesky.h"
 #include "core/linalg/tiles.h"
 #include "core/plan/rows.h"
 #include "core/random/random_stream.h"

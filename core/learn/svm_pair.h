@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_program.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
 
 namespace phimap {
 

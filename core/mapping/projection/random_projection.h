@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
 #include "core/mapping/builder/plan_pair.h"
 #include "core/mapping/spec/mapping_cost.h"
 #include "core/mapping/spec/mapping_spec.h"
