@@ -1,7 +1,6 @@
 #include "server/schedule/compute_pool.h"
 
 #include "core/thread/start_thread.h"
-#include "core/thread/time_slice.h"
 
 namespace phimap {
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/thread/start_thread.h"
-#include "core/thread/time_slice.h"
 #include "server/sync/mutex.h"
 #include "server/sync/steady_time.h"
 #include "server/transport/blame.h"
