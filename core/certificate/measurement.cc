@@ -12,7 +12,7 @@
 #include "core/certificate/held_out_residuals.h"
 #include "core/certificate/kernel_error.h"
 #include "core/certificate/pair_error.h"
-#include "core/kernel/value_remedy.h"
+#include "core/kernel/value_error.h"
 #include "core/linalg/blas.h"
 #include "core/plan/plan.h"
 #include "core/status/error.h"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "core/kernel/expanded_distances.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
+#include "core/kernel/kernel_program.h"
 #include "core/kernel/string_kernel.h"
 #include "core/plan/plan.h"
 #include "core/plan/rows.h"
