@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/status_macros.h"
 #include "lab/letter/letter_data.h"

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/value_error.h"
-#include "core/kernel/value_remedy.h"
 #include "core/linalg/blas.h"
 #include "core/status/check.h"
 #include "core/status/error.h"

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/kernel/kernel_program.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
 
 namespace phimap {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/engine/engine.h"
-#include "core/plan/squared_norm.h"
+#include "core/plan/rows.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 

@@ -17,11 +17,10 @@
 #include "core/certificate/pair_error.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/value_error.h"
-#include "core/kernel/value_remedy.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/tiles.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 

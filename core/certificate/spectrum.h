@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/kernel_work.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/tiles.h"
 #include "core/linalg/work.h"

@@ -8,7 +8,7 @@
 #include "core/drift/score_functions.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/orthogonal_iteration.h"
-#include "core/plan/squared_norm.h"
+#include "core/plan/rows.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 

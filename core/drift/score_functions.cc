@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/plan/squared_norm.h"
+#include "core/plan/rows.h"
 #include "core/status/check.h"
 
 namespace phimap {

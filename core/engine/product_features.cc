@@ -10,7 +10,7 @@
 #include "core/engine/pair_values.h"
 #include "core/engine/stages.h"
 #include "core/kernel/kernel_evaluator.h"
-#include "core/kernel/value_remedy.h"
+#include "core/kernel/value_error.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 

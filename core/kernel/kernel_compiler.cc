@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/call_syntax.h"
-#include "core/kernel/kernel_emitter.h"
+#include "core/kernel/kernel_parts.h"
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/status/check.h"

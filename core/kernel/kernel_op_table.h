@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/kernel/kernel_op.h"
+#include "core/kernel/kernel_parts.h"
 #include "core/kernel/op/op_facts.h"
 
 namespace phimap {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_op_table.h"
@@ -231,6 +232,46 @@ absl::StatusOr<KernelProgram> KernelProgram::FromParts(KernelProgramParts parts)
   program.shape_ = ShapeOf(parts.ops);
   program.parts_ = std::make_shared<const KernelProgramParts>(std::move(parts));
   return program;
+}
+
+namespace {
+
+bool IsSquaredDistance(const ColumnSum& sum) {
+  return sum == ColumnSum{.term = ColumnTerm::kSquaredDifference};
+}
+
+// Replaces operations that read sum number `replaced`. An operation refers to a sum by its number
+// plus `forms`. Later sums move up by one.
+void Replace(std::vector<KernelOp>& ops, int32_t forms, int32_t replaced) {
+  for (KernelOp& op : ops) {
+    if (op.code != KernelOpCode::kPushColumnSum) continue;
+    if (op.n == forms + replaced) {
+      op = {.code = KernelOpCode::kPushSquaredDistance};
+    } else if (op.n > forms + replaced) {
+      --op.n;
+    }
+  }
+}
+
+}  // namespace
+
+KernelProgram WithExpandedDistances(const KernelProgram& program) {
+  const std::vector<ColumnSum>& sums = program.sums();
+  const auto found = std::find_if(sums.begin(), sums.end(), IsSquaredDistance);
+  if (found == sums.end()) return program;
+  const auto replaced = static_cast<int32_t>(found - sums.begin());
+  const auto forms = static_cast<int32_t>(program.forms().size());
+  KernelProgramParts parts{.ops = program.ops(),
+                           .factors = program.factors(),
+                           .forms = program.forms(),
+                           .sums = sums,
+                           .strings = program.strings()};
+  parts.sums.erase(parts.sums.begin() + replaced);
+  Replace(parts.ops, forms, replaced);
+  for (std::vector<KernelOp>& factor : parts.factors) Replace(factor, forms, replaced);
+  absl::StatusOr<KernelProgram> expanded = KernelProgram::FromParts(std::move(parts));
+  PHIMAP_CHECK(expanded.ok());
+  return *std::move(expanded);
 }
 
 }  // namespace phimap

@@ -30,7 +30,6 @@
 #include "absl/status/statusor.h"
 #include "core/kernel/bilinear_form.h"
 #include "core/kernel/kernel_expression.h"
-#include "core/kernel/kernel_op.h"
 #include "core/kernel/kernel_parts.h"
 #include "core/kernel/string_kernel.h"
 
@@ -105,6 +104,12 @@ class KernelProgram {
   int results_ = 1;
   Shape shape_ = Shape::kAny;
 };
+
+// Returns `program` with each Σ(x_k − a_k)² over whole rows replaced by ‖x‖² + ‖a‖² − 2x·a. The
+// compiler emits such a sum only for matern(nu=0.5). Builds that did not emit it wrote the program
+// that is returned, so a plan with either program is one of the same kernel. Kernel values differ
+// in their rounding alone.
+KernelProgram WithExpandedDistances(const KernelProgram& program);
 
 }  // namespace phimap
 

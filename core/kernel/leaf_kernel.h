@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/kernel/kernel_emitter.h"
+#include "core/kernel/kernel_parts.h"
 #include "core/kernel/parameter.h"
 
 namespace phimap {

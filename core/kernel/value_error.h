@@ -1,9 +1,11 @@
-// Bounds on the error of kernel values in float64 during a build.
+// Faults of kernel values in float64: bounds on their error during a build, and what to do about
+// values that are not finite.
 #ifndef PHIMAP_CORE_KERNEL_VALUE_ERROR_H_
 #define PHIMAP_CORE_KERNEL_VALUE_ERROR_H_
 
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/matrix.h"
 
@@ -25,6 +27,15 @@ std::vector<double> SelfErrors(const KernelProgram& program, ConstMatrixView<dou
 // and, for each row and each bilinear form, the square of the number of columns.
 double ValueErrorOf(const KernelProgram& program, ConstMatrixView<double> rows,
                     const std::vector<double>& self);
+
+// Whether the program divides by a number of the row alone, which is 0 for a row of zeros:
+// normalize() by √K(x, x), weight() by a power of ‖x‖.
+bool DividesByRow(const KernelProgram& program);
+
+// Returns the remedy for a kernel value that is not finite, as the last clause of an error message.
+// No scaling makes a row of zeros one that can be divided by, so a program that divides has a
+// remedy of its own.
+absl::string_view ValueRemedy(const KernelProgram& program);
 
 }  // namespace phimap
 

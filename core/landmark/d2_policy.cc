@@ -8,7 +8,7 @@
 #include "core/landmark/landmark_policy.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/tiles.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"

@@ -8,8 +8,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "core/landmark/landmark_policy.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
 
 namespace phimap {
 

@@ -15,7 +15,6 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_work.h"
 #include "core/landmark/reservoir.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/work.h"
 #include "core/plan/plan.h"

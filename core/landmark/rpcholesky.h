@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/kernel_work.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/work.h"
 
@@ -51,7 +50,7 @@ struct RandomPivotTask {
 //          x), where β is the error of kernel values (ValueErrorOf). A K(x, x) that is only
 //          rounding (kZeroRoundings) also counts as 0.
 // Errors:  FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) if some K(x, x) is negative, or
-//          if a witness shows that an unproven kernel is indefinite (definiteness_witness.h).
+//          if a witness shows that an unproven kernel is indefinite (DefinitenessWitness).
 //          INVALID_ARGUMENT (VALUE_NOT_FINITE). Those of `checkpoint`, called between tiles.
 // Result:  bit-for-bit repeatable. It depends only on kernel, pool, landmarks and seed, and on the
 //          CPU type that OpenBLAS detects.

@@ -5,7 +5,7 @@
 #include "core/landmark/landmark_policy.h"
 #include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 

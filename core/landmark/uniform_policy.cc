@@ -2,7 +2,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/landmark/landmark_policy.h"
 #include "core/landmark/uniform_landmarks.h"
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/error.h"

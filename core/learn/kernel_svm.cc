@@ -16,7 +16,7 @@
 #include "core/learn/learner.h"
 #include "core/learn/learner_type.h"
 #include "core/linalg/blas.h"
-#include "core/linalg/checkpoint.h"
+#include "core/linalg/work.h"
 #include "core/linalg/matrix.h"
 #include "core/status/check.h"
 #include "core/status/error.h"

@@ -19,8 +19,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
 
 namespace phimap {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 

@@ -2,6 +2,8 @@
 //
 // A Matrix owns cache-line aligned memory; a view is a pointer with a shape and must not outlive
 // its memory. Element (i, j) of a view is data[i * stride + j].
+//
+// Large arrays are asked to lie in pages of 2 MiB.
 #ifndef PHIMAP_CORE_LINALG_MATRIX_H_
 #define PHIMAP_CORE_LINALG_MATRIX_H_
 
@@ -164,6 +166,20 @@ Matrix<std::remove_const_t<T>> Transposed(MatrixView<T> a) {
     for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
   }
   return t;
+}
+
+inline constexpr size_t kLargePageBytes = size_t{2} << 20;
+
+// Returns an array for data that is read repeatedly. An array of 2 MiB or more begins at a page of
+// 2 MiB and has as many such pages as fit. With pages of 4 KiB, a matrix of 8 MiB would take 2,048
+// pages, more than the TLB of a core holds.
+template <typename T>
+AlignedArray<T> LargePageArray(int64_t count) {
+  const size_t bytes = sizeof(T) * static_cast<size_t>(count);
+  if (bytes < kLargePageBytes) return AlignedArray<T>(count);
+  AlignedArray<T> array(count, kLargePageBytes);
+  AskForLargePages(array.data(), bytes);
+  return array;
 }
 
 }  // namespace phimap

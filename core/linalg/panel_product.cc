@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/linalg/large_pages.h"
+#include "core/linalg/matrix.h"
 #include "core/linalg/panel_kernels.h"
 #include "core/status/check.h"
 

@@ -1,16 +1,36 @@
-// Rank-truncated pivoted Cholesky factorization in float64.
+// Rank-truncated pivoted Cholesky factorization in float64, and the proof that a matrix is not
+// positive semidefinite, even though its entries have errors.
 #ifndef PHIMAP_CORE_LINALG_PIVOTED_CHOLESKY_H_
 #define PHIMAP_CORE_LINALG_PIVOTED_CHOLESKY_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/tiles.h"
 #include "core/linalg/work.h"
 
 namespace phimap {
+
+// A vector z that may prove that a matrix M is not positive semidefinite. `value` is zᵀMz, and
+// `scale` is (Σ|z_i|√m_ii)². If each entry m_ij has an error of at most β·√(m_ii·m_jj), then zᵀMz
+// has an error of at most β·scale.
+struct DefinitenessWitness {
+  double value = 0;
+  double scale = 0;
+
+  // Returns true if no matrix within β of M is positive semidefinite. β is `value_error`. The
+  // rounding of `value` is allowed for. Products of z and M are summed in long double, which adds
+  // almost no error. Entries that were divided by roots of the diagonal have 4 more units of error.
+  bool Proves(double value_error) const { return value < -(value_error + 4 * 0x1p-53) * scale; }
+};
+
+// Returns the witness of z. `entry(i, j)` is m_ij for i ≥ j; M has z.size() rows. Cost: z.size()² /
+// 2 entries.
+DefinitenessWitness WitnessOf(const std::vector<double>& z,
+                              absl::FunctionRef<double(int64_t, int64_t)> entry);
 
 struct PivotedCholesky {
   // Indices of the pivots in the order they were chosen: the first `rank` rows of the permutation.
@@ -54,7 +74,7 @@ struct FactorLimits {
 // Errors:   FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) if a matrix that is not proven
 //           has a witness. A witness is a vector z with zᵀMz < −β(Σ|z_i|√m_ii)², where β is
 //           limits.value_error. It proves that no matrix within β of M is positive semidefinite
-//           (definiteness_witness.h). A witness is sought where a Schur diagonal falls below
+//           (DefinitenessWitness). A witness is sought where a Schur diagonal falls below
 //           −β·m_ii. At the end, a witness is also sought for the off-diagonal entry that most
 //           exceeds the mean of its two diagonal entries. INVALID_ARGUMENT (VALUE_NOT_FINITE) for
 //           an entry that is not finite. Errors of `control`, which is called between blocks of 64

@@ -7,7 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "core/linalg/checkpoint.h"
+#include "core/linalg/work.h"
 
 namespace phimap {
 

@@ -1,6 +1,10 @@
-// Cost of a computation, counted in operations whose speed on a machine is known; for forecasts.
+// Long work: its cost, counted in operations whose speed on a machine is known, for forecasts, and
+// the call by which it reports its progress and learns that it should stop.
 #ifndef PHIMAP_CORE_LINALG_WORK_H_
 #define PHIMAP_CORE_LINALG_WORK_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 
 namespace phimap {
 
@@ -28,6 +32,13 @@ struct Work {
   }
   friend Work operator+(Work a, const Work& b) { return a += b; }
 };
+
+// Called between tiles with the share of the work that is done (0..1). The call may block to let
+// more urgent work run first. A status other than OK ends the work, which returns that status.
+using Checkpoint = absl::FunctionRef<absl::Status(double fraction)>;
+
+// For callers that neither follow the progress nor stop the work.
+inline absl::Status NeverStop(double) { return absl::OkStatus(); }
 
 }  // namespace phimap
 

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/plan/byte_codec.h"
 #include "core/plan/column_names.h"
-#include "core/plan/crc32c.h"
 #include "core/plan/plan_codec.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"

@@ -194,6 +194,13 @@ struct Plan {
   absl::Status Validate() const;
 };
 
+// Returns the rows after a plan's input stage, computed without an engine in float64, not rounded
+// to the serving type. Calls BLAS only if the stage projects. REQUIRES: rows.cols() ==
+// input.columns.
+Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> rows);
+
+InputStage CopyOf(const InputStage& input);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_PLAN_PLAN_H_

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "core/kernel/expanded_distances.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
+#include "core/kernel/kernel_program.h"
 #include "core/kernel/string_kernel.h"
-#include "core/plan/input_stage.h"
-#include "core/plan/squared_norm.h"
+#include "core/plan/plan.h"
+#include "core/plan/rows.h"
 #include "core/status/check.h"
 
 namespace phimap {

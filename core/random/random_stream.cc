@@ -1,10 +1,40 @@
 #include "core/random/random_stream.h"
 
-#include "core/random/philox.h"
+#include <numeric>
+#include <utility>
+
 #include "core/random/portable_math.h"
 #include "core/status/check.h"
 
 namespace phimap {
+namespace {
+
+// The paper recommends ten rounds. Six already pass BigCrush; the other four are a safety margin.
+constexpr int kRounds = 10;
+constexpr uint64_t kMultiplier0 = 0xD2511F53;
+constexpr uint64_t kMultiplier1 = 0xCD9E8D57;
+// The numbers that are added to the two halves of the key after each round (a Weyl sequence): the
+// golden ratio and √3 − 1, as fractions of 2^32.
+constexpr uint32_t kKeyStep0 = 0x9E3779B9;
+constexpr uint32_t kKeyStep1 = 0xBB67AE85;
+
+}  // namespace
+
+PhiloxBlock Philox4x32(const PhiloxKey& key, const PhiloxBlock& counter) {
+  PhiloxBlock x = counter;
+  uint32_t key0 = key[0];
+  uint32_t key1 = key[1];
+  for (int round = 0; round < kRounds; ++round) {
+    const uint64_t product0 = kMultiplier0 * x[0];
+    const uint64_t product1 = kMultiplier1 * x[2];
+    x = {static_cast<uint32_t>(product1 >> 32) ^ x[1] ^ key0, static_cast<uint32_t>(product1),
+         static_cast<uint32_t>(product0 >> 32) ^ x[3] ^ key1, static_cast<uint32_t>(product0)};
+    key0 += kKeyStep0;
+    key1 += kKeyStep1;
+  }
+  return x;
+}
+
 namespace {
 
 // gcc and clang have this type on every 64-bit target; __extension__ because ISO C++ does not.
@@ -43,5 +73,17 @@ uint64_t RandomStream::UniformBelow(uint64_t index, uint64_t n) const {
 }
 
 double RandomStream::Normal(uint64_t index) const { return NormalQuantile(UniformOpen01(index)); }
+
+std::vector<int64_t> FirstOfPermutation(int64_t n, int64_t k, const RandomStream& stream) {
+  PHIMAP_CHECK(0 <= k && k <= n);
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  for (int64_t j = 0; j < k; ++j) {
+    const uint64_t left = static_cast<uint64_t>(n - j);
+    std::swap(order[j], order[j + static_cast<int64_t>(stream.UniformBelow(j, left))]);
+  }
+  order.resize(static_cast<size_t>(k));
+  return order;
+}
 
 }  // namespace phimap

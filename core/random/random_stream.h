@@ -19,9 +19,22 @@
 #ifndef PHIMAP_CORE_RANDOM_RANDOM_STREAM_H_
 #define PHIMAP_CORE_RANDOM_RANDOM_STREAM_H_
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
 namespace phimap {
+
+// Philox4x32-10: random numbers as a pure function of a key and a counter.
+//
+// Source:   Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+// Quality:  passes BigCrush; 2^128 blocks per key, 2^64 keys.
+// Cost:     20 widening multiplications a block, about 20 ns. No state, no allocation, thread-safe.
+using PhiloxKey = std::array<uint32_t, 2>;
+using PhiloxBlock = std::array<uint32_t, 4>;
+
+// Maps 128-bit counters to blocks. For a fixed key the map is a bijection, so no block repeats.
+PhiloxBlock Philox4x32(const PhiloxKey& key, const PhiloxBlock& counter);
 
 // The values are frozen (I1). New streams are added at the end.
 enum class StreamId : uint32_t {
@@ -103,6 +116,14 @@ class RandomCursor {
   RandomStream stream_;
   uint64_t position_;
 };
+
+// Returns the first k numbers of a uniformly random permutation of 0 … n−1. They are a uniform
+// subset of k numbers, in uniform order. The result for k is the beginning of the result for every
+// larger k. REQUIRES: 0 ≤ k ≤ n.
+//
+// Method:   Fisher–Yates, stopped after k steps; step j uses index j of the stream.
+// Cost:     O(n) time and 8n bytes; k draws.
+std::vector<int64_t> FirstOfPermutation(int64_t n, int64_t k, const RandomStream& stream);
 
 }  // namespace phimap
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/status_macros.h"
 #include "lab/examples.h"

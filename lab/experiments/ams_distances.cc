@@ -7,8 +7,7 @@
 #include "core/kernel/kernel_block.h"
 #include "core/linalg/blas.h"
 #include "core/mapping/projection/random_projection.h"
-#include "core/plan/input_stage.h"
-#include "core/random/permutation.h"
+#include "core/plan/plan.h"
 #include "core/random/random_stream.h"
 #include "core/theory/projection_bounds.h"
 

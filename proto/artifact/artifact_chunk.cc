@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/plan/crc32c.h"
+#include "core/plan/byte_codec.h"
 #include "core/status/error.h"
 
 namespace phimap {

@@ -1,4 +1,4 @@
-// Describes an artifact without a server.
+// Describes an artifact as messages, without a server. Servers convert certificates with it too.
 #ifndef PHIMAP_PROTO_ARTIFACT_ARTIFACT_DESCRIPTION_H_
 #define PHIMAP_PROTO_ARTIFACT_ARTIFACT_DESCRIPTION_H_
 
@@ -7,9 +7,27 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/certificate/certificate.h"
+#include "core/plan/rows.h"
 #include "phimap/v1/mapping.pb.h"
 
 namespace phimap {
+
+// The shape of a version, by which its reference vectors are divided into rows.
+struct VersionShape {
+  int64_t input_columns = 0;
+  int64_t output_columns = 0;
+  FloatType serving_type = FloatType::kFloat32;
+  // Whether the rows of the reference vectors are inputs of Transform. For a remote kernel they are
+  // a service's answers, which clients do not send.
+  bool reference_rows_are_examples = true;
+};
+
+// Returns whether a user's own service computes the kernel with this text.
+bool IsServiceKernel(absl::string_view kernel_text);
+
+void CertificateToProto(const Certificate& certificate, const VersionShape& shape,
+                        v1::Certificate* out);
 
 // Returns the length of the artifact that begins with `start`, its first kArtifactStartBytes bytes.
 // Use it to reject a file that is not an artifact before more of it is read. Returns errors as

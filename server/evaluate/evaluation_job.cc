@@ -13,7 +13,7 @@
 #include "core/kernel/remote_kernel.h"
 #include "core/learn/learner_spec.h"
 #include "core/plan/artifact.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/build/build_error.h"

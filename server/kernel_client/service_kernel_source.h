@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "core/plan/kernel_source.h"
+#include "core/plan/example_block.h"
 #include "server/kernel_client/kernel_service.h"
 
 namespace phimap {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/plan/rows.h"
-#include "proto/artifact/certificate_to_proto.h"
+#include "proto/artifact/artifact_description.h"
 #include "server/calls/status_trailers.h"
 #include "server/transform/version_ref_to_proto.h"
 

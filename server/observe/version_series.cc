@@ -4,7 +4,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "core/plan/squared_norm.h"
+#include "core/plan/rows.h"
 
 namespace phimap {
 

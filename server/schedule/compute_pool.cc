@@ -11,7 +11,6 @@
 #include "absl/strings/str_split.h"
 #include "core/thread/cgroup.h"
 #include "core/thread/start_thread.h"
-#include "core/thread/time_slice.h"
 
 namespace phimap {
 

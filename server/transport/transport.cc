@@ -10,7 +10,6 @@
 
 #include "absl/strings/string_view.h"
 #include "core/thread/start_thread.h"
-#include "core/thread/time_slice.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/sync/mutex.h"

@@ -27,7 +27,6 @@
 #include "client/cpp/grpc_status.h"
 #include "core/status/status_macros.h"
 #include "core/thread/start_thread.h"
-#include "core/thread/time_slice.h"
 
 namespace phimap::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/kernel/call_syntax.h"
-#include "core/kernel/kernel_emitter.h"
+#include "core/kernel/kernel_parts.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/kernel/parameter.h"
 

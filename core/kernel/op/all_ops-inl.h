@@ -1,6 +1,6 @@
 // Every operation, one family per file. To add one, add its file, a line here, and its code in
-// kernel_op.h. A plain include gives the facts; in a file that Highway compiles once per target, it
-// gives the bodies too.
+// kernel_parts.h. A plain include gives the facts; in a file that Highway compiles once per target,
+// it gives the bodies too.
 #include "core/kernel/op/arithmetic-inl.h"
 #include "core/kernel/op/cosine-inl.h"
 #include "core/kernel/op/exponential-inl.h"

@@ -4,7 +4,7 @@
 #define PHIMAP_CORE_KERNEL_OP_OP_FACTS_H_
 
 #include "absl/strings/string_view.h"
-#include "core/kernel/kernel_op.h"
+#include "core/kernel/kernel_parts.h"
 #include "core/kernel/rounded_value.h"
 
 namespace phimap {

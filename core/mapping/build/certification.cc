@@ -18,7 +18,7 @@
 #include "core/mapping/builder_parts/landmark_factor.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/mapping_spec.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/plan/residual.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"

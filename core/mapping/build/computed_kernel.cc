@@ -35,7 +35,6 @@
 #include "core/mapping/sample/build_sample.h"
 #include "core/mapping/sample/gamma.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/plan/input_stage.h"
 #include "core/plan/plan.h"
 #include "core/status/check.h"
 #include "core/status/error.h"

@@ -21,8 +21,6 @@
 #include "core/mapping/sample/build_sample.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/plan/example_block.h"
-#include "core/plan/input_stage.h"
-#include "core/plan/kernel_source.h"
 #include "core/plan/plan.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"

@@ -23,7 +23,7 @@
 #include "core/mapping/sample/build_sample.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping_spec.h"
-#include "core/plan/kernel_source.h"
+#include "core/plan/example_block.h"
 
 namespace phimap {
 

@@ -9,13 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/certificate/measurement.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/mapping/build/kernel_access.h"
 #include "core/mapping/sample/gram_sample.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/plan/example_block.h"
-#include "core/plan/kernel_source.h"
 
 namespace phimap {
 

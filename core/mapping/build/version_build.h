@@ -20,7 +20,7 @@
 #include "core/mapping/sample/stream_sample.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/plan/artifact.h"
-#include "core/plan/kernel_source.h"
+#include "core/plan/example_block.h"
 
 namespace phimap {
 

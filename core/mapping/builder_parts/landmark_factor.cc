@@ -8,7 +8,6 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
 #include "core/kernel/value_error.h"
-#include "core/kernel/value_remedy.h"
 #include "core/linalg/triangular_inverse.h"
 #include "core/mapping/builder_parts/plan_pair.h"
 #include "core/status/error.h"

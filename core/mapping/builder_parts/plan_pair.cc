@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/error.h"
 
 namespace phimap {

@@ -12,7 +12,7 @@
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
 #include "core/mapping/spec/mapping.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/theory/fourier_bounds.h"

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/leaf_kernel.h"
-#include "core/linalg/checkpoint.h"
+#include "core/linalg/work.h"
 #include "core/mapping/builder_parts/plan_pair.h"
 #include "core/mapping/spec/mapping.h"
 #include "core/random/random_stream.h"

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/mapping/builder_parts/plan_pair.h"
 #include "core/mapping/spec/mapping.h"

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/landmark/split.h"
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/error.h"

@@ -9,7 +9,7 @@
 #include "core/certificate/held_out_features.h"
 #include "core/certificate/pair_error.h"
 #include "core/linalg/pivoted_cholesky.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"

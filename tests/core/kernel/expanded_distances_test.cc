@@ -1,9 +1,8 @@
-#include "core/kernel/expanded_distances.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/kernel/kernel_program.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/kernel/kernel_expression.h"
-#include "core/random/permutation.h"
+#include "core/random/random_stream.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
 #include "tests/core/mapping/builds.h"

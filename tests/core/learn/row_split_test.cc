@@ -5,7 +5,6 @@
 #include <numeric>
 #include <vector>
 
-#include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "gtest/gtest.h"
 

@@ -1,8 +1,8 @@
-#include "core/linalg/definiteness_witness.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "core/linalg/pivoted_cholesky.h"
 
 namespace phimap {
 namespace {

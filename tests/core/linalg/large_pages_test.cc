@@ -1,10 +1,9 @@
-#include "core/linalg/large_pages.h"
-
 #include <cstdint>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "core/linalg/matrix.h"
 #include "gtest/gtest.h"
 
 namespace phimap {

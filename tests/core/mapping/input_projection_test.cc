@@ -6,7 +6,7 @@
 #include "core/certificate/measurement.h"
 #include "core/linalg/blas.h"
 #include "core/mapping/projection/random_projection.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
 #include "core/theory/projection_bounds.h"

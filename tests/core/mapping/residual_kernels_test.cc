@@ -12,7 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/kernel/expanded_distances.h"
+#include "core/kernel/kernel_program.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/plan/artifact.h"
 #include "core/random/random_stream.h"

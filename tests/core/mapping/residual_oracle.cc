@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "core/engine/engine.h"
-#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
 #include "core/plan/residual.h"
 #include "gtest/gtest.h"
 

@@ -10,7 +10,7 @@
 #include "core/landmark/moments.h"
 #include "core/linalg/blas.h"
 #include "core/mapping/build/version_build.h"
-#include "core/random/permutation.h"
+#include "core/random/random_stream.h"
 #include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,6 @@
-#include "core/plan/crc32c.h"
-
 #include <string>
 
+#include "core/plan/byte_codec.h"
 #include "gtest/gtest.h"
 
 namespace phimap {

@@ -1,10 +1,9 @@
-#include "core/random/permutation.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <vector>
 
+#include "core/random/random_stream.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

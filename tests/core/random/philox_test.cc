@@ -1,5 +1,4 @@
-#include "core/random/philox.h"
-
+#include "core/random/random_stream.h"
 #include "gtest/gtest.h"
 
 namespace phimap {

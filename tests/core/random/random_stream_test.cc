@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "core/random/philox.h"
 #include "gtest/gtest.h"
 
 namespace phimap {

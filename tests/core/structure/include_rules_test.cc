@@ -53,7 +53,7 @@ TEST(IncludeRulesTest, EachRuleFailsOnALineThatBreaksIt) {
       {"core/plan/rows.h", "proto/phimap/v1/mapping.pb.h", "core/ must not include"},
       {"core/plan/rows.h", "server/transform/limits.h", "core/ must not include"},
       {"core/status/error.h", "core/linalg/matrix.h", "later in the order"},
-      {"core/linalg/matrix.h", "core/random/philox.h", "later in the order"},
+      {"core/linalg/matrix.h", "core/random/random_stream.h", "later in the order"},
       {"core/engine/engine.h", "core/landmark/split.h", "later in the order"},
       {"core/landmark/split.cc", "core/certificate/certificate.h", "later in the order"},
       {"core/learn/learner.h", "core/engine/engine.h", "core/learn must not include"},

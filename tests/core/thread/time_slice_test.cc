@@ -1,11 +1,10 @@
-#include "core/thread/time_slice.h"
-
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <thread>
 
+#include "core/thread/start_thread.h"
 #include "gtest/gtest.h"
 
 namespace phimap {

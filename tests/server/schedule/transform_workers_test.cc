@@ -3,7 +3,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/thread/time_slice.h"
+#include "core/thread/start_thread.h"
 #include "server/schedule/compute_pool.h"
 #include "tests/server/schedule/scheduler_fixture.h"
 #include "tests/server/support/gate.h"

@@ -1,4 +1,4 @@
-#include "core/linalg/large_pages.h"
+#include "core/linalg/matrix.h"
 
 #include <sys/mman.h>
 
