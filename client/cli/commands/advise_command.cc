@@ -1,18 +1,36 @@
-#include "client/cli/commands/advise_command.h"
-
+// `phimap advise`.
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "client/cli/commands/certified_question.h"
+#include "client/cli/commands/commands.h"
 #include "client/cli/views/advice_view.h"
 #include "client/cli/views/json_text.h"
 #include "client/cli/views/paragraph.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
-
 namespace {
+
+struct AdviseArguments {
+  // Exactly one of margin and from_evaluation is set. from_evaluation is a file that `phimap
+  // evaluate --json` wrote.
+  std::optional<double> margin;
+  std::string from_evaluation;
+  double error = 0;
+  double confidence = 0;
+  std::optional<double> alpha;
+  // Number of points; 0 means that none was given.
+  int64_t points = 0;
+  int32_t classes = 0;
+  double distortion = 0;
+  double kernel_error = 0;
+  bool json = false;
+};
 
 // Sets the margin in `request`. Returns a sentence for people that says where the margin comes
 // from; empty if the margin was given.
@@ -31,8 +49,7 @@ absl::StatusOr<std::string> TakeMargin(const AdviseArguments& arguments,
   return AskFromEvaluation(evaluation, arguments.alpha, request);
 }
 
-}  // namespace
-
+// Prints the dimensions that suffice, as text or as the JSON of an AdviseResponse.
 absl::Status RunAdvise(const AdviseArguments& arguments, CommandContext& context) {
   v1::AdviseRequest request;
   request.set_classes(arguments.classes);
@@ -53,6 +70,8 @@ absl::Status RunAdvise(const AdviseArguments& arguments, CommandContext& context
   }
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddAdvise(CLI::App& app) {
   auto arguments = std::make_shared<AdviseArguments>();

@@ -1,14 +1,16 @@
-#include "client/cli/commands/drift_command.h"
-
+// `phimap drift`: whether served rows still are like those that versions were built from.
 #include <memory>
 #include <ostream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/commands/commands.h"
 #include "client/cli/views/drift_view.h"
 #include "client/cli/views/json_text.h"
 #include "core/status/status_macros.h"
@@ -16,6 +18,12 @@
 
 namespace phimap::cli {
 namespace {
+
+struct DriftArguments {
+  // "name" for all aliases of a mapping, or "name@alias".
+  std::string reference;
+  bool json = false;
+};
 
 // Keeps only the alias of this name.
 absl::Status KeepAlias(const std::string& mapping, const std::string& alias,
@@ -33,8 +41,8 @@ absl::Status KeepAlias(const std::string& mapping, const std::string& alias,
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Prints the evidence for drift of each alias; as JSON a GetDriftResponse. NOT_FOUND if the mapping
+// has no such alias.
 absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) {
   const std::pair<std::string, std::string> name =
       absl::StrSplit(arguments.reference, absl::MaxSplits('@', 1));
@@ -63,6 +71,8 @@ absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) 
   context.out << RenderDrift(name.first, drift);
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddDrift(CLI::App& app) {
   auto arguments = std::make_shared<DriftArguments>();

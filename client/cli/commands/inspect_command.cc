@@ -1,13 +1,16 @@
-#include "client/cli/commands/inspect_command.h"
-
+// `phimap inspect`: the content of an exported file, without a server.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <ostream>
+#include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
 #include "client/cli/views/certificate_view.h"
 #include "client/cli/views/json_text.h"
 #include "client/files/input_file.h"
@@ -16,6 +19,12 @@
 
 namespace phimap::cli {
 namespace {
+
+struct InspectArguments {
+  // A path, or "-" for standard input.
+  std::string input;
+  bool json = false;
+};
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
@@ -58,8 +67,9 @@ absl::Status Inspect(const InspectArguments& arguments, int width, std::ostream&
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Checks an artifact as an import does, including its reference vectors, and prints it: as text
+// that is `width` characters wide, or as the JSON of a Version without a name. DATA_LOSS for a file
+// that is damaged or is not an artifact.
 absl::Status RunInspect(const InspectArguments& arguments, int width, std::ostream& out) {
   try {
     return Inspect(arguments, width, out);
@@ -68,6 +78,8 @@ absl::Status RunInspect(const InspectArguments& arguments, int width, std::ostre
         absl::StrCat("there is not enough memory to inspect ", arguments.input));
   }
 }
+
+}  // namespace
 
 Command AddInspect(CLI::App& app) {
   auto arguments = std::make_shared<InspectArguments>();

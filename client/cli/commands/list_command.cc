@@ -1,15 +1,16 @@
-#include "client/cli/commands/list_command.h"
-
+// `phimap list`.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "client/cli/commands/commands.h"
 #include "client/cli/views/json_text.h"
 #include "client/cli/views/number_text.h"
 #include "core/status/status_macros.h"
@@ -17,6 +18,12 @@
 
 namespace phimap::cli {
 namespace {
+
+struct ListArguments {
+  // Mapping whose versions are listed; empty lists the mappings.
+  std::string name;
+  bool json = false;
+};
 
 std::string AliasesText(const v1::Mapping& mapping) {
   return absl::StrJoin(mapping.aliases(), " ", [](std::string* out, const v1::Alias& alias) {
@@ -89,8 +96,8 @@ absl::Status ListVersions(const ListArguments& arguments, CommandContext& contex
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Prints all mappings by name, or the versions of one mapping, newest first: as a table, or as the
+// JSON of one ListMappingsResponse or ListVersionsResponse.
 absl::Status RunList(const ListArguments& arguments, CommandContext& context) {
   if (!arguments.name.empty()) return ListVersions(arguments, context);
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<v1::Mapping> mappings, context.client.ListMappings());
@@ -108,6 +115,8 @@ absl::Status RunList(const ListArguments& arguments, CommandContext& context) {
   PrintMappings(mappings, context.out);
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddList(CLI::App& app) {
   auto arguments = std::make_shared<ListArguments>();
