@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "client/cli/arguments/access_arguments.h"
+#include "client/cli/arguments/flags.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/usage.h"
-#include "client/cli/views/color.h"
-#include "client/cli/views/error_text.h"
+#include "client/cli/views/console.h"
+#include "client/cli/views/views.h"
 #include "core/status/exit_code.h"
 #include "core/status/status_macros.h"
 

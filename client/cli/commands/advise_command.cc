@@ -8,9 +8,8 @@
 #include "absl/status/status.h"
 #include "client/cli/commands/certified_question.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/advice_view.h"
-#include "client/cli/views/json_text.h"
-#include "client/cli/views/paragraph.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {

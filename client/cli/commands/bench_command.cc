@@ -9,8 +9,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/bench/bench_load.h"
-#include "client/cli/bench/bench_process.h"
-#include "client/cli/bench/bench_report.h"
 #include "client/cli/commands/commands.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"

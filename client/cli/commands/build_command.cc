@@ -8,14 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/arguments/duration_argument.h"
-#include "client/cli/arguments/input_flags.h"
+#include "client/cli/arguments/flags.h"
 #include "client/cli/arguments/input_rows.h"
-#include "client/cli/arguments/seed_argument.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/certificate_view.h"
-#include "client/cli/views/estimate_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/capabilities_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {

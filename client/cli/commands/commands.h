@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/cli/views/progress_bar.h"
+#include "client/cli/views/console.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
 

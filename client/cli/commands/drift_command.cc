@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/drift_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 

@@ -6,7 +6,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/views/text.h"
 #include "client/files/output_file.h"
 #include "core/status/status_macros.h"
 

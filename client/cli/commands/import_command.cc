@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/certificate_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "client/files/input_file.h"
 #include "core/status/status_macros.h"
 

@@ -6,10 +6,9 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/cli/arguments/duration_argument.h"
+#include "client/cli/arguments/flags.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/json_text.h"
-#include "client/cli/views/lifetime_text.h"
+#include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {

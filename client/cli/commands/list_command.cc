@@ -11,8 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/json_text.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 

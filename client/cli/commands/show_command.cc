@@ -5,8 +5,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/certificate_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {

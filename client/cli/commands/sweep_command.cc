@@ -13,12 +13,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "client/cli/arguments/input_flags.h"
+#include "client/cli/arguments/flags.h"
 #include "client/cli/arguments/input_rows.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/commands/sweep_data.h"
 #include "client/cli/commands/sweep_points.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/views/reference_vectors.h"
+#include "client/cli/views/views.h"
 #include "client/cpp/client.h"
 #include "core/status/status_macros.h"
 

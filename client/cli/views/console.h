@@ -1,6 +1,7 @@
-// One line at the foot of a terminal that shows the progress of a build or a transform.
-#ifndef PHIMAP_CLIENT_CLI_VIEWS_PROGRESS_BAR_H_
-#define PHIMAP_CLIENT_CLI_VIEWS_PROGRESS_BAR_H_
+// What is printed on a terminal: colours for single words, and one line at its foot that shows the
+// progress of a build or a transform.
+#ifndef PHIMAP_CLIENT_CLI_VIEWS_CONSOLE_H_
+#define PHIMAP_CLIENT_CLI_VIEWS_CONSOLE_H_
 
 #include <cstdint>
 #include <mutex>
@@ -8,11 +9,28 @@
 #include <ostream>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "client/cli/views/color.h"
 #include "client/cpp/client.h"
 
 namespace phimap::cli {
+
+enum class ColorChoice { kAuto, kAlways, kNever };
+
+// "auto", "always" or "never".
+ColorChoice ParseColorChoice(absl::string_view text);
+
+// Whether output to this descriptor is coloured. kAuto means: if it is a terminal other than
+// TERM=dumb, and NO_COLOR (no-color.org) is unset or empty.
+bool UsesColor(ColorChoice choice, int descriptor);
+
+// Whether a line can be redrawn in place on this descriptor.
+bool IsCapableTerminal(int descriptor);
+
+enum class Color { kRed, kYellow, kGreen };
+
+// The text, in this colour if `on`.
+std::string Colored(absl::string_view text, Color color, bool on);
 
 struct ProgressState {
   // Short label of the activity: the name of a mapping.
@@ -89,4 +107,4 @@ class ProgressBar {
 
 }  // namespace phimap::cli
 
-#endif  // PHIMAP_CLIENT_CLI_VIEWS_PROGRESS_BAR_H_
+#endif  // PHIMAP_CLIENT_CLI_VIEWS_CONSOLE_H_
