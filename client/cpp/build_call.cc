@@ -1,29 +1,40 @@
-#include "client/cpp/build_call.h"
-
+// A build, sent again until the server has it.
 #include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/cpp/calls.h"
+#include "client/cpp/client.h"
 #include "client/cpp/grpc_status.h"
-#include "client/cpp/retry_delay.h"
-#include "client/cpp/row_messages.h"
+#include "client/cpp/revision_memory.h"
 #include "core/status/status_macros.h"
+#include "google/protobuf/duration.pb.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
 
 namespace phimap::client {
-namespace {
 
-v1::BuildRequest SpecMessage(const BuildOptions& options, const RowSource& source) {
-  v1::BuildRequest request;
-  ToSpec(options, *request.mutable_spec());
-  for (std::string& name : source.column_names()) {
-    request.mutable_spec()->add_column_names(std::move(name));
-  }
-  return request;
+std::string RandomUuid() {
+  std::random_device entropy;
+  std::array<uint32_t, 4> words;
+  for (uint32_t& word : words) word = entropy();
+  words[1] = (words[1] & 0xffff0fff) | 0x00004000;  // version 4
+  words[2] = (words[2] & 0x3fffffff) | 0x80000000;  // variant 1
+  return absl::StrFormat("%08x-%04x-%04x-%04x-%04x%08x", words[0], words[1] >> 16,
+                         words[1] & 0xffff, words[2] >> 16, words[2] & 0xffff, words[3]);
 }
-
-}  // namespace
 
 void ToProto(absl::Duration duration, google::protobuf::Duration& out) {
   const int64_t seconds = absl::ToInt64Seconds(duration);
@@ -40,6 +51,89 @@ void ToSpec(const BuildOptions& options, v1::BuildSpec& spec) {
   spec.set_seed(options.seed);
   if (options.ttl != absl::InfiniteDuration()) ToProto(options.ttl, *spec.mutable_ttl());
 }
+
+namespace {
+
+v1::BuildRequest SpecMessage(const BuildOptions& options, const RowSource& source) {
+  v1::BuildRequest request;
+  ToSpec(options, *request.mutable_spec());
+  for (std::string& name : source.column_names()) {
+    request.mutable_spec()->add_column_names(std::move(name));
+  }
+  return request;
+}
+
+// Implements Client::Build with two threads. The caller's thread sends the rows, while the second
+// thread reads events. So a server error is noticed while rows are still being sent: the error ends
+// the stream, which makes a blocked Write fail, and the second thread interrupts the source.
+//
+// Each attempt sends the spec and waits for `accepted` before it reads rows. The reason is that the
+// input may be readable only once, and the server may refuse the build. There are two cases:
+//   attached      The server has the build with all its rows. Follow the build.
+//   not attached  The server does not know the build. Send all rows. If an earlier attempt has read
+//                 some of them, rewind the source first; give up if the source cannot rewind.
+//
+// Used once, by one thread.
+class BuildCall {
+ public:
+  // REQUIRES: options.build_id is set; all references outlive the call.
+  BuildCall(v1::MappingService::StubInterface& stub, RevisionMemory& revisions,
+            const RetryPolicy& retry, const BuildOptions& options, RowSource& source,
+            const BuildObserver& observer, CancelToken& cancel);
+
+  absl::StatusOr<v1::Version> Run();
+
+ private:
+  using Stream = grpc::ClientReaderWriterInterface<v1::BuildRequest, v1::BuildResponse>;
+
+  // How one attempt ended.
+  struct Outcome {
+    absl::Status status;
+    // True if another attempt cannot help: the input failed, or the server sent no version.
+    bool final = false;
+  };
+
+  Outcome RunAttempt();
+  // Sends the spec, then the rows and `finish` unless the server does not need them.
+  absl::Status Send(Stream& stream);
+  absl::Status SendRows(Stream& stream);
+  void ReadEvents(Stream& stream);
+  void HandleEvent(v1::BuildResponse event);
+  // Blocks until the server accepts this attempt or ends it. Returns true if the server accepted.
+  bool WaitUntilAccepted();
+  // Returns true if the server needs no more rows: the stream has ended, or this attempt is
+  // attached to a build that has all rows.
+  bool WantsNoRows();
+  // Returns the wait before the next attempt; nullopt if there must be no further attempt.
+  std::optional<absl::Duration> WaitAfter(const Outcome& outcome, int attempt);
+  void Report();
+
+  v1::MappingService::StubInterface& stub_;
+  RevisionMemory& revisions_;
+  const RetryPolicy retry_;
+  const BuildOptions& options_;
+  RowSource& source_;
+  const BuildObserver& observer_;
+  CancelToken& cancel_;
+  const absl::Time deadline_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // State of the current attempt; guarded by mutex_.
+  bool accepted_ = false;
+  bool attached_ = false;
+  bool ended_ = false;
+  // State of the whole call; guarded by mutex_.
+  bool ever_accepted_ = false;
+  bool ever_sent_ = false;
+  // True once an attempt was accepted: rows may have been read from the source, or the source may
+  // have been interrupted. Used only by the caller's thread.
+  bool source_used_ = false;
+  // Guarded by mutex_.
+  BuildProgress progress_;
+  // Guarded by mutex_ until the reading thread has ended.
+  std::optional<v1::Version> version_;
+};
 
 BuildCall::BuildCall(v1::MappingService::StubInterface& stub, RevisionMemory& revisions,
                      const RetryPolicy& retry, const BuildOptions& options, RowSource& source,
@@ -199,6 +293,15 @@ bool BuildCall::WantsNoRows() {
 
 void BuildCall::Report() {
   if (observer_) observer_(progress_);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Version> CallBuild(v1::MappingService::StubInterface& stub,
+                                      RevisionMemory& revisions, const RetryPolicy& retry,
+                                      const BuildOptions& options, RowSource& source,
+                                      const BuildObserver& observer, CancelToken& cancel) {
+  return BuildCall(stub, revisions, retry, options, source, observer, cancel).Run();
 }
 
 }  // namespace phimap::client

@@ -28,6 +28,7 @@ enum class BenchProtocol {
 // "native" or "inference".
 absl::string_view ProtocolName(BenchProtocol protocol);
 
+// Resources that a process has used so far, as the kernel reports them.
 struct ProcessUse {
   // User and system time of all threads, in microseconds.
   double cpu_us = 0;
@@ -45,7 +46,7 @@ int UsableProcessors();
 
 // When calls of a load test are due, and which of them count: pure functions of times in
 // nanoseconds of one monotonic clock.
-
+//
 // An open loop: calls at a fixed rate from `start_ns`, whether or not earlier calls have ended.
 // Each time is computed from the first call, so that rounding does not add up. REQUIRES:
 // calls_per_second > 0.
@@ -146,7 +147,7 @@ struct LoadResult {
 // serialized only once and answers are not parsed.
 absl::StatusOr<LoadResult> RunLoad(const LoadOptions& options, client::CancelToken& cancel);
 
-// Formats the result for people. Ends with a newline. Pure.
+// Formats the result of `phimap bench` for people. Ends with a newline. Pure.
 std::string LoadTable(const LoadOptions& options, const LoadResult& result, int processors);
 
 // Formats the result as one JSON object: every field is always present, `server` is null if

@@ -32,10 +32,8 @@
 #include "client/files/csv_writer.h"
 #include "client/files/file_format.h"
 #include "client/files/input_file.h"
-#include "client/files/npy_reader.h"
-#include "client/files/npy_writer.h"
+#include "client/files/npy_file.h"
 #include "client/files/output_file.h"
-#include "client/files/row_writer.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {

@@ -1,6 +1,6 @@
-// Rows of numbers from a NumPy .npy file.
-#ifndef PHIMAP_CLIENT_FILES_NPY_READER_H_
-#define PHIMAP_CLIENT_FILES_NPY_READER_H_
+// NumPy .npy files: a reader of rows of numbers, and a writer of features.
+#ifndef PHIMAP_CLIENT_FILES_NPY_FILE_H_
+#define PHIMAP_CLIENT_FILES_NPY_FILE_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,10 +11,43 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/cpp/row_source.h"
+#include "client/files/file_format.h"
 #include "client/files/input_file.h"
-#include "client/files/npy_values.h"
+#include "client/files/output_file.h"
 
 namespace phimap::cli {
+
+enum class NpyType {
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64
+};
+
+// Parses a descr, for instance '<f4' with its quotes. Any other type is kInvalidArgument; the
+// message gives the NumPy call that converts it.
+absl::StatusOr<NpyType> ParseNpyType(absl::string_view descr);
+
+int64_t StoredSizeBytes(NpyType type);
+
+// Returns the smaller of float32 and float64 that holds every value of the type. For integers of 64
+// bits returns float64, which holds them exactly only up to 2^53.
+client::FloatType SentType(NpyType type);
+
+// Converts the values of `stored` to type SentType, in `sent`. Returns the position of the first
+// value that cannot be converted exactly, in which case `sent` is unspecified.
+std::optional<int64_t> CastExactly(NpyType type, const std::string& stored, std::string& sent);
+
+// Returns value number `place`, counted from 0, as text. REQUIRES: `type` is an integer type.
+std::string IntegerText(NpyType type, const std::string& stored, int64_t place);
 
 // Content of an array's header.
 struct NpyHeader {
@@ -83,6 +116,40 @@ class NpyReader : public client::RowSource {
   int64_t stripe_rows_ = 0;
 };
 
+// Size of the header: a multiple of 64, as the format requires, with space for the longest shape.
+inline constexpr int64_t kNpyHeaderSizeBytes = 128;
+
+// Returns the header of a version 1.0 file.
+std::string NpyHeaderBytes(client::FloatType type, int64_t rows, int32_t columns);
+
+// Writes a two-dimensional array, little-endian f4 or f8, row by row.
+//
+// The header contains the number of rows. If the number is not known in advance, Finish rewrites
+// the header. This needs a seekable file, so Open then refuses a pipe.
+class NpyWriter : public RowWriter {
+ public:
+  static absl::StatusOr<std::unique_ptr<NpyWriter>> Open(std::unique_ptr<OutputFile> file,
+                                                         std::optional<int64_t> row_count);
+  // Continues a file that has `header` and already has `rows` rows.
+  static std::unique_ptr<NpyWriter> Continue(std::unique_ptr<OutputFile> file,
+                                             std::optional<int64_t> row_count,
+                                             const NpyHeader& header, int64_t rows);
+
+  absl::Status Append(const client::RowBlock& block) override;
+  // kInternal if the number of rows differs from the `row_count` that was given to Open.
+  absl::Status Finish() override;
+
+ private:
+  NpyWriter(std::unique_ptr<OutputFile> file, std::optional<int64_t> row_count)
+      : file_(std::move(file)), row_count_(row_count) {}
+
+  const std::unique_ptr<OutputFile> file_;
+  const std::optional<int64_t> row_count_;
+  client::FloatType type_ = client::FloatType::kFloat32;
+  int32_t columns_ = 0;
+  int64_t rows_ = 0;
+};
+
 }  // namespace phimap::cli
 
-#endif  // PHIMAP_CLIENT_FILES_NPY_READER_H_
+#endif  // PHIMAP_CLIENT_FILES_NPY_FILE_H_
