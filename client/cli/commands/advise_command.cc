@@ -59,14 +59,10 @@ absl::Status RunAdvise(const AdviseArguments& arguments, CommandContext& context
   request.set_distortion(arguments.distortion);
   request.set_kernel_error(arguments.kernel_error);
   PHIMAP_ASSIGN_OR_RETURN(const v1::AdviseResponse response, context.client.Advise(request));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(response));
-    context.out << text;
-  } else {
-    std::string text = RenderAdvice(request, response, context.console.width);
-    if (!origin.empty()) AppendParagraph(text, "", origin, context.console.width);
-    context.out << text;
-  }
+  if (arguments.json) return PrintJson(response, context.out);
+  std::string text = RenderAdvice(request, response, context.console.width);
+  if (!origin.empty()) AppendParagraph(text, "", origin, context.console.width);
+  context.out << text;
   return absl::OkStatus();
 }
 

@@ -73,11 +73,7 @@ absl::StatusOr<v1::Alias> Set(const AliasName& name, const AliasArguments& argum
 
 absl::Status PrintMove(const AliasName& name, const v1::Alias& alias, bool json,
                        std::ostream& out) {
-  if (json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(alias));
-    out << text;
-    return absl::OkStatus();
-  }
+  if (json) return PrintJson(alias, out);
   out << name.mapping << "@" << name.alias << " is version " << alias.version();
   if (alias.previous_version() != 0) out << ", before " << alias.previous_version();
   out << "  (etag " << alias.etag() << ")\n";
@@ -118,9 +114,7 @@ absl::Status List(const AliasArguments& arguments, CommandContext& context) {
   if (arguments.json) {
     v1::ListMappingsResponse all;
     all.mutable_mappings()->Assign(mappings.begin(), mappings.end());
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    context.out << text;
-    return absl::OkStatus();
+    return PrintJson(all, context.out);
   }
   const bool none = std::all_of(mappings.begin(), mappings.end(),
                                 [](const v1::Mapping& m) { return m.aliases().empty(); });

@@ -90,12 +90,8 @@ absl::Status RunDryRun(const BuildArguments& arguments, const client::BuildOptio
   PHIMAP_ASSIGN_OR_RETURN(const InputShape shape, ShapeOf(arguments, context.cancel));
   PHIMAP_ASSIGN_OR_RETURN(const v1::EstimateBuildResponse estimate,
                           context.client.EstimateBuild(options, shape.rows, shape.columns));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(estimate));
-    context.out << text;
-  } else {
-    context.out << RenderEstimate(shape.rows, shape.columns, estimate, context.console.width);
-  }
+  if (arguments.json) return PrintJson(estimate, context.out);
+  context.out << RenderEstimate(shape.rows, shape.columns, estimate, context.console.width);
   return absl::OkStatus();
 }
 
@@ -129,12 +125,8 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
     version = context.client.Build(options, *rows, show, &context.cancel);
   }
   PHIMAP_RETURN_IF_ERROR(version.status());
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(*version));
-    context.out << text;
-  } else {
-    context.out << RenderVersion(*version, context.console.width, context.color);
-  }
+  if (arguments.json) return PrintJson(*version, context.out);
+  context.out << RenderVersion(*version, context.console.width, context.color);
   return absl::OkStatus();
 }
 

@@ -65,13 +65,9 @@ absl::Status RunCapabilities(const CapabilitiesArguments& arguments, CommandCont
     }
     chosen = &list;
   }
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    context.out << text;
-  } else {
-    context.out << (chosen == nullptr ? RenderCapabilities(all, context.console.width)
-                                      : RenderKind(*chosen, context.console.width));
-  }
+  if (arguments.json) return PrintJson(all, context.out);
+  context.out << (chosen == nullptr ? RenderCapabilities(all, context.console.width)
+                                    : RenderKind(*chosen, context.console.width));
   return absl::OkStatus();
 }
 

@@ -57,11 +57,7 @@ absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) 
   if (names_alias) {
     PHIMAP_RETURN_IF_ERROR(KeepAlias(name.first, name.second, drift));
   }
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(drift));
-    context.out << text;
-    return absl::OkStatus();
-  }
+  if (arguments.json) return PrintJson(drift, context.out);
   if (drift.aliases().empty()) {
     *context.console.stream << name.first
                             << " has no alias; drift is tested for aliases, which `phimap alias "

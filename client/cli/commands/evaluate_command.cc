@@ -67,12 +67,8 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
     evaluation = context.client.Evaluate(options, *rows, show, &context.cancel);
   }
   PHIMAP_RETURN_IF_ERROR(evaluation.status());
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(*evaluation));
-    context.out << text;
-  } else {
-    context.out << RenderEvaluation(*evaluation, context.console.width);
-  }
+  if (arguments.json) return PrintJson(*evaluation, context.out);
+  context.out << RenderEvaluation(*evaluation, context.console.width);
   return absl::OkStatus();
 }
 

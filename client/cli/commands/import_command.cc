@@ -52,12 +52,8 @@ absl::Status RunImport(const ImportArguments& arguments, CommandContext& context
   };
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                           context.client.Import(name, source, &context.cancel));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
-    context.out << text;
-  } else {
-    context.out << RenderVersion(version, context.console.width);
-  }
+  if (arguments.json) return PrintJson(version, context.out);
+  context.out << RenderVersion(version, context.console.width);
   return absl::OkStatus();
 }
 

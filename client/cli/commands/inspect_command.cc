@@ -58,11 +58,7 @@ absl::Status Inspect(const InspectArguments& arguments, int width, std::ostream&
   PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, ReadArtifact(arguments.input));
   bool ran = false;
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, DescribeArtifact(bytes, ran));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
-    out << text;
-    return absl::OkStatus();
-  }
+  if (arguments.json) return PrintJson(version, out);
   out << RenderArtifact(arguments.input, version, ran, width);
   return absl::OkStatus();
 }

@@ -86,9 +86,7 @@ absl::Status ListVersions(const ListArguments& arguments, CommandContext& contex
   if (arguments.json) {
     v1::ListVersionsResponse all;
     all.mutable_versions()->Assign(versions.begin(), versions.end());
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    context.out << text;
-    return absl::OkStatus();
+    return PrintJson(all, context.out);
   }
   PHIMAP_ASSIGN_OR_RETURN(const v1::Mapping mapping, context.client.GetMapping(arguments.name));
   PrintVersions(mapping, versions, context.out);
@@ -103,9 +101,7 @@ absl::Status RunList(const ListArguments& arguments, CommandContext& context) {
   if (arguments.json) {
     v1::ListMappingsResponse all;
     all.mutable_mappings()->Assign(mappings.begin(), mappings.end());
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    context.out << text;
-    return absl::OkStatus();
+    return PrintJson(all, context.out);
   }
   if (mappings.empty()) {
     *context.console.stream << "no mappings yet; `phimap build` makes one" << std::endl;

@@ -78,9 +78,7 @@ absl::Status PrintPlan(const PrunePlan& plan, bool json, std::ostream& out) {
   if (json) {
     v1::ListVersionsResponse all;
     all.mutable_versions()->Assign(plan.versions.begin(), plan.versions.end());
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    out << text;
-    return absl::OkStatus();
+    return PrintJson(all, out);
   }
   if (plan.versions.empty()) return absl::OkStatus();
   const auto name_of = [](const v1::Version& version) {

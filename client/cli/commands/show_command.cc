@@ -22,12 +22,8 @@ struct ShowArguments {
 absl::Status RunShow(const ShowArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                           context.client.GetVersion(arguments.reference));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
-    context.out << text;
-  } else {
-    context.out << RenderVersion(version, context.console.width, context.color);
-  }
+  if (arguments.json) return PrintJson(version, context.out);
+  context.out << RenderVersion(version, context.console.width, context.color);
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/cli/arguments/flags.h"
+#include "core/status/status_macros.h"
 
 namespace phimap::cli {
 
@@ -111,6 +112,12 @@ absl::StatusOr<std::string> JsonText(const google::protobuf::Message& message) {
   const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
   if (!status.ok()) return absl::InternalError(status.ToString());
   return text;
+}
+
+absl::Status PrintJson(const google::protobuf::Message& message, std::ostream& out) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(message));
+  out << text;
+  return absl::OkStatus();
 }
 
 }  // namespace phimap::cli

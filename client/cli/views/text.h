@@ -5,8 +5,10 @@
 #include <google/protobuf/message.h>
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "phimap/v1/mapping.pb.h"
@@ -41,6 +43,8 @@ void AppendParagraph(std::string& out, absl::string_view first, absl::string_vie
 // Fields without presence are written even if zero, so a program always finds them; absent
 // `optional` fields are left out. 64-bit integers are strings, as canonical JSON requires.
 absl::StatusOr<std::string> JsonText(const google::protobuf::Message& message);
+// Prints JsonText.
+absl::Status PrintJson(const google::protobuf::Message& message, std::ostream& out);
 
 }  // namespace phimap::cli
 
