@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "client/files/npy_writer.h"
+#include "client/files/npy_file.h"
 
 int main(int argc, char** argv) {
   const long rows = argc == 3 ? std::atol(argv[1]) : 0;

@@ -1,10 +1,9 @@
-#include "client/cpp/artifact_calls.h"
-
 #include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/calls.h"
 #include "client/cpp/grpc_status.h"
 #include "core/digest/sha256.h"
 #include "core/status/status_macros.h"

@@ -1,28 +1,30 @@
 #include "client/cpp/client.h"
 
+#include <google/protobuf/wrappers.pb.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/channel_interface.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 
 #include <atomic>
 #include <cstdint>
+#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "client/cpp/artifact_calls.h"
-#include "client/cpp/build_call.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/cpp/calls.h"
 #include "client/cpp/channel_factory.h"
-#include "client/cpp/column_names.h"
-#include "client/cpp/evaluate_call.h"
 #include "client/cpp/grpc_status.h"
-#include "client/cpp/health_call.h"
-#include "client/cpp/retry_delay.h"
 #include "client/cpp/revision_memory.h"
-#include "client/cpp/row_messages.h"
-#include "client/cpp/transform_stream_call.h"
-#include "client/cpp/uuid.h"
+#include "client/cpp/row_source.h"
 #include "core/digest/named_columns.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -32,6 +34,38 @@
 
 namespace phimap::client {
 namespace {
+
+// These types stand for the messages of the health service. Those messages are not compiled here,
+// because in a program that contains a gRPC server, the gRPC library registers them. On the wire, a
+// HealthCheckRequest (one string, field 1) equals a StringValue, and a HealthCheckResponse (one
+// enum, field 1) equals an Int32Value.
+using HealthRequest = google::protobuf::StringValue;
+using HealthResponse = google::protobuf::Int32Value;
+
+constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
+constexpr int kServing = 1;
+
+// Returns true if the server reports that it serves `service`, such as
+// "phimap.v1.TransformService"; an empty name asks for the server as a whole. Returns NOT_FOUND if
+// the server has no such service.
+absl::StatusOr<bool> CallHealth(const std::shared_ptr<grpc::ChannelInterface>& channel,
+                                absl::string_view service, absl::Time deadline) {
+  HealthRequest request;
+  request.set_value(std::string(service));
+  HealthResponse response;
+  grpc::ClientContext context;
+  SetDeadline(context, deadline);
+  std::promise<grpc::Status> done;
+  grpc::TemplatedGenericStub<HealthRequest, HealthResponse>(channel).UnaryCall(
+      &context, kHealthMethod, grpc::StubOptions(), &request, &response,
+      [&done](grpc::Status status) { done.set_value(std::move(status)); });
+  const absl::Status status = FromGrpc(done.get_future().get());
+  if (absl::IsNotFound(status)) {
+    return absl::NotFoundError(absl::StrCat("the server has no service '", service, "'"));
+  }
+  PHIMAP_RETURN_IF_ERROR(status);
+  return response.value() == kServing;
+}
 
 constexpr int kPageSize = 1000;  // The API's limit.
 constexpr int kMaxChannels = 64;
@@ -68,9 +102,8 @@ class GrpcClient final : public Client {
     CancelToken never;
     BuildOptions with_id = options;
     if (with_id.build_id.empty()) with_id.build_id = RandomUuid();
-    BuildCall call(*mappings_, revisions_, options_.retry, with_id, source, observer,
-                   cancel ? *cancel : never);
-    absl::StatusOr<v1::Version> version = call.Run();
+    absl::StatusOr<v1::Version> version = CallBuild(*mappings_, revisions_, options_.retry, with_id,
+                                                    source, observer, cancel ? *cancel : never);
     if (version.ok() || cancel == nullptr || !cancel->cancelled()) return version;
     return AfterCancel(with_id, version.status());
   }
@@ -106,9 +139,9 @@ class GrpcClient final : public Client {
       return absl::InvalidArgumentError("window must be >= 1 and rows_per_request >= 0");
     }
     CancelToken never;
-    TransformStreamCall call(NextTransforms(), revisions_, options_.retry, std::string(reference),
-                             source, sink, options, cancel ? *cancel : never);
-    absl::StatusOr<TransformStreamResult> result = call.Run();
+    absl::StatusOr<TransformStreamResult> result =
+        CallTransformStream(NextTransforms(), revisions_, options_.retry, std::string(reference),
+                            source, sink, options, cancel ? *cancel : never);
     if (result.ok()) return result;
     return WithBothLists(result.status(), reference, source.column_names());
   }

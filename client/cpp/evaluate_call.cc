@@ -1,5 +1,3 @@
-#include "client/cpp/evaluate_call.h"
-
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -11,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/calls.h"
 #include "client/cpp/grpc_status.h"
-#include "client/cpp/row_messages.h"
 #include "core/digest/named_columns.h"
 #include "core/status/status_macros.h"
 

@@ -1,9 +1,8 @@
-#include "client/cpp/row_messages.h"
-
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/calls.h"
 
 namespace phimap::client {
 

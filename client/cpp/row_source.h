@@ -1,4 +1,4 @@
-// Source of the examples that are sent to the server.
+// Source of the examples that are sent to the server, and errors about the names of its columns.
 #ifndef PHIMAP_CLIENT_CPP_ROW_SOURCE_H_
 #define PHIMAP_CLIENT_CPP_ROW_SOURCE_H_
 
@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/cpp/example_block.h"
 
 namespace phimap::client {
@@ -84,6 +85,18 @@ class MemoryRowSource : public RowSource {
   const std::vector<std::string> column_names_;
   int32_t next_row_ = 0;
 };
+
+// Returns the error for rows whose column names differ from those of the version `reference`:
+// kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"). `came` has the names of the
+// rows, and `expected` those of the version. The message says how the lists differ and shows both.
+// If `then` is not empty, the message ends with this text, which is the remedy. REQUIRES: the lists
+// differ.
+absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,
+                           const std::vector<std::string>& came, absl::string_view then);
+
+// Returns the elements of `names` that are not in `others`, in the order of `names`.
+std::vector<std::string> NamesNotAmong(const std::vector<std::string>& names,
+                                       const std::vector<std::string>& others);
 
 }  // namespace phimap::client
 

@@ -1,20 +1,31 @@
-#include "client/cpp/transform_stream_call.h"
 
+// A stream of rows to transform, which outlives the streams that carry it.
 #include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/cpp/calls.h"
+#include "client/cpp/client.h"
 #include "client/cpp/grpc_status.h"
-#include "client/cpp/retry_delay.h"
-#include "client/cpp/row_messages.h"
+#include "client/cpp/revision_memory.h"
 #include "core/digest/named_columns.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "phimap/v1/transform_service.grpc.pb.h"
 
 namespace phimap::client {
 namespace {
@@ -39,257 +50,348 @@ bool IsNowhere(const absl::Status& error) {
 // Maximum wait before a retry, even if a server asks for a longer one.
 constexpr absl::Duration kLongestWait = absl::Hours(1);
 
-}  // namespace
+// Implements Client::TransformStream with three threads. The caller's thread reads the source and
+// puts requests into a window. It waits while `window` requests are unanswered, so memory is
+// bounded even if the sink is slow. A second thread runs one stream after another until all
+// requests are answered: it reads the answers and feeds the sink. A third thread, one for each
+// stream, sends the requests of the window.
+//
+// A request stays in the window until it is answered. If a stream breaks, the next stream begins
+// with the first unanswered request. It asks for the version that answered before, by number and
+// digest. This is always safe, because a transform changes nothing. A refusal with a retry delay is
+// treated like a broken stream. Each answer resets the count of attempts. A retry does not
+// interrupt the source, which may be a pipe.
+//
+// Used once, by one thread.
+class TransformStreamCall {
+ public:
+  // REQUIRES: all references outlive the call; window >= 1; rows_per_request >= 0.
+  TransformStreamCall(v1::TransformService::StubInterface& stub, RevisionMemory& revisions,
+                      const RetryPolicy& retry, std::string reference, RowSource& source,
+                      const FeatureSink& sink, const TransformStreamOptions& options,
+                      CancelToken& cancel)
+      : stub_(stub),
+        revisions_(revisions),
+        retry_(retry),
+        source_(source),
+        sink_(sink),
+        options_(options),
+        cancel_(cancel),
+        deadline_(absl::Now() + options.timeout),
+        reference_(std::move(reference)),
+        digest_(options.expected_digest),
+        column_names_hash_(ColumnNamesHash(source.column_names())) {}
 
-TransformStreamCall::TransformStreamCall(v1::TransformService::StubInterface& stub,
-                                         RevisionMemory& revisions, const RetryPolicy& retry,
-                                         std::string reference, RowSource& source,
-                                         const FeatureSink& sink,
-                                         const TransformStreamOptions& options, CancelToken& cancel)
-    : stub_(stub),
-      revisions_(revisions),
-      retry_(retry),
-      source_(source),
-      sink_(sink),
-      options_(options),
-      cancel_(cancel),
-      deadline_(absl::Now() + options.timeout),
-      reference_(std::move(reference)),
-      digest_(options.expected_digest),
-      column_names_hash_(ColumnNamesHash(source.column_names())) {}
+  absl::StatusOr<TransformStreamResult> Run() {
+    const CancelToken::Registration registration = cancel_.OnCancel([this] {
+      Abandon();
+      source_.Interrupt();
+    });
+    absl::Status streamed;
+    std::thread streams([&] {
+      streamed = RunStreams();
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        over_ = true;
+      }
+      changed_.notify_all();
+      source_.Interrupt();
+    });
+    const absl::Status read = ReadSource();
+    if (!read.ok()) Abandon();
+    streams.join();
+    if (cancel_.cancelled()) return absl::CancelledError("the transform was cancelled");
+    PHIMAP_RETURN_IF_ERROR(read);
+    PHIMAP_RETURN_IF_ERROR(streamed);
+    return std::move(result_);
+  }
 
-absl::StatusOr<TransformStreamResult> TransformStreamCall::Run() {
-  const CancelToken::Registration registration = cancel_.OnCancel([this] {
-    Abandon();
-    source_.Interrupt();
-  });
-  absl::Status streamed;
-  std::thread streams([&] {
-    streamed = RunStreams();
+ private:
+  using Stream =
+      grpc::ClientReaderWriterInterface<v1::TransformStreamRequest, v1::TransformStreamResponse>;
+
+  struct Request {
+    int32_t rows;
+    std::shared_ptr<v1::TransformStreamRequest> message;
+  };
+  // End of one stream.
+  struct Outcome {
+    absl::Status status;
+    // Whether the error is from the sink or the client itself, so that another attempt cannot help.
+    bool final = false;
+  };
+
+  // Runs on the caller's thread. Fills the window until the source ends; returns its error, if any.
+  absl::Status ReadSource() {
+    for (bool first = true;; first = false) {
+      const BlockLimits limits = WaitForCapacity();
+      if (limits.rows == 0) return absl::OkStatus();  // RunStreams returns the reason.
+      absl::StatusOr<ExampleBlock> block = source_.Next(limits);
+      const bool ended = block.ok() && block->empty();
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (over_)
+          return absl::OkStatus();  // `Run` interrupts the source when the streams are over.
+        PHIMAP_RETURN_IF_ERROR(block.status());
+        if (ended) {
+          if (first) return absl::InvalidArgumentError("the input has no rows");
+          source_ended_ = true;
+        } else {
+          const int32_t block_rows = block->rows();
+          auto request = std::make_shared<v1::TransformStreamRequest>();
+          request->set_residual(options_.residual);
+          ToExamples(*std::move(block), *request->mutable_examples());
+          window_.push_back({block_rows, std::move(request)});
+        }
+      }
+      changed_.notify_all();
+      if (ended) return absl::OkStatus();
+    }
+  }
+
+  // Waits for capacity in the window and returns the limits of the next request; 0 rows if no more
+  // are wanted.
+  BlockLimits WaitForCapacity() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] {
+      if (over_ || abandoned_ || window_.empty()) return true;
+      // The number of rows that fit is known only after the first answer.
+      if (options_.rows_per_request == 0 && feature_row_bytes_ == 0) return false;
+      return static_cast<int>(window_.size()) < options_.window;
+    });
+    return over_ || abandoned_ ? BlockLimits{.rows = 0} : LimitsOfRequest();
+  }
+
+  BlockLimits LimitsOfRequest() const {
+    if (options_.rows_per_request > 0) {
+      return {.rows = options_.rows_per_request, .bytes = std::numeric_limits<int64_t>::max()};
+    }
+    if (feature_row_bytes_ == 0) return {.rows = kFirstRows, .bytes = kMessageSizeBytes};
+    const int64_t rows = kMessageSizeBytes / feature_row_bytes_;
+    return {.rows = static_cast<int32_t>(std::clamp<int64_t>(rows, 1, kMaxRowsPerRequest)),
+            .bytes = kMessageSizeBytes};
+  }
+
+  // Runs on the second thread. Opens streams until all rows are answered or retries cannot help.
+  absl::Status RunStreams() {
+    // The error after which the version's number was replaced by its digest; OK if it was not
+    // replaced.
+    absl::Status refused;
+    while (WaitForRequest()) {
+      const Outcome outcome = RunStream();
+      if (outcome.status.ok()) continue;
+      if (!outcome.final && LookElsewhere(outcome.status)) {
+        refused = outcome.status;
+        continue;
+      }
+      // No version has the digest either, so report why the number was refused.
+      if (!refused.ok() && IsNowhere(outcome.status)) return refused;
+      if (!WaitToRetry(outcome)) return outcome.status;
+    }
+    return absl::OkStatus();
+  }
+
+  // Waits for a request to send. False if none is left.
+  bool WaitForRequest() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return abandoned_ || source_ended_ || !window_.empty(); });
+    return !abandoned_ && !window_.empty();
+  }
+
+  Outcome RunStream() {
+    grpc::ClientContext context;
+    SetDeadline(context, deadline_);
+    const RevisionMemory::Asked asked = revisions_.AddTo(context);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      over_ = true;
+      if (abandoned_) return {absl::CancelledError("the transform was abandoned"), /*final=*/true};
+      context_ = &context;
+      stream_ended_ = false;
+      first_of_stream_ = true;
+      sent_ = 0;
+    }
+    const std::unique_ptr<Stream> stream = stub_.TransformStream(&context);
+    std::thread sender([&] { Send(*stream); });
+    const absl::Status received = Receive(*stream, context);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stream_ended_ = true;
     }
     changed_.notify_all();
-    source_.Interrupt();
-  });
-  const absl::Status read = ReadSource();
-  if (!read.ok()) Abandon();
-  streams.join();
-  if (cancel_.cancelled()) return absl::CancelledError("the transform was cancelled");
-  PHIMAP_RETURN_IF_ERROR(read);
-  PHIMAP_RETURN_IF_ERROR(streamed);
-  return std::move(result_);
-}
-
-void TransformStreamCall::Abandon() {
-  {
+    sender.join();
+    const absl::Status status = FromGrpc(stream->Finish());
+    revisions_.Note(context, status, asked);
     const std::lock_guard<std::mutex> lock(mutex_);
-    abandoned_ = true;
-    if (context_ != nullptr) context_->TryCancel();
+    context_ = nullptr;
+    if (!received.ok()) return {received, /*final=*/true};
+    if (!status.ok()) return {status, /*final=*/false};
+    if (window_.empty() && source_ended_) return {};
+    return {absl::InternalError(absl::StrCat("the server ended the stream and left ",
+                                             window_.size(), " requests unanswered")),
+            /*final=*/true};
   }
-  changed_.notify_all();
-}
 
-absl::Status TransformStreamCall::ReadSource() {
-  for (bool first = true;; first = false) {
-    const BlockLimits limits = WaitForCapacity();
-    if (limits.rows == 0) return absl::OkStatus();  // RunStreams returns the reason.
-    absl::StatusOr<ExampleBlock> block = source_.Next(limits);
-    const bool ended = block.ok() && block->empty();
+  // If the pinned number was refused with this error, switches to the digest.
+  bool LookElsewhere(const absl::Status& error) {
+    const std::optional<ErrorDetail> detail = DetailOf(error);
+    if (!detail.has_value() ||
+        (detail->reason != "VERSION_NOT_FOUND" && detail->reason != "DIGEST_MISMATCH")) {
+      return false;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const size_t at = reference_.find('@');
+    // A number belongs to one server; the digest identifies the version elsewhere.
+    if (digest_.empty() || at == std::string::npos || at + 1 == reference_.size() ||
+        !std::all_of(reference_.begin() + static_cast<int64_t>(at) + 1, reference_.end(),
+                     absl::ascii_isdigit)) {
+      return false;
+    }
+    reference_ = absl::StrCat(reference_.substr(0, at), "@sha256:", digest_);
+    return true;
+  }
+
+  // Waits until another stream may be opened. False if none may.
+  bool WaitToRetry(const Outcome& outcome) {
+    if (IsOfAnotherHistory(outcome.status) && ++refused_ <= kHistoriesLeft) return true;
+    const std::optional<absl::Duration> asked = RetryDelay(outcome.status);
+    const int attempts =
+        result_.rows > 0 ? retry_.max_attempts : std::min(retry_.max_attempts, kAttemptsToBegin);
+    if (outcome.final || !asked.has_value() || attempt_ >= attempts) return false;
+    ++attempt_;
+    const absl::Duration wait =
+        std::min(std::max(retry_.BackoffBefore(attempt_), *asked), kLongestWait);
+    if (absl::Now() + wait >= deadline_) return false;
+    if (options_.on_retry) options_.on_retry(outcome.status, wait);
+    std::unique_lock<std::mutex> lock(mutex_);
+    return !changed_.wait_for(lock, absl::ToChronoNanoseconds(wait), [this] { return abandoned_; });
+  }
+
+  // Reads all answers. After an error of the sink or a wrong answer, cancels the stream and drains
+  // it.
+  absl::Status Receive(Stream& stream, grpc::ClientContext& context) {
+    absl::Status status;
+    v1::TransformStreamResponse answer;
+    while (stream.Read(&answer)) {
+      if (!status.ok()) continue;  // Drains what came before the cancel took effect.
+      status = HandleAnswer(std::move(answer));
+      if (!status.ok()) context.TryCancel();
+    }
+    return status;
+  }
+
+  absl::Status HandleAnswer(v1::TransformStreamResponse answer) {
+    int32_t expected_rows;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (over_) return absl::OkStatus();  // `Run` interrupts the source when the streams are over.
-      PHIMAP_RETURN_IF_ERROR(block.status());
-      if (ended) {
-        if (first) return absl::InvalidArgumentError("the input has no rows");
-        source_ended_ = true;
-      } else {
-        const int32_t block_rows = block->rows();
-        auto request = std::make_shared<v1::TransformStreamRequest>();
-        request->set_residual(options_.residual);
-        ToExamples(*std::move(block), *request->mutable_examples());
-        window_.push_back({block_rows, std::move(request)});
+      if (sent_ == 0) return absl::InternalError("the server sent an answer without a request");
+      expected_rows = window_.front().rows;
+    }
+    if (answer.has_version()) result_.version = std::move(*answer.mutable_version());
+    PHIMAP_ASSIGN_OR_RETURN(RowBlock features,
+                            FromAnswer(std::move(*answer.mutable_features()), expected_rows));
+    if (options_.residual) {
+      PHIMAP_ASSIGN_OR_RETURN(features, WithLastColumn(std::move(features), answer.residuals()));
+    }
+    const int64_t row_bytes = features.columns * ValueSizeBytes(features.type);
+    PHIMAP_RETURN_IF_ERROR(sink_(std::move(features)));
+    result_.rows += expected_rows;
+    attempt_ = 1;
+    refused_ = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      window_.pop_front();
+      --sent_;
+      feature_row_bytes_ = row_bytes;
+      if (result_.version.number() > 0) {
+        reference_ = absl::StrCat(result_.version.mapping(), "@", result_.version.number());
+        digest_ = result_.version.digest();
       }
     }
     changed_.notify_all();
-    if (ended) return absl::OkStatus();
+    return absl::OkStatus();
   }
-}
 
-BlockLimits TransformStreamCall::WaitForCapacity() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] {
-    if (over_ || abandoned_ || window_.empty()) return true;
-    // The number of rows that fit is known only after the first answer.
-    if (options_.rows_per_request == 0 && feature_row_bytes_ == 0) return false;
-    return static_cast<int>(window_.size()) < options_.window;
-  });
-  return over_ || abandoned_ ? BlockLimits{.rows = 0} : LimitsOfRequest();
-}
-
-BlockLimits TransformStreamCall::LimitsOfRequest() const {
-  if (options_.rows_per_request > 0) {
-    return {.rows = options_.rows_per_request, .bytes = std::numeric_limits<int64_t>::max()};
-  }
-  if (feature_row_bytes_ == 0) return {.rows = kFirstRows, .bytes = kMessageSizeBytes};
-  const int64_t rows = kMessageSizeBytes / feature_row_bytes_;
-  return {.rows = static_cast<int32_t>(std::clamp<int64_t>(rows, 1, kMaxRowsPerRequest)),
-          .bytes = kMessageSizeBytes};
-}
-
-absl::Status TransformStreamCall::RunStreams() {
-  // The error after which the version's number was replaced by its digest; OK if it was not
-  // replaced.
-  absl::Status refused;
-  while (WaitForRequest()) {
-    const Outcome outcome = RunStream();
-    if (outcome.status.ok()) continue;
-    if (!outcome.final && LookElsewhere(outcome.status)) {
-      refused = outcome.status;
-      continue;
+  // Runs on the third thread. Sends the requests of the window, also those added later, until the
+  // stream ends.
+  void Send(Stream& stream) {
+    while (const std::shared_ptr<const v1::TransformStreamRequest> request = NextToSend()) {
+      if (!stream.Write(*request)) return;  // Finish returns the reason.
     }
-    // No version has the digest either, so report why the number was refused.
-    if (!refused.ok() && IsNowhere(outcome.status)) return refused;
-    if (!WaitToRetry(outcome)) return outcome.status;
+    stream.WritesDone();
   }
-  return absl::OkStatus();
-}
 
-bool TransformStreamCall::LookElsewhere(const absl::Status& error) {
-  const std::optional<ErrorDetail> detail = DetailOf(error);
-  if (!detail.has_value() ||
-      (detail->reason != "VERSION_NOT_FOUND" && detail->reason != "DIGEST_MISMATCH")) {
-    return false;
+  // The next request of this stream; null if there is none left.
+  std::shared_ptr<const v1::TransformStreamRequest> NextToSend() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] {
+      return stream_ended_ || abandoned_ || source_ended_ || sent_ < window_.size();
+    });
+    if (stream_ended_ || abandoned_ || sent_ == window_.size()) return nullptr;
+    const std::shared_ptr<v1::TransformStreamRequest>& request = window_[sent_++].message;
+    const bool first = std::exchange(first_of_stream_, false);
+    request->set_reference(first ? reference_ : "");
+    request->set_expected_digest(first ? digest_ : "");
+    request->set_column_names_hash(first ? column_names_hash_ : 0);
+    return request;
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const size_t at = reference_.find('@');
-  // A number belongs to one server; the digest identifies the version elsewhere.
-  if (digest_.empty() || at == std::string::npos || at + 1 == reference_.size() ||
-      !std::all_of(reference_.begin() + static_cast<int64_t>(at) + 1, reference_.end(),
-                   absl::ascii_isdigit)) {
-    return false;
-  }
-  reference_ = absl::StrCat(reference_.substr(0, at), "@sha256:", digest_);
-  return true;
-}
 
-bool TransformStreamCall::WaitForRequest() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return abandoned_ || source_ended_ || !window_.empty(); });
-  return !abandoned_ && !window_.empty();
-}
-
-bool TransformStreamCall::WaitToRetry(const Outcome& outcome) {
-  if (IsOfAnotherHistory(outcome.status) && ++refused_ <= kHistoriesLeft) return true;
-  const std::optional<absl::Duration> asked = RetryDelay(outcome.status);
-  const int attempts =
-      result_.rows > 0 ? retry_.max_attempts : std::min(retry_.max_attempts, kAttemptsToBegin);
-  if (outcome.final || !asked.has_value() || attempt_ >= attempts) return false;
-  ++attempt_;
-  const absl::Duration wait =
-      std::min(std::max(retry_.BackoffBefore(attempt_), *asked), kLongestWait);
-  if (absl::Now() + wait >= deadline_) return false;
-  if (options_.on_retry) options_.on_retry(outcome.status, wait);
-  std::unique_lock<std::mutex> lock(mutex_);
-  return !changed_.wait_for(lock, absl::ToChronoNanoseconds(wait), [this] { return abandoned_; });
-}
-
-TransformStreamCall::Outcome TransformStreamCall::RunStream() {
-  grpc::ClientContext context;
-  SetDeadline(context, deadline_);
-  const RevisionMemory::Asked asked = revisions_.AddTo(context);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (abandoned_) return {absl::CancelledError("the transform was abandoned"), /*final=*/true};
-    context_ = &context;
-    stream_ended_ = false;
-    first_of_stream_ = true;
-    sent_ = 0;
-  }
-  const std::unique_ptr<Stream> stream = stub_.TransformStream(&context);
-  std::thread sender([&] { Send(*stream); });
-  const absl::Status received = Receive(*stream, context);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stream_ended_ = true;
-  }
-  changed_.notify_all();
-  sender.join();
-  const absl::Status status = FromGrpc(stream->Finish());
-  revisions_.Note(context, status, asked);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  context_ = nullptr;
-  if (!received.ok()) return {received, /*final=*/true};
-  if (!status.ok()) return {status, /*final=*/false};
-  if (window_.empty() && source_ended_) return {};
-  return {absl::InternalError(absl::StrCat("the server ended the stream and left ", window_.size(),
-                                           " requests unanswered")),
-          /*final=*/true};
-}
-
-void TransformStreamCall::Send(Stream& stream) {
-  while (const std::shared_ptr<const v1::TransformStreamRequest> request = NextToSend()) {
-    if (!stream.Write(*request)) return;  // Finish returns the reason.
-  }
-  stream.WritesDone();
-}
-
-std::shared_ptr<const v1::TransformStreamRequest> TransformStreamCall::NextToSend() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] {
-    return stream_ended_ || abandoned_ || source_ended_ || sent_ < window_.size();
-  });
-  if (stream_ended_ || abandoned_ || sent_ == window_.size()) return nullptr;
-  const std::shared_ptr<v1::TransformStreamRequest>& request = window_[sent_++].message;
-  const bool first = std::exchange(first_of_stream_, false);
-  request->set_reference(first ? reference_ : "");
-  request->set_expected_digest(first ? digest_ : "");
-  request->set_column_names_hash(first ? column_names_hash_ : 0);
-  return request;
-}
-
-absl::Status TransformStreamCall::Receive(Stream& stream, grpc::ClientContext& context) {
-  absl::Status status;
-  v1::TransformStreamResponse answer;
-  while (stream.Read(&answer)) {
-    if (!status.ok()) continue;  // Drains what came before the cancel took effect.
-    status = HandleAnswer(std::move(answer));
-    if (!status.ok()) context.TryCancel();
-  }
-  return status;
-}
-
-absl::Status TransformStreamCall::HandleAnswer(v1::TransformStreamResponse answer) {
-  int32_t expected_rows;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (sent_ == 0) return absl::InternalError("the server sent an answer without a request");
-    expected_rows = window_.front().rows;
-  }
-  if (answer.has_version()) result_.version = std::move(*answer.mutable_version());
-  PHIMAP_ASSIGN_OR_RETURN(RowBlock features,
-                          FromAnswer(std::move(*answer.mutable_features()), expected_rows));
-  if (options_.residual) {
-    PHIMAP_ASSIGN_OR_RETURN(features, WithLastColumn(std::move(features), answer.residuals()));
-  }
-  const int64_t row_bytes = features.columns * ValueSizeBytes(features.type);
-  PHIMAP_RETURN_IF_ERROR(sink_(std::move(features)));
-  result_.rows += expected_rows;
-  attempt_ = 1;
-  refused_ = 0;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    window_.pop_front();
-    --sent_;
-    feature_row_bytes_ = row_bytes;
-    if (result_.version.number() > 0) {
-      reference_ = absl::StrCat(result_.version.mapping(), "@", result_.version.number());
-      digest_ = result_.version.digest();
+  // Ends the open stream; no further stream is opened.
+  void Abandon() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      abandoned_ = true;
+      if (context_ != nullptr) context_->TryCancel();
     }
+    changed_.notify_all();
   }
-  changed_.notify_all();
-  return absl::OkStatus();
+
+  v1::TransformService::StubInterface& stub_;
+  RevisionMemory& revisions_;
+  const RetryPolicy retry_;
+  RowSource& source_;
+  const FeatureSink& sink_;
+  const TransformStreamOptions options_;
+  CancelToken& cancel_;
+  const absl::Time deadline_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool source_ended_ = false;
+  bool stream_ended_ = false;
+  bool abandoned_ = false;
+  // True once no further stream will be opened.
+  bool over_ = false;
+  // Requests without an answer, in order. The first sent_ of them were sent on the open stream.
+  std::deque<Request> window_;
+  size_t sent_ = 0;
+  bool first_of_stream_ = true;
+  // Reference for the next stream. Once a version has answered, the reference is that version.
+  std::string reference_;
+  std::string digest_;
+  // 0 if the columns have no names.
+  const uint64_t column_names_hash_;
+  // State of the stream that is open.
+  grpc::ClientContext* context_ = nullptr;
+  // Size of a row of features, 0 until the first answer.
+  int64_t feature_row_bytes_ = 0;
+  // Number of streams since the last answer. Used only by the second thread; so is result_ until
+  // that thread has ended.
+  int attempt_ = 1;
+  // Number of refusals because of a revision of another history, since the last answer.
+  int refused_ = 0;
+  TransformStreamResult result_;
+};
+
+}  // namespace
+
+absl::StatusOr<TransformStreamResult> CallTransformStream(
+    v1::TransformService::StubInterface& stub, RevisionMemory& revisions, const RetryPolicy& retry,
+    std::string reference, RowSource& source, const FeatureSink& sink,
+    const TransformStreamOptions& options, CancelToken& cancel) {
+  return TransformStreamCall(stub, revisions, retry, std::move(reference), source, sink, options,
+                             cancel)
+      .Run();
 }
 
 }  // namespace phimap::client

@@ -43,7 +43,7 @@ struct ChosenColumns {
 
 // Assigns a role to each column. Errors are kInvalidArgument and show the columns of the file: a
 // name that is not in the header or has two roles; a passthrough column with the name of a feature
-// (f0, f1 …); inputs that differ from the version's columns (client/cpp/column_names.h) in name or
+// (f0, f1 …); inputs that differ from the version's columns (client/cpp/row_source.h) in name or
 // order. If the version has column names, other columns are left out. `file` is for messages.
 absl::StatusOr<ChosenColumns> ChooseColumns(const std::vector<std::string>& header,
                                             const ColumnChoice& choice, const std::string& file);

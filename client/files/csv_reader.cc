@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "client/files/cell_number.h"
+#include "client/files/line_reader.h"
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
 

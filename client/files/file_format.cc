@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/files/csv_writer.h"
-#include "client/files/npy_writer.h"
+#include "client/files/npy_file.h"
 #include "client/files/output_file.h"
 #include "core/status/status_macros.h"
 

@@ -1,4 +1,4 @@
-// Format of a file, and writers by format.
+// Formats of files, and the writers of rows in them.
 #ifndef PHIMAP_CLIENT_FILES_FILE_FORMAT_H_
 #define PHIMAP_CLIENT_FILES_FILE_FORMAT_H_
 
@@ -7,12 +7,27 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/files/passthrough_cells.h"
-#include "client/files/row_writer.h"
+#include "client/cpp/row_source.h"
 
 namespace phimap::cli {
+
+class PassthroughCells;
+
+// Writes blocks of rows of one width and type in one format. The file appears only when Finish
+// succeeds, and is then complete.
+//
+// Thread-safety: one thread at a time.
+class RowWriter {
+ public:
+  virtual ~RowWriter() = default;
+  // REQUIRES: the block is not empty and has the width and type of the first block.
+  virtual absl::Status Append(const client::RowBlock& block) = 0;
+  // Call once, last.
+  virtual absl::Status Finish() = 0;
+};
 
 enum class FileFormat { kCsv, kNpy, kSvmlight, kText };
 

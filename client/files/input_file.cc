@@ -1,21 +1,130 @@
 #include "client/files/input_file.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
+
+// Decodes a stream piece by piece, in bounded memory. Concatenated streams (gzip's members, zstd's
+// frames) count as one. Not thread-safe.
+class Decompressor {
+ public:
+  struct Step {
+    size_t taken = 0;
+    size_t given = 0;
+  };
+
+  virtual ~Decompressor() = default;
+  // "gzip" or "zstd".
+  virtual absl::string_view name() const = 0;
+  // Consumes bytes of `in` and writes at most `capacity` bytes to `out`. After a step that fills
+  // `out`, there may be more output without more input. Bytes of another format are
+  // kInvalidArgument.
+  virtual absl::StatusOr<Step> Decode(absl::string_view in, char* out, size_t capacity) = 0;
+  // Whether the stream may end after the input taken so far.
+  virtual bool AtEnd() const = 0;
+};
+
 namespace {
+
+// Number of leading bytes that identify a compressed format or show that the data are not
+// compressed.
+constexpr size_t kMagicSizeBytes = 4;
+
+constexpr absl::string_view kGzipMagic("\x1f\x8b", 2);
+constexpr absl::string_view kZstdMagic("\x28\xb5\x2f\xfd", 4);
+
+class GzipDecompressor : public Decompressor {
+ public:
+  GzipDecompressor() {
+    // 16 selects the header of gzip; 15 is the largest window of the format, 32 KiB.
+    PHIMAP_CHECK(inflateInit2(&stream_, 16 + 15) == Z_OK);
+  }
+  ~GzipDecompressor() override { inflateEnd(&stream_); }
+
+  absl::string_view name() const override { return "gzip"; }
+  bool AtEnd() const override { return at_end_; }
+
+  absl::StatusOr<Step> Decode(absl::string_view in, char* out, size_t capacity) override {
+    if (at_end_) {
+      if (in.empty()) return Step{};
+      PHIMAP_CHECK(inflateReset(&stream_) == Z_OK);  // Starts the next member of a gzip file.
+      at_end_ = false;
+    }
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
+    stream_.avail_in = static_cast<uInt>(in.size());
+    stream_.next_out = reinterpret_cast<Bytef*>(out);
+    stream_.avail_out = static_cast<uInt>(capacity);
+    const int result = inflate(&stream_, Z_NO_FLUSH);
+    // Z_BUF_ERROR: more input is needed, which is not an error.
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
+      return absl::InvalidArgumentError(stream_.msg == nullptr ? "damaged" : stream_.msg);
+    }
+    at_end_ = result == Z_STREAM_END;
+    return Step{in.size() - stream_.avail_in, capacity - stream_.avail_out};
+  }
+
+ private:
+  z_stream stream_ = {};
+  bool at_end_ = false;
+};
+
+class ZstdDecompressor : public Decompressor {
+ public:
+  ZstdDecompressor() : context_(ZSTD_createDCtx()) { PHIMAP_CHECK(context_ != nullptr); }
+  ~ZstdDecompressor() override { ZSTD_freeDCtx(context_); }
+
+  absl::string_view name() const override { return "zstd"; }
+  bool AtEnd() const override { return at_end_; }
+
+  absl::StatusOr<Step> Decode(absl::string_view in, char* out, size_t capacity) override {
+    // Without input the library would begin a new frame.
+    if (at_end_ && in.empty()) return Step{};
+    ZSTD_inBuffer input = {in.data(), in.size(), 0};
+    ZSTD_outBuffer output = {out, capacity, 0};
+    const size_t result = ZSTD_decompressStream(context_, &output, &input);
+    if (ZSTD_isError(result)) return absl::InvalidArgumentError(ZSTD_getErrorName(result));
+    at_end_ = result == 0;
+    return Step{input.pos, output.pos};
+  }
+
+ private:
+  ZSTD_DCtx* const context_;
+  bool at_end_ = false;
+};
+
+// Returns a decompressor for a stream that begins with `first_bytes`; null if the stream is neither
+// gzip nor zstd.
+std::unique_ptr<Decompressor> DecompressorFor(absl::string_view first_bytes) {
+  if (absl::StartsWith(first_bytes, kGzipMagic)) return std::make_unique<GzipDecompressor>();
+  if (absl::StartsWith(first_bytes, kZstdMagic)) return std::make_unique<ZstdDecompressor>();
+  return nullptr;
+}
+
+// Whether more bytes may still make these the beginning of a compressed stream.
+bool MayBeCompressed(absl::string_view first_bytes) {
+  return absl::StartsWith(kGzipMagic, first_bytes) || absl::StartsWith(kZstdMagic, first_bytes);
+}
 
 constexpr size_t kStoredBufferSizeBytes = 256 << 10;
 
@@ -170,6 +279,57 @@ absl::Status InputFile::Rewind() {
   taken_ = 0;
   more_without_input_ = false;
   return absl::OkStatus();
+}
+
+namespace {
+
+// Expands a pattern. The matches are in byte order, whatever the locale.
+absl::StatusOr<std::vector<std::string>> Matches(const std::string& pattern) {
+  glob_t found = {};
+  const int result = glob(pattern.c_str(), GLOB_NOSORT, /*errfunc=*/nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  if (result != 0 && result != GLOB_NOMATCH) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--input: a folder of the pattern ", pattern, " cannot be read"));
+  }
+  if (paths.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--input: no file matches the pattern ", pattern));
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> FilesNamed(const std::vector<std::string>& words) {
+  std::vector<std::string> paths;
+  for (const std::string& word : words) {
+    struct stat info;
+    const bool pattern =
+        word.find_first_of("*?[") != std::string::npos && stat(word.c_str(), &info) != 0;
+    if (!pattern) {
+      paths.push_back(word);
+      continue;
+    }
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> matches, Matches(word));
+    paths.insert(paths.end(), matches.begin(), matches.end());
+  }
+  if (std::count(paths.begin(), paths.end(), "-") > 1) {
+    return absl::InvalidArgumentError(
+        "--input: standard input (-) is given twice, but it can be read only once");
+  }
+  return paths;
+}
+
+absl::string_view WithoutCompression(absl::string_view path) {
+  for (const absl::string_view ending : {".gz", ".zst", ".zstd"}) {
+    if (absl::EndsWithIgnoreCase(path, ending)) {
+      return path.substr(0, path.size() - ending.size());
+    }
+  }
+  return path;
 }
 
 }  // namespace phimap::cli

@@ -1,4 +1,4 @@
-// Reads a file or standard input as bytes, and decompresses it if it is compressed.
+// The files that a command line gives, and one of them that is read, as stored or decompressed.
 #ifndef PHIMAP_CLIENT_FILES_INPUT_FILE_H_
 #define PHIMAP_CLIENT_FILES_INPUT_FILE_H_
 
@@ -8,13 +8,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/files/decompressor.h"
 
 namespace phimap::cli {
+
+class Decompressor;
 
 // Reads in order. Blocks on a pipe or a terminal until bytes arrive or Interrupt is called.
 // Recognises gzip and zstd by the first bytes, whatever the name, and decompresses them.
@@ -75,6 +77,15 @@ class InputFile {
   int wake_read_ = -1;
   int wake_write_ = -1;
 };
+
+// Returns the files of all words, in the order of the words. A word is a path, "-" for standard
+// input, or a pattern with *, ? or […], whose matches are in byte order (part-10 before part-2). A
+// word that is the name of an existing file is not treated as a pattern. kInvalidArgument for a
+// pattern without matches, and if standard input is given twice.
+absl::StatusOr<std::vector<std::string>> FilesNamed(const std::vector<std::string>& words);
+
+// Returns the path without the ending of a compressed file: "rows.csv" for "rows.csv.gz".
+absl::string_view WithoutCompression(absl::string_view path);
 
 }  // namespace phimap::cli
 

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/files/cell_number.h"
+#include "client/files/line_reader.h"
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
 

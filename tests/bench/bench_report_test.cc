@@ -1,11 +1,10 @@
-#include "client/cli/bench/bench_report.h"
-
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <string>
 #include <vector>
 
+#include "client/cli/bench/bench_load.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

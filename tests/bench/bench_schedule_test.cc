@@ -1,5 +1,4 @@
-#include "client/cli/bench/bench_schedule.h"
-
+#include "client/cli/bench/bench_load.h"
 #include "gtest/gtest.h"
 
 namespace phimap::cli {

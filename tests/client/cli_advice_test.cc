@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "client/cli/views/advice_view.h"
-#include "client/cli/views/paragraph.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 
 namespace phimap::cli {
 namespace {

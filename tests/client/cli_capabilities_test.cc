@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "client/cli/views/capabilities_view.h"
+#include "client/cli/views/views.h"
 
 namespace phimap::cli {
 namespace {

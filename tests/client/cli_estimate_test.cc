@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/cli/views/estimate_view.h"
+#include "client/cli/views/views.h"
 
 namespace phimap::cli {
 namespace {

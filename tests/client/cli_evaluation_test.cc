@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/certified_question.h"
-#include "client/cli/views/evaluation_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {

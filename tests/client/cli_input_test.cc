@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/input_rows.h"
 #include "client/files/input_file.h"
-#include "client/files/input_paths.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {

@@ -17,8 +17,7 @@
 #include "client/files/csv_reader.h"
 #include "client/files/csv_writer.h"
 #include "client/files/file_format.h"
-#include "client/files/npy_reader.h"
-#include "client/files/npy_writer.h"
+#include "client/files/npy_file.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "client/cli/views/number_text.h"
+#include "client/cli/views/text.h"
 
 namespace phimap::cli {
 namespace {

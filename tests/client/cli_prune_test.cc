@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/arguments/duration_argument.h"
+#include "client/cli/arguments/flags.h"
 #include "client/cli/commands/prune_plan.h"
 
 namespace phimap::cli {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "client/cli/arguments/input_rows.h"
-#include "client/cli/commands/sweep_data.h"
 #include "client/cli/commands/sweep_points.h"
 #include "tests/client/temp_file.h"
 

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "client/files/input_file.h"
-#include "client/files/text_column_reader.h"
-#include "client/files/text_lines_reader.h"
+#include "client/files/text_reader.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {

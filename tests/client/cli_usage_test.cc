@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/usage_error.h"
+#include "client/cli/usage.h"
 
 namespace phimap::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/commands/verify_command.h"
+#include "client/cli/commands/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -9,11 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/views/certificate_view.h"
-#include "client/cli/views/error_text.h"
-#include "client/cli/views/json_text.h"
-#include "client/cli/views/progress_bar.h"
-#include "client/cli/views/spectrum_view.h"
+#include "client/cli/views/console.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/error.h"
 #include "core/status/exit_code.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "client/cpp/calls.h"
 #include "client/cpp/example_block.h"
-#include "client/cpp/row_messages.h"
 #include "client/cpp/row_source.h"
 
 namespace phimap::client {

@@ -4,10 +4,10 @@
 #include <set>
 #include <string>
 
+#include "client/cpp/calls.h"
 #include "client/cpp/cancel_token.h"
-#include "client/cpp/error_decoder.h"
-#include "client/cpp/retry_policy.h"
-#include "client/cpp/uuid.h"
+#include "client/cpp/client.h"
+#include "client/cpp/grpc_status.h"
 #include "core/status/error.h"
 #include "phimap/rpc/error_details.pb.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cpp/client.h"
-#include "client/cpp/retry_delay.h"
+#include "client/cpp/grpc_status.h"
 #include "core/status/error.h"
 #include "phimap/rpc/error_details.pb.h"
 #include "proto/artifact/artifact_chunk.h"

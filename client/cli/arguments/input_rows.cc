@@ -1,28 +1,244 @@
 #include "client/cli/arguments/input_rows.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cpp/row_source.h"
 #include "client/files/csv_reader.h"
 #include "client/files/input_file.h"
-#include "client/files/input_paths.h"
-#include "client/files/npy_reader.h"
+#include "client/files/npy_file.h"
 #include "client/files/output_file.h"
-#include "client/files/row_sequence.h"
 #include "client/files/svmlight_reader.h"
-#include "client/files/text_column_reader.h"
-#include "client/files/text_lines_reader.h"
+#include "client/files/text_reader.h"
 #include "core/digest/named_columns.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
+
+const char* TypeName(client::FloatType type) {
+  return type == client::FloatType::kFloat32 ? "float32" : "float64";
+}
+
+absl::Status DoesNotFit(const std::string& path, const std::string& first, absl::string_view what,
+                        const std::string& actual, const std::string& expected) {
+  return absl::InvalidArgumentError(absl::StrCat("the files of one stream must have the same ",
+                                                 what, "\n  ", first, " has ", expected, "\n  ",
+                                                 path, " has ", actual));
+}
+
+// A reader of one file.
+struct OpenedRows {
+  std::unique_ptr<client::RowSource> rows;
+  // `rows` itself if it has labels; otherwise null.
+  client::LabeledRowSource* labels = nullptr;
+  // Names of all columns of CSV; other formats have none.
+  std::vector<std::string> header = {};
+  // Type of the rows of npy; other formats have none.
+  std::optional<client::FloatType> type = {};
+  // Columns of CSV that are not inputs because the version has none of that name.
+  std::vector<std::string> left_out = {};
+};
+
+using RowsOpener = std::function<absl::StatusOr<OpenedRows>(const std::string& path)>;
+
+// The rows of several files, one file after the other; one file is open at a time. All files must
+// agree with the first one in the header of CSV, the number of columns, and the type of npy. Error
+// messages show the values of both files.
+//
+// Thread-safety: as RowSource.
+class RowSequence : public client::LabeledRowSource {
+ public:
+  // Opens each regular file once, so that a file that does not fit is an error before any row is
+  // read. Pipes are checked when they are reached. REQUIRES: at least one path.
+  static absl::StatusOr<std::unique_ptr<RowSequence>> Open(std::vector<std::string> paths,
+                                                           RowsOpener opener) {
+    std::unique_ptr<RowSequence> sequence(new RowSequence(std::move(paths), std::move(opener)));
+    PHIMAP_RETURN_IF_ERROR(sequence->LookAtAll());
+    if (sequence->current_.rows == nullptr) PHIMAP_RETURN_IF_ERROR(sequence->OpenNext());
+    return sequence;
+  }
+
+  int32_t columns() const override { return columns_; }
+  std::vector<std::string> column_names() const override { return column_names_; }
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override {
+    while (next_ < paths_.size()) {
+      if (current_.rows == nullptr) PHIMAP_RETURN_IF_ERROR(OpenNext());
+      PHIMAP_ASSIGN_OR_RETURN(client::ExampleBlock block, current_.rows->Next(limits));
+      if (block.empty()) CloseCurrent();
+      NoteShare();
+      if (!block.empty()) return block;
+    }
+    return client::ExampleBlock{};
+  }
+
+  std::optional<int64_t> row_count() const override { return row_count_; }
+  std::optional<double> share_read() const override {
+    if (sizes_.empty() || total_size_ == 0) return std::nullopt;
+    return share_.load();
+  }
+
+  bool CanRewind() const override { return regular_; }
+  absl::Status Rewind() override {
+    if (!regular_) return absl::UnimplementedError("one of the files can be read only once");
+    labels_.clear();
+    next_ = 0;
+    done_size_ = 0;
+    share_ = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      interrupted_ = false;
+      current_ = OpenedRows{};
+    }
+    return OpenNext();
+  }
+
+  void Interrupt() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    interrupted_ = true;
+    if (current_.rows != nullptr) current_.rows->Interrupt();
+  }
+
+  std::vector<std::string> TakeLabels() override {
+    std::vector<std::string> labels = std::exchange(labels_, {});
+    if (current_.labels == nullptr) return labels;
+    std::vector<std::string> more = current_.labels->TakeLabels();
+    std::move(more.begin(), more.end(), std::back_inserter(labels));
+    return labels;
+  }
+
+  // Names of all columns of the first file.
+  const std::vector<std::string>& header() const { return header_; }
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  RowSequence(std::vector<std::string> paths, RowsOpener opener)
+      : paths_(std::move(paths)), opener_(std::move(opener)) {}
+
+  absl::Status LookAtAll() {
+    std::optional<int64_t> rows = 0;
+    for (size_t i = 0; i < paths_.size(); ++i) {
+      std::error_code error;
+      if (paths_[i] == "-" || !std::filesystem::is_regular_file(paths_[i], error)) {
+        regular_ = false;
+        // A pipe can be opened only once. If it comes first, it is opened here, because it
+        // determines the properties of the other files.
+        if (i == 0) PHIMAP_RETURN_IF_ERROR(OpenNext());
+        continue;
+      }
+      const int64_t size = static_cast<int64_t>(std::filesystem::file_size(paths_[i], error));
+      sizes_.push_back(size);
+      total_size_ += size;
+      PHIMAP_ASSIGN_OR_RETURN(const OpenedRows opened, opener_(paths_[i]));
+      PHIMAP_RETURN_IF_ERROR(CheckFits(opened, paths_[i]));
+      const std::optional<int64_t> count = opened.rows->row_count();
+      rows = rows.has_value() && count.has_value() ? std::optional(*rows + *count) : std::nullopt;
+    }
+    if (regular_) {
+      row_count_ = rows;
+    } else {
+      sizes_.clear();
+    }
+    return absl::OkStatus();
+  }
+
+  // Opens the file `next_`.
+  absl::Status OpenNext() {
+    PHIMAP_ASSIGN_OR_RETURN(OpenedRows opened, opener_(paths_[next_]));
+    PHIMAP_RETURN_IF_ERROR(CheckFits(opened, paths_[next_]));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    current_ = std::move(opened);
+    if (interrupted_) current_.rows->Interrupt();
+    return absl::OkStatus();
+  }
+
+  // Compares a file with the first one. For the first file, records its properties.
+  absl::Status CheckFits(const OpenedRows& opened, const std::string& path) {
+    if (!std::exchange(known_, true)) {
+      columns_ = opened.rows->columns();
+      header_ = opened.header;
+      column_names_ = opened.rows->column_names();
+      left_out_ = opened.left_out;
+      type_ = opened.type;
+      return absl::OkStatus();
+    }
+    if (opened.header != header_) {
+      return DoesNotFit(path, paths_[0], "header", absl::StrJoin(opened.header, ","),
+                        absl::StrJoin(header_, ","));
+    }
+    if (opened.rows->columns() != columns_) {
+      return DoesNotFit(path, paths_[0], "number of columns", absl::StrCat(opened.rows->columns()),
+                        absl::StrCat(columns_));
+    }
+    if (opened.type.has_value() && opened.type != type_) {
+      return DoesNotFit(path, paths_[0], "type after conversion to float32 or float64",
+                        TypeName(*opened.type), TypeName(*type_));
+    }
+    return absl::OkStatus();
+  }
+
+  void CloseCurrent() {
+    if (current_.labels != nullptr) {
+      std::vector<std::string> labels = current_.labels->TakeLabels();
+      std::move(labels.begin(), labels.end(), std::back_inserter(labels_));
+    }
+    if (!sizes_.empty()) done_size_ += sizes_[next_];
+    ++next_;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    current_ = OpenedRows{};
+  }
+
+  void NoteShare() {
+    if (sizes_.empty() || total_size_ == 0) return;
+    const double current = current_.rows == nullptr ? 0
+                                                    : current_.rows->share_read().value_or(0) *
+                                                          static_cast<double>(sizes_[next_]);
+    share_ = (static_cast<double>(done_size_) + current) / static_cast<double>(total_size_);
+  }
+
+  const std::vector<std::string> paths_;
+  const RowsOpener opener_;
+  bool regular_ = true;
+  // Whether a file was opened; the members below then describe the first one.
+  bool known_ = false;
+  int32_t columns_ = 0;
+  std::vector<std::string> header_;
+  std::vector<std::string> column_names_;
+  std::vector<std::string> left_out_;
+  std::optional<client::FloatType> type_;
+  std::optional<int64_t> row_count_;
+
+  // Sizes of the files; empty if one is a pipe.
+  std::vector<int64_t> sizes_;
+  int64_t total_size_ = 0;
+  int64_t done_size_ = 0;
+  std::atomic<double> share_ = 0;
+
+  size_t next_ = 0;
+  std::vector<std::string> labels_;
+  // Held while current_ is replaced, and by Interrupt.
+  std::mutex mutex_;
+  OpenedRows current_;
+  bool interrupted_ = false;
+};
 
 // Returns why columns of this format have no names.
 absl::string_view NoNamesOf(FileFormat format) {

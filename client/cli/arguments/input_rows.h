@@ -14,8 +14,8 @@
 #include "client/cpp/client.h"
 #include "client/cpp/row_source.h"
 #include "client/files/column_choice.h"
+#include "client/files/csv_writer.h"
 #include "client/files/file_format.h"
-#include "client/files/passthrough_cells.h"
 
 namespace phimap::cli {
 

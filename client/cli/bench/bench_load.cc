@@ -2,8 +2,11 @@
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -12,23 +15,196 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "client/cli/bench/bench_messages.h"
-#include "client/cli/bench/bench_schedule.h"
 #include "client/cpp/channel_factory.h"
 #include "client/cpp/grpc_status.h"
 #include "core/status/status_macros.h"
 #include "core/thread/start_thread.h"
+#include "inference/inference_service.pb.h"
+#include "phimap/v1/transform_service.pb.h"
 
 namespace phimap::cli {
+namespace {
+
+// Rows to send, and the version that maps them.
+struct BenchRows {
+  // "name", "name@7", "name@alias" or "name@sha256:digest".
+  absl::string_view reference;
+  int32_t rows = 0;
+  int32_t columns = 0;
+  // Float32 numbers, row after row.
+  std::string values;
+};
+
+struct BenchAnswer {
+  // "name@number".
+  std::string version;
+  int64_t rows = 0;
+  int64_t feature_columns = 0;
+  int64_t feature_bytes = 0;
+};
+
+std::string NativeBytes(const BenchRows& rows) {
+  v1::TransformRequest request;
+  request.set_reference(std::string(rows.reference));
+  v1::DenseRows& dense = *request.mutable_examples()->mutable_dense();
+  dense.set_rows(rows.rows);
+  dense.set_columns(rows.columns);
+  dense.set_float32_le(rows.values);
+  return request.SerializeAsString();
+}
+
+std::string InferenceBytes(const BenchRows& rows) {
+  inference::ModelInferRequest request;
+  const size_t at = rows.reference.find('@');
+  request.set_model_name(std::string(rows.reference.substr(0, at)));
+  if (at != absl::string_view::npos) {
+    request.set_model_version(std::string(rows.reference.substr(at + 1)));
+  }
+  auto& x = *request.add_inputs();
+  x.set_name("x");
+  x.set_datatype("FP32");
+  x.add_shape(rows.rows);
+  x.add_shape(rows.columns);
+  request.add_raw_input_contents(rows.values);
+  return request.SerializeAsString();
+}
+
+template <typename Message>
+absl::StatusOr<Message> Parsed(absl::string_view bytes) {
+  Message message;
+  if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return message;
+  return absl::InternalError("the server's answer is not a message of its protocol");
+}
+
+absl::StatusOr<BenchAnswer> ReadNative(absl::string_view bytes) {
+  const absl::StatusOr<v1::TransformResponse> answer = Parsed<v1::TransformResponse>(bytes);
+  if (!answer.ok()) return answer.status();
+  const v1::DenseRows& features = answer->features();
+  return BenchAnswer{
+      .version = absl::StrCat(answer->version().mapping(), "@", answer->version().number()),
+      .rows = features.rows(),
+      .feature_columns = features.columns(),
+      .feature_bytes =
+          static_cast<int64_t>(features.float32_le().size() + features.float64_le().size())};
+}
+
+absl::StatusOr<BenchAnswer> ReadInference(absl::string_view bytes) {
+  const absl::StatusOr<inference::ModelInferResponse> answer =
+      Parsed<inference::ModelInferResponse>(bytes);
+  if (!answer.ok()) return answer.status();
+  if (answer->outputs_size() != 1 || answer->outputs(0).shape_size() != 2 ||
+      answer->raw_output_contents_size() != 1) {
+    return absl::InternalError("the server's answer does not have one output of rows");
+  }
+  return BenchAnswer{.version = absl::StrCat(answer->model_name(), "@", answer->model_version()),
+                     .rows = answer->outputs(0).shape(0),
+                     .feature_columns = answer->outputs(0).shape(1),
+                     .feature_bytes = static_cast<int64_t>(answer->raw_output_contents(0).size())};
+}
+
+// "/package.Service/Method".
+const std::string& MethodOf(BenchProtocol protocol) {
+  static const std::string* const kNative =
+      new std::string("/phimap.v1.TransformService/Transform");
+  static const std::string* const kInference =
+      new std::string("/inference.GRPCInferenceService/ModelInfer");
+  return protocol == BenchProtocol::kNative ? *kNative : *kInference;
+}
+
+// Returns a serialized request.
+std::string RequestBytes(BenchProtocol protocol, const BenchRows& rows) {
+  return protocol == BenchProtocol::kNative ? NativeBytes(rows) : InferenceBytes(rows);
+}
+
+// Parses the bytes of an answer. INTERNAL if they are malformed.
+absl::StatusOr<BenchAnswer> ReadAnswer(BenchProtocol protocol, absl::string_view bytes) {
+  return protocol == BenchProtocol::kNative ? ReadNative(bytes) : ReadInference(bytes);
+}
+
+// Positions of utime and stime in /proc/PID/stat, counted from 0 after the command's name
+// (proc(5)).
+constexpr size_t kUserTicks = 11;
+constexpr size_t kSystemTicks = 12;
+
+double Microseconds(const timeval& time) {
+  return 1e6 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec);
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+// Returns the bytes that a line of `text` such as "VmRSS:   1234 kB" states. `key` is the start of
+// the line. 0 if there is no such line.
+int64_t KibibytesOf(const std::string& text, absl::string_view key) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::StartsWith(line, key)) continue;
+    for (absl::string_view word : absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty())) {
+      int64_t kib = 0;
+      if (absl::SimpleAtoi(word, &kib)) return kib * 1024;
+    }
+  }
+  return 0;
+}
+
+// Returns the use of this process, to the microsecond. Memory is 0.
+ProcessUse OwnUse() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {.cpu_us = Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime)};
+}
+
+}  // namespace
+
+absl::string_view ProtocolName(BenchProtocol protocol) {
+  return protocol == BenchProtocol::kNative ? "native" : "inference";
+}
+
+absl::StatusOr<ProcessUse> UseOf(pid_t pid) {
+  const std::string folder = absl::StrCat("/proc/", pid);
+  const std::string stat = ReadAll(folder + "/stat");
+  // The command's name is in parentheses and may hold anything, spaces and ')' included.
+  const size_t name_end = stat.rfind(") ");
+  if (name_end == std::string::npos) {
+    return absl::NotFoundError(absl::StrCat("there is no process ", pid));
+  }
+  const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
+  int64_t user = 0;
+  int64_t system = 0;
+  if (fields.size() <= kSystemTicks || !absl::SimpleAtoi(fields[kUserTicks], &user) ||
+      !absl::SimpleAtoi(fields[kSystemTicks], &system)) {
+    return absl::InternalError(absl::StrCat(folder, "/stat cannot be read"));
+  }
+  const std::string status = ReadAll(folder + "/status");
+  const double ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  return ProcessUse{.cpu_us = 1e6 * static_cast<double>(user + system) / ticks_per_second,
+                    .resident_bytes = KibibytesOf(status, "VmRSS:"),
+                    .peak_resident_bytes = KibibytesOf(status, "VmHWM:")};
+}
+
+int UsableProcessors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
 namespace {
 
 // Calls rotate through these requests, so that a server cannot answer from one row in its cache.

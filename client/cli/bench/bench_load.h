@@ -11,13 +11,83 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/bench/bench_histogram.h"
-#include "client/cli/bench/bench_messages.h"
-#include "client/cli/bench/bench_process.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
 
 namespace phimap::cli {
+
+enum class BenchProtocol {
+  // phimap.v1.TransformService/Transform.
+  kNative,
+  // The Open Inference Protocol's ModelInfer, raw contents.
+  kInference,
+};
+
+// "native" or "inference".
+absl::string_view ProtocolName(BenchProtocol protocol);
+
+// Resources that a process has used so far, as the kernel reports them.
+struct ProcessUse {
+  // User and system time of all threads, in microseconds.
+  double cpu_us = 0;
+  int64_t resident_bytes = 0;
+  // Peak since the process started, or since 5 was written to /proc/PID/clear_refs.
+  int64_t peak_resident_bytes = 0;
+};
+
+// Returns the use of any process that /proc shows, its CPU time to one tick of the kernel (10 ms).
+// kNotFound if there is no such process.
+absl::StatusOr<ProcessUse> UseOf(pid_t pid);
+
+// Processors that this process may run on.
+int UsableProcessors();
+
+// When calls of a load test are due, and which of them count: pure functions of times in
+// nanoseconds of one monotonic clock.
+//
+// An open loop: calls at a fixed rate from `start_ns`, whether or not earlier calls have ended.
+// Each time is computed from the first call, so that rounding does not add up. REQUIRES:
+// calls_per_second > 0.
+struct OpenLoopSchedule {
+  int64_t start_ns = 0;
+  double calls_per_second = 1;
+
+  // Time at which call `call`, counted from 0, is due.
+  int64_t DueNs(int64_t call) const {
+    return start_ns + static_cast<int64_t>(static_cast<double>(call) * 1e9 / calls_per_second);
+  }
+};
+
+// The life of one call. In a closed loop it is due when it is sent.
+struct CallTimes {
+  int64_t due_ns = 0;
+  int64_t sent_ns = 0;
+  int64_t done_ns = 0;
+
+  // Measured from the due time: a call that was sent late because the server or this generator was
+  // slow must not look fast (coordinated omission).
+  int64_t LatencyNs() const { return done_ns - due_ns; }
+  // Lateness of the generator itself.
+  int64_t LatenessNs() const { return sent_ns - due_ns; }
+};
+
+// The part of a run that is counted, after the warm-up.
+struct BenchWindow {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+
+  bool Holds(int64_t time_ns) const { return begin_ns <= time_ns && time_ns < end_ns; }
+  double seconds() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
+  // Whether the call counts for throughput: it ended within the window.
+  bool CountsForRate(const CallTimes& call) const { return Holds(call.done_ns); }
+  // Whether a call counts for latency. In an open loop, every call counts that was due within the
+  // window, however late it ends. In a closed loop, every call counts that ended within the window.
+  bool CountsForLatency(const CallTimes& call, bool open_loop) const {
+    return Holds(open_loop ? call.due_ns : call.done_ns);
+  }
+};
 
 struct LoadOptions {
   BenchProtocol protocol = BenchProtocol::kNative;
@@ -76,6 +146,14 @@ struct LoadResult {
 // two threads (three in an open loop) besides gRPC's own. To keep the generator cheap, requests are
 // serialized only once and answers are not parsed.
 absl::StatusOr<LoadResult> RunLoad(const LoadOptions& options, client::CancelToken& cancel);
+
+// Formats the result of `phimap bench` for people. Ends with a newline. Pure.
+std::string LoadTable(const LoadOptions& options, const LoadResult& result, int processors);
+
+// Formats the result as one JSON object: every field is always present, `server` is null if
+// unknown, numbers are numbers, names end with their units, and later releases only add fields.
+// Ends with a newline. Pure.
+std::string LoadJson(const LoadOptions& options, const LoadResult& result, int processors);
 
 }  // namespace phimap::cli
 

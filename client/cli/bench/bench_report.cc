@@ -1,12 +1,11 @@
-#include "client/cli/bench/bench_report.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/bench/bench_load.h"
+#include "client/cli/views/text.h"
 
 namespace phimap::cli {
 namespace {

@@ -1,18 +1,35 @@
-#include "client/cli/commands/advise_command.h"
-
+// `phimap advise`.
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "client/cli/commands/certified_question.h"
-#include "client/cli/views/advice_view.h"
-#include "client/cli/views/json_text.h"
-#include "client/cli/views/paragraph.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
-
 namespace {
+
+struct AdviseArguments {
+  // Exactly one of margin and from_evaluation is set. from_evaluation is a file that `phimap
+  // evaluate --json` wrote.
+  std::optional<double> margin;
+  std::string from_evaluation;
+  double error = 0;
+  double confidence = 0;
+  std::optional<double> alpha;
+  // Number of points; 0 means that none was given.
+  int64_t points = 0;
+  int32_t classes = 0;
+  double distortion = 0;
+  double kernel_error = 0;
+  bool json = false;
+};
 
 // Sets the margin in `request`. Returns a sentence for people that says where the margin comes
 // from; empty if the margin was given.
@@ -31,8 +48,7 @@ absl::StatusOr<std::string> TakeMargin(const AdviseArguments& arguments,
   return AskFromEvaluation(evaluation, arguments.alpha, request);
 }
 
-}  // namespace
-
+// Prints the dimensions that suffice, as text or as the JSON of an AdviseResponse.
 absl::Status RunAdvise(const AdviseArguments& arguments, CommandContext& context) {
   v1::AdviseRequest request;
   request.set_classes(arguments.classes);
@@ -43,16 +59,14 @@ absl::Status RunAdvise(const AdviseArguments& arguments, CommandContext& context
   request.set_distortion(arguments.distortion);
   request.set_kernel_error(arguments.kernel_error);
   PHIMAP_ASSIGN_OR_RETURN(const v1::AdviseResponse response, context.client.Advise(request));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(response));
-    context.out << text;
-  } else {
-    std::string text = RenderAdvice(request, response, context.console.width);
-    if (!origin.empty()) AppendParagraph(text, "", origin, context.console.width);
-    context.out << text;
-  }
+  if (arguments.json) return PrintJson(response, context.out);
+  std::string text = RenderAdvice(request, response, context.console.width);
+  if (!origin.empty()) AppendParagraph(text, "", origin, context.console.width);
+  context.out << text;
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddAdvise(CLI::App& app) {
   auto arguments = std::make_shared<AdviseArguments>();

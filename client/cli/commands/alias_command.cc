@@ -1,26 +1,40 @@
-#include "client/cli/commands/alias_command.h"
-
+// `phimap alias`: names for versions, and moving them.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <ostream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {
 namespace {
+
+struct AliasArguments {
+  // "set", "rollback", "delete" or "list".
+  std::string action;
+  // "letters@prod"; for list a mapping's name, or empty for all.
+  std::string name;
+  // The version for `set`: "7", or "sha256:" and at least 7 digits of a digest.
+  std::string version;
+  // The etag for `set` and `delete`; empty means unconditional.
+  std::string etag;
+  bool json = false;
+};
 
 // Digits of a digest that `phimap list NAME` shows: 48 bits, which distinguish the versions of any
 // server.
@@ -59,11 +73,7 @@ absl::StatusOr<v1::Alias> Set(const AliasName& name, const AliasArguments& argum
 
 absl::Status PrintMove(const AliasName& name, const v1::Alias& alias, bool json,
                        std::ostream& out) {
-  if (json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(alias));
-    out << text;
-    return absl::OkStatus();
-  }
+  if (json) return PrintJson(alias, out);
   out << name.mapping << "@" << name.alias << " is version " << alias.version();
   if (alias.previous_version() != 0) out << ", before " << alias.previous_version();
   out << "  (etag " << alias.etag() << ")\n";
@@ -104,9 +114,7 @@ absl::Status List(const AliasArguments& arguments, CommandContext& context) {
   if (arguments.json) {
     v1::ListMappingsResponse all;
     all.mutable_mappings()->Assign(mappings.begin(), mappings.end());
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    context.out << text;
-    return absl::OkStatus();
+    return PrintJson(all, context.out);
   }
   const bool none = std::all_of(mappings.begin(), mappings.end(),
                                 [](const v1::Mapping& m) { return m.aliases().empty(); });
@@ -119,8 +127,8 @@ absl::Status List(const AliasArguments& arguments, CommandContext& context) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Prints the alias's new and previous version, or all aliases; as JSON an Alias or a
+// ListMappingsResponse. Deletion prints only a message.
 absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context) {
   if (arguments.action == "list") return List(arguments, context);
   PHIMAP_ASSIGN_OR_RETURN(const AliasName name, ParseAliasName(arguments.name));
@@ -135,8 +143,6 @@ absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context) 
   PHIMAP_RETURN_IF_ERROR(moved.status());
   return PrintMove(name, *moved, arguments.json, context.out);
 }
-
-namespace {
 
 CLI::App* AddAliasAction(CLI::App& alias, AliasArguments& arguments, const char* action,
                          const char* help) {

@@ -1,21 +1,27 @@
-#include "client/cli/commands/bench_command.h"
-
+// `phimap bench`.
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/bench/bench_process.h"
-#include "client/cli/bench/bench_report.h"
+#include "client/cli/bench/bench_load.h"
+#include "client/cli/commands/commands.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
-
 namespace {
+
+struct BenchArguments {
+  // `target` and `connect` are set from the context. If `columns` is 0, the number of
+  // columns of the version is used.
+  LoadOptions load;
+  bool json = false;
+};
 
 // Returns the number of columns of the version's rows. Asks by a Transform of one column, which a
 // server answers from its memory; GetVersion would need the store's database.
@@ -36,8 +42,9 @@ absl::StatusOr<int32_t> ColumnsOf(client::Client& client, const std::string& ref
       absl::StrCat(reference, " maps strings; bench can only generate rows of numbers"));
 }
 
-}  // namespace
-
+// Loads the server with calls for features for a while and prints the measurements: a table, or one
+// JSON object. Calls that fail under load are part of the result; the command fails if the load
+// cannot be started.
 absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) {
   LoadOptions options = arguments.load;
   options.target = context.server;
@@ -55,8 +62,6 @@ absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) 
                                  : LoadTable(options, result, processors));
   return absl::OkStatus();
 }
-
-namespace {
 
 void AddBenchLoad(CLI::App& command, LoadOptions& load) {
   CLI::Option* const callers = command

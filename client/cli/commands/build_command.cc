@@ -1,24 +1,40 @@
-#include "client/cli/commands/build_command.h"
-
+// `phimap build`.
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/arguments/duration_argument.h"
-#include "client/cli/arguments/input_flags.h"
+#include "client/cli/arguments/flags.h"
 #include "client/cli/arguments/input_rows.h"
-#include "client/cli/arguments/seed_argument.h"
-#include "client/cli/views/certificate_view.h"
-#include "client/cli/views/estimate_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
+
+struct BuildArguments {
+  std::string name;
+  // The rows. With --dry-run, 0 columns means the number of columns of the input.
+  InputArguments input;
+  std::string mapping;
+  std::string kernel;
+  bool standardize = false;
+  // The seed as text, because the library's conversion to a number would wrap a negative number.
+  std::string seed = "0";
+  // Time for which the version lives after its last use, such as "7d"; empty: for ever.
+  std::string ttl;
+  bool json = false;
+  // Whether to estimate the cost only.
+  bool dry_run = false;
+  // Number of rows for a dry run; 0 means the rows of the input.
+  int64_t rows = 0;
+};
 
 absl::Status CheckBuildArguments(const BuildArguments& arguments) {
   if (arguments.rows != 0) {
@@ -74,17 +90,13 @@ absl::Status RunDryRun(const BuildArguments& arguments, const client::BuildOptio
   PHIMAP_ASSIGN_OR_RETURN(const InputShape shape, ShapeOf(arguments, context.cancel));
   PHIMAP_ASSIGN_OR_RETURN(const v1::EstimateBuildResponse estimate,
                           context.client.EstimateBuild(options, shape.rows, shape.columns));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(estimate));
-    context.out << text;
-  } else {
-    context.out << RenderEstimate(shape.rows, shape.columns, estimate, context.console.width);
-  }
+  if (arguments.json) return PrintJson(estimate, context.out);
+  context.out << RenderEstimate(shape.rows, shape.columns, estimate, context.console.width);
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Streams the rows of the input into a build and prints the version with its certificate; a dry run
+// prints an estimate and builds nothing.
 absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(arguments.seed));
   absl::Duration ttl = absl::InfiniteDuration();
@@ -113,14 +125,12 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
     version = context.client.Build(options, *rows, show, &context.cancel);
   }
   PHIMAP_RETURN_IF_ERROR(version.status());
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(*version));
-    context.out << text;
-  } else {
-    context.out << RenderVersion(*version, context.console.width, context.color);
-  }
+  if (arguments.json) return PrintJson(*version, context.out);
+  context.out << RenderVersion(*version, context.console.width, context.color);
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddBuild(CLI::App& app) {
   auto arguments = std::make_shared<BuildArguments>();

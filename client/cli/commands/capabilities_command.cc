@@ -1,17 +1,27 @@
-#include "client/cli/commands/capabilities_command.h"
-
+// `phimap capabilities`: what a server can build and learn.
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/views/capabilities_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
+
+struct CapabilitiesArguments {
+  // "mappings", "kernels", "policies" or "learners"; empty: all kinds.
+  std::string kind;
+  // Name of an entry of that kind; empty for all.
+  std::string name;
+  bool json = false;
+};
 
 using Kind = google::protobuf::RepeatedPtrField<v1::Capability>;
 
@@ -39,8 +49,8 @@ absl::Status KeepOnly(const std::string& name, const char* kind, Kind& list) {
                                           "; expected one of ", absl::StrJoin(names, ", ")));
 }
 
-}  // namespace
-
+// Prints each name with one line of description or, if a kind is given, with its parameters. As
+// JSON, prints a ListCapabilitiesResponse that is restricted to the requested entries.
 absl::Status RunCapabilities(const CapabilitiesArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(v1::ListCapabilitiesResponse all, context.client.ListCapabilities());
   const Kind* chosen = nullptr;
@@ -55,15 +65,13 @@ absl::Status RunCapabilities(const CapabilitiesArguments& arguments, CommandCont
     }
     chosen = &list;
   }
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    context.out << text;
-  } else {
-    context.out << (chosen == nullptr ? RenderCapabilities(all, context.console.width)
-                                      : RenderKind(*chosen, context.console.width));
-  }
+  if (arguments.json) return PrintJson(all, context.out);
+  context.out << (chosen == nullptr ? RenderCapabilities(all, context.console.width)
+                                    : RenderKind(*chosen, context.console.width));
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddCapabilities(CLI::App& app) {
   auto arguments = std::make_shared<CapabilitiesArguments>();

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/views/text.h"
 #include "client/files/input_file.h"
 #include "core/status/status_macros.h"
 

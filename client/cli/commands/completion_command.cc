@@ -1,7 +1,7 @@
-#include "client/cli/commands/completion_command.h"
-
+// Completions of the words of `phimap`, for shells.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/commands/commands.h"
 
 namespace phimap::cli {
 namespace {
@@ -143,8 +144,9 @@ std::string WordCases(const std::vector<CommandWords>& all, absl::string_view in
   return cases;
 }
 
-}  // namespace
-
+// Returns a script that completes commands, flags, and the values of flags that have a fixed set of
+// values; elsewhere it completes file names. It is derived from the commands of `app`. The shell
+// must evaluate it: eval "$(phimap completion bash)". Pure.
 std::string BashCompletion(const CLI::App& app) {
   const std::vector<CommandWords> all = AllCommands(app);
   return absl::StrCat(
@@ -231,6 +233,8 @@ std::string FishCompletion(const CLI::App& app) {
   }
   return script;
 }
+
+}  // namespace
 
 Command AddCompletion(CLI::App& app) {
   auto shell = std::make_shared<std::string>();

@@ -1,19 +1,29 @@
-#include "client/cli/commands/delete_command.h"
-
+// `phimap delete`.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <ostream>
+#include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
+
+struct DeleteArguments {
+  // "letters@7", or "letters" with `all_versions`.
+  std::string reference;
+  bool all_versions = false;
+  // Deletes a version even if the rollback of an alias would need it.
+  bool give_up_rollback = false;
+};
 
 absl::Status Unclear(const std::string& reference, absl::string_view advice) {
   return absl::InvalidArgumentError(
@@ -37,8 +47,8 @@ absl::Status DeleteOne(const std::string& mapping, int64_t version,
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Deletes a version, or a mapping with all its versions. A version must be given by its number or
+// digest. A bare name does not suffice, nor does an alias, which may move before it is looked up.
 absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context) {
   const std::string& reference = arguments.reference;
   if (arguments.all_versions) return DeleteAll(reference, context);
@@ -61,6 +71,8 @@ absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context
   }
   return DeleteOne(reference.substr(0, at), version, arguments, context);
 }
+
+}  // namespace
 
 Command AddDelete(CLI::App& app) {
   auto arguments = std::make_shared<DeleteArguments>();

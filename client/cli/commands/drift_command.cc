@@ -1,21 +1,29 @@
-#include "client/cli/commands/drift_command.h"
-
+// `phimap drift`: whether served rows still are like those that versions were built from.
 #include <memory>
 #include <ostream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/views/drift_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {
 namespace {
+
+struct DriftArguments {
+  // "name" for all aliases of a mapping, or "name@alias".
+  std::string reference;
+  bool json = false;
+};
 
 // Keeps only the alias of this name.
 absl::Status KeepAlias(const std::string& mapping, const std::string& alias,
@@ -33,8 +41,8 @@ absl::Status KeepAlias(const std::string& mapping, const std::string& alias,
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Prints the evidence for drift of each alias; as JSON a GetDriftResponse. NOT_FOUND if the mapping
+// has no such alias.
 absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) {
   const std::pair<std::string, std::string> name =
       absl::StrSplit(arguments.reference, absl::MaxSplits('@', 1));
@@ -49,11 +57,7 @@ absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) 
   if (names_alias) {
     PHIMAP_RETURN_IF_ERROR(KeepAlias(name.first, name.second, drift));
   }
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(drift));
-    context.out << text;
-    return absl::OkStatus();
-  }
+  if (arguments.json) return PrintJson(drift, context.out);
   if (drift.aliases().empty()) {
     *context.console.stream << name.first
                             << " has no alias; drift is tested for aliases, which `phimap alias "
@@ -63,6 +67,8 @@ absl::Status RunDrift(const DriftArguments& arguments, CommandContext& context) 
   context.out << RenderDrift(name.first, drift);
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddDrift(CLI::App& app) {
   auto arguments = std::make_shared<DriftArguments>();

@@ -1,19 +1,34 @@
-#include "client/cli/commands/evaluate_command.h"
-
+// `phimap evaluate`.
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "CLI/CLI.hpp"
-#include "client/cli/arguments/input_flags.h"
+#include "absl/status/status.h"
+#include "client/cli/arguments/flags.h"
 #include "client/cli/arguments/input_rows.h"
-#include "client/cli/arguments/seed_argument.h"
-#include "client/cli/views/evaluation_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
+
+struct EvaluateArguments {
+  std::string reference;
+  InputArguments input;
+  // Text of the learner; empty means the server's default.
+  std::string learner;
+  // Share of the rows to test on; 0 means the server's default.
+  double held_out = 0;
+  int folds = 0;
+  // Unsigned 64-bit integer as text, because CLI11 takes no integer above 2^63.
+  std::string seed = "0";
+  double confidence = 0;
+  bool json = false;
+};
 
 ProgressState StateOf(const client::EvaluateProgress& progress, const std::string& label) {
   ProgressState state{.label = label, .rows = progress.rows_sent};
@@ -24,8 +39,7 @@ ProgressState StateOf(const client::EvaluateProgress& progress, const std::strin
   return state;
 }
 
-}  // namespace
-
+// Prints how well a learner does on labeled rows, as text or as the JSON of an Evaluation.
 absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(arguments.seed));
   const client::EvaluateOptions options{.reference = arguments.reference,
@@ -53,14 +67,12 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
     evaluation = context.client.Evaluate(options, *rows, show, &context.cancel);
   }
   PHIMAP_RETURN_IF_ERROR(evaluation.status());
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(*evaluation));
-    context.out << text;
-  } else {
-    context.out << RenderEvaluation(*evaluation, context.console.width);
-  }
+  if (arguments.json) return PrintJson(*evaluation, context.out);
+  context.out << RenderEvaluation(*evaluation, context.console.width);
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddEvaluate(CLI::App& app) {
   auto arguments = std::make_shared<EvaluateArguments>();

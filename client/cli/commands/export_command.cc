@@ -1,15 +1,27 @@
-#include "client/cli/commands/export_command.h"
-
+// `phimap export`.
 #include <memory>
 #include <ostream>
+#include <string>
 
 #include "CLI/CLI.hpp"
-#include "client/cli/views/number_text.h"
+#include "absl/status/status.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
 #include "client/files/output_file.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
+namespace {
 
+struct ExportArguments {
+  // "name", "name@7", "name@alias" or "name@sha256:digest".
+  std::string reference;
+  // A path, or "-" for standard output.
+  std::string output;
+};
+
+// Writes a version's artifact to a file that appears only when it is complete and checked. A pipe
+// receives the bytes as they arrive.
 absl::Status RunExport(const ExportArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
                           OutputFile::Open(arguments.output));
@@ -24,6 +36,8 @@ absl::Status RunExport(const ExportArguments& arguments, CommandContext& context
                           << result.version.digest() << std::endl;
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddExport(CLI::App& app) {
   auto arguments = std::make_shared<ExportArguments>();

@@ -1,15 +1,27 @@
-#include "client/cli/commands/health_command.h"
-
+// `phimap health`: whether a server serves, for a container's health check.
 #include <memory>
 #include <ostream>
+#include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/cli/commands/commands.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
+namespace {
 
+struct HealthArguments {
+  // Name such as phimap.v1.TransformService; empty: the server as a whole.
+  std::string service;
+  // Limit in seconds for connecting and the answer together.
+  double timeout_seconds = 3;
+};
+
+// Prints "serving" if the server reports that it is. FAILED_PRECONDITION if it reports that it is
+// not, for instance while it drains; NOT_FOUND for an unknown service.
 absl::Status RunHealth(const HealthArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(
       const bool serving,
@@ -22,6 +34,8 @@ absl::Status RunHealth(const HealthArguments& arguments, CommandContext& context
   context.out << "serving\n";
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddHealth(CLI::App& app) {
   auto arguments = std::make_shared<HealthArguments>();

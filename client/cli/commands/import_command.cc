@@ -1,16 +1,27 @@
-#include "client/cli/commands/import_command.h"
-
+// `phimap import`.
 #include <memory>
+#include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/views/certificate_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "client/files/input_file.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
+
+struct ImportArguments {
+  // A path, or "-" for standard input.
+  std::string input;
+  // Name of the mapping. Empty: the name of the file up to the first '@' or '.', since an artifact
+  // contains no name.
+  std::string name;
+  bool json = false;
+};
 
 // The server decides which names are valid.
 absl::StatusOr<std::string> MappingName(const ImportArguments& arguments) {
@@ -26,8 +37,8 @@ absl::StatusOr<std::string> MappingName(const ImportArguments& arguments) {
       "--name: the file's name, ", file, ", does not begin with a mapping's name; give a name"));
 }
 
-}  // namespace
-
+// Stores an exported artifact as a version of a mapping, and prints the version with its
+// certificate, as text or as the JSON of a Version.
 absl::Status RunImport(const ImportArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const std::string name, MappingName(arguments));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, InputFile::Open(arguments.input));
@@ -41,14 +52,12 @@ absl::Status RunImport(const ImportArguments& arguments, CommandContext& context
   };
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                           context.client.Import(name, source, &context.cancel));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
-    context.out << text;
-  } else {
-    context.out << RenderVersion(version, context.console.width);
-  }
+  if (arguments.json) return PrintJson(version, context.out);
+  context.out << RenderVersion(version, context.console.width);
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddImport(CLI::App& app) {
   auto arguments = std::make_shared<ImportArguments>();

@@ -1,21 +1,30 @@
-#include "client/cli/commands/inspect_command.h"
-
+// `phimap inspect`: the content of an exported file, without a server.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <ostream>
+#include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/views/certificate_view.h"
-#include "client/cli/views/json_text.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "client/files/input_file.h"
 #include "core/status/status_macros.h"
 #include "proto/artifact/artifact_description.h"
 
 namespace phimap::cli {
 namespace {
+
+struct InspectArguments {
+  // A path, or "-" for standard input.
+  std::string input;
+  bool json = false;
+};
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
@@ -49,17 +58,14 @@ absl::Status Inspect(const InspectArguments& arguments, int width, std::ostream&
   PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, ReadArtifact(arguments.input));
   bool ran = false;
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, DescribeArtifact(bytes, ran));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
-    out << text;
-    return absl::OkStatus();
-  }
+  if (arguments.json) return PrintJson(version, out);
   out << RenderArtifact(arguments.input, version, ran, width);
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Checks an artifact as an import does, including its reference vectors, and prints it: as text
+// that is `width` characters wide, or as the JSON of a Version without a name. DATA_LOSS for a file
+// that is damaged or is not an artifact.
 absl::Status RunInspect(const InspectArguments& arguments, int width, std::ostream& out) {
   try {
     return Inspect(arguments, width, out);
@@ -68,6 +74,8 @@ absl::Status RunInspect(const InspectArguments& arguments, int width, std::ostre
         absl::StrCat("there is not enough memory to inspect ", arguments.input));
   }
 }
+
+}  // namespace
 
 Command AddInspect(CLI::App& app) {
   auto arguments = std::make_shared<InspectArguments>();

@@ -1,17 +1,28 @@
-#include "client/cli/commands/keep_command.h"
-
+// `phimap keep`: how long a version lives.
 #include <memory>
 #include <ostream>
+#include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/cli/arguments/duration_argument.h"
-#include "client/cli/views/json_text.h"
-#include "client/cli/views/lifetime_text.h"
+#include "client/cli/arguments/flags.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
+namespace {
 
+struct KeepArguments {
+  // "name", "name@7", "name@alias" or "name@sha256:digest".
+  std::string reference;
+  // Time for which the version lives after its last use, such as "7d"; empty: for ever.
+  std::string ttl;
+  bool json = false;
+};
+
+// Sets how long the version lives and prints it; as JSON a Version without its certificate.
 absl::Status RunKeep(const KeepArguments& arguments, CommandContext& context) {
   absl::Duration ttl = absl::InfiniteDuration();
   if (!arguments.ttl.empty()) {
@@ -19,15 +30,13 @@ absl::Status RunKeep(const KeepArguments& arguments, CommandContext& context) {
   }
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                           context.client.KeepVersion(arguments.reference, ttl));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
-    context.out << text;
-    return absl::OkStatus();
-  }
+  if (arguments.json) return PrintJson(version, context.out);
   context.out << version.ref().mapping() << "@" << version.ref().number() << " lives "
               << LifetimeText(version) << "\n";
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddKeep(CLI::App& app) {
   auto arguments = std::make_shared<KeepArguments>();

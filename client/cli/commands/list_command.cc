@@ -1,22 +1,28 @@
-#include "client/cli/commands/list_command.h"
-
+// `phimap list`.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "client/cli/views/json_text.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {
 namespace {
+
+struct ListArguments {
+  // Mapping whose versions are listed; empty lists the mappings.
+  std::string name;
+  bool json = false;
+};
 
 std::string AliasesText(const v1::Mapping& mapping) {
   return absl::StrJoin(mapping.aliases(), " ", [](std::string* out, const v1::Alias& alias) {
@@ -80,26 +86,22 @@ absl::Status ListVersions(const ListArguments& arguments, CommandContext& contex
   if (arguments.json) {
     v1::ListVersionsResponse all;
     all.mutable_versions()->Assign(versions.begin(), versions.end());
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    context.out << text;
-    return absl::OkStatus();
+    return PrintJson(all, context.out);
   }
   PHIMAP_ASSIGN_OR_RETURN(const v1::Mapping mapping, context.client.GetMapping(arguments.name));
   PrintVersions(mapping, versions, context.out);
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Prints all mappings by name, or the versions of one mapping, newest first: as a table, or as the
+// JSON of one ListMappingsResponse or ListVersionsResponse.
 absl::Status RunList(const ListArguments& arguments, CommandContext& context) {
   if (!arguments.name.empty()) return ListVersions(arguments, context);
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<v1::Mapping> mappings, context.client.ListMappings());
   if (arguments.json) {
     v1::ListMappingsResponse all;
     all.mutable_mappings()->Assign(mappings.begin(), mappings.end());
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    context.out << text;
-    return absl::OkStatus();
+    return PrintJson(all, context.out);
   }
   if (mappings.empty()) {
     *context.console.stream << "no mappings yet; `phimap build` makes one" << std::endl;
@@ -108,6 +110,8 @@ absl::Status RunList(const ListArguments& arguments, CommandContext& context) {
   PrintMappings(mappings, context.out);
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddList(CLI::App& app) {
   auto arguments = std::make_shared<ListArguments>();

@@ -1,29 +1,48 @@
-#include "client/cli/commands/prune_command.h"
-
+// `phimap prune`: deletes the versions that experiments left.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
+#include <istream>
 #include <memory>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/cli/arguments/duration_argument.h"
+#include "client/cli/arguments/flags.h"
+#include "client/cli/commands/commands.h"
 #include "client/cli/commands/prune_plan.h"
-#include "client/cli/views/json_text.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {
 namespace {
+
+struct PruneArguments {
+  // A shell's pattern for mapping names, as in "f2-*".
+  std::string pattern;
+  // Skips versions that an alias points to, or that an alias rollback would restore. Without this
+  // flag such a version is an error, and nothing is deleted.
+  bool unaliased = false;
+  // Restricts the deletion to versions older than this, such as "7d"; empty means versions of any
+  // age.
+  std::string older_than;
+  bool dry_run = false;
+  // Whether to delete without asking.
+  bool yes = false;
+  bool json = false;
+  // Answers typed at the terminal; null without a terminal.
+  std::istream* answers = nullptr;
+};
 
 absl::StatusOr<PrunePlan> MakePlan(const PruneArguments& arguments, CommandContext& context) {
   PruneRule rule{.created_before = std::nullopt, .unaliased = arguments.unaliased};
@@ -59,9 +78,7 @@ absl::Status PrintPlan(const PrunePlan& plan, bool json, std::ostream& out) {
   if (json) {
     v1::ListVersionsResponse all;
     all.mutable_versions()->Assign(plan.versions.begin(), plan.versions.end());
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
-    out << text;
-    return absl::OkStatus();
+    return PrintJson(all, out);
   }
   if (plan.versions.empty()) return absl::OkStatus();
   const auto name_of = [](const v1::Version& version) {
@@ -116,8 +133,9 @@ absl::Status Delete(const PrunePlan& plan, CommandContext& context) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Lists the versions to delete, as a table or as the JSON of a ListVersionsResponse. Then asks the
+// user, unless `yes` is set, and deletes these versions and the mappings that have no versions
+// left. A version that another client deletes meanwhile is not an error.
 absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const PrunePlan plan, MakePlan(arguments, context));
   PHIMAP_RETURN_IF_ERROR(PrintPlan(plan, arguments.json, context.out));
@@ -136,6 +154,8 @@ absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context) 
   console << CountText(plan) << " deleted" << std::endl;
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddPrune(CLI::App& app) {
   auto arguments = std::make_shared<PruneArguments>();

@@ -1,25 +1,33 @@
-#include "client/cli/commands/show_command.h"
-
+// `phimap show`.
 #include <memory>
+#include <string>
 
 #include "CLI/CLI.hpp"
-#include "client/cli/views/certificate_view.h"
-#include "client/cli/views/json_text.h"
+#include "absl/status/status.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
+namespace {
 
+struct ShowArguments {
+  // "name", "name@7", "name@alias" or "name@sha256:digest".
+  std::string reference;
+  bool json = false;
+};
+
+// Prints a version with its certificate, as text or as the JSON of a Version.
 absl::Status RunShow(const ShowArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                           context.client.GetVersion(arguments.reference));
-  if (arguments.json) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
-    context.out << text;
-  } else {
-    context.out << RenderVersion(version, context.console.width, context.color);
-  }
+  if (arguments.json) return PrintJson(version, context.out);
+  context.out << RenderVersion(version, context.console.width, context.color);
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddShow(CLI::App& app) {
   auto arguments = std::make_shared<ShowArguments>();

@@ -1,24 +1,44 @@
-#include "client/cli/commands/sweep_command.h"
-
+// `phimap sweep`.
 #include <algorithm>
 #include <memory>
 #include <random>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "client/cli/arguments/input_flags.h"
-#include "client/cli/commands/sweep_data.h"
+#include "client/cli/arguments/flags.h"
+#include "client/cli/arguments/input_rows.h"
+#include "client/cli/commands/commands.h"
 #include "client/cli/commands/sweep_points.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
+
+struct SweepArguments {
+  InputArguments input;
+  // Lists, separated by commas.
+  std::string mappings;
+  std::string landmarks;
+  std::string dimensions;
+  std::string policies;
+  std::string seeds = "0";
+  // Texts of kernels; empty for mappings that need no kernel.
+  std::vector<std::string> kernels;
+  // Text of the learner; empty means the server's default.
+  std::string learner;
+  bool standardize = false;
+  // Path of the file of JSON lines.
+  std::string output;
+};
 
 constexpr int kTimedCalls = 5;
 
@@ -180,8 +200,10 @@ absl::StatusOr<SweepData> ReadData(const InputArguments& input, client::CancelTo
   return ReadSweepData(*rows);
 }
 
-}  // namespace
-
+// Builds each mapping from the rows, and measures the error of a learner on its features, its
+// kernel error, and the time of Transform. Each such point is appended to the output as a line once
+// it is complete, so that it survives a crash. Points that already have a line are skipped.
+// Versions are deleted after they are measured. Prints a table.
 absl::Status RunSweep(const SweepArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(arguments.input));
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(input, arguments.output));
@@ -217,6 +239,8 @@ absl::Status RunSweep(const SweepArguments& arguments, CommandContext& context) 
                           << " of them from earlier runs" << std::endl;
   return absl::OkStatus();
 }
+
+}  // namespace
 
 Command AddSweep(CLI::App& app) {
   auto arguments = std::make_shared<SweepArguments>();

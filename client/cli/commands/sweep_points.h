@@ -1,4 +1,5 @@
-// Points of a sweep, and the file that keeps them.
+// The points of a sweep and the file that keeps them, and the rows: their identity, and some of
+// them for timing.
 #ifndef PHIMAP_CLIENT_CLI_COMMANDS_SWEEP_POINTS_H_
 #define PHIMAP_CLIENT_CLI_COMMANDS_SWEEP_POINTS_H_
 
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/cpp/row_source.h"
 
 namespace phimap::cli {
 
@@ -71,6 +73,18 @@ absl::StatusOr<std::vector<std::string>> SweepSpecs(const std::string& mappings,
 absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path);
 // Appends a line and returns once it is on the disk. An incomplete last line is replaced.
 absl::Status AppendToSweep(const std::string& path, const SweepPoint& point);
+
+struct SweepData {
+  // SHA-256 over all rows, in hexadecimal. Each row contributes its label, a zero byte, and then
+  // its numbers as little-endian float64, or its text and another zero byte. Equal to the digest of
+  // phimap.sweep in Python.
+  std::string digest;
+  // The first rows, which are used for timing.
+  client::ExampleBlock timed;
+};
+
+// Reads all rows, in bounded memory.
+absl::StatusOr<SweepData> ReadSweepData(client::LabeledRowSource& rows);
 
 }  // namespace phimap::cli
 

@@ -1,5 +1,4 @@
-#include "client/cli/commands/verify_command.h"
-
+// `phimap verify`: checks that a server answers a version's reference vectors bit for bit.
 #include <algorithm>
 #include <memory>
 #include <ostream>
@@ -8,9 +7,11 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "client/cli/views/reference_vectors.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/views/views.h"
 #include "client/cpp/client.h"
 #include "core/status/status_macros.h"
 

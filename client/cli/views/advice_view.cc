@@ -1,9 +1,7 @@
-#include "client/cli/views/advice_view.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/views/number_text.h"
-#include "client/cli/views/paragraph.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 
 namespace phimap::cli {
 namespace {

@@ -1,11 +1,10 @@
-#include "client/cli/views/capabilities_view.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/views/paragraph.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 
 namespace phimap::cli {
 namespace {

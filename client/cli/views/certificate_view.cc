@@ -1,6 +1,6 @@
-#include "client/cli/views/certificate_view.h"
-
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -8,15 +8,78 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "client/cli/views/color.h"
-#include "client/cli/views/lifetime_text.h"
-#include "client/cli/views/number_text.h"
-#include "client/cli/views/paragraph.h"
-#include "client/cli/views/reference_vectors.h"
-#include "client/cli/views/spectrum_view.h"
+#include "client/cli/views/console.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 #include "core/digest/named_columns.h"
 
 namespace phimap::cli {
+namespace {
+
+// Number of lines per power of ten; the top line stands for the whole trace.
+constexpr int kLinesPerDecade = 2;
+constexpr int kMaxLines = 10;
+constexpr int kSpectrumLabelWidth = 10;
+constexpr int kMaxColumns = 64;
+
+// Number of lines by which the share stands below the top: 0 for all of the trace.
+double Depth(double share) {
+  return share > 0 ? -kLinesPerDecade * std::log10(share) : static_cast<double>(kMaxLines);
+}
+
+// "10 %", "0.01 %" at whole powers of ten.
+std::string LabelOf(int line) {
+  if (line % kLinesPerDecade != 0) return "";
+  return absl::StrFormat("%g %%", 100 * std::pow(10.0, -line / kLinesPerDecade));
+}
+
+void DrawPlot(const std::vector<double>& shares, std::string& out) {
+  double deepest = 0;
+  for (const double share : shares) deepest = std::max(deepest, Depth(share));
+  const int lines = std::clamp(static_cast<int>(std::floor(deepest)) + 1, 1, kMaxLines);
+  for (int line = 0; line < lines; ++line) {
+    std::string bars;
+    for (const double share : shares) bars += Depth(share) < line + 1 ? '#' : ' ';
+    const size_t end = bars.find_last_not_of(' ');
+    bars.erase(end == std::string::npos ? 0 : end + 1);
+    absl::StrAppendFormat(&out, "  %*s |%s\n", kSpectrumLabelWidth, LabelOf(line), bars);
+  }
+}
+
+}  // namespace
+
+std::string RenderSpectrum(const v1::Certificate::Spectrum& spectrum, int width) {
+  const int room = std::min(kMaxColumns, width - kSpectrumLabelWidth - 4);
+  std::vector<double> shares;
+  for (int i = 0; i < spectrum.eigenvalues_size() && i < room; ++i) {
+    const double share = spectrum.eigenvalues(i) / spectrum.trace();
+    shares.push_back(std::isfinite(share) ? share : 0);
+  }
+  std::string out;
+  if (shares.empty()) return out;
+  absl::StrAppend(
+      &out, "  spectrum: eigenvalues 1 to ", shares.size(), " of K on ",
+      WithThousands(spectrum.rows()),
+      spectrum.held_out() ? " held-out rows" : " rows of the pool, landmarks among them",
+      ", shares of their sum\n");
+  DrawPlot(shares, out);
+  for (const auto& dimension : spectrum.effective_dimensions()) {
+    const double level = dimension.lambda() / spectrum.trace();
+    absl::StrAppendFormat(
+        &out, "  over %-8s %7.1f of %.1f effective dimensions are in the span of the landmarks\n",
+        absl::StrFormat("%g %%", 100 * level), dimension.mapping(), dimension.kernel());
+  }
+  return out;
+}
+
+bool SelfCheckIsAllZero(const v1::SelfCheck& check) {
+  const std::string& bytes = check.features().values_case() == v1::DenseRows::kFloat64Le
+                                 ? check.features().float64_le()
+                                 : check.features().float32_le();
+  // The engine never returns -0, so a feature is 0 only if all its bytes are 0.
+  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+}
+
 namespace {
 
 constexpr int kNameWidth = 18;
@@ -47,7 +110,7 @@ std::string RefText(const v1::VersionRef& ref) {
   return absl::StrCat(ref.mapping(), "@", ref.number());
 }
 
-std::string ErrorText(const v1::Certificate::Error& error) {
+std::string MeanAndMaxText(const v1::Certificate::Error& error) {
   return absl::StrCat(ShortNumber(error.mean()), " / ", ShortNumber(error.max()));
 }
 
@@ -232,7 +295,7 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
   RenderResidualMass(out, certificate);
   if (certificate.has_kernel_error()) {
     const v1::Certificate::Error& error = certificate.kernel_error();
-    Line(out, "kernel error", ErrorText(error),
+    Line(out, "kernel error", MeanAndMaxText(error),
          absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
                       " pairs; the largest K(x,x) of them",
                       centred ? ", centred on the landmarks," : "", " is ",
@@ -243,7 +306,7 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
   if (certificate.has_fidelity()) RenderFidelity(out, certificate);
   if (certificate.has_serving_error()) {
     const v1::Certificate::Error& error = certificate.serving_error();
-    Line(out, "serving error", ErrorText(error),
+    Line(out, "serving error", MeanAndMaxText(error),
          absl::StrCat("mean / max of |F(x) - exact F(x)| over ", WithThousands(error.count()),
                       " rows; the largest |F| of them is ", ShortNumber(error.scale())));
   }
@@ -365,6 +428,32 @@ std::string RenderVersionLine(const v1::Version& version) {
   if (warnings > 0)
     absl::StrAppend(&line, ", ", warnings, warnings == 1 ? " warning" : " warnings");
   return line;
+}
+
+std::string RenderEstimate(int64_t rows, int32_t columns, const v1::EstimateBuildResponse& estimate,
+                           int width) {
+  const std::string what =
+      columns == 0 ? " strings"
+                   : absl::StrCat(" rows of ", columns, columns == 1 ? " column" : " columns");
+  std::string out = absl::StrCat("a build of ", WithThousands(rows), what, " would take\n");
+  constexpr char kLine[] = "  %-10s%-14s%s\n";
+  absl::StrAppendFormat(
+      &out, kLine, "memory", SizeText(estimate.peak_memory_bytes()),
+      absl::StrCat("at its peak; reserves ", SizeText(estimate.reserved_memory_bytes()), " of the ",
+                   SizeText(estimate.memory_limit_bytes()), " for all builds"));
+  absl::StrAppendFormat(&out, kLine, "artifact", SizeText(estimate.artifact_size_bytes()),
+                        "stored");
+  absl::StrAppendFormat(&out, kLine, "flops", ShortNumber(estimate.flops()),
+                        "additions and multiplications of matrices");
+  absl::StrAppendFormat(&out, kLine, "time", ShortNumber(estimate.seconds()) + " s",
+                        "of an idle core of the server, within a factor of 3");
+  if (estimate.reserved_memory_bytes() > estimate.memory_limit_bytes()) {
+    AppendParagraph(out, "  WARNING: ",
+                    "the server would refuse it: reduce landmarks or pool_rows, or start phimapd "
+                    "with a larger --build_memory_bytes",
+                    width);
+  }
+  return out;
 }
 
 }  // namespace phimap::cli

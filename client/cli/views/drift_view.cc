@@ -1,11 +1,10 @@
-#include "client/cli/views/drift_view.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "client/cli/views/number_text.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 
 namespace phimap::cli {
 namespace {

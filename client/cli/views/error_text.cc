@@ -1,10 +1,9 @@
-#include "client/cli/views/error_text.h"
-
 #include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/cli/views/views.h"
 #include "core/status/error.h"
 
 namespace phimap::cli {

@@ -1,5 +1,3 @@
-#include "client/cli/views/evaluation_view.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -8,8 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/views/number_text.h"
-#include "client/cli/views/paragraph.h"
+#include "client/cli/views/text.h"
+#include "client/cli/views/views.h"
 
 namespace phimap::cli {
 namespace {

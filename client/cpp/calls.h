@@ -1,0 +1,75 @@
+// The calls behind Client, with their retries, and their messages. Includes gRPC: for .cc files
+// only.
+#ifndef PHIMAP_CLIENT_CPP_CALLS_H_
+#define PHIMAP_CLIENT_CPP_CALLS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cpp/cancel_token.h"
+#include "client/cpp/client.h"
+#include "client/cpp/example_block.h"
+#include "client/cpp/revision_memory.h"
+#include "google/protobuf/duration.pb.h"
+#include "phimap/v1/evaluation_service.grpc.pb.h"
+#include "phimap/v1/examples.pb.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
+#include "phimap/v1/transform_service.grpc.pb.h"
+
+namespace phimap::client {
+
+// A random UUID (RFC 4122, version 4) in lower case, from the operating system's entropy: it must
+// differ between clients, so it has no seed. Thread-safe.
+std::string RandomUuid();
+
+// Moves the examples of a block into a message. REQUIRES: the block is not empty.
+void ToExamples(ExampleBlock block, v1::Examples& examples);
+
+// Moves the rows of the server's answer into a block. Returns kInternal if they are not
+// `expected_rows` well-formed rows.
+absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows);
+
+// Returns `block` with `column`, the residuals, appended in the type of the block. Returns
+// kInternal if there is not one value per row.
+absl::StatusOr<RowBlock> WithLastColumn(RowBlock block,
+                                        const google::protobuf::RepeatedField<double>& column);
+
+// REQUIRES: `duration` is finite.
+void ToProto(absl::Duration duration, google::protobuf::Duration& out);
+
+// Fills `spec` from `options`.
+void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
+
+// Implements Client::Build. REQUIRES: options.build_id is set.
+absl::StatusOr<v1::Version> CallBuild(v1::MappingService::StubInterface& stub,
+                                      RevisionMemory& revisions, const RetryPolicy& retry,
+                                      const BuildOptions& options, RowSource& source,
+                                      const BuildObserver& observer, CancelToken& cancel);
+
+// Implements Client::TransformStream. REQUIRES: window >= 1; rows_per_request >= 0.
+absl::StatusOr<TransformStreamResult> CallTransformStream(
+    v1::TransformService::StubInterface& stub, RevisionMemory& revisions, const RetryPolicy& retry,
+    std::string reference, RowSource& source, const FeatureSink& sink,
+    const TransformStreamOptions& options, CancelToken& cancel);
+
+// Implements Client::Evaluate. Blocks: the caller's thread sends the rows while a second thread
+// reads events, so that a server error is noticed while rows are still being sent.
+absl::StatusOr<v1::Evaluation> CallEvaluate(v1::EvaluationService::StubInterface& stub,
+                                            RevisionMemory& revisions,
+                                            const EvaluateOptions& options,
+                                            LabeledRowSource& source,
+                                            const EvaluateObserver& observer, CancelToken& cancel);
+
+// Implement Client::Export and Client::Import. Both block and hold one chunk in memory at a time.
+absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
+                                        RevisionMemory& revisions, const std::string& reference,
+                                        const ArtifactSink& sink, CancelToken& cancel);
+absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
+                                       RevisionMemory& revisions, const std::string& mapping,
+                                       const ArtifactSource& source, CancelToken& cancel);
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_CALLS_H_
