@@ -209,8 +209,8 @@ TEST_F(BudgetTest, StreamsThatAreNeverReadTakeNoMoreThanTheFormulaSays) {
       stream->Finish();
     });
   }
-  // Waits until the server maps no more rows, because the budget is full or because it has ended the
-  // streams that stalled.
+  // Waits until the server maps no more rows, because the budget is full or because it has ended
+  // the streams that stalled.
   const auto mapped = [&] { return MetricOf(*server, "phimap_transform_rows_total"); };
   double before = 0;
   double most_held = 0;

@@ -87,7 +87,7 @@ TEST(IncludeRulesTest, EachRuleFailsOnALineThatBreaksIt) {
       {"server/transport/x.h", "server/calls/call.h", "later in the order"},
       {"server/calls/x.cc", "server/serving/row_server.h", "later in the order"},
       {"server/registry/x.cc", "server/build/build_manager.h", "later in the order"},
-      {"server/transform/x.cc", "server/mapping/page_token.h", "later in the order"},
+      {"server/transform/x.cc", "server/mapping/request_fields.h", "later in the order"},
       {"server/inference/x.cc", "server/options.h", "must not include files at its top"},
       {"server/rpc/x.cc", "string", "server/rpc is not in kServerOrder"},
       {"core/plan/artifact.cc", "proto/artifact/artifact_chunk.h", "core/ must not include"},
