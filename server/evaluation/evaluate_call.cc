@@ -14,9 +14,8 @@
 #include "server/kernel_client/kernel_examples.h"
 #include "server/serving/remote_kernel_rows.h"
 #include "server/sync/steady_time.h"
-#include "server/transform/examples_from_proto.h"
+#include "server/transform/row_messages.h"
 #include "server/transform/transform_checks.h"
-#include "server/transform/version_ref_to_proto.h"
 
 namespace phimap {
 namespace {

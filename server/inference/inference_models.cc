@@ -19,7 +19,7 @@
 #include "server/registry/reference.h"
 #include "server/registry/version_lookup.h"
 #include "server/sync/steady_time.h"
-#include "server/transform/limits.h"
+#include "server/transform/row_messages.h"
 
 namespace phimap {
 namespace {

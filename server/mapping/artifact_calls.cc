@@ -13,7 +13,7 @@
 #include "server/mapping/mapping_to_proto.h"
 #include "server/registry/reference.h"
 #include "server/registry/version_lookup.h"
-#include "server/transform/version_ref_to_proto.h"
+#include "server/transform/row_messages.h"
 
 namespace phimap {
 namespace {

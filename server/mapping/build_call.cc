@@ -7,7 +7,7 @@
 #include "server/mapping/build_spec_from_proto.h"
 #include "server/mapping/mapping_to_proto.h"
 #include "server/mapping/request_fields.h"
-#include "server/transform/examples_from_proto.h"
+#include "server/transform/row_messages.h"
 
 namespace phimap {
 

@@ -11,7 +11,7 @@
 #include "core/plan/rows.h"
 #include "proto/artifact/certificate_to_proto.h"
 #include "server/calls/status_details.h"
-#include "server/transform/version_ref_to_proto.h"
+#include "server/transform/row_messages.h"
 
 namespace phimap {
 namespace {

@@ -12,7 +12,6 @@
 #include "server/registry/reference.h"
 #include "server/store/records.h"
 #include "server/store/sha256.h"
-#include "server/transform/limits.h"
 
 namespace phimap {
 namespace {
@@ -66,6 +65,8 @@ absl::StatusOr<absl::Duration> TtlFromProto(const google::protobuf::Duration& tt
 namespace {
 
 constexpr size_t kCheckDigits = 8;
+constexpr int kDefaultPageSize = 100;
+constexpr int kMaxPageSize = 1000;
 
 // Returns a checksum that detects corrupted tokens. It is not a secret.
 std::string Check(absl::string_view list, absl::string_view position) {
