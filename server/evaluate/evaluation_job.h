@@ -51,9 +51,8 @@ struct LearningSize {
   int64_t classes = 0;
 };
 
-// Returns an upper bound of the bytes that learning takes in addition to the rows, before it takes
-// them, from the formulas in the learners' headers. Saturates at the
-// maximum of int64_t.
+// Returns an upper bound of the bytes that learning takes in addition to the rows, from the
+// formulas in the learners' headers. Saturates at the maximum of int64_t.
 int64_t LearningBytes(const LearnerSpec& learner, const LearningSize& size);
 
 // Reserves memory before it allocates. The memory is given back when the job fails or is destroyed.
