@@ -20,7 +20,6 @@
 #include "absl/time/time.h"
 #include "core/mapping/build/version_build.h"
 #include "core/mapping/spec/build_spec.h"
-#include "server/build/build_state.h"
 #include "server/memory/caller_shares.h"
 #include "server/memory/memory_budget.h"
 #include "server/observe/metrics.h"
@@ -29,6 +28,50 @@
 #include "server/versions/version_reader.h"
 
 namespace phimap {
+
+// States of a build, and the only transitions between them:
+//
+//   receiving ──finish──► queued ──start──► computing ──computed──► publishing ──published──► done
+//    │      │               │                  │   │                     │
+//    │      ├───────────────┴──────────────────┘   └──────────┬──────────┘
+//    │      └── cancel ──► cancelled                          └── fail ──► failed
+//    └── abandon ──► failed
+//
+// A broken stream ends its build only while the build is receiving: after `finish` a build outlives
+// its client. A publishing build cannot be cancelled, because its version may become visible at any
+// moment.
+enum class BuildState {
+  kReceiving,
+  kQueued,
+  kComputing,
+  kPublishing,
+  kDone,
+  kFailed,
+  kCancelled,
+};
+
+enum class BuildEvent {
+  // The client's `finish`, with the right row count.
+  kFinish,
+  // A build thread takes the build.
+  kStart,
+  // The artifact has been computed.
+  kComputed,
+  // The store has the artifact.
+  kPublished,
+  // The stream broke or was invalid.
+  kAbandon,
+  // Computing or publishing failed.
+  kFail,
+  // CancelBuild was called, the server shuts down, or the claim was lost.
+  kCancel,
+};
+
+// Returns the state after `event`, or nullopt if `event` is illegal in `state`.
+std::optional<BuildState> NextState(BuildState state, BuildEvent event);
+
+// Returns whether the build is done, failed or cancelled, and so will not change any more.
+bool IsFinished(BuildState state);
 
 // A build's name: the client's UUID, scoped to the mapping.
 struct BuildId {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,69 @@ std::vector<std::pair<ScoreFunction, ScoreEvidence>> Strongest(const DriftMonito
 }
 
 }  // namespace
+
+// A served row, copied for the test for drift. Owns the row as the engine got it, and its features.
+// The version stays pinned.
+class DriftWatcher::SampledRow {
+ public:
+  // Copies row `index` of `rows`. `features` are the features of all of them.
+  SampledRow(VersionHandle version, const ExamplesView& rows, const RowsView& features,
+             int64_t index);
+  SampledRow(const SampledRow&) = delete;
+  SampledRow& operator=(const SampledRow&) = delete;
+
+  const VersionHandle& version() const { return version_; }
+  ExamplesView row() const;
+  RowsView features() const;
+
+  // Returns the memory that a copy of a row takes.
+  static int64_t BytesOf(const ExamplesView& rows, const RowsView& features, int64_t index);
+
+ private:
+  const VersionHandle version_;
+  std::vector<double> numbers_;
+  std::string string_;
+  const std::string* const string_at_ = &string_;
+  ExampleKind kind_ = ExampleKind::kDense;
+  // Aligned for either serving type.
+  std::vector<double> features_;
+  RowsView shape_;
+};
+
+DriftWatcher::SampledRow::SampledRow(VersionHandle version, const ExamplesView& rows,
+                                     const RowsView& features, int64_t index)
+    : version_(std::move(version)), kind_(rows.kind()), shape_(features.Slice(index, 1)) {
+  if (const StringsView* const strings = rows.strings()) {
+    string_ = (*strings)[index];
+  } else {
+    numbers_.resize(static_cast<size_t>(rows.columns()));
+    rows.CopyRow(index, numbers_.data());
+  }
+  const auto bytes = static_cast<size_t>(shape_.RowBytes());
+  features_.resize((bytes + sizeof(double) - 1) / sizeof(double));
+  std::memcpy(features_.data(), shape_.data, bytes);
+  shape_.data = reinterpret_cast<const char*>(features_.data());
+}
+
+ExamplesView DriftWatcher::SampledRow::row() const {
+  if (IsString(kind_)) {
+    return StringsView{kind_, &string_at_, 1, static_cast<int64_t>(string_.size())};
+  }
+  return RowsView{.data = reinterpret_cast<const char*>(numbers_.data()),
+                  .type = FloatType::kFloat64,
+                  .rows = 1,
+                  .columns = static_cast<int64_t>(numbers_.size())};
+}
+
+RowsView DriftWatcher::SampledRow::features() const { return shape_; }
+
+int64_t DriftWatcher::SampledRow::BytesOf(const ExamplesView& rows, const RowsView& features,
+                                          int64_t index) {
+  const StringsView* const strings = rows.strings();
+  const int64_t row = strings != nullptr ? static_cast<int64_t>((*strings)[index].size())
+                                         : rows.columns() * int64_t{sizeof(double)};
+  return row + features.RowBytes() + int64_t{sizeof(SampledRow)};
+}
 
 DriftWatcher::DriftWatcher(const Limits& limits, DriftMetrics& metrics, const Logger& logger)
     : limits_(limits), metrics_(metrics), logger_(logger) {}

@@ -26,7 +26,6 @@
 #include "core/drift/drift_monitor.h"
 #include "core/plan/examples.h"
 #include "core/plan/rows.h"
-#include "server/drift/sampled_row.h"
 #include "server/observe/drift_metrics.h"
 #include "server/observe/log.h"
 #include "server/registry/version_handle.h"
@@ -96,6 +95,8 @@ class DriftWatcher {
 
  private:
   using Key = std::pair<std::string, std::string>;  // mapping, alias
+
+  class SampledRow;
 
   struct Watch {
     int64_t version = 0;

@@ -17,7 +17,6 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/build/build_error.h"
-#include "server/evaluate/learning_memory.h"
 
 namespace phimap {
 namespace {
@@ -27,6 +26,8 @@ constexpr int64_t kLabelBytes = 24;
 // Number of copies of an artifact in memory for a learner on the kernel: the bytes, the plan, and
 // the packed plan.
 constexpr int64_t kCopies = 3;
+// Number of rows whose scores are in memory at one time, besides the scores in kernel blocks.
+constexpr double kScoredRows = 1024;
 
 EvaluationRows::Keep KeepFor(const LearnerSpec& learner) {
   return learner.is_kernel_learner() ? EvaluationRows::Keep::kRows
@@ -124,6 +125,20 @@ absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& versi
           remote->source == RemoteKernel::Source::kService ? ": a service computes it"
                                                            : ": its values come with the rows",
           "; choose a learner on features"));
+}
+
+int64_t LearningBytes(const LearnerSpec& learner, const LearningSize& size) {
+  const auto n = static_cast<double>(size.rows);
+  const auto p = static_cast<double>(size.columns);
+  const auto d = static_cast<double>(size.features);
+  const auto classes = static_cast<double>(size.classes);
+  double bytes = learner.type->training_bytes(
+      learner.values, {.rows = n, .columns = p, .features = d, .classes = classes});
+  // The model, the confusion matrix, the scores, and the order and margins of the rows.
+  bytes += 32 * p * classes + 8 * classes * classes + 8 * kScoredRows * classes + 80 * n;
+  if (learner.is_kernel_learner()) bytes += 8 * (n * p + kScoredRows * (n + d));
+  constexpr double kMost = 9e18;
+  return bytes >= kMost ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(bytes);
 }
 
 EvaluationJob::EvaluationJob(VersionHandle version, EvaluationSpec spec, MemoryBudget& memory)

@@ -41,6 +41,20 @@ absl::Status CheckLearner(const LearnerSpec& learner);
 // kernel is remote or compares strings.
 absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version);
 
+// The size of a problem of learning.
+struct LearningSize {
+  int64_t rows = 0;
+  // Number of columns of the rows that the learner takes.
+  int64_t columns = 0;
+  // Number of features that the learner itself computes from a row; 0 if it computes none.
+  int64_t features = 0;
+  int64_t classes = 0;
+};
+
+// Returns an upper bound of the bytes that learning takes in addition to the rows, from the
+// formulas in the learners' headers. Saturates at the maximum of int64_t.
+int64_t LearningBytes(const LearnerSpec& learner, const LearningSize& size);
+
 // Reserves memory before it allocates. The memory is given back when the job fails or is destroyed.
 // Not thread-safe: Add and Run must be called one at a time, on threads that may block for long.
 class EvaluationJob {

@@ -3,12 +3,41 @@
 #define PHIMAP_SERVER_EVALUATION_EVALUATION_SERVICE_H_
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
 
+#include "absl/time/time.h"
 #include "server/calls/dispatcher.h"
-#include "server/evaluation/evaluate_call.h"
+#include "server/memory/memory_budget.h"
+#include "server/registry/version_registry.h"
 #include "server/schedule/job_queue.h"
+#include "server/store/store.h"
 
 namespace phimap {
+
+// Maximum number of concurrent evaluations. Each may hold rows in memory.
+inline constexpr int kMaxEvaluations = 16;
+// Minimum rate at which rows must arrive, averaged over the idle timeout. There is a minimum
+// because rows are held in memory until the last one has arrived.
+inline constexpr int64_t kSlowestBytesPerSecond = int64_t{64} << 10;
+
+// Objects that the evaluation calls share. They must outlive the calls.
+struct EvaluateCallEnvironment {
+  VersionRegistry& registry;
+  Store& store;
+  // Budget of all evaluations together.
+  MemoryBudget& memory;
+  // Queues of the threads that map rows and of those that learn.
+  JobQueue& ingest;
+  JobQueue& learning;
+  // Number of evaluations in progress.
+  std::atomic<int>& running;
+  // How long a client may keep an evaluation waiting.
+  absl::Duration idle_timeout;
+  // Yields to Transforms. Called between tiles, on the threads that map rows and on those that
+  // learn.
+  std::function<void()> yield;
+};
 
 // State that the calls of the service share. The constructor's arguments must outlive the service,
 // and the service must outlive its calls.

@@ -18,7 +18,7 @@
 #include "server/observe/version_series.h"
 #include "server/registry/reference.h"
 #include "server/sync/steady_time.h"
-#include "server/transform/limits.h"
+#include "server/transform/row_messages.h"
 
 namespace phimap {
 namespace {

@@ -14,7 +14,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/registry/reference.h"
-#include "server/transform/limits.h"
+#include "server/transform/row_messages.h"
 
 namespace phimap {
 

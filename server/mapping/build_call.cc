@@ -5,10 +5,9 @@
 #include "core/status/error.h"
 #include "server/calls/call_errors.h"
 #include "server/mapping/build_spec_from_proto.h"
-#include "server/mapping/ids_from_proto.h"
-#include "server/mapping/ttl_from_proto.h"
-#include "server/mapping/version_to_proto.h"
-#include "server/transform/examples_from_proto.h"
+#include "server/mapping/mapping_to_proto.h"
+#include "server/mapping/request_fields.h"
+#include "server/transform/row_messages.h"
 
 namespace phimap {
 

@@ -1,4 +1,5 @@
-// Converts the first message of a Build call into a validated BuildSpec.
+// Converts the first message of a Build call into a validated BuildSpec. Contains no list of
+// mappings or parameters: it matches the message's fields by name with the core's tables.
 #ifndef PHIMAP_SERVER_MAPPING_BUILD_SPEC_FROM_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_BUILD_SPEC_FROM_PROTO_H_
 

@@ -3,7 +3,6 @@
 //
 // Guarantees: a call that starts after a change was answered sees the change. Calls in progress
 // keep the version they have.
-// Thread-safety: all methods may be called from any thread. Blocking: they wait for the disk.
 #ifndef PHIMAP_SERVER_MAPPING_MAPPING_CHANGES_H_
 #define PHIMAP_SERVER_MAPPING_MAPPING_CHANGES_H_
 
@@ -12,13 +11,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_manager.h"
+#include "server/calls/unary_call.h"
 #include "server/observe/log.h"
 #include "server/registry/version_registry.h"
+#include "server/schedule/task_pool.h"
 #include "server/store/store.h"
 
 namespace phimap {
 
+// Thread-safe. Blocking: all methods wait for the disk.
 class MappingChanges {
  public:
   // All arguments must outlive this object.
@@ -51,6 +54,34 @@ class MappingChanges {
   VersionRegistry& registry_;
   BuildManager& builds_;
   const Logger& logger_;
+};
+
+// Objects that the SetAlias calls share. They must outlive the calls.
+struct SetAliasEnvironment {
+  VersionRegistry& registry;
+  MappingChanges& changes;
+  TaskPool& store_pool;
+};
+
+// One SetAlias call: loads the version, then moves the alias.
+//
+// A version that cannot be loaded does not get the alias. After the alias has moved, no call waits
+// for the version to load.
+class SetAliasCall final : public TypedUnaryCall<v1::SetAliasRequest, v1::Alias> {
+ public:
+  SetAliasCall(const CallStart& start, const SetAliasEnvironment& environment);
+
+ private:
+  void Start() override;
+  absl::Status Check() const;
+  // Called on any thread.
+  void Loaded(absl::StatusOr<VersionHandle> version);
+  // Moves the alias. Runs on a store thread.
+  absl::Status Move();
+
+  const SetAliasEnvironment& environment_;
+  // Number of the version that was loaded.
+  int64_t number_ = 0;
 };
 
 }  // namespace phimap

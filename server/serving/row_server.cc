@@ -21,7 +21,7 @@ constexpr int64_t kEnvelopeBytes = 1024;
 }  // namespace
 
 // State of a request, shared by the threads that work on it.
-struct RowServer::Mapping {
+struct RowServer::ServedRequest {
   RowRequest request;
   // Null if rows are not tested for drift.
   DriftWatcher* drift;
@@ -77,49 +77,49 @@ void RowServer::Serve(RowRequest request) {
   PHIMAP_CHECK(request.version.CheckTakes(request.rows).ok());
   const bool remote = request.version.kernel() != nullptr;
   const ExamplesView rows = request.rows;
-  auto mapping = std::make_shared<Mapping>(Mapping{std::move(request), drift_, rows});
-  remote ? ServeRemote(mapping) : Compute(std::move(mapping));
+  auto served = std::make_shared<ServedRequest>(ServedRequest{std::move(request), drift_, rows});
+  remote ? ServeRemote(served) : Compute(std::move(served));
 }
 
-void RowServer::ServeRemote(const std::shared_ptr<Mapping>& mapping) {
-  const RowRequest& request = mapping->request;
+void RowServer::ServeRemote(const std::shared_ptr<ServedRequest>& served) {
+  const RowRequest& request = served->request;
   if (const absl::Status good = CheckExamples(request.rows); !good.ok()) {
-    return mapping->Done(WithFieldPrefix(good, request.field));
+    return served->Done(WithFieldPrefix(good, request.field));
   }
   KernelQueue& kernel = *request.version.kernel();
   kernel.Submit({.count = request.rows.rows(),
                  .bytes = AppendedBytes(request.rows, kernel.kind()),
-                 .append = [mapping, as = kernel.kind()](
-                               v1::Examples& to) { AppendExamples(mapping->rows, as, to); },
+                 .append = [served, as = kernel.kind()](
+                               v1::Examples& to) { AppendExamples(served->rows, as, to); },
                  .deadline = request.deadline,
                  .cancelled = request.cancelled,
                  .done =
-                     [this, mapping, &kernel](absl::StatusOr<KernelRows> values) {
+                     [this, served, &kernel](absl::StatusOr<KernelRows> values) {
                        if (!values.ok()) {
-                         const absl::string_view field = mapping->request.field;
-                         return mapping->Done(WithFieldPrefix(values.status(), field));
+                         const absl::string_view field = served->request.field;
+                         return served->Done(WithFieldPrefix(values.status(), field));
                        }
-                       mapping->values =
+                       served->values =
                            std::make_unique<RemoteKernelRows>(*std::move(values), kernel);
-                       mapping->rows = mapping->values->rows();
-                       Compute(mapping);
+                       served->rows = served->values->rows();
+                       Compute(served);
                      }});
 }
 
-void RowServer::Compute(std::shared_ptr<Mapping> mapping) {
+void RowServer::Compute(std::shared_ptr<ServedRequest> served) {
   TransformWork work;
-  work.engine = mapping->version().pinned_engine();
-  work.rows = mapping->rows;
-  if (mapping->values == nullptr) work.field = mapping->request.field;
-  work.deadline = mapping->request.deadline;
-  work.cancelled = mapping->request.cancelled;
-  work.tally = &mapping->version().tally();
-  work.received = mapping->request.received;
-  work.prepare = [mapping] { return mapping->Prepare(); };
-  work.done = [mapping](const absl::Status& status) { mapping->Done(status); };
-  const bool leave = WorthAWorker(mapping->rows.rows(), mapping->request.others_under_way) &&
+  work.engine = served->version().pinned_engine();
+  work.rows = served->rows;
+  if (served->values == nullptr) work.field = served->request.field;
+  work.deadline = served->request.deadline;
+  work.cancelled = served->request.cancelled;
+  work.tally = &served->version().tally();
+  work.received = served->request.received;
+  work.prepare = [served] { return served->Prepare(); };
+  work.done = [served](const absl::Status& status) { served->Done(status); };
+  const bool leave = WorthAWorker(served->rows.rows(), served->request.others_under_way) &&
                      scheduler_.WorkerSleeps();
-  mapping.reset();
+  served.reset();
   Stage* const stage = Stage::OfThisThread();
   if (stage != nullptr && !leave && stage->Take(work)) return;
   scheduler_.Submit(std::move(work));

@@ -71,10 +71,10 @@ class RowServer {
   const TransformMetrics& metrics() const { return metrics_; }
 
  private:
-  // Input of the engine: the request's rows, or remote kernel values.
-  struct Mapping;
-  void ServeRemote(const std::shared_ptr<Mapping>& mapping);
-  void Compute(std::shared_ptr<Mapping> mapping);
+  // State of a request while it is served.
+  struct ServedRequest;
+  void ServeRemote(const std::shared_ptr<ServedRequest>& served);
+  void Compute(std::shared_ptr<ServedRequest> served);
 
   TransformScheduler& scheduler_;
   const TransformMetrics& metrics_;

@@ -1,6 +1,5 @@
-#include "server/build/build_state.h"
-
 #include "gtest/gtest.h"
+#include "server/build/build_job.h"
 
 namespace phimap {
 namespace {

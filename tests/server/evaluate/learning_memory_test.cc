@@ -1,8 +1,7 @@
-#include "server/evaluate/learning_memory.h"
-
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "server/evaluate/evaluation_job.h"
 
 namespace phimap {
 namespace {

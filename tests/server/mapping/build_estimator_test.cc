@@ -1,11 +1,10 @@
-#include "server/mapping/build_estimator.h"
-
 #include <atomic>
 #include <thread>
 #include <vector>
 
 #include "core/linalg/blas.h"
 #include "gtest/gtest.h"
+#include "server/mapping/forecasts.h"
 
 namespace phimap {
 namespace {

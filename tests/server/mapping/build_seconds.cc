@@ -9,7 +9,7 @@
 #include "core/linalg/blas.h"
 #include "core/mapping/build/version_build.h"
 #include "core/status/check.h"
-#include "server/mapping/build_estimator.h"
+#include "server/mapping/forecasts.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap {

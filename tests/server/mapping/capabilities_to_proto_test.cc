@@ -1,10 +1,9 @@
-#include "server/mapping/capabilities_to_proto.h"
-
 #include <algorithm>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/mapping/mapping_to_proto.h"
 
 namespace phimap {
 namespace {

@@ -1,7 +1,6 @@
-#include "server/mapping/page_token.h"
-
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "server/mapping/request_fields.h"
 
 namespace phimap {
 namespace {

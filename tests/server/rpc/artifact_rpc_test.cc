@@ -10,7 +10,7 @@
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "proto/artifact/artifact_chunk.h"
-#include "server/mapping/export_call.h"
+#include "server/mapping/artifact_calls.h"
 #include "server/store/sha256.h"
 #include "tests/server/rpc/server_fixture.h"
 #include "tests/support/certified_artifact.h"

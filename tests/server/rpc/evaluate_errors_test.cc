@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/evaluation/evaluate_call.h"
+#include "server/evaluation/evaluation_service.h"
 #include "tests/server/rpc/evaluate_fixture.h"
 
 namespace phimap::testing {

@@ -1,11 +1,17 @@
-// Converts records, certificates and builds to messages.
-#ifndef PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
-#define PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
+// Converts records, certificates, builds, what is known about the drift of aliases, and the
+// capabilities of the core to messages.
+#ifndef PHIMAP_SERVER_MAPPING_MAPPING_TO_PROTO_H_
+#define PHIMAP_SERVER_MAPPING_MAPPING_TO_PROTO_H_
+
+#include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "phimap/v1/mapping.pb.h"
+#include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_job.h"
+#include "server/drift/drift_watcher.h"
 #include "server/store/store.h"
 #include "server/versions/version_reader.h"
 
@@ -20,6 +26,14 @@ void AliasToProto(const AliasRecord& alias, v1::Alias* out);
 void MappingToProto(const MappingRecord& record, v1::Mapping* out);
 void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out);
 
+// Fills in what is known about the drift of an alias. `column_names` are those of the alias's
+// version, or empty.
+void DriftToProto(const AliasDrift& drift, const std::vector<std::string>& column_names,
+                  v1::AliasDrift* out);
+
+// Fills in what the core can build, for ListCapabilities.
+void CapabilitiesToProto(v1::ListCapabilitiesResponse* out);
+
 }  // namespace phimap
 
-#endif  // PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
+#endif  // PHIMAP_SERVER_MAPPING_MAPPING_TO_PROTO_H_

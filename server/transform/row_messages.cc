@@ -1,12 +1,10 @@
-#include "server/transform/examples_from_proto.h"
+#include "server/transform/row_messages.h"
 
-#include <cstdint>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/transform/limits.h"
 
 namespace phimap {
 namespace {

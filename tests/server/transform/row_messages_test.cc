@@ -1,4 +1,4 @@
-#include "server/transform/examples_from_proto.h"
+#include "server/transform/row_messages.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,8 @@
-// One Import call: receives the name of a mapping, chunks and a digest; sends the new version.
-#ifndef PHIMAP_SERVER_MAPPING_IMPORT_CALL_H_
-#define PHIMAP_SERVER_MAPPING_IMPORT_CALL_H_
+// The calls that move artifacts between servers: Export sends one in chunks, Import receives one.
+#ifndef PHIMAP_SERVER_MAPPING_ARTIFACT_CALLS_H_
+#define PHIMAP_SERVER_MAPPING_ARTIFACT_CALLS_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -9,10 +10,55 @@
 #include "absl/time/time.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/calls/stream_call.h"
+#include "server/memory/caller_shares.h"
 #include "server/schedule/task_pool.h"
+#include "server/store/store.h"
 #include "server/versions/artifact_import.h"
 
 namespace phimap {
+
+// Maximum number of concurrent exports. Each holds a file open.
+inline constexpr int kMaxExports = 64;
+
+// Objects that the export calls share. They must outlive the calls.
+struct ExportEnvironment {
+  Store& store;
+  TaskPool& store_pool;
+  SharedPlaces& places;
+  // A client that reads nothing for this long is disconnected, because it would keep others from
+  // exporting.
+  absl::Duration idle_timeout;
+};
+
+// One Export call: receives a reference, sends the artifact in chunks.
+//
+// A call reads a chunk, sends it, and frees it before it reads the next. So a slow client costs the
+// memory of one chunk, however large the artifact is. Reading, on the store's threads, and writing
+// alternate.
+class ExportCall final : public TypedStreamCall<v1::ExportRequest> {
+ public:
+  ExportCall(const CallStart& start, const ExportEnvironment& environment);
+
+ private:
+  void Start() override;
+  void OnRequest() override;
+  void OnRequestsEnd() override;
+  void OnWritten() override;
+  void OnEnd(const absl::Status& status) override;
+
+  void QueueNext();
+  // Run on a store thread. Next and Read return the next chunk, framed, or null at the end of the
+  // artifact.
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> Next();
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> Read();
+  absl::Status Open(v1::ArtifactChunk& first);
+
+  const ExportEnvironment& environment_;
+  // Used only by the store thread that reads.
+  std::unique_ptr<ArtifactReader> reader_;
+  int64_t offset_bytes_ = 0;
+  SharedPlaces::Place place_;
+};
 
 // Maximum number of concurrent imports. Each may hold an artifact in memory.
 inline constexpr int kMaxImports = 16;
@@ -31,6 +77,8 @@ struct ImportEnvironment {
   const Logger& logger;
 };
 
+// One Import call: receives the name of a mapping, chunks and a digest; sends the new version.
+//
 // Invariants:
 //   1. The next message is read only after the pool has processed the previous one. So HTTP/2 flow
 //      control holds back a faster client.
@@ -64,4 +112,4 @@ class ImportCall final : public TypedStreamCall<v1::ImportRequest> {
 
 }  // namespace phimap
 
-#endif  // PHIMAP_SERVER_MAPPING_IMPORT_CALL_H_
+#endif  // PHIMAP_SERVER_MAPPING_ARTIFACT_CALLS_H_

@@ -1,0 +1,255 @@
+#include "server/mapping/mapping_to_proto.h"
+
+#include <cmath>
+
+#include "core/kernel/leaf_kernel.h"
+#include "core/kernel/parameter.h"
+#include "core/landmark/landmark_policy.h"
+#include "core/learn/learner_type.h"
+#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/mapping_parameters.h"
+#include "core/plan/rows.h"
+#include "proto/artifact/artifact_description.h"
+#include "server/calls/status_trailers.h"
+#include "server/transform/row_messages.h"
+
+namespace phimap {
+namespace {
+
+void DurationToProto(absl::Duration duration, google::protobuf::Duration* out) {
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  out->set_seconds(seconds);
+  out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(duration - absl::Seconds(seconds))));
+}
+
+FloatType ServingTypeOf(const VersionRecord& record) {
+  return record.serving_type == FloatTypeName(FloatType::kFloat64) ? FloatType::kFloat64
+                                                                   : FloatType::kFloat32;
+}
+
+v1::BuildJob::State StateToProto(BuildState state) {
+  switch (state) {
+    case BuildState::kReceiving:
+      return v1::BuildJob::RECEIVING;
+    case BuildState::kQueued:
+      return v1::BuildJob::QUEUED;
+    case BuildState::kComputing:
+      return v1::BuildJob::COMPUTING;
+    case BuildState::kPublishing:
+      return v1::BuildJob::PUBLISHING;
+    case BuildState::kDone:
+      return v1::BuildJob::DONE;
+    case BuildState::kFailed:
+      return v1::BuildJob::FAILED;
+    case BuildState::kCancelled:
+      return v1::BuildJob::CANCELLED;
+  }
+  return v1::BuildJob::STATE_UNSPECIFIED;
+}
+
+}  // namespace
+
+void TimeToProto(absl::Time time, google::protobuf::Timestamp* out) {
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  out->set_seconds(seconds);
+  out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+}
+
+void RecordToProto(const VersionRecord& record, v1::Version* out) {
+  RefToProto(record, out->mutable_ref());
+  out->set_artifact_size_bytes(record.artifact_size_bytes);
+  TimeToProto(record.create_time, out->mutable_create_time());
+  out->set_input_columns(static_cast<int>(record.input_columns));
+  out->set_output_columns(static_cast<int>(record.output_columns));
+  out->set_serving_type(ServingTypeOf(record) == FloatType::kFloat64 ? v1::SERVING_TYPE_FLOAT64
+                                                                     : v1::SERVING_TYPE_FLOAT32);
+  out->set_mapping_text(record.mapping_text);
+  out->set_kernel_text(record.kernel_text);
+  out->set_imported(record.imported);
+  if (record.ttl != absl::InfiniteDuration()) DurationToProto(record.ttl, out->mutable_ttl());
+  if (record.expire_time != absl::InfiniteFuture()) {
+    TimeToProto(record.expire_time, out->mutable_expire_time());
+  }
+}
+
+void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
+  RecordToProto(version.record, out);
+  out->set_standardize(version.standardize);
+  out->set_seed(version.seed);
+  out->mutable_column_names()->Assign(version.column_names.begin(), version.column_names.end());
+  const VersionRecord& record = version.record;
+  CertificateToProto(version.certificate,
+                     {record.input_columns, record.output_columns, ServingTypeOf(record),
+                      !IsServiceKernel(record.kernel_text)},
+                     out->mutable_certificate());
+}
+
+void AliasToProto(const AliasRecord& alias, v1::Alias* out) {
+  out->set_name(alias.name);
+  out->set_version(alias.version);
+  out->set_digest(alias.digest);
+  out->set_previous_version(alias.previous_version);
+  out->set_etag(alias.etag);
+  TimeToProto(alias.move_time, out->mutable_move_time());
+}
+
+void MappingToProto(const MappingRecord& record, v1::Mapping* out) {
+  out->set_name(record.name);
+  out->set_newest_version(record.newest_version);
+  out->set_version_count(record.version_count);
+  TimeToProto(record.create_time, out->mutable_create_time());
+  for (const AliasRecord& alias : record.aliases) AliasToProto(alias, out->add_aliases());
+}
+
+void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out) {
+  out->set_mapping(snapshot.id.mapping);
+  out->set_build_id(snapshot.id.build_id);
+  out->set_state(StateToProto(snapshot.state));
+  out->set_rows_received(snapshot.rows_received);
+  out->set_phase(snapshot.phase);
+  out->set_fraction(snapshot.fraction);
+  out->set_seconds_left(snapshot.seconds_left);
+  if (snapshot.version != nullptr) RefToProto(snapshot.version->record, out->mutable_version());
+  if (!snapshot.error.ok()) {
+    out->set_error_code(static_cast<int>(snapshot.error.code()));
+    out->set_error_message(MessageForClient(snapshot.error));
+  }
+}
+
+namespace {
+
+const char* KindOfScore(ScoreKind kind) {
+  switch (kind) {
+    case ScoreKind::kResidualShare:
+      return "residual";
+    case ScoreKind::kSquaredNorm:
+      return "norm";
+    case ScoreKind::kDirection:
+      return "direction";
+    case ScoreKind::kColumn:
+      return "column";
+  }
+  return "";
+}
+
+std::string NameOf(const std::vector<std::string>& names, int64_t column) {
+  return column < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(column)] : "";
+}
+
+void ScoresToProto(const AliasDrift& drift, const std::vector<std::string>& names,
+                   v1::AliasDrift* out) {
+  for (const auto& [function, evidence] : drift.scores) {
+    v1::AliasDrift::Score& score = *out->add_scores();
+    score.set_kind(KindOfScore(function.kind));
+    score.set_index(function.index);
+    if (function.kind == ScoreKind::kColumn) score.set_name(NameOf(names, function.index));
+    score.set_location(evidence.location);
+    score.set_spread(evidence.spread);
+  }
+}
+
+}  // namespace
+
+void DriftToProto(const AliasDrift& drift, const std::vector<std::string>& column_names,
+                  v1::AliasDrift* out) {
+  out->set_alias(drift.alias);
+  out->set_version(drift.version);
+  out->set_not_tested(drift.not_tested);
+  if (!drift.not_tested.empty()) return;
+  out->set_false_alarms(drift.promise.false_alarms);
+  out->set_promised_rows(static_cast<int64_t>(drift.promise.rows));
+  out->set_rows(drift.rows);
+  out->set_rows_not_finite(drift.rows_not_finite);
+  out->set_evidence(drift.evidence);
+  if (drift.crossed.has_value()) TimeToProto(*drift.crossed, out->mutable_crossed_time());
+  ScoresToProto(drift, column_names, out);
+  out->set_counted_rows(drift.counted_rows);
+  if (drift.shift.has_value()) {
+    out->set_shift(std::sqrt(drift.shift->squared_mmd));
+    out->set_shift_scale(drift.shift->scale);
+  }
+  out->set_beyond_range_share(drift.share_beyond);
+  out->set_beyond_range_expected(drift.expected_beyond);
+  for (const ColumnBeyond& column : drift.columns) {
+    v1::AliasDrift::Column& beyond = *out->add_columns_beyond_range();
+    beyond.set_index(static_cast<int32_t>(column.column));
+    beyond.set_name(NameOf(column_names, column.column));
+    beyond.set_share(column.share);
+  }
+}
+
+namespace {
+
+void ParameterToProto(const Parameter& parameter, v1::ParameterInfo* out) {
+  out->set_name(std::string(parameter.name));
+  out->set_type(std::string(ParameterTypeName(parameter.type)));
+  out->set_required(parameter.absent == Parameter::Absent::kRequired);
+  if (parameter.absent == Parameter::Absent::kDefault) {
+    out->set_default_value(std::string(parameter.default_text));
+  }
+  if (parameter.least > -Parameter::kInfinity) out->set_least(parameter.least);
+  if (parameter.largest < Parameter::kInfinity) out->set_largest(parameter.largest);
+  out->set_above_least(parameter.above_least);
+  for (const absl::string_view word : parameter.words) out->add_words(std::string(word));
+  out->set_unit(std::string(parameter.unit));
+  out->set_line(std::string(parameter.line));
+  out->set_expected(parameter.Expected());
+}
+
+void KindToProto(const Mapping& mapping, v1::Capability* out) {
+  out->set_name(std::string(mapping.name));
+  out->set_line(std::string(mapping.line));
+  for (const absl::string_view name : mapping.parameters) {
+    ParameterToProto(DescribeParameter(mapping, name), out->add_parameters());
+  }
+  out->set_kernels(std::string(mapping.kernels));
+  for (const LeafKernel* leaf : LeafKernels()) {
+    if (mapping.takes_leaf == nullptr || mapping.takes_leaf(*leaf)) {
+      out->add_leaf_kernels(std::string(leaf->name));
+    }
+  }
+  out->set_default_kernel(std::string(mapping.default_kernel));
+  out->set_theorem(std::string(mapping.theorem_line));
+}
+
+void KernelToProto(const KernelCapability& kernel, v1::Capability* out) {
+  out->set_name(std::string(kernel.name));
+  out->set_line(std::string(kernel.line));
+  out->set_formula(std::string(kernel.formula));
+  for (const Parameter& parameter : kernel.parameters) {
+    ParameterToProto(parameter, out->add_parameters());
+  }
+}
+
+void PolicyToProto(const LandmarkPolicy& policy, v1::Capability* out) {
+  out->set_name(std::string(policy.name));
+  out->set_line(std::string(policy.line));
+  out->set_theorem(std::string(policy.theorem));
+  out->set_takes_strings(policy.no_strings.empty());
+  out->set_takes_remote_kernels(policy.no_remote.empty());
+}
+
+void LearnerToProto(const LearnerType& learner, v1::Capability* out) {
+  out->set_name(std::string(learner.name));
+  out->set_line(std::string(learner.line));
+  for (const Parameter& parameter : learner.parameters) {
+    ParameterToProto(parameter, out->add_parameters());
+  }
+  out->set_learns_from_kernel(learner.learns_from_kernel);
+  out->set_is_default(&learner == &DefaultLearnerType());
+}
+
+}  // namespace
+
+void CapabilitiesToProto(v1::ListCapabilitiesResponse* out) {
+  for (const Mapping* mapping : Mappings()) KindToProto(*mapping, out->add_mappings());
+  for (const KernelCapability& kernel : KernelCapabilities()) {
+    KernelToProto(kernel, out->add_kernels());
+  }
+  for (const LandmarkPolicy* policy : LandmarkPolicies()) {
+    PolicyToProto(*policy, out->add_policies());
+  }
+  for (const LearnerType* learner : LearnerTypes()) LearnerToProto(*learner, out->add_learners());
+}
+
+}  // namespace phimap
