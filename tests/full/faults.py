@@ -27,8 +27,8 @@ the first expression run first, then those of the next; "$contract" and "$rpc" s
 expression must match a test from its start. One that matches none is an error, so the table has to follow when
 tests are renamed or their folders move.
 
-**Found** is a fault if a test fails or crashes in two runs of two, or if the tests hang, which they do if they take more
-than --limit seconds. Before the first fault all these tests must pass without any. A fault that is missed is not
+**Found** is a fault if a test fails or crashes in two runs of two, or if the tests hang, which they do if they take
+more than --limit seconds. Before the first fault all these tests must pass without any. A fault that is missed is not
 a failure of this program: what counts is whether a later suite still finds those that this one found.
 """
 
@@ -138,7 +138,8 @@ def plant(tree):
 # --- choose
 
 BINARY = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == ", " && ": " || ",
-          " || ": " && ", " + ": " - ", " - ": " + ", " * ": " + ", " += ": " -= ", " -= ": " += ", " + 1": "", " - 1": ""}
+          " || ": " && ", " + ": " - ", " - ": " + ", " * ": " + ", " += ": " -= ", " -= ": " += ",
+          " + 1": "", " - 1": ""}
 
 
 def masked(text):
@@ -310,6 +311,7 @@ def run(tree, results, numbers, limit, jobs):
     faults = table()
     by_folder = steps(faults, all_tests(tree))
     chosen = [fault for fault in faults["faults"] if not numbers or fault["number"] in numbers]
+    kept = json.loads(results.read_text()) if numbers and results.exists() else []
     started = time.monotonic()
     names = sorted({name for fault in chosen for step in by_folder[fault["folder"]] for name in step})
     broken = run_tests(tree, names, 0, 20 * limit, jobs)
@@ -325,7 +327,9 @@ def run(tree, results, numbers, limit, jobs):
         rows.append({"number": fault["number"], "what": fault["what"], "found": by is not None, "by": by,
                      "seconds": round(time.monotonic() - start, 1)})
         print(f"{fault['number']:3} {rows[-1]['seconds']:6} s  {by or 'MISSED: ' + fault['what']}", flush=True)
-        results.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+        others = [row for row in kept if row["number"] not in {one["number"] for one in rows}]
+        everything = sorted(others + rows, key=lambda row: row["number"])
+        results.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n")
     print(f"found {sum(row['found'] for row in rows)} of {len(rows)} in {time.monotonic() - started:.0f} s")
 
 
@@ -357,7 +361,8 @@ def main():
     for one in (planter, runner):
         one.add_argument("tree", type=pathlib.Path)
     runner.add_argument("--results", type=pathlib.Path, required=True)
-    runner.add_argument("--faults", default="", help="numbers, as 1,2,3; without it all")
+    runner.add_argument("--faults", default="",
+                        help="numbers, as 1,2,3, whose results replace those in the file; without it all")
     runner.add_argument("--limit", type=float, default=240, help="seconds for each step of a fault's tests")
     runner.add_argument("--jobs", type=int, default=2)
     comparer = commands.add_parser("compare")
