@@ -28,7 +28,7 @@ def _flags_below(program, command):
 class Phimapd:
     def __init__(self, program):
         self.help = _help(program)
-        self.flags = _flags(self.help)
+        self.flags = _flags(self.help) | _flags_below(program, "admin")
 
     def default(self, flag):
         """Returns the default that --help shows for a flag, for example in `--listen TEXT=127.0.0.1:7450`."""

@@ -414,20 +414,22 @@ class FleetHistoryTest : public ::testing::Test {
   // new history begins: the aliases of the dump have the values of the dump again.
   void RestoreDump(int sleeper) {
     const Gate::Closed closed(gate_);
+    grpc::Status status;
     {
       const PausedProcess asleep(servers_[sleeper]->process().pid());
       fleet_.Restore(dump_);
       newest_.Forget();
       for (NewestRevision& session : sessions_) session.Forget();
       // Changes of the new history, so that it is not shorter than the old one.
-      for (int i = 0; i < 30 || (newest_.Get().empty() && i < 300); ++i) {
+      const Instant limit = Now() + kStaleLimit;
+      for (int i = 0; i < 30 || (newest_.Get().empty() && Now() < limit); ++i) {
         grpc::ClientContext context;
-        const grpc::Status status =
-            Move((sleeper + 1) % kServers, "m0", "other", 1 + i % 2, context);
+        status = Move((sleeper + 1) % kServers, "m0", "other", 1 + i % 2, context);
         if (status.ok()) newest_.Note(context);
       }
     }
-    ASSERT_NE(newest_.Get(), "");
+    ASSERT_NE(newest_.Get(), "") << "the last move: " << status.error_code() << " "
+                                 << status.error_message();
     ExpectLost(lost_revision_);
     for (int i = 0; i < kMappingCount; ++i) {
       const auto rows =

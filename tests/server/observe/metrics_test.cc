@@ -87,6 +87,8 @@ TEST(MetricsTest, EveryReasonThatTheSourcesRefuseWithHasALabel) {
   for (const char* folder : {"core", "server"}) {
     for (const auto& entry : fs::recursive_directory_iterator(testing::SourcePath(folder))) {
       if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") continue;
+      // `phimapd admin` runs beside the server, and serves no call.
+      if (entry.path().filename() == "admin_command.cc") continue;
       std::ifstream file(entry.path());
       const std::string text((std::istreambuf_iterator<char>(file)), {});
       for (auto match = std::sregex_iterator(text.begin(), text.end(), refusal);
