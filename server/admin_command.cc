@@ -282,6 +282,18 @@ int RunAdmin(int argc, char** argv) {
   });
   try {
     admin.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    if (!admin.get_subcommands().empty()) {
+      admin.exit(error);
+      return static_cast<int>(ExitCode::kBadInput);
+    }
+    std::vector<std::string> names;
+    for (const CLI::App* command : admin.get_subcommands({})) names.push_back(command->get_name());
+    std::cerr << "phimapd: "
+              << (argc > 1 ? absl::StrCat("phimapd admin has no command '", argv[1], "'")
+                           : "a command of phimapd admin is missing")
+              << "; the commands are " << absl::StrJoin(names, ", ") << "\n";
+    return static_cast<int>(ExitCode::kBadInput);
   } catch (const CLI::ParseError& error) {
     return static_cast<int>(admin.exit(error) == 0 ? ExitCode::kOk : ExitCode::kBadInput);
   }

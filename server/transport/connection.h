@@ -49,11 +49,11 @@ enum class ClientFault {
   kNoCall,
 };
 
-// Closes connections of clients that send nothing or do not read their answers.
 class Connection;
 class Http2Stream;
 
-// Watches one connection: its handshake, its idle time, unread answers on the connection or on a
+// Closes connections of clients that send nothing or do not read their answers. Watches one of
+// them: its handshake, its idle time, unread answers on the connection or on a
 // stream, and whether the client closes it after the last answer. Not thread-safe: used on the
 // loop's thread only.
 class StallWatch {
@@ -123,8 +123,6 @@ class StallWatch {
 };
 
 // An HTTP/2 stream of a connection. Used on the thread of its loop only.
-class Connection;
-
 class Http2Stream final : public Stream {
  public:
   Http2Stream(Connection& connection, int32_t id, absl::Time now)
@@ -456,9 +454,6 @@ class Connection final : public Pollable {
   // Shared with handshake steps on other threads; holds null once the connection is destroyed.
   std::shared_ptr<Connection*> self_;
 };
-
-class Connection;
-struct ConnectionLimits;
 
 // Creates a session whose events go to `connection`, with its first SETTINGS frame queued. The
 // session itself accepts any number of streams: nghttp2 would end the whole connection of a client

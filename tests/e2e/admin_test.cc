@@ -125,6 +125,19 @@ TEST_F(AdminTest, GarbageThatIsYoungStaysAndAGraceThatIsTooShortIsRefused) {
   EXPECT_EQ(Admin("gc", data_.path(), {"--grace=60"}).exit_code, 2);
 }
 
+TEST_F(AdminTest, AWordThatIsNoCommandIsNamedBesideTheCommands) {
+  const ProcessResult wrong = RunProcess({PHIMAPD_BINARY, "admin", "bakcup", "--to=/tmp/x"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(wrong.err,
+            "phimapd: phimapd admin has no command 'bakcup'; the commands are check, backup, "
+            "restore, gc\n");
+  const ProcessResult missing = RunProcess({PHIMAPD_BINARY, "admin"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.err,
+            "phimapd: a command of phimapd admin is missing; the commands are check, backup, "
+            "restore, gc\n");
+}
+
 TEST_F(AdminTest, WhatIsNoStoreIsNamed) {
   const ProcessResult nowhere = Admin("check", folder_.path() + "/nowhere");
   EXPECT_EQ(nowhere.exit_code, 3);
