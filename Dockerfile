@@ -24,7 +24,7 @@ RUN --mount=type=cache,target=/ccache \
 
 FROM ${BASE}
 # The packages of the shared libraries that the two programs load, as ldd found them, libpq, which phimapd loads when it
-# is told to (server/postgres/libpq.h), and nothing else.
+# is told to (server/store/postgres/libpq.h), and nothing else.
 RUN --mount=type=bind,from=build,source=/image,target=/image \
     apt-get update \
  && xargs -a /image/packages env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \

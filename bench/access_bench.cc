@@ -20,10 +20,10 @@
 #include "absl/strings/str_format.h"
 #include "bench/interleaved.h"
 #include "core/status/check.h"
-#include "server/auth/access_control.h"
-#include "server/memory/caller_shares.h"
+#include "server/admission/access_control.h"
+#include "server/admission/caller_shares.h"
 #include "server/observe/log.h"
-#include "server/transport/stream.h"
+#include "server/rpc/transport/stream.h"
 
 namespace phimap::bench {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/status/check.h"
 #include "phimap/v1/transform_service.pb.h"
 #include "server/registry/version_handle.h"
-#include "server/transform/transform_checks.h"
+#include "server/transform/row_messages.h"
 
 namespace phimap::bench {
 namespace {

@@ -29,7 +29,7 @@ constexpr int kMaxMessageSizeBytes = 64 << 20;
 void Fill(const std::string& mapping, int32_t rows, const std::vector<float>& row,
           v1::TransformResponse& response) {
   v1::VersionRef& version = *response.mutable_version();
-  version.set_mapping(mapping);
+  version.set_name(mapping);
   version.set_number(1);
   version.set_digest(std::string(64, '0'));  // as long as a real digest
   v1::DenseRows& features = *response.mutable_features();

@@ -42,7 +42,7 @@ def servicer(mapping, messages, services):
             rows = numpy.frombuffer(dense.float32_le, numpy.float32).reshape(dense.rows, dense.columns)
             features = numpy.ascontiguousarray(mapping.transform(rows), numpy.float32)
             answer = messages.TransformResponse()
-            answer.version.mapping = request.reference
+            answer.version.name = request.reference
             answer.version.number = 1
             answer.features.rows, answer.features.columns = features.shape
             answer.features.float32_le = features.tobytes()

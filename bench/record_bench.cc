@@ -20,12 +20,12 @@
 #include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/plan/residual.h"
 #include "core/status/check.h"
+#include "core/thread/steady_time.h"
 #include "prometheus/counter.h"
-#include "server/memory/request_memory.h"
+#include "server/admission/request_memory.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/version_series.h"
-#include "server/sync/steady_time.h"
 
 namespace phimap::bench {
 namespace {
@@ -133,7 +133,7 @@ void TimeDrift(int64_t features) {
   for (int64_t i = 0; i < landmarks.size(); ++i) landmarks.data()[i] = normal(random);
   const BuiltMapping mapping = F2(landmarks.view());
   const std::optional<Residual> residual =
-      Residual::Of(mapping.served, {.mapping_text = "f2()", .kernel_text = kKernel});
+      Residual::Of(mapping.served, {.spec_text = "f2()", .kernel_text = kKernel});
   PHIMAP_CHECK(residual.has_value());
   const std::vector<float> answer(static_cast<size_t>(features), 0.02f);
   const RowsView answers{reinterpret_cast<const char*>(answer.data()), FloatType::kFloat32, 1,

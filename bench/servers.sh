@@ -100,7 +100,7 @@ start_builds() {
     trap 'kill "$build_pid" 2>/dev/null; wait "$build_pid"; exit 0' TERM # phimap cancels its build
     while true; do
       "$build/client/cli/phimap" --server="$phimapd_address" build noise --input="$work/rows.npy" \
-        --mapping="f2(landmarks=$1)" --kernel='rbf(gamma=scale)' >/dev/null 2>&1 &
+        --spec="f2(landmarks=$1)" --kernel='rbf(gamma=scale)' >/dev/null 2>&1 &
       build_pid=$!
       wait "$build_pid"
     done

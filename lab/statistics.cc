@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 
 namespace phimap::lab {

@@ -18,14 +18,16 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "core/status/command_line.h"
 #include "core/status/error.h"
 #include "core/status/exit_code.h"
 #include "core/status/status_macros.h"
-#include "server/admin/admin_store.h"
-#include "server/admin/store_backup.h"
-#include "server/admin/store_check.h"
-#include "server/files/file_system.h"
+#include "core/status/words.h"
 #include "server/options.h"
+#include "server/store/admin/admin_store.h"
+#include "server/store/admin/store_backup.h"
+#include "server/store/admin/store_check.h"
+#include "server/store/files/file_system.h"
 #include "server/store/garbage_collector.h"
 
 namespace phimap {
@@ -84,8 +86,8 @@ class ProgressLine {
     return [this](int64_t done, int64_t total) {
       const absl::Time now = absl::Now();
       if (on_terminal_ && now - drawn_ >= absl::Milliseconds(100)) {
-        std::cerr << "\r" << phase_ << "  " << done << " of " << total << " artifacts\x1b[K"
-                  << std::flush;
+        std::cerr << "\r" << phase_ << "  " << done << " of " << CountOf(total, "artifact")
+                  << "\x1b[K" << std::flush;
         drawn_ = now;
       }
       return admin_is_interrupted == 0;
@@ -97,19 +99,6 @@ class ProgressLine {
   const bool on_terminal_ = isatty(STDERR_FILENO) == 1;
   absl::Time drawn_ = absl::InfinitePast();
 };
-
-// Formats a size: 1258291 → "1.2 MiB"; under 1 KiB "17 bytes".
-std::string SizeText(int64_t size_bytes) {
-  if (size_bytes < 1024) return absl::StrCat(size_bytes, " bytes");
-  double size = static_cast<double>(size_bytes) / 1024;
-  const char* unit = "KiB";
-  for (const char* larger : {"MiB", "GiB", "TiB"}) {
-    if (size < 1024) break;
-    size /= 1024;
-    unit = larger;
-  }
-  return absl::StrFormat("%.1f %s", size, unit);
-}
 
 std::string ThisProgram() {
   char host[256] = "";
@@ -127,9 +116,10 @@ void PrintReport(const BackupReport& report, absl::string_view done, const std::
         report.revision);
     return;
   }
-  std::cout << done << " " << where << ": " << report.versions << " versions of " << report.mappings
-            << " mappings, " << report.aliases << " aliases, " << report.artifacts << " artifacts, "
-            << SizeText(report.bytes) << "\n";
+  std::cout << done << " " << where << ": " << CountOf(report.versions, "version") << " of "
+            << CountOf(report.mappings, "mapping") << ", " << CountOf(report.aliases, "alias")
+            << ", " << CountOf(report.artifacts, "artifact") << ", " << SizeText(report.bytes)
+            << "\n";
 }
 
 absl::Status RunBackup(const AdminArguments& arguments) {
@@ -140,10 +130,10 @@ absl::Status RunBackup(const AdminArguments& arguments) {
                                  progress.Callback(), arguments.skip_damaged));
   PrintReport(report, "backed up to", arguments.to, arguments.json);
   if (report.damaged.empty()) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "--store",
-                   absl::StrCat("the backup lacks ", report.damaged.size(),
-                                " artifacts, which its damaged.txt lists: ",
-                                absl::StrJoin(report.damaged, "; ")));
+  return MakeError(
+      absl::StatusCode::kDataLoss, reason::kArtifactDamaged, "--store",
+      absl::StrCat("the backup lacks ", CountOf(report.damaged.size(), "artifact"),
+                   ", named in its damaged.txt: ", absl::StrJoin(report.damaged, "; ")));
 }
 
 absl::Status RunRestore(const AdminArguments& arguments) {
@@ -177,9 +167,10 @@ void PrintCheck(const CheckReport& report, bool json) {
     std::cout << absl::StrJoin(artifact.versions, ", ") << ": " << artifact.what
               << (artifact.set_aside ? " (set aside)" : "") << "\n";
   }
-  std::cout << report.versions << " versions, " << report.artifacts << " artifacts, "
-            << SizeText(report.bytes) << ": " << report.damaged.size() << " damaged; "
-            << report.unnamed_artifacts << " artifacts (" << SizeText(report.unnamed_bytes)
+  std::cout << CountOf(report.versions, "version") << ", " << CountOf(report.artifacts, "artifact")
+            << ", " << SizeText(report.bytes) << ": " << report.damaged.size() << " damaged; "
+            << CountOf(report.unnamed_artifacts, "artifact") << " ("
+            << SizeText(report.unnamed_bytes)
             << ") that no version uses, left for the garbage collector\n";
 }
 
@@ -190,9 +181,10 @@ absl::Status RunCheck(const AdminArguments& arguments) {
                           CheckStore(store, arguments.quarantine, progress.Callback()));
   PrintCheck(report, arguments.json);
   if (report.damaged.empty()) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "store",
-                   absl::StrCat(report.damaged.size(),
-                                " artifacts are damaged or missing; import exported files of those "
+  return MakeError(absl::StatusCode::kDataLoss, reason::kArtifactDamaged, "store",
+                   absl::StrCat(CountOf(report.damaged.size(), "artifact"),
+                                report.damaged.size() == 1 ? " is" : " are",
+                                " damaged or missing; import exported files of those "
                                 "versions, restore a backup, or build them again"));
 }
 
@@ -202,7 +194,7 @@ absl::Status RunGc(const AdminArguments& arguments) {
   PHIMAP_ASSIGN_OR_RETURN(const GarbageReport report,
                           collector.Run(absl::Seconds(arguments.grace_seconds)));
   if (!report.busy_holder.empty()) {
-    return MakeError(absl::StatusCode::kUnavailable, "MAINTENANCE_BUSY", "store",
+    return MakeError(absl::StatusCode::kUnavailable, reason::kMaintenanceBusy, "store",
                      absl::StrCat(report.busy_holder, " is collecting garbage; try again"));
   }
   if (arguments.json) {
@@ -211,8 +203,8 @@ absl::Status RunGc(const AdminArguments& arguments) {
         report.removed, report.remains, report.held);
     return absl::OkStatus();
   }
-  std::cout << report.removed << " artifacts removed, " << report.remains << " files unlinked; "
-            << report.listed
+  std::cout << CountOf(report.removed, "artifact") << " removed, "
+            << CountOf(report.remains, "file") << " unlinked; " << report.listed
             << " more found that no version uses; an artifact is removed when its grace time ("
             << arguments.grace_seconds << " s) is over; " << report.held
             << " kept for a backup under way\n";
@@ -275,27 +267,17 @@ int RunAdmin(int argc, char** argv) {
   gc->add_option(
         "--grace", arguments.grace_seconds,
         "Minimum seconds since a version last used an artifact, or since a file was last touched")
-      ->check(CLI::Range(kLeastGraceSeconds, int64_t{365} * 86'400))
+      ->check(IntegerFrom(kLeastGraceSeconds, int64_t{365} * 86'400))
       ->capture_default_str();
-  admin.failure_message([](const CLI::App* parsed, const CLI::Error& error) {
-    return "phimapd: " + CLI::FailureMessage::simple(parsed, error);
-  });
   try {
     admin.parse(argc, argv);
-  } catch (const CLI::RequiredError& error) {
-    if (!admin.get_subcommands().empty()) {
-      admin.exit(error);
-      return static_cast<int>(ExitCode::kBadInput);
-    }
-    std::vector<std::string> names;
-    for (const CLI::App* command : admin.get_subcommands({})) names.push_back(command->get_name());
-    std::cerr << "phimapd: "
-              << (argc > 1 ? absl::StrCat("phimapd admin has no command '", argv[1], "'")
-                           : "a command of phimapd admin is missing")
-              << "; the commands are " << absl::StrJoin(names, ", ") << "\n";
-    return static_cast<int>(ExitCode::kBadInput);
   } catch (const CLI::ParseError& error) {
-    return static_cast<int>(admin.exit(error) == 0 ? ExitCode::kOk : ExitCode::kBadInput);
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      admin.exit(error);  // --help
+      return static_cast<int>(ExitCode::kOk);
+    }
+    std::cerr << "phimapd: " << UsageText(admin, error) << "\n";
+    return static_cast<int>(ExitCode::kBadInput);
   }
   // A write to a pipe without a reader fails instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);

@@ -8,8 +8,8 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "core/status/status_macros.h"
-#include "server/transport/listener.h"
-#include "server/transport/listening_socket.h"
+#include "server/rpc/transport/listener.h"
+#include "server/rpc/transport/listening_socket.h"
 
 namespace phimap {
 namespace {
@@ -137,9 +137,9 @@ void ApiListener::Shutdown(std::chrono::steady_clock::time_point lame_duck,
   while (std::chrono::steady_clock::now() < end_calls) {
     const auto next = std::chrono::steady_clock::now() + kBetweenLooks;
     if (transport_.AwaitEnd(std::min(next, end_calls))) return;
-    OnLoops([] { Call::EndSilentCalls(kSilent); });
+    OnLoops([] { Call::CancelSilentCalls(kSilent); });
   }
-  OnLoops([] { Call::EndAllCalls(); });
+  OnLoops([] { Call::CancelAllCalls(); });
   transport_.AwaitEnd(deadline);
   transport_.CloseAll();
 }

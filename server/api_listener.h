@@ -11,13 +11,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/auth/file_watch.h"
-#include "server/calls/dispatcher.h"
+#include "server/admission/file_watch.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/options.h"
-#include "server/transport/tls.h"
-#include "server/transport/transport.h"
+#include "server/rpc/dispatcher.h"
+#include "server/rpc/transport/tls.h"
+#include "server/rpc/transport/transport.h"
 
 namespace phimap {
 

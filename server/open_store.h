@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "server/files/artifact_cache.h"
 #include "server/observe/log.h"
 #include "server/options.h"
+#include "server/store/files/artifact_cache.h"
 #include "server/store/fleet_member.h"
 #include "server/store/store.h"
 #include "server/store/store_upkeep.h"

@@ -13,13 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "core/status/command_line.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/thread/cgroup.h"
-#include "server/memory/process_memory.h"
-#include "server/postgres/postgres_uri.h"
-#include "server/transport/listening_socket.h"
-#include "server/transport/peer.h"
+#include "server/observe/process_memory.h"
+#include "server/rpc/transport/listening_socket.h"
+#include "server/rpc/transport/peer.h"
+#include "server/store/postgres/postgres_uri.h"
 
 namespace phimap {
 namespace {
@@ -43,20 +44,6 @@ constexpr char kExitCodeHelp[] =
 // Type name in --help of flags that take a file or a folder.
 constexpr char kPath[] = "PATH";
 
-// Like CLI::Range, but with a clear message for a value that is not an integer. CLI::Range would
-// only mention the range. Both look the same in --help.
-class IntegerRange final : public CLI::Validator {
- public:
-  IntegerRange(int64_t low, int64_t high)
-      : Validator(absl::StrCat("INT in [", low, " - ", high, "]")) {
-    func_ = [low, high](const std::string& input) {
-      int64_t value = 0;
-      if (absl::SimpleAtoi(input, &value) && low <= value && value <= high) return std::string();
-      return absl::StrCat("expected an integer from ", low, " to ", high, ", got ", input);
-    };
-  }
-};
-
 void AddStoreFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--store", options.store,
                  "Where names and artifacts are stored: \"sqlite\" (in --data_dir, for "
@@ -76,17 +63,17 @@ void AddStoreFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--cache_bytes", options.cache_bytes,
                  "Maximum size of --cache_dir in bytes. The least recently used copies are "
                  "removed first.")
-      ->check(IntegerRange(0, kMaxCacheBytes))
+      ->check(IntegerFrom(0, kMaxCacheBytes))
       ->capture_default_str();
   app.add_option("--gc_grace_seconds", options.gc_grace_seconds,
                  "Seconds for which an artifact is kept after the last version that uses "
                  "it was deleted. Must exceed the longest load or upload.")
-      ->check(IntegerRange(60, 86400 * 365))
+      ->check(IntegerFrom(60, 86400 * 365))
       ->capture_default_str();
   app.add_option("--scrub_bytes_per_second", options.scrub_bytes_per_second,
                  "Maximum rate, in bytes per second, of the daily check of stored "
                  "artifacts against their digests; 0 turns the check off.")
-      ->check(IntegerRange(0, kMaxCacheBytes))
+      ->check(IntegerFrom(0, kMaxCacheBytes))
       ->capture_default_str();
 }
 
@@ -125,7 +112,7 @@ void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certific
   app.add_option("--client_certificate_role", certificate_role,
                  "Role of clients with a verified TLS certificate when there is no "
                  "--token_file.")
-      ->check(CLI::IsMember({"reader", "builder", "admin"}))
+      ->check(OneOf({"reader", "builder", "admin"}))
       ->capture_default_str();
   app.add_option("--token_file", options.token_file,
                  "File of bearer tokens, one per line: ROLE TOKEN or ROLE sha256:DIGEST, "
@@ -137,7 +124,7 @@ void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certific
 void AddCallerFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--max_message_bytes", options.max_message_bytes,
                  "Maximum size of a request or response message in bytes.")
-      ->check(IntegerRange(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
+      ->check(IntegerFrom(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
       ->capture_default_str();
   app.add_option("--memory_bytes", options.memory_bytes,
                  "Memory for requests and responses in bytes, reserved before a message "
@@ -145,21 +132,21 @@ void AddCallerFlags(CLI::App& app, ServerOptions& options) {
                  "unary calls are refused and streams wait. If no other request holds memory, a "
                  "request is admitted whatever its size. Without this flag, less if the "
                  "container has too little memory.")
-      ->check(IntegerRange(kLeastMemoryBytes, kTiB))
+      ->check(IntegerFrom(kLeastMemoryBytes, kTiB))
       ->capture_default_str();
   app.add_option("--max_calls_per_caller", options.max_calls_per_caller,
                  "Maximum number of concurrent calls of one token or TLS certificate.")
-      ->check(IntegerRange(1, 1'000'000))
+      ->check(IntegerFrom(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--max_connections", options.max_connections,
                  "Maximum number of connections to the API. Further ones are closed at once. "
                  "Without this flag, less if the container has too little memory.")
-      ->check(IntegerRange(1, 1'000'000))
+      ->check(IntegerFrom(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--max_connections_per_host", options.max_connections_per_host,
                  "Maximum number of connections from one IPv4 address or one IPv6 network of 64 "
                  "bits. The Unix socket and addresses given with --proxy are not limited.")
-      ->check(IntegerRange(1, 1'000'000))
+      ->check(IntegerFrom(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--proxy", options.proxies,
                  "IP address of a proxy or load balancer that connects on behalf of many "
@@ -167,7 +154,7 @@ void AddCallerFlags(CLI::App& app, ServerOptions& options) {
 }
 
 void AddLimitFlags(CLI::App& app, ServerOptions& options) {
-  const IntegerRange bytes(kKiB, kTiB);
+  const IntegerFrom bytes(kKiB, kTiB);
   app.add_option("--max_live_bytes", options.max_live_bytes,
                  "Memory for loaded versions in bytes. The least recently used versions "
                  "are unloaded first. Without this flag, less if the container has too little "
@@ -175,11 +162,17 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
       ->check(bytes)
       ->capture_default_str();
   app.add_option("--max_builds", options.max_builds, "Maximum number of unfinished builds.")
-      ->check(IntegerRange(1, 1024))
+      ->check(IntegerFrom(1, 1024))
       ->capture_default_str();
   app.add_option("--build_memory_bytes", options.build_memory_bytes,
                  "Memory for unfinished builds, imports and evaluations together, in "
                  "bytes. Without this flag, less if the container has too little memory.")
+      ->check(bytes)
+      ->capture_default_str();
+  app.add_option("--training_disk_bytes", options.training_disk_bytes,
+                 "Disk for the rows of trainings that build their own features, in bytes, in "
+                 "--data_dir or --cache_dir. The files have no names and are gone when the server "
+                 "ends.")
       ->check(bytes)
       ->capture_default_str();
 }
@@ -195,7 +188,7 @@ void AddKernelFlags(CLI::App& app, ServerOptions& options, std::vector<std::stri
       ->type_name(kPath);
   app.add_option("--kernel_service_seconds", options.kernel_service_seconds,
                  "Timeout of a call to a kernel service in seconds.")
-      ->check(IntegerRange(1, 3600))
+      ->check(IntegerFrom(1, 3600))
       ->capture_default_str();
 }
 
@@ -203,34 +196,34 @@ void AddTimeFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--build_idle_seconds", options.build_idle_seconds,
                  "Seconds for which a build, import, export or evaluation waits for its "
                  "client before the call is ended.")
-      ->check(IntegerRange(1, 86400))
+      ->check(IntegerFrom(1, 86400))
       ->capture_default_str();
   app.add_option("--stream_idle_seconds", options.stream_idle_seconds,
                  "Idle limit in seconds. A call of TransformStream or ModelStreamInfer ends if its "
                  "client sends nothing for this long; any call ends if its client reads its "
                  "answer at less than 1 KiB/s for this long.")
-      ->check(IntegerRange(1, 86400))
+      ->check(IntegerFrom(1, 86400))
       ->capture_default_str();
   app.add_option("--max_connection_age_seconds", options.max_connection_age_seconds,
                  "Seconds after which a connection is closed gracefully, so that clients "
                  "reconnect and load balancers can spread them; 0: never.")
-      ->check(IntegerRange(0, 86400 * 365))
+      ->check(IntegerFrom(0, 86400 * 365))
       ->capture_default_str();
   app.add_option("--warm_seconds", options.warm_seconds,
                  "Maximum seconds for which /readyz and the health service report \"not "
                  "serving\" at start, while the versions that aliases point to are loaded. "
                  "Calls are answered meanwhile. 0: ready at once.")
-      ->check(IntegerRange(0, 3600))
+      ->check(IntegerFrom(0, 3600))
       ->capture_default_str();
   app.add_option("--lame_duck_seconds", options.lame_duck_seconds,
                  "Seconds for which new calls are accepted after SIGTERM, while clients "
                  "and load balancers move elsewhere. This time is part of --drain_seconds "
                  "and must be shorter.")
-      ->check(IntegerRange(0, 3600))
+      ->check(IntegerFrom(0, 3600))
       ->capture_default_str();
   app.add_option("--drain_seconds", options.drain_seconds,
                  "Maximum time in seconds for calls and builds to finish after SIGTERM.")
-      ->check(IntegerRange(0, 86400))
+      ->check(IntegerFrom(0, 86400))
       ->capture_default_str();
 }
 
@@ -238,27 +231,27 @@ void AddThreadFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--io_threads", options.io_threads,
                  "Number of threads that read requests and send answers. Values above 1 "
                  "have not been measured.")
-      ->check(IntegerRange(1, 64))
+      ->check(IntegerFrom(1, 64))
       ->capture_default_str();
   app.add_option("--compute_threads", options.compute_threads,
                  "Number of threads that compute features; 0: the number of cores that the "
                  "process may use.")
-      ->check(IntegerRange(0, 64))
+      ->check(IntegerFrom(0, 64))
       ->capture_default_str();
 }
 
 void AddLogFlags(CLI::App& app, std::string& level, std::string& format) {
   app.add_option("--log_level", level, "Minimum level of the log lines written to stderr.")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->check(OneOf({"debug", "info", "warning", "error", "off"}))
       ->capture_default_str();
   app.add_option("--log_format", format,
                  "Format of log lines: text (key=value) or json (one object per line).")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(OneOf({"text", "json"}))
       ->capture_default_str();
 }
 
 absl::Status BadFlags(absl::string_view flag, absl::string_view why) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "FLAG_INVALID", flag, why);
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFlagInvalid, flag, why);
 }
 
 // Returns the kind of value that `option` takes, in words.
@@ -417,7 +410,8 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   std::string log_level = "info";
   std::string log_format = "text";
   std::string certificate_role(RoleName(options.client_certificate_role));
-  CLI::App app("phimapd: builds kernel mappings from streams of examples and serves them.");
+  CLI::App app("phimapd: builds kernel mappings from streams of examples and serves them.",
+               "phimapd");
   app.set_version_flag("--version", "phimapd " PHIMAP_VERSION);
   app.footer(kExitCodeHelp);
   AddStoreFlags(app, options);
@@ -430,26 +424,24 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   std::vector<std::string> kernel_services;
   AddKernelFlags(app, options, kernel_services);
   AddLogFlags(app, log_level, log_format);
-  app.failure_message([](const CLI::App* parsed, const CLI::Error& error) {
-    return "phimapd: " + CLI::FailureMessage::simple(parsed, error);
-  });
   const absl::Status complete = CheckNotEmpty(app, argc, argv);
   if (!complete.ok()) return Refuse(complete);
   // CLI11 reports errors by exceptions, which must not leave this function.
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // --help and --version arrive here too, with exit code 0. CLI11's other exit codes are not
-    // used.
-    return static_cast<int>(app.exit(error) == 0 ? ServerExitCode::kStopped
-                                                 : ServerExitCode::kUsage);
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      app.exit(error);  // --help or --version
+      return static_cast<int>(ServerExitCode::kStopped);
+    }
+    return Refuse(absl::InvalidArgumentError(UsageText(app, error)));
   }
   if (const absl::Status usable = CompleteOptions(app, kernel_services, options); !usable.ok()) {
     return Refuse(usable);
   }
-  options.client_certificate_role = *ParseRole(certificate_role);  // checked by IsMember
-  options.log_level = *ParseLogLevel(log_level);                   // checked by IsMember
-  options.log_format = *ParseLogFormat(log_format);                // checked by IsMember
+  options.client_certificate_role = *ParseRole(certificate_role);  // checked by OneOf
+  options.log_level = *ParseLogLevel(log_level);                   // checked by OneOf
+  options.log_format = *ParseLogFormat(log_format);                // checked by OneOf
   return options;
 }
 

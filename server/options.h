@@ -8,11 +8,11 @@
 #include <variant>
 #include <vector>
 
-#include "server/auth/role.h"
-#include "server/auth/tls_files.h"
+#include "server/admission/role.h"
+#include "server/admission/tls_files.h"
 #include "server/kernel_client/kernel_address.h"
-#include "server/memory/process_memory.h"
 #include "server/observe/log.h"
+#include "server/observe/process_memory.h"
 
 namespace phimap {
 
@@ -38,8 +38,8 @@ struct ServerOptions {
   TlsFiles tls;
   // Role of clients with a verified TLS certificate. Used only when there is no token file.
   Role client_certificate_role = Role::kReader;
-  // File of bearer tokens and their roles (server/auth/token_file.h); empty means that no token is
-  // required.
+  // File of bearer tokens and their roles (server/admission/token_file.h); empty means that no
+  // token is required.
   std::string token_file;
   int64_t max_message_bytes = int64_t{64} << 20;
   // Memory budget of requests and responses.
@@ -50,6 +50,8 @@ struct ServerOptions {
   // Memory that the process's cgroups allow; nullopt if they set no limit. ParseOptions lowers the
   // limits above that no flag sets, so that they fit into it.
   std::optional<int64_t> cgroup_memory_bytes;
+  // Disk for the rows of trainings that build their features, in --data_dir or --cache_dir.
+  int64_t training_disk_bytes = int64_t{16} << 30;
   int build_idle_seconds = 300;
   int stream_idle_seconds = 300;
   // 0 means that connections have no maximum age.

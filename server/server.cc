@@ -20,35 +20,36 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
+#include "core/thread/mutex.h"
 #include "core/thread/start_thread.h"
+#include "server/admission/access_control.h"
+#include "server/admission/token_file.h"
 #include "server/api_listener.h"
-#include "server/auth/access_control.h"
-#include "server/auth/token_file.h"
 #include "server/build/build_manager.h"
 #include "server/drift/drift_watcher.h"
-#include "server/evaluation/evaluation_service.h"
-#include "server/health/health_service.h"
 #include "server/inference/inference_service.h"
 #include "server/kernel_client/kernel_service.h"
+#include "server/learning/learning_service.h"
+#include "server/mapping/alias_certificates.h"
 #include "server/mapping/mapping_service.h"
 #include "server/observe/http_endpoint.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/reflection/reflection_service.h"
+#include "server/predict/predict_service.h"
 #include "server/registry/catalog_follower.h"
 #include "server/registry/known_names.h"
 #include "server/registry/revision_finder.h"
 #include "server/registry/version_registry.h"
+#include "server/rpc/standard_services.h"
+#include "server/rpc/transport/event_loop.h"
+#include "server/rpc/transport/listening_socket.h"
 #include "server/schedule/compute_pool.h"
 #include "server/schedule/task_pool.h"
 #include "server/schedule/transform_scheduler.h"
-#include "server/serving/row_server.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
+#include "server/transform/row_server.h"
 #include "server/transform/transform_service.h"
-#include "server/transport/event_loop.h"
-#include "server/transport/listening_socket.h"
-#include "server/versions/alias_certificates.h"
 
 namespace phimap {
 
@@ -178,8 +179,8 @@ std::string Readiness::WaitsFor() {
   }
   const int64_t warming = registry_.warming();
   if (warming == 0) return "not serving";
-  return absl::StrCat("not serving yet: ", warming,
-                      " versions that aliases point to have not been loaded yet");
+  return absl::StrCat("not serving yet: ", CountOf(warming, "version"), " that aliases point to ",
+                      warming == 1 ? "has" : "have", " not been loaded yet");
 }
 
 namespace {
@@ -297,10 +298,13 @@ BuildManager::Options BuildOptions(const ServerOptions& options, int threads,
   out.kernels = &kernels;
   out.max_builds = options.max_builds;
   out.memory_bytes = options.build_memory_bytes;
+  out.spool_folder = options.on_postgres() ? options.cache_dir : options.data_dir;
+  out.spool_bytes = options.training_disk_bytes;
   out.idle_timeout = absl::Seconds(options.build_idle_seconds);
   // Leaves one core to Transform.
   out.compute_threads = std::max(1, threads - 1);
   out.ingest_threads = out.compute_threads;
+  out.training_threads = std::max(1, threads);
   out.yield = BuildYield(hooks, scheduler);
   // Makes builds call the test's hook before every step.
   if (hooks.build_yield) out.quantum = WorkQuantum::Clock::duration::zero();
@@ -364,8 +368,8 @@ struct Server::Parts {
                store_pool, metrics.build(), logger),
         evaluation_memory(builds.memory(), "evaluations"),
         mapping_service(*store, registry, builds, drift, store_pool, admin_pool, logger),
-        evaluation_service({registry, *store, evaluation_memory, builds.idle_timeout(),
-                            BuildYield(hooks, scheduler)}),
+        learning_service({builds, registry, *store, evaluation_memory, builds.idle_timeout(),
+                          BuildYield(hooks, scheduler)}),
         inference{row_calls, *store, store_pool, stream_idle_limit, serving, PHIMAP_VERSION},
         compute_pool(threads, [this] { scheduler.RunWorker(); }) {
     access.CountReloadFailures(metrics.connections().token_reload_failures);
@@ -427,10 +431,11 @@ struct Server::Parts {
   RowServer rows{scheduler, metrics.transform(), &drift};
   const RowCallEnvironment row_calls{registry, rows};
   MappingService mapping_service;
-  EvaluationService evaluation_service;
+  LearningService learning_service;
   std::atomic<bool> serving{false};
   HealthStatus health{{"phimap.v1.TransformService", "phimap.v1.MappingService",
-                       "phimap.v1.EvaluationService", "inference.GRPCInferenceService"}};
+                       "phimap.v1.LearningService", "phimap.v1.PredictService",
+                       "inference.GRPCInferenceService"}};
   const InferenceEnvironment inference;
   ComputePool compute_pool;
 
@@ -443,8 +448,9 @@ struct Server::Parts {
 void Server::Parts::AddServices() {
   dispatcher.SetRevisions(revisions);
   AddTransformService(row_calls, stream_idle_limit, dispatcher);
+  AddPredictService(row_calls, stream_idle_limit, dispatcher);
   mapping_service.AddTo(dispatcher);
-  evaluation_service.AddTo(dispatcher);
+  learning_service.AddTo(dispatcher);
   AddInferenceService(inference, dispatcher);
   AddHealthService(health, dispatcher);
   AddReflectionService(dispatcher);

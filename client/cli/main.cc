@@ -2,6 +2,7 @@
 // file.
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,9 @@
 #include "client/cli/usage.h"
 #include "client/cli/views/console.h"
 #include "client/cli/views/views.h"
+#include "client/files/output_file.h"
+#include "core/status/command_line.h"
+#include "core/status/error.h"
 #include "core/status/exit_code.h"
 #include "core/status/status_macros.h"
 
@@ -41,11 +46,12 @@ struct Globals {
 };
 
 std::vector<Command> AddCommands(CLI::App& app) {
-  return {AddBuild(app),   AddTransform(app),    AddList(app),   AddShow(app),   AddVerify(app),
-          AddAdvise(app),  AddEvaluate(app),     AddSweep(app),  AddAlias(app),  AddDelete(app),
-          AddKeep(app),    AddPrune(app),        AddDrift(app),  AddExport(app), AddImport(app),
-          AddInspect(app), AddCapabilities(app), AddHealth(app), AddBench(app),  AddCompletion(app),
-          AddHelp(app)};
+  return {AddBuild(app),   AddTransform(app), AddTrain(app),      AddTune(app),
+          AddPredict(app), AddList(app),      AddShow(app),       AddVerify(app),
+          AddAdvise(app),  AddEvaluate(app),  AddSweep(app),      AddAlias(app),
+          AddDelete(app),  AddKeep(app),      AddPrune(app),      AddDrift(app),
+          AddExport(app),  AddImport(app),    AddInspect(app),    AddCapabilities(app),
+          AddHealth(app),  AddBench(app),     AddCompletion(app), AddHelp(app)};
 }
 
 void AddGlobals(CLI::App& app, Globals& globals) {
@@ -58,7 +64,7 @@ void AddGlobals(CLI::App& app, Globals& globals) {
   app.add_option(
          "--color", globals.color,
          "Colours: auto, always or never; auto uses them on terminals, unless NO_COLOR is set")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(OneOf({"auto", "always", "never"}))
       ->capture_default_str();
   app.set_version_flag("--version", "phimap " PHIMAP_VERSION, "Print the version and exit");
   app.require_subcommand(1);
@@ -96,6 +102,22 @@ void SayError(const absl::Status& status, const Command& command, const Globals&
   std::cerr << text << std::flush;
 }
 
+// Returns whether the command failed because nobody reads its output, as in `phimap list | head`.
+bool IsUnread(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (detail.has_value() && detail->reason == kReaderIsGone) return true;
+  pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return !std::cout && poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+// Ends the process as a pipe without a reader ends other tools. All that the command leaves behind
+// is tidied up by now.
+int EndUnread() {
+  std::signal(SIGPIPE, SIG_DFL);
+  std::raise(SIGPIPE);
+  return 128 + SIGPIPE;  // The signal is blocked.
+}
+
 int Run(int argc, char** argv) {
   Globals globals;
   CLI::App app(
@@ -119,6 +141,7 @@ int Run(int argc, char** argv) {
   absl::Status status = RunCommand(*command, globals, app);
   if (status.ok() && !std::cout.flush())
     status = absl::InternalError("writing to standard output failed");
+  if (!status.ok() && IsUnread(status)) return EndUnread();
   if (!status.ok()) SayError(status, *command, globals);
   return static_cast<int>(ExitCodeOf(status));
 }
@@ -145,8 +168,8 @@ int main(int argc, char** argv) {
   // Time between gRPC's checks, while it is idle, whether a connection is back. The default, 5
   // seconds, is longer than any wait before a retry.
   setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200", /*overwrite=*/0);
-  // Lets a write to a pipe without a reader fail with an error. A failed write of data ends the
-  // command; messages to a closed standard error are dropped.
+  // Lets a write to a pipe or socket without a reader fail with an error. A failed write of data
+  // ends the command, which tidies up first; messages to a closed standard error are dropped.
   std::signal(SIGPIPE, SIG_IGN);
   return phimap::cli::Run(argc, argv);
 }

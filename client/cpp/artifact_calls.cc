@@ -69,7 +69,7 @@ absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
 }
 
 absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
-                                       RevisionMemory& revisions, const std::string& mapping,
+                                       RevisionMemory& revisions, const std::string& name,
                                        const ArtifactSource& source, CancelToken& cancel) {
   grpc::ClientContext context;
   const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
@@ -79,7 +79,7 @@ absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
   const std::unique_ptr<grpc::ClientWriterInterface<v1::ImportRequest>> writer =
       stub.Import(&context, &version);
   v1::ImportRequest request;
-  request.set_mapping(mapping);
+  request.set_name(name);
   // A failed write means that the server has answered: Finish returns its status.
   bool open = writer->Write(request);
   Sha256 hash;

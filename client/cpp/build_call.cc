@@ -1,18 +1,19 @@
-
-// A build, sent again until the server has it.
+// A build or a training, sent again until the server has it.
 #include <algorithm>
 #include <array>
-#include <condition_variable>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
-#include <thread>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -21,8 +22,12 @@
 #include "client/cpp/client.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/revision_memory.h"
+#include "client/cpp/row_stream.h"
+#include "core/digest/named_columns.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "google/protobuf/duration.pb.h"
+#include "phimap/v1/learning_service.grpc.pb.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 
 namespace phimap::client {
@@ -37,6 +42,37 @@ std::string RandomUuid() {
                          words[1] & 0xffff, words[2] >> 16, words[2] & 0xffff, words[3]);
 }
 
+namespace {
+
+bool IsWordByte(char c) { return absl::ascii_isalnum(c) || c == '_'; }
+
+}  // namespace
+
+absl::StatusOr<std::string> SpecText(
+    absl::string_view family, const std::vector<std::pair<std::string, SpecValue>>& parameters) {
+  std::string text = absl::StrCat(family, "(");
+  for (const auto& [name, value] : parameters) {
+    std::string written;
+    if (const auto* const flag = std::get_if<bool>(&value)) written = *flag ? "true" : "false";
+    if (const auto* const integer = std::get_if<int64_t>(&value)) written = absl::StrCat(*integer);
+    if (const auto* const number = std::get_if<double>(&value); number && std::isfinite(*number)) {
+      std::array<char, 32> digits;
+      written.assign(digits.data(),
+                     std::to_chars(digits.data(), digits.data() + digits.size(), *number).ptr);
+    }
+    if (const auto* const word = std::get_if<std::string>(&value);
+        word && absl::c_all_of(*word, IsWordByte)) {
+      written = *word;
+    }
+    if (written.empty()) {
+      return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldInvalid, name,
+                       "expected a finite number, or a word of letters, digits and _");
+    }
+    absl::StrAppend(&text, text.back() == '(' ? "" : ", ", name, "=", written);
+  }
+  return text + ")";
+}
+
 void ToProto(absl::Duration duration, google::protobuf::Duration& out) {
   const int64_t seconds = absl::ToInt64Seconds(duration);
   out.set_seconds(seconds);
@@ -44,10 +80,10 @@ void ToProto(absl::Duration duration, google::protobuf::Duration& out) {
 }
 
 void ToSpec(const BuildOptions& options, v1::BuildSpec& spec) {
-  spec.set_mapping(options.mapping);
+  spec.set_name(options.name);
   spec.set_build_id(options.build_id);
-  spec.mutable_spec()->set_text(options.mapping_text);
-  spec.set_kernel(options.kernel_text);
+  spec.set_spec(options.spec);
+  spec.set_kernel(options.kernel);
   spec.set_standardize(options.standardize);
   spec.set_seed(options.seed);
   if (options.ttl != absl::InfiniteDuration()) ToProto(options.ttl, *spec.mutable_ttl());
@@ -55,40 +91,33 @@ void ToSpec(const BuildOptions& options, v1::BuildSpec& spec) {
 
 namespace {
 
-v1::BuildRequest SpecMessage(const BuildOptions& options, const RowSource& source) {
-  v1::BuildRequest request;
-  ToSpec(options, *request.mutable_spec());
-  for (std::string& name : source.column_names()) {
-    request.mutable_spec()->add_column_names(std::move(name));
-  }
-  return request;
-}
-
-// Implements Client::Build with two threads. The caller's thread sends the rows, while the second
-// thread reads events. So a server error is noticed while rows are still being sent: the error ends
-// the stream, which makes a blocked Write fail, and the second thread interrupts the source.
+// Implements Client::Build and Train, whose messages and method `Kind` has:
+//   using Request, Response;
+//   std::unique_ptr<Stream> Open(grpc::ClientContext* context);
+//   void ToSpec(Request& request) const;
+//   absl::Status ToExamples(ExampleBlock block, Request& request);
+//   RowSource& source();
 //
-// Each attempt sends the spec and waits for `accepted` before it reads rows. The reason is that the
-// input may be readable only once, and the server may refuse the build. There are two cases:
+// Each attempt sends the spec and waits for `accepted` before it reads
+// rows. There are two cases:
 //   attached      The server has the build with all its rows. Follow the build.
 //   not attached  The server does not know the build. Send all rows. If an earlier attempt has read
 //                 some of them, rewind the source first; give up if the source cannot rewind.
 //
 // Used once, by one thread.
-class BuildCall {
+template <typename Kind>
+class BuildingCall {
  public:
-  // REQUIRES: options.build_id is set; all references outlive the call.
-  BuildCall(v1::MappingService::StubInterface& stub, RevisionMemory& revisions,
-            const RetryPolicy& retry, const BuildOptions& options, RowSource& source,
-            const BuildObserver& observer, CancelToken& cancel)
-      : stub_(stub),
+  // REQUIRES: the spec has a build_id; all references outlive the call.
+  BuildingCall(Kind& kind, RevisionMemory& revisions, const RetryPolicy& retry,
+               absl::Duration timeout, const BuildObserver& observer, CancelToken& cancel)
+      : kind_(kind),
         revisions_(revisions),
         retry_(retry),
-        options_(options),
-        source_(source),
+        source_(kind.source()),
         observer_(observer),
         cancel_(cancel),
-        deadline_(absl::Now() + options.timeout) {}
+        deadline_(absl::Now() + timeout) {}
 
   absl::StatusOr<v1::Version> Run() {
     for (int attempt = 1;; ++attempt) {
@@ -105,7 +134,9 @@ class BuildCall {
   }
 
  private:
-  using Stream = grpc::ClientReaderWriterInterface<v1::BuildRequest, v1::BuildResponse>;
+  using Request = typename Kind::Request;
+  using Response = typename Kind::Response;
+  using Stream = RowStream<Request, Response>;
 
   // How one attempt ended.
   struct Outcome {
@@ -117,35 +148,32 @@ class BuildCall {
   Outcome RunAttempt() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      accepted_ = attached_ = ended_ = false;
+      attached_ = false;
     }
     grpc::ClientContext context;
     SetDeadline(context, deadline_);
-    const RevisionMemory::Asked asked = revisions_.AskingForNone();
-    std::unique_ptr<Stream> stream = stub_.Build(&context);
-    const CancelToken::Registration registration = cancel_.OnCancel([this, &context] {
-      context.TryCancel();
-      source_.Interrupt();
-    });
-    std::thread reader([this, &stream] { ReadEvents(*stream); });
-    const absl::Status sent = Send(*stream);
-    if (!sent.ok()) context.TryCancel();
-    reader.join();
-    const absl::Status status = FromGrpc(stream->Finish());
-    revisions_.Note(context, status, asked);
-    if (!sent.ok()) return {sent, /*final=*/true};
-    if (status.ok()) {
+    const auto take = [this](Response event) { Take(std::move(event)); };
+    const typename Stream::Outcome outcome =
+        Stream(source_, take)
+            .Run(
+                context, revisions_, revisions_.AskingForNone(), cancel_,
+                [this](grpc::ClientContext* c) { return kind_.Open(c); },
+                [this](Stream& stream) { return Send(stream); });
+    if (!outcome.sent.ok()) return {outcome.sent, /*final=*/true};
+    if (outcome.status.ok()) {
       return {absl::InternalError("the server ended the build without a version"), /*final=*/true};
     }
-    return {status, /*final=*/false};
+    return {outcome.status, /*final=*/false};
   }
 
   // Sends the spec, then the rows and `finish` unless the server does not need them.
   absl::Status Send(Stream& stream) {
-    // A failed Write means only that the stream has ended; Finish returns the reason.
-    if (!stream.Write(SpecMessage(options_, source_))) return absl::OkStatus();
-    if (!WaitUntilAccepted()) return absl::OkStatus();
-    if (std::exchange(source_used_, true) && !WantsNoRows()) {
+    // A failed Write means only that the stream has ended; its outcome has the reason.
+    Request spec;
+    kind_.ToSpec(spec);
+    if (!stream.Write(spec)) return absl::OkStatus();
+    if (!stream.WaitUntilAccepted()) return absl::OkStatus();
+    if (std::exchange(source_used_, true) && !WantsNoRows(stream)) {
       if (!source_.CanRewind()) {
         return absl::AbortedError(
             "the connection broke, the server no longer knows the build, and the input can be "
@@ -160,16 +188,16 @@ class BuildCall {
 
   absl::Status SendRows(Stream& stream) {
     int64_t rows_sent = 0;
-    while (!WantsNoRows()) {
+    while (!WantsNoRows(stream)) {
       absl::StatusOr<ExampleBlock> block = source_.Next({});
-      if (WantsNoRows()) break;  // ReadEvents may have interrupted the source.
+      if (WantsNoRows(stream)) break;  // The source may have been interrupted.
       PHIMAP_RETURN_IF_ERROR(block.status());
-      v1::BuildRequest request;
+      Request request;
       const int32_t rows = block->rows();
       if (rows == 0) {
         request.mutable_finish()->set_row_count(rows_sent);
       } else {
-        ToExamples(*std::move(block), *request.mutable_examples());
+        PHIMAP_RETURN_IF_ERROR(kind_.ToExamples(*std::move(block), request));
       }
       if (!stream.Write(request)) return absl::OkStatus();
       rows_sent += rows;
@@ -183,32 +211,16 @@ class BuildCall {
     return absl::OkStatus();
   }
 
-  void ReadEvents(Stream& stream) {
-    v1::BuildResponse event;
-    while (stream.Read(&event)) HandleEvent(std::move(event));
-    bool in_use = false;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      ended_ = true;
-      in_use = accepted_;
-    }
-    changed_.notify_all();
-    // Leaves an unused source uninterrupted. A source that cannot rewind would stay interrupted,
-    // and the next attempt may need all its rows.
-    if (in_use) source_.Interrupt();
-  }
-
-  void HandleEvent(v1::BuildResponse event) {
+  void Take(Response event) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (event.has_accepted()) {
-      accepted_ = ever_accepted_ = true;
+      ever_accepted_ = true;
       attached_ = event.accepted().attached();
       if (attached_) {
         ever_sent_ = true;
         progress_.sent = true;
         source_.Interrupt();
       }
-      changed_.notify_all();
     } else if (event.has_progress()) {
       progress_.job = std::move(*event.mutable_progress());
       Report();
@@ -217,18 +229,11 @@ class BuildCall {
     }
   }
 
-  // Blocks until the server accepts this attempt or ends it. Returns true if the server accepted.
-  bool WaitUntilAccepted() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return accepted_ || ended_; });
-    return accepted_;
-  }
-
   // Returns true if the server needs no more rows: the stream has ended, or this attempt is
   // attached to a build that has all rows.
-  bool WantsNoRows() {
+  bool WantsNoRows(Stream& stream) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return ended_ || attached_;
+    return attached_ || stream.ended();
   }
 
   // Returns the wait before the next attempt; nullopt if there must be no further attempt.
@@ -253,21 +258,17 @@ class BuildCall {
     if (observer_) observer_(progress_);
   }
 
-  v1::MappingService::StubInterface& stub_;
+  Kind& kind_;
   RevisionMemory& revisions_;
   const RetryPolicy retry_;
-  const BuildOptions& options_;
   RowSource& source_;
   const BuildObserver& observer_;
   CancelToken& cancel_;
   const absl::Time deadline_;
 
   std::mutex mutex_;
-  std::condition_variable changed_;
-  // State of the current attempt; guarded by mutex_.
-  bool accepted_ = false;
+  // Whether the current attempt is attached; guarded by mutex_.
   bool attached_ = false;
-  bool ended_ = false;
   // State of the whole call; guarded by mutex_.
   bool ever_accepted_ = false;
   bool ever_sent_ = false;
@@ -280,13 +281,126 @@ class BuildCall {
   std::optional<v1::Version> version_;
 };
 
+class BuildKind {
+ public:
+  using Request = v1::BuildRequest;
+  using Response = v1::BuildResponse;
+
+  BuildKind(v1::MappingService::StubInterface& stub, const BuildOptions& options, RowSource& source)
+      : stub_(stub), options_(options), source_(source) {}
+
+  RowSource& source() { return source_; }
+  auto Open(grpc::ClientContext* context) { return stub_.Build(context); }
+  void ToSpec(Request& request) const {
+    client::ToSpec(options_, *request.mutable_spec());
+    for (std::string& name : source_.column_names()) {
+      request.mutable_spec()->add_column_names(std::move(name));
+    }
+  }
+  absl::Status ToExamples(ExampleBlock block, Request& request) {
+    client::ToExamples(std::move(block), *request.mutable_examples());
+    return absl::OkStatus();
+  }
+
+ private:
+  v1::MappingService::StubInterface& stub_;
+  const BuildOptions& options_;
+  RowSource& source_;
+};
+
+absl::StatusOr<v1::TrainingPart> PartOf(const std::string& name) {
+  static constexpr std::pair<absl::string_view, v1::TrainingPart> kParts[] = {
+      {"", v1::TRAINING_PART_UNSPECIFIED},
+      {"train", v1::TRAINING_PART_TRAIN},
+      {"validate", v1::TRAINING_PART_VALIDATE},
+      {"calibrate-link", v1::TRAINING_PART_CALIBRATE_LINK},
+      {"calibrate-sets", v1::TRAINING_PART_CALIBRATE_SETS},
+      {"test", v1::TRAINING_PART_TEST}};
+  for (const auto& [known, part] : kParts) {
+    if (name == known) return part;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected train, validate, calibrate-link, calibrate-sets, test or nothing as "
+                   "the part of a row, got '",
+                   name, "'"));
+}
+
+class TrainKind {
+ public:
+  using Request = v1::TrainRequest;
+  using Response = v1::TrainResponse;
+
+  TrainKind(v1::LearningService::StubInterface& stub, const TrainOptions& options,
+            LabeledRowSource& source)
+      : stub_(stub), options_(options), source_(source) {}
+
+  RowSource& source() { return source_; }
+  auto Open(grpc::ClientContext* context) { return stub_.Train(context); }
+  void ToSpec(Request& request) const {
+    v1::TrainingSpec& spec = *request.mutable_spec();
+    spec.set_reference(options_.reference);
+    if (options_.build.has_value()) {
+      ToSpec(*options_.build, spec);
+    } else {
+      spec.set_column_names_hash(ColumnNamesHash(source_.column_names()));
+    }
+    spec.set_build_id(options_.build_id);
+    spec.set_learner(options_.learner);
+    if (options_.task == HeadTask::kClasses) spec.set_task(v1::HEAD_TASK_CLASSES);
+    if (options_.task == HeadTask::kNumbers) spec.set_task(v1::HEAD_TASK_NUMBERS);
+    spec.set_seed(options_.seed);
+    spec.set_expected_digest(options_.expected_digest);
+    if (options_.ttl != absl::InfiniteDuration()) ToProto(options_.ttl, *spec.mutable_ttl());
+  }
+  absl::Status ToExamples(ExampleBlock block, Request& request) {
+    v1::TrainingExamples& examples = *request.mutable_examples();
+    PHIMAP_RETURN_IF_ERROR(ToLabeledExamples(std::move(block), source_, examples));
+    RowFacts facts = source_.TakeFacts();
+    examples.mutable_weights()->Add(facts.weights.begin(), facts.weights.end());
+    for (std::string& group : facts.groups) examples.add_groups(std::move(group));
+    for (const std::string& part : facts.parts) {
+      PHIMAP_ASSIGN_OR_RETURN(const v1::TrainingPart number, PartOf(part));
+      examples.add_parts(number);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void ToSpec(const TrainedFeatures& features, v1::TrainingSpec& spec) const {
+    v1::BuildSpec& build = *spec.mutable_build();
+    build.set_name(features.name);
+    build.set_spec(features.spec);
+    build.set_kernel(features.kernel);
+    build.set_standardize(features.standardize);
+    build.set_seed(options_.seed);
+    for (std::string& name : source_.column_names()) build.add_column_names(std::move(name));
+    spec.set_learn_scales(features.learn_scales);
+    if (!features.tuning.has_value()) return;
+    ToProto(features.tuning->budget, *spec.mutable_tuning()->mutable_budget());
+    spec.mutable_tuning()->set_max_landmarks(features.tuning->max_landmarks);
+  }
+
+  v1::LearningService::StubInterface& stub_;
+  const TrainOptions& options_;
+  LabeledRowSource& source_;
+};
+
 }  // namespace
 
 absl::StatusOr<v1::Version> CallBuild(v1::MappingService::StubInterface& stub,
                                       RevisionMemory& revisions, const RetryPolicy& retry,
                                       const BuildOptions& options, RowSource& source,
                                       const BuildObserver& observer, CancelToken& cancel) {
-  return BuildCall(stub, revisions, retry, options, source, observer, cancel).Run();
+  BuildKind kind(stub, options, source);
+  return BuildingCall<BuildKind>(kind, revisions, retry, options.timeout, observer, cancel).Run();
+}
+
+absl::StatusOr<v1::Version> CallTrain(v1::LearningService::StubInterface& stub,
+                                      RevisionMemory& revisions, const RetryPolicy& retry,
+                                      const TrainOptions& options, LabeledRowSource& source,
+                                      const BuildObserver& observer, CancelToken& cancel) {
+  TrainKind kind(stub, options, source);
+  return BuildingCall<TrainKind>(kind, revisions, retry, options.timeout, observer, cancel).Run();
 }
 
 }  // namespace phimap::client

@@ -5,17 +5,21 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
 #include "client/cpp/example_block.h"
 #include "client/cpp/revision_memory.h"
+#include "core/status/words.h"
 #include "google/protobuf/duration.pb.h"
-#include "phimap/v1/evaluation_service.grpc.pb.h"
 #include "phimap/v1/examples.pb.h"
+#include "phimap/v1/learning_service.grpc.pb.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
+#include "phimap/v1/predict_service.grpc.pb.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 
 namespace phimap::client {
@@ -26,6 +30,21 @@ std::string RandomUuid();
 
 // Moves the examples of a block into a message. REQUIRES: the block is not empty.
 void ToExamples(ExampleBlock block, v1::Examples& examples);
+
+// Moves the rows of a block and their labels, which the source has, into LabeledExamples or
+// TrainingExamples.
+template <typename Examples>
+absl::Status ToLabeledExamples(ExampleBlock block, LabeledRowSource& source, Examples& examples) {
+  std::vector<std::string> labels = source.TakeLabels();
+  if (static_cast<int64_t>(labels.size()) != block.rows()) {
+    return absl::InternalError(absl::StrCat("the source has ", CountOf(labels.size(), "label"),
+                                            " for ", CountOf(block.rows(), "row")));
+  }
+  examples.Clear();
+  ToExamples(std::move(block), *examples.mutable_examples());
+  for (std::string& label : labels) examples.add_labels(std::move(label));
+  return absl::OkStatus();
+}
 
 // Moves the rows of the server's answer into a block. Returns kInternal if they are not
 // `expected_rows` well-formed rows.
@@ -48,15 +67,33 @@ absl::StatusOr<v1::Version> CallBuild(v1::MappingService::StubInterface& stub,
                                       const BuildOptions& options, RowSource& source,
                                       const BuildObserver& observer, CancelToken& cancel);
 
+// Implements Client::Train. REQUIRES: options.build_id is set.
+absl::StatusOr<v1::Version> CallTrain(v1::LearningService::StubInterface& stub,
+                                      RevisionMemory& revisions, const RetryPolicy& retry,
+                                      const TrainOptions& options, LabeledRowSource& source,
+                                      const BuildObserver& observer, CancelToken& cancel);
+
+// Sets what the request asks for.
+void ToRequest(const WantedOutputs& wanted, v1::PredictRequest& request);
+// Returns the predictions of an answer. `classes` are the names that the answer, or the first of
+// its stream, has. Returns kInternal if the answer is not about `rows` rows.
+absl::StatusOr<Predictions> FromPrediction(v1::PredictResponse&& answer,
+                                           const std::vector<std::string>& classes, int32_t rows);
+
+// Implements Client::PredictStream. REQUIRES: window >= 1; rows_per_request >= 0.
+absl::StatusOr<PredictStreamResult> CallPredictStream(
+    v1::PredictService::StubInterface& stub, RevisionMemory& revisions, const RetryPolicy& retry,
+    std::string reference, RowSource& source, const PredictionSink& sink,
+    const PredictStreamOptions& options, CancelToken& cancel);
+
 // Implements Client::TransformStream. REQUIRES: window >= 1; rows_per_request >= 0.
 absl::StatusOr<TransformStreamResult> CallTransformStream(
     v1::TransformService::StubInterface& stub, RevisionMemory& revisions, const RetryPolicy& retry,
     std::string reference, RowSource& source, const FeatureSink& sink,
     const TransformStreamOptions& options, CancelToken& cancel);
 
-// Implements Client::Evaluate. Blocks: the caller's thread sends the rows while a second thread
-// reads events, so that a server error is noticed while rows are still being sent.
-absl::StatusOr<v1::Evaluation> CallEvaluate(v1::EvaluationService::StubInterface& stub,
+// Implements Client::Evaluate.
+absl::StatusOr<v1::Evaluation> CallEvaluate(v1::LearningService::StubInterface& stub,
                                             RevisionMemory& revisions,
                                             const EvaluateOptions& options,
                                             LabeledRowSource& source,
@@ -67,7 +104,7 @@ absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
                                         RevisionMemory& revisions, const std::string& reference,
                                         const ArtifactSink& sink, CancelToken& cancel);
 absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
-                                       RevisionMemory& revisions, const std::string& mapping,
+                                       RevisionMemory& revisions, const std::string& name,
                                        const ArtifactSource& source, CancelToken& cancel);
 
 }  // namespace phimap::client

@@ -73,7 +73,7 @@ absl::Status CheckTarget(absl::string_view target) {
   if (absl::StartsWith(target, kUnix) && target.size() > kUnix.size()) return absl::OkStatus();
   const std::vector<absl::string_view> addresses = AddressesOf(target);
   if (std::all_of(addresses.begin(), addresses.end(), IsHostAndPort)) return absl::OkStatus();
-  return BadOption("TARGET_INVALID", "server",
+  return BadOption(reason::kTargetInvalid, "server",
                    absl::StrCat("expected HOST:PORT, unix:PATH, or for several servers "
                                 "ipv4:ADDRESS:PORT,ADDRESS:PORT or dns:///HOST:PORT, got '",
                                 target, "'"));
@@ -86,7 +86,8 @@ absl::Status CheckToken(absl::string_view token) {
     return absl::ascii_isalnum(c) || absl::StrContains("-._~+/=", c);
   };
   if (std::all_of(token.begin(), token.end(), allowed)) return absl::OkStatus();
-  return BadOption("TOKEN_INVALID", "token", "a token holds letters, digits and -._~+/= only");
+  return BadOption(reason::kTokenInvalid, "token",
+                   "a token holds letters, digits and -._~+/= only");
 }
 
 absl::StatusOr<std::string> ReadPem(absl::string_view field, const std::string& path) {
@@ -95,7 +96,7 @@ absl::StatusOr<std::string> ReadPem(absl::string_view field, const std::string& 
   std::ostringstream text;
   text << file.rdbuf();
   if (!file.good() || text.str().empty()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "TLS_FILE_INVALID", field,
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kTlsFileInvalid, field,
                      absl::StrCat("cannot read ", path, ": ",
                                   file.is_open() ? "it is empty" : std::strerror(errno)),
                      {{"path", path}});
@@ -105,14 +106,14 @@ absl::StatusOr<std::string> ReadPem(absl::string_view field, const std::string& 
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(const TlsOptions& tls) {
   if (tls.certificate_file.empty() != tls.key_file.empty()) {
-    return BadOption("TLS_OPTIONS_INVALID",
+    return BadOption(reason::kTlsOptionsInvalid,
                      tls.key_file.empty() ? "tls.certificate_file" : "tls.key_file",
                      "a client TLS certificate and its key must be given together");
   }
   if (tls.ca_file.empty()) {
     if (tls.certificate_file.empty()) return grpc::InsecureChannelCredentials();
     return BadOption(
-        "TLS_OPTIONS_INVALID", "tls.ca_file",
+        reason::kTlsOptionsInvalid, "tls.ca_file",
         "a client TLS certificate requires the authorities of the server's certificate");
   }
   grpc::SslCredentialsOptions options;
@@ -190,7 +191,7 @@ absl::StatusOr<ChannelFactory> ChannelFactory::Create(absl::string_view target,
                           CredentialsOf(options.tls));
   if (!options.token.empty() && options.tls.ca_file.empty() && !StaysOnThisMachine(target)) {
     return BadOption(
-        "TOKEN_IN_CLEAR", "token",
+        reason::kTokenInClear, "token",
         absl::StrCat("it would be sent to ", target,
                      " unencrypted, so that others could read and use it; connect with TLS"));
   }

@@ -3,10 +3,9 @@
 // Example:
 //   PHIMAP_ASSIGN_OR_RETURN(auto client, Client::Connect("127.0.0.1:7450", {}));
 //   PHIMAP_ASSIGN_OR_RETURN(v1::Version version,
-//                           client->Build({.mapping = "letters", .mapping_text =
-//                           "f2(landmarks=500)",
-//                                          .kernel_text = "rbf(gamma=scale)", .standardize = true},
-//                                          rows));
+//                           client->Build({.name = "letters", .spec = "f2(landmarks=500)",
+//                                          .kernel = "rbf(gamma=scale)", .standardize = true},
+//                                         rows));
 //   PHIMAP_ASSIGN_OR_RETURN(TransformResult result, client->Transform("letters", block));
 #ifndef PHIMAP_CLIENT_CPP_CLIENT_H_
 #define PHIMAP_CLIENT_CPP_CLIENT_H_
@@ -18,15 +17,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/row_source.h"
-#include "phimap/v1/evaluation_service.pb.h"
+#include "phimap/v1/learning_service.pb.h"
 #include "phimap/v1/mapping.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 
@@ -74,13 +76,21 @@ struct ConnectOptions {
   std::string token = {};
 };
 
+// Value of a parameter in a text: a number, which the server reads back exactly, or a word.
+using SpecValue = std::variant<bool, int64_t, double, std::string>;
+
+// Returns the text of a spec, such as "f2(landmarks=500, policy=uniform)", or of a kernel or a
+// learner. kInvalidArgument, with the parameter as the field, for a value that a text cannot have.
+absl::StatusOr<std::string> SpecText(
+    absl::string_view family, const std::vector<std::pair<std::string, SpecValue>>& parameters);
+
 struct BuildOptions {
   // Required. Name of the mapping.
-  std::string mapping = {};
-  // Required. For example "f2(landmarks=500)".
-  std::string mapping_text = {};
-  // Required. For example "rbf(gamma=scale)".
-  std::string kernel_text = {};
+  std::string name = {};
+  // Required. The family and its parameters, for example "f2(landmarks=500)".
+  std::string spec = {};
+  // For example "rbf(gamma=scale)"; empty means the family's default, if it has one.
+  std::string kernel = {};
   bool standardize = false;
   uint64_t seed = 0;
   // Time for which the version lives after its last use, at least a minute. Infinite means for
@@ -138,6 +148,8 @@ struct TransformOptions {
   std::string expected_digest = {};
   // Names of the columns of the rows; empty if they have none.
   std::vector<std::string> column_names = {};
+  // Whether to return residuals and their allowances. For F2 only.
+  bool residual = false;
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
@@ -146,6 +158,10 @@ struct TransformResult {
   v1::VersionRef version;
   // The features, in the version's serving type.
   RowBlock features = {};
+  // If requested, the residual ρ(x) of each row and the allowance for the rounding of its features;
+  // else empty. See TransformResponse.
+  std::vector<double> residuals = {};
+  std::vector<double> residual_allowances = {};
 };
 
 struct TransformStreamOptions {
@@ -176,6 +192,117 @@ struct TransformStreamResult {
 // that called TransformStream.
 using FeatureSink = std::function<absl::Status(RowBlock features)>;
 
+// What a version's head answers: classes or numbers, whichever it was trained for.
+enum class HeadTask { kUnspecified, kClasses, kNumbers };
+
+// What Tune may take.
+struct Tuning {
+  // Time for trials and the version, 1 s to 24 h.
+  absl::Duration budget = absl::Minutes(10);
+  // No more are tried; 0 means the server's default, 4,096.
+  int32_t max_landmarks = 0;
+};
+
+// Features that a training builds from its own rows: those that are trained on, and no others.
+struct TrainedFeatures {
+  // Required. Name of the mapping.
+  std::string name = {};
+  // As in BuildOptions. Empty, all three, with `tuning`.
+  std::string spec = {};
+  std::string kernel = {};
+  bool standardize = false;
+  // Whether length scales of the kernel are learned from the labels, one a column.
+  bool learn_scales = false;
+
+  // See Tune.
+  std::optional<Tuning> tuning = std::nullopt;
+};
+
+struct TrainOptions {
+  // "name", "name@7", "name@alias" or "name@sha256:digest": the version whose features the head
+  // gets. Empty if `build` is set.
+  std::string reference = {};
+  std::optional<TrainedFeatures> build = std::nullopt;
+  // For example "ridge(alpha=auto)" or "logistic(C=1)"; empty means the server's default.
+  std::string learner = {};
+  // By default, the server tells by the labels.
+  HeadTask task = HeadTask::kUnspecified;
+  uint64_t seed = 0;
+  // If set, the call fails with FAILED_PRECONDITION unless the version has this digest.
+  std::string expected_digest = {};
+  // As in BuildOptions.
+  absl::Duration ttl = absl::InfiniteDuration();
+  std::string build_id = {};
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+
+// What a prediction has besides labels or values.
+struct WantedOutputs {
+  bool scores = false;
+  bool probabilities = false;
+  // A confidence in (0, 1), for sets of classes or for intervals; 0 means none.
+  double confidence = 0;
+  // Standard deviations; for numbers by ridge.
+  bool deviations = false;
+};
+
+struct PredictOptions {
+  WantedOutputs wanted;
+  std::string expected_digest = {};
+  // Names of the columns of the rows; empty if they have none.
+  std::vector<std::string> column_names = {};
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+
+// Predictions of some rows. A field that was not asked for, or that the head does not have, is
+// empty; the others have one entry per row.
+struct Predictions {
+  // For classes: their names, and the index of each row's class among them.
+  std::vector<std::string> classes = {};
+  std::vector<int32_t> labels = {};
+  // For numbers.
+  std::vector<double> values = {};
+  // Row after row: one score for two classes and for a number, and otherwise one for each class;
+  // one probability for each class.
+  std::vector<double> scores = {};
+  std::vector<double> probabilities = {};
+  // For classes: the set of each row, as indices among `classes`.
+  std::vector<std::vector<int32_t>> sets = {};
+  // For numbers: the ends of each row's interval; infinite if too few rows calibrated the head.
+  std::vector<double> interval_lows = {};
+  std::vector<double> interval_highs = {};
+  std::vector<double> deviations = {};
+
+  int32_t rows() const {
+    return static_cast<int32_t>(values.empty() ? labels.size() : values.size());
+  }
+};
+
+struct PredictResult {
+  // The version that answered.
+  v1::VersionRef version;
+  Predictions predictions;
+};
+
+struct PredictStreamOptions {
+  WantedOutputs wanted;
+  // The others as in TransformStreamOptions.
+  std::string expected_digest = {};
+  int window = 8;
+  int32_t rows_per_request = 0;
+  absl::Duration timeout = absl::InfiniteDuration();
+  std::function<void(const absl::Status& error, absl::Duration wait)> on_retry = {};
+};
+
+struct PredictStreamResult {
+  // The version that answered all rows.
+  v1::VersionRef version;
+  int64_t rows = 0;
+};
+
+// Receives the predictions of the next rows, as FeatureSink receives features.
+using PredictionSink = std::function<absl::Status(Predictions predictions)>;
+
 // Takes the next bytes of an artifact, in order. An error ends the export and is returned from it.
 // The bytes are verified only once Export has returned OK.
 using ArtifactSink = std::function<absl::Status(absl::string_view bytes)>;
@@ -188,25 +315,32 @@ struct ExportResult {
   int64_t size_bytes = 0;
 };
 
+// Returns a reference to one version, such as "letters@3".
+inline std::string ReferenceTo(const v1::VersionRef& version) {
+  return absl::StrCat(version.name(), "@", version.number());
+}
+
 // A client of one server, or of several equivalent servers. Connections are opened on first use and
 // reopened when they break. Transform calls use the connections round-robin, each TransformStream
 // stays on one connection, and all other calls use the first. Proxy settings in the environment are
 // ignored. A message has at most 64 MiB in each direction.
 //
-// Retries. A call may be retried if it fails with kUnavailable or its error has a retry delay. The
-// rules depend on the call:
-// - Reads, Transform and changes make up to 5 attempts within the call's deadline. The attempts
-// take about 3
-//   seconds, unless the server asks for longer delays.
-// - Build and TransformStream: see these functions.
-// - A change (SetAlias, DeleteAlias, KeepVersion, DeleteVersion, DeleteMapping) is sent with an id
-//   of its own, so that the store makes it once, and a retry gets the first answer.
-// - Export is retried only until its first bytes arrive.
-// - Import, Evaluate and CheckHealth are not retried.
+// Retries. A call may be retried if it fails with kUnavailable or its error has a retry delay. Up
+// to 5 attempts are made within the call's deadline; they take about 3 seconds, unless the server
+// asks for longer delays. The rules of some calls differ:
+//
+// Each change is sent with an id of its own, so that the store makes it once, and a retry gets the
+// first answer: SetAlias, DeleteAlias, KeepVersion, DeleteVersion, DeleteMapping.
+//
+// Build, Train, TransformStream and PredictStream have rules of their own; see these functions.
+// Export is retried only until its first bytes arrive.
+//
+// Not retried: Import, Evaluate, CheckHealth.
 //
 // Column names. Rows can have column names (RowSource::column_names, TransformOptions). A version
 // maps such rows only if it has no column names, or the same names in the same order. Otherwise the
-// call returns kInvalidArgument (reason COLUMN_NAMES_MISMATCH), with both lists in the message.
+// call returns kInvalidArgument (reason COLUMN_NAMES_MISMATCH), and the message says which names
+// differ.
 //
 // Errors have the server's code, message and details (DetailOf). If the server cannot be reached,
 // the error is kUnavailable. If the call's token is cancelled, the error is kCancelled.
@@ -228,7 +362,7 @@ class Client {
   // files that cannot be read. Does not block.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ConnectOptions& options);
-  virtual ~Client() = default;
+  ~Client();
 
   // Builds a version from all rows of `source`, in bounded memory. If the server refuses the build
   // while rows are still being sent, the call returns the error at once.
@@ -240,13 +374,13 @@ class Client {
   //
   // Cancelling the call also cancels the build on the server. If the version was already published,
   // the error message contains the version.
-  virtual absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
-                                            const BuildObserver& observer = nullptr,
-                                            CancelToken* cancel = nullptr) = 0;
+  absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
+                                    const BuildObserver& observer = nullptr,
+                                    CancelToken* cancel = nullptr);
 
   // Maps the examples of one block in one call.
-  virtual absl::StatusOr<TransformResult> Transform(absl::string_view reference, ExampleBlock rows,
-                                                    const TransformOptions& options = {}) = 0;
+  absl::StatusOr<TransformResult> Transform(absl::string_view reference, ExampleBlock rows,
+                                            const TransformOptions& options = {});
   // Maps all rows of `source` over one stream, with up to `window` requests in flight. The
   // reference is resolved once, so one version maps all rows. Returns kInvalidArgument if the
   // source has no rows.
@@ -259,92 +393,110 @@ class Client {
   // version is identified by its number. If that number is gone or now has another digest, the
   // version is identified by its digest. The same applies to a reference by number with an
   // expected_digest. If no version has the digest, the error is kNotFound or kFailedPrecondition.
-  virtual absl::StatusOr<TransformStreamResult> TransformStream(
-      absl::string_view reference, RowSource& source, const FeatureSink& sink,
-      const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
+  absl::StatusOr<TransformStreamResult> TransformStream(absl::string_view reference,
+                                                        RowSource& source, const FeatureSink& sink,
+                                                        const TransformStreamOptions& options = {},
+                                                        CancelToken* cancel = nullptr);
+
+  // Trains a head on a version, and makes the next version of the same name, which has the same
+  // features and predicts. Repeats, cancellation and errors are those of Build.
+  absl::StatusOr<v1::Version> Train(const TrainOptions& options, LabeledRowSource& source,
+                                    const BuildObserver& observer = nullptr,
+                                    CancelToken* cancel = nullptr);
+
+  // Chooses kernel, length scales, landmarks and, if `options` has none, the learner, by labeled
+  // rows, and trains the version that has them: Train with `options.build`, of which `name` is
+  // needed and `tuning` may be set. The version's TrainingReport.trials says what was tried.
+  absl::StatusOr<v1::Version> Tune(const TrainOptions& options, LabeledRowSource& source,
+                                   const BuildObserver& observer = nullptr,
+                                   CancelToken* cancel = nullptr);
+
+  // Predicts the examples of one block in one call, by the head of a version.
+  absl::StatusOr<PredictResult> Predict(absl::string_view reference, ExampleBlock rows,
+                                        const PredictOptions& options = {});
+  // Predicts all rows of `source` over one stream. Everything that TransformStream says holds.
+  absl::StatusOr<PredictStreamResult> PredictStream(absl::string_view reference, RowSource& source,
+                                                    const PredictionSink& sink,
+                                                    const PredictStreamOptions& options = {},
+                                                    CancelToken* cancel = nullptr);
 
   // Trains and tests a learner on all rows of `source`, mapped by one version. Nothing is stored:
   // if the connection breaks, the call returns kUnavailable, and the rows must be sent again.
-  virtual absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options,
-                                                  LabeledRowSource& source,
-                                                  const EvaluateObserver& observer = nullptr,
-                                                  CancelToken* cancel = nullptr) = 0;
+  absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options, LabeledRowSource& source,
+                                          const EvaluateObserver& observer = nullptr,
+                                          CancelToken* cancel = nullptr);
 
   // Returns all mappings, ordered by name.
-  virtual absl::StatusOr<std::vector<v1::Mapping>> ListMappings() = 0;
-  virtual absl::StatusOr<v1::Mapping> GetMapping(absl::string_view mapping) = 0;
+  absl::StatusOr<std::vector<v1::Mapping>> ListMappings();
+  absl::StatusOr<v1::Mapping> GetMapping(absl::string_view name);
   // Returns all versions of a mapping, newest first, without certificates.
-  virtual absl::StatusOr<std::vector<v1::Version>> ListVersions(absl::string_view mapping) = 0;
+  absl::StatusOr<std::vector<v1::Version>> ListVersions(absl::string_view name);
   // `reference` is "name", "name@7", "name@alias" or "name@sha256:" with at least 7 digits of the
   // digest.
-  virtual absl::StatusOr<v1::Version> GetVersion(absl::string_view reference) = 0;
-  // Returns what GetVersion returns, but does not wait for the server's database: while it is away,
-  // returns kUnavailable after one attempt, which takes at most about a second.
-  virtual absl::StatusOr<v1::Version> GetVersionNow(absl::string_view reference) = 0;
-  virtual absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view mapping,
-                                                absl::string_view build_id) = 0;
-  virtual absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
-                                                   absl::string_view build_id) = 0;
+  //
+  // Without `wait`, does not wait for the server's database: while it is away, returns kUnavailable
+  // after one attempt, which takes at most about a second.
+  absl::StatusOr<v1::Version> GetVersion(absl::string_view reference, bool wait = true);
+  absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view name, absl::string_view build_id);
+  absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view name, absl::string_view build_id);
+  // Returns the builds that the servers know, newest first: of one mapping, or of all if `name` is
+  // empty.
+  absl::StatusOr<std::vector<v1::BuildJob>> ListBuilds(absl::string_view name = "");
 
-  // Points an alias at a version. `etag` is a condition on the alias. An empty `etag` sets no
-  // condition. "*" requires that the alias exists, "none" that it does not exist, and any other
-  // value that the alias has this etag. If the condition is not met, returns kAborted, with the
-  // current etag in DetailOf(status)->metadata["etag"].
-  virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
-                                             int64_t version, absl::string_view etag = "") = 0;
-  // Points an alias at the version whose digest begins with `digest`, which has at least 7 digits.
-  virtual absl::StatusOr<v1::Alias> SetAliasToDigest(absl::string_view mapping,
-                                                     absl::string_view alias,
-                                                     absl::string_view digest,
-                                                     absl::string_view etag = "") = 0;
+  // Points an alias at a version: `reference` is "name@7" or "name@sha256:" with at least 7 digits
+  // of the digest. `etag` is a condition on the alias. An empty `etag` sets no condition. "*"
+  // requires that the alias exists, "none" that it does not exist, and any other value that the
+  // alias has this etag. If the condition is not met, returns kAborted, with the current etag in
+  // DetailOf(status)->metadata["etag"].
+  absl::StatusOr<v1::Alias> SetAlias(absl::string_view reference, absl::string_view alias,
+                                     absl::string_view etag = "");
   // Points an alias back at its previous version. A second call undoes the first. Returns kAborted
   // if another client moves the alias meanwhile, and kFailedPrecondition if it has never moved or
   // the previous version was deleted.
-  virtual absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
-                                                  absl::string_view alias) = 0;
-  virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                   absl::string_view etag = "") = 0;
-  // Deletes a version. Returns kFailedPrecondition while an alias points at it or, unless
-  // `give_up_rollback` is set, while an alias could be rolled back to it.
-  virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t version,
-                                     bool give_up_rollback = false) = 0;
+  absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view name, absl::string_view alias);
+  absl::Status DeleteAlias(absl::string_view name, absl::string_view alias,
+                           absl::string_view etag = "");
+  // Deletes a version, given as in SetAlias. Returns kFailedPrecondition while an alias points at
+  // it or, unless `give_up_rollback` is set, while an alias could be rolled back to it.
+  absl::Status DeleteVersion(absl::string_view reference, bool give_up_rollback = false);
   // Deletes a mapping. With `only_if_empty`, returns kFailedPrecondition if the mapping has
   // versions.
-  virtual absl::Status DeleteMapping(absl::string_view mapping, bool only_if_empty = false) = 0;
+  absl::Status DeleteMapping(absl::string_view name, bool only_if_empty = false);
   // Sets the lifetime of a version: it lives for `ttl` after its last use, starting now, or for
   // ever if `ttl` is infinite. Returns kFailedPrecondition if the version would expire sooner than
   // before. The returned version has no certificate.
-  virtual absl::StatusOr<v1::Version> KeepVersion(absl::string_view reference,
-                                                  absl::Duration ttl) = 0;
+  absl::StatusOr<v1::Version> KeepVersion(absl::string_view reference, absl::Duration ttl);
 
   // Writes a version's artifact to `sink`. Checks each chunk and, at the end, the whole artifact.
-  virtual absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
-                                              CancelToken* cancel = nullptr) = 0;
-  // Stores the artifact that `source` yields as a version of `mapping`. Safe to repeat: if a
-  // version already has this artifact, returns that version.
-  virtual absl::StatusOr<v1::Version> Import(absl::string_view mapping,
-                                             const ArtifactSource& source,
-                                             CancelToken* cancel = nullptr) = 0;
+  absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
+                                      CancelToken* cancel = nullptr);
+  // Stores the artifact that `source` yields as a version of the mapping `name`. Safe to repeat: if
+  // a version already has this artifact, returns that version.
+  absl::StatusOr<v1::Version> Import(absl::string_view name, const ArtifactSource& source,
+                                     CancelToken* cancel = nullptr);
 
   // Returns everything that the server can build and learn, each with its parameters and a line of
   // text.
-  virtual absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() = 0;
+  absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities();
   // Returns the evidence for drift of each alias of a mapping.
-  virtual absl::StatusOr<v1::GetDriftResponse> GetDrift(absl::string_view mapping) = 0;
+  absl::StatusOr<v1::GetDriftResponse> GetDrift(absl::string_view name);
   // Returns the numbers of landmarks and dimensions that suffice for a margin, an error and a
   // confidence.
-  virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;
+  absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request);
   // Estimates the cost of a Build with `options` on `rows` rows of `columns` columns.
-  virtual absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options,
-                                                                  int64_t rows,
-                                                                  int32_t columns) = 0;
+  absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options, int64_t rows,
+                                                          int32_t columns);
   // Returns whether the server serves `service`, such as "phimap.v1.TransformService", according to
   // the standard health protocol. An empty `service` means the server as a whole. Returns false
   // while the server drains, and kNotFound if it has no such service.
-  virtual absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) = 0;
+  absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout);
 
- protected:
-  Client() = default;
+ private:
+  class Connection;
+
+  explicit Client(std::unique_ptr<Connection> connection);
+
+  const std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace phimap::client

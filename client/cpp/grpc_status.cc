@@ -56,6 +56,15 @@ bool ReadDetail(const google::protobuf::Any& packed, ErrorDetail& detail) {
   return false;
 }
 
+constexpr absl::string_view kNotBegun[] = {reason::kServerShuttingDown,
+                                           reason::kRevisionNotReached};
+
+// Returns a random factor of 0.8 to 1.2.
+double Spread() {
+  thread_local std::minstd_rand generator{std::random_device()()};
+  return std::uniform_real_distribution<double>(0.8, 1.2)(generator);
+}
+
 }  // namespace
 
 absl::Status DecodeError(int code, absl::string_view message, absl::string_view details) {
@@ -72,6 +81,12 @@ absl::Status DecodeError(int code, absl::string_view message, absl::string_view 
   // MakeError prefixes the message with the field, which the server has already done.
   absl::string_view text = message;
   if (!detail.field.empty()) absl::ConsumePrefix(&text, absl::StrCat(detail.field, ": "));
+  // The caller knows the fields of `spec` as options of the call, or as parameters in their texts.
+  absl::string_view field = detail.field;
+  for (const absl::string_view outer : {"spec.build.", "spec.tuning.", "spec."}) {
+    if (absl::ConsumePrefix(&field, outer)) break;
+  }
+  detail.field = std::string(field);
   return MakeError(canonical, detail.reason, detail.field, text, std::move(detail.metadata),
                    detail.retry_delay_ms);
 }
@@ -86,7 +101,8 @@ bool IsBrokenConnection(const absl::Status& status) {
     // With these reasons the server reports a kernel service that fails, although the server has
     // already retried.
     const std::optional<ErrorDetail> detail = DetailOf(status);
-    return !detail.has_value() || !absl::StartsWith(detail->reason, "KERNEL_SERVICE_");
+    return !detail.has_value() || (detail->reason != reason::kKernelServiceUnavailable &&
+                                   detail->reason != reason::kKernelServiceTimedOut);
   }
   // gRPC 1.51 returns this error when the transport closes between two operations of a stream.
   return status.code() == absl::StatusCode::kUnknown &&
@@ -96,18 +112,6 @@ bool IsBrokenConnection(const absl::Status& status) {
 void SetDeadline(grpc::ClientContext& context, absl::Time deadline) {
   if (deadline != absl::InfiniteFuture()) context.set_deadline(absl::ToChronoTime(deadline));
 }
-
-namespace {
-
-constexpr absl::string_view kNotBegun[] = {"SERVER_SHUTTING_DOWN", "REVISION_NOT_REACHED"};
-
-// Returns a random factor of 0.8 to 1.2.
-double Spread() {
-  thread_local std::minstd_rand generator{std::random_device()()};
-  return std::uniform_real_distribution<double>(0.8, 1.2)(generator);
-}
-
-}  // namespace
 
 bool WasNotBegun(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);

@@ -10,14 +10,13 @@ namespace {
 
 constexpr char kTold[] = "phimap-revision";
 constexpr char kAsked[] = "phimap-min-revision";
-constexpr char kOfAnotherHistory[] = "REVISION_HISTORY_MISMATCH";
 
 }  // namespace
 
 bool IsOfAnotherHistory(const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status)) return false;
   const std::optional<ErrorDetail> detail = DetailOf(status);
-  return detail.has_value() && detail->reason == kOfAnotherHistory;
+  return detail.has_value() && detail->reason == reason::kRevisionHistoryMismatch;
 }
 
 RevisionMemory::Asked RevisionMemory::AddTo(grpc::ClientContext& context) const {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/digest/named_columns.h"
 #include "core/status/error.h"
+#include "core/status/words.h"
 
 namespace phimap::client {
 
@@ -26,12 +27,19 @@ absl::Status MemoryRowSource::Rewind() {
 
 namespace {
 
-std::string WhatDiffers(const std::vector<std::string>& expected,
+// Returns what is wrong with the names that came, and the names that were expected. Names that came
+// are listed only if all were expected, but in another order.
+std::string WhatDiffers(absl::string_view reference, const std::vector<std::string>& expected,
                         const std::vector<std::string>& came) {
   const std::vector<std::string> missing = NamesNotAmong(expected, came);
   const std::vector<std::string> unknown = NamesNotAmong(came, expected);
-  if (missing.empty() && unknown.empty()) return "the columns are in another order";
-  std::string text = absl::StrCat("got ", came.size(), " columns; ");
+  const std::string wanted = absl::StrCat("; expected the ", expected.size(), " of ", reference,
+                                          ": ", ShownColumnNames(expected));
+  if (missing.empty() && unknown.empty()) {
+    return absl::StrCat("the columns are in another order", wanted, "; got ",
+                        ShownColumnNames(came));
+  }
+  std::string text = absl::StrCat("got ", CountOf(came.size(), "column"), "; ");
   if (!missing.empty()) {
     absl::StrAppend(&text, ShownColumnNames(missing), missing.size() == 1 ? " is" : " are",
                     " missing", unknown.empty() ? "" : ", and ");
@@ -40,7 +48,7 @@ std::string WhatDiffers(const std::vector<std::string>& expected,
     absl::StrAppend(&text, ShownColumnNames(unknown), unknown.size() == 1 ? " is" : " are",
                     " not among the version's columns");
   }
-  return text;
+  return absl::StrCat(text, wanted);
 }
 
 }  // namespace
@@ -58,10 +66,8 @@ std::vector<std::string> NamesNotAmong(const std::vector<std::string>& names,
 absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,
                            const std::vector<std::string>& came, absl::string_view then) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_MISMATCH", "columns",
-      absl::StrCat(WhatDiffers(expected, came), "; expected the ", expected.size(), " of ",
-                   reference, ": ", ShownColumnNames(expected), "; got ", came.size(), ": ",
-                   ShownColumnNames(came), then.empty() ? "" : "; ", then),
+      absl::StatusCode::kInvalidArgument, reason::kColumnNamesMismatch, "columns",
+      absl::StrCat(WhatDiffers(reference, expected, came), then.empty() ? "" : "; ", then),
       {{"expected", absl::StrCat(expected.size())}, {"actual", absl::StrCat(came.size())}});
 }
 

@@ -60,11 +60,26 @@ class RowSource {
   virtual void Interrupt() {}
 };
 
+// What may be known of labeled rows besides their labels. Each list is empty, or has one entry per
+// row.
+struct RowFacts {
+  // Over 0.
+  std::vector<double> weights = {};
+  // Rows of equal groups, but for "", share a part.
+  std::vector<std::string> groups = {};
+  // "train", "validate", "calibrate-link", "calibrate-sets", "test", or "" where the server
+  // decides.
+  std::vector<std::string> parts = {};
+};
+
 // A stream of labeled rows.
 class LabeledRowSource : public RowSource {
  public:
   // Returns the labels of the rows that Next returned since the last TakeLabels, in order.
   virtual std::vector<std::string> TakeLabels() = 0;
+  // Returns what else is known of the rows that the last Next returned, for a training. Called once
+  // after each Next.
+  virtual RowFacts TakeFacts() { return {}; }
 };
 
 // Rows that are in memory already. Can rewind.
@@ -88,7 +103,8 @@ class MemoryRowSource : public RowSource {
 
 // Returns the error for rows whose column names differ from those of the version `reference`:
 // kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"). `came` has the names of the
-// rows, and `expected` those of the version. The message says how the lists differ and shows both.
+// rows, and `expected` those of the version. The message says how the lists differ and shows
+// each name once.
 // If `then` is not empty, the message ends with this text, which is the remedy. REQUIRES: the lists
 // differ.
 absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,

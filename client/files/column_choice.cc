@@ -35,10 +35,10 @@ class ColumnChooser {
   absl::StatusOr<ChosenColumns> Choose() {
     PHIMAP_RETURN_IF_ERROR(Take("--exclude", choice_.exclude).status());
     PHIMAP_RETURN_IF_ERROR(TakePassthrough());
-    if (!choice_.label.empty()) {
-      PHIMAP_ASSIGN_OR_RETURN(const std::vector<int> label, Take("--label", {choice_.label}));
-      chosen_.label = label[0];
-    }
+    PHIMAP_RETURN_IF_ERROR(TakeOne("--label", choice_.label, chosen_.label));
+    PHIMAP_RETURN_IF_ERROR(TakeOne("--weights", choice_.weights, chosen_.weights));
+    PHIMAP_RETURN_IF_ERROR(TakeOne("--groups", choice_.groups, chosen_.groups));
+    PHIMAP_RETURN_IF_ERROR(TakeOne("--parts", choice_.parts, chosen_.parts));
     PHIMAP_RETURN_IF_ERROR(TakeInputs());
     PHIMAP_RETURN_IF_ERROR(CompareWithVersion());
     return std::move(chosen_);
@@ -65,6 +65,14 @@ class ColumnChooser {
       places.push_back(found->second);
     }
     return places;
+  }
+
+  // Sets `place` to the position of `name`, unless that is empty.
+  absl::Status TakeOne(const char* option, const std::string& name, int& place) {
+    if (name.empty()) return absl::OkStatus();
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<int> places, Take(option, {name}));
+    place = places[0];
+    return absl::OkStatus();
   }
 
   // A passthrough column may also be an input or the label.

@@ -18,6 +18,11 @@ struct ColumnChoice {
   std::vector<std::string> exclude = {};
   // --label: the column of labels, which is not an input; empty if there is none.
   std::string label = {};
+  // --weights, --groups and --parts: columns with what is known of a row that is trained on, which
+  // are not inputs; empty if there are none.
+  std::string weights = {};
+  std::string groups = {};
+  std::string parts = {};
   // --passthrough: columns that are copied to the output. They are inputs only if --columns or the
   // version also lists them.
   std::vector<std::string> passthrough = {};
@@ -36,6 +41,9 @@ struct ChosenColumns {
   std::vector<int> inputs;
   // -1: none.
   int label = -1;
+  int weights = -1;
+  int groups = -1;
+  int parts = -1;
   std::vector<int> passthrough;
   // Columns that neither the version nor an option mentions.
   std::vector<int> left_out;

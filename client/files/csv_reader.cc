@@ -11,6 +11,7 @@
 #include "client/files/line_reader.h"
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -99,9 +100,12 @@ std::vector<std::string> CsvReader::left_out() const { return NamesAt(chosen_.le
 
 std::vector<std::string> CsvReader::TakeLabels() { return std::exchange(labels_, {}); }
 
+client::RowFacts CsvReader::TakeFacts() { return std::exchange(facts_, {}); }
+
 absl::Status CsvReader::Rewind() {
   PHIMAP_RETURN_IF_ERROR(tokenizer_.Rewind());
   labels_.clear();
+  facts_ = {};
   return ReadHeader();
 }
 
@@ -124,8 +128,8 @@ absl::StatusOr<bool> CsvReader::NextRow() {
   if (!any) return false;
   if (record_.blank()) return SkipBlankEnd();
   if (record_.size() != std::ssize(header_)) {
-    return LineError(record_.line(), absl::StrCat("expected ", header_.size(),
-                                                  " cells as in the header, got ", record_.size()));
+    return LineError(record_.line(), absl::StrCat("expected ", CountOf(header_.size(), "cell"),
+                                                  " as in the header, got ", record_.size()));
   }
   return true;
 }
@@ -136,8 +140,8 @@ absl::StatusOr<bool> CsvReader::SkipBlankEnd() {
     PHIMAP_ASSIGN_OR_RETURN(const bool any, tokenizer_.Next(record_));
     if (!any) return false;
     if (!record_.blank()) {
-      return LineError(blank_line, absl::StrCat("expected ", header_.size(),
-                                                " cells as in the header, got a blank line"));
+      return LineError(blank_line, absl::StrCat("expected ", CountOf(header_.size(), "cell"),
+                                                " as in the header, got a blank line"));
     }
   }
 }
@@ -149,7 +153,10 @@ absl::Status CsvReader::AppendRow(std::vector<double>& values) {
     if (error != NumberError::kNone) return CellError(i, ExplainNumber(error, record_.cell(i)));
     values.push_back(value);
   }
-  if (keep_labels_ && chosen_.label >= 0) PHIMAP_RETURN_IF_ERROR(KeepLabel());
+  if (keep_labels_) {
+    if (chosen_.label >= 0) PHIMAP_RETURN_IF_ERROR(KeepLabel());
+    PHIMAP_RETURN_IF_ERROR(KeepFacts());
+  }
   return passthrough_ == nullptr ? absl::OkStatus() : PassCellsThrough();
 }
 
@@ -157,6 +164,41 @@ absl::Status CsvReader::KeepLabel() {
   const absl::string_view cell = record_.cell(chosen_.label);
   if (!IsUtf8(cell)) return CellError(chosen_.label, "expected text in UTF-8 for a label");
   labels_.emplace_back(cell);
+  return absl::OkStatus();
+}
+
+absl::Status CsvReader::KeepFacts() {
+  if (chosen_.weights >= 0) {
+    double value = 0;
+    const absl::string_view cell = record_.cell(chosen_.weights);
+    const NumberError error = ParseNumber(cell, value);
+    if (error != NumberError::kNone) {
+      return CellError(chosen_.weights, ExplainNumber(error, cell));
+    }
+    if (!(value > 0)) {
+      return CellError(chosen_.weights,
+                       absl::StrCat("expected a weight over 0, got ", QuotedCell(cell),
+                                    "; leave out rows that shall not count"));
+    }
+    facts_.weights.push_back(value);
+  }
+  if (chosen_.groups >= 0) {
+    const absl::string_view cell = record_.cell(chosen_.groups);
+    if (!IsUtf8(cell)) return CellError(chosen_.groups, "expected text in UTF-8 for a group");
+    facts_.groups.emplace_back(cell);
+  }
+  if (chosen_.parts >= 0) {
+    static constexpr absl::string_view kParts[] = {
+        "", "train", "validate", "calibrate-link", "calibrate-sets", "test"};
+    const absl::string_view cell = absl::StripAsciiWhitespace(record_.cell(chosen_.parts));
+    if (std::find(std::begin(kParts), std::end(kParts), cell) == std::end(kParts)) {
+      return CellError(chosen_.parts,
+                       absl::StrCat("expected train, validate, calibrate-link, calibrate-sets, "
+                                    "test or nothing, got ",
+                                    QuotedCell(cell)));
+    }
+    facts_.parts.emplace_back(cell);
+  }
   return absl::OkStatus();
 }
 

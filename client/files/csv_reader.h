@@ -56,6 +56,7 @@ class CsvReader : public client::LabeledRowSource {
   std::vector<std::string> left_out() const;
   // Labels are kept only after KeepLabels.
   std::vector<std::string> TakeLabels() override;
+  client::RowFacts TakeFacts() override;
   void KeepLabels() { keep_labels_ = true; }
 
  private:
@@ -71,7 +72,9 @@ class CsvReader : public client::LabeledRowSource {
   // follows.
   absl::StatusOr<bool> SkipBlankEnd();
   absl::Status AppendRow(std::vector<double>& values);
+  // Keep what is known of the row, whose columns the choice names.
   absl::Status KeepLabel();
+  absl::Status KeepFacts();
   absl::Status PassCellsThrough();
   std::vector<std::string> NamesAt(const std::vector<int>& places) const;
   absl::Status CellError(int column, absl::string_view message) const;
@@ -88,6 +91,7 @@ class CsvReader : public client::LabeledRowSource {
   ChosenColumns chosen_;
   bool keep_labels_ = false;
   std::vector<std::string> labels_;
+  client::RowFacts facts_;
 };
 
 }  // namespace phimap::cli

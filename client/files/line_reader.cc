@@ -17,6 +17,8 @@ constexpr size_t kLineBufferBytes = 256 << 10;
 constexpr size_t kMaxLineSizeBytes = 16 << 20;
 constexpr char kLineByteOrderMark[] = "\xEF\xBB\xBF";
 
+constexpr size_t kMaxQuotedText = 40;
+
 }  // namespace
 
 LineReader::LineReader(InputFile& file) : file_(file), buffer_(kLineBufferBytes) {}
@@ -56,12 +58,6 @@ absl::Status LineReader::Rewind() {
 absl::Status LineReader::Error(absl::string_view message) const {
   return absl::InvalidArgumentError(absl::StrCat(file_.name(), ", line ", number_, ": ", message));
 }
-
-namespace {
-
-constexpr size_t kMaxQuotedText = 40;
-
-}  // namespace
 
 std::string QuotedCell(absl::string_view text) {
   if (text.size() <= kMaxQuotedText) return absl::StrCat("'", text, "'");

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -193,9 +194,9 @@ absl::Status ParseShape(absl::string_view text, NpyHeader& header) {
     sizes.push_back(size);
   }
   if (sizes.size() == 1) {
-    return BadHeader(absl::StrCat("expected a 2-D array, rows × columns, got 1-D with ", sizes[0],
-                                  " values; array.reshape(1, -1) makes it one row, ",
-                                  "array.reshape(-1, 1) one column"));
+    return BadHeader(absl::StrCat(
+        "expected a 2-D array, rows × columns, got 1-D with ", CountOf(sizes[0], "value"),
+        "; array.reshape(1, -1) makes it one row, ", "array.reshape(-1, 1) one column"));
   }
   if (sizes.size() != 2) {
     return BadHeader(absl::StrCat("expected a 2-D array, rows × columns, got ", sizes.size(),
@@ -311,9 +312,9 @@ absl::StatusOr<std::string> NpyReader::ReadRows(int64_t rows) {
 
 absl::Status NpyReader::CutOff(size_t bytes) const {
   const size_t row_bytes = header_.columns * StoredSizeBytes(header_.type);
-  return Error(absl::StrCat("its header says ", header_.rows, " rows, but the file ends in row ",
-                            next_row_ + static_cast<int64_t>(bytes / row_bytes),
-                            " (counted from 0)"));
+  return Error(
+      absl::StrCat("its header says ", CountOf(header_.rows, "row"), ", but the file ends in row ",
+                   next_row_ + static_cast<int64_t>(bytes / row_bytes), " (counted from 0)"));
 }
 
 absl::StatusOr<std::string> NpyReader::ReadRowsByColumn(int64_t rows) {
@@ -351,8 +352,8 @@ absl::Status NpyReader::ReadStripe() {
     PHIMAP_ASSIGN_OR_RETURN(const size_t size,
                             file_->ReadAt(offset, stripe_.data() + column * run_bytes, run_bytes));
     if (size == run_bytes) continue;
-    return Error(absl::StrCat("its header says ", header_.columns, " columns of ", header_.rows,
-                              " values, but the file ends in column ", column,
+    return Error(absl::StrCat("its header says ", CountOf(header_.columns, "column"), " of ",
+                              header_.rows, " values, but the file ends in column ", column,
                               " (counted from 0)"));
   }
   return absl::OkStatus();
@@ -386,7 +387,8 @@ absl::Status NpyReader::CheckAtEnd() {
   PHIMAP_ASSIGN_OR_RETURN(const size_t size, header_.by_column ? file_->ReadAt(end, &extra, 1)
                                                                : file_->Read(&extra, 1));
   if (size == 0) return absl::OkStatus();
-  return Error(absl::StrCat("its header says ", header_.rows, " rows, but more bytes follow them"));
+  return Error(absl::StrCat("its header says ", CountOf(header_.rows, "row"),
+                            ", but more bytes follow them"));
 }
 
 absl::Status NpyReader::Rewind() {
@@ -451,7 +453,7 @@ absl::Status NpyWriter::Append(const client::RowBlock& block) {
 absl::Status NpyWriter::Finish() {
   if (row_count_.has_value() && rows_ != *row_count_) {
     return absl::InternalError(
-        absl::StrCat("expected ", *row_count_, " rows of features, got ", rows_));
+        absl::StrCat("expected ", CountOf(*row_count_, "row"), " of features, got ", rows_));
   }
   if (!row_count_.has_value() && columns_ > 0) {
     PHIMAP_RETURN_IF_ERROR(file_->WriteAtStart(NpyHeaderBytes(type_, rows_, columns_)));

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
@@ -47,7 +48,8 @@ absl::Status WriteAll(int fd, absl::string_view bytes, int64_t offset, const std
                                     : pwrite(fd, bytes.data(), bytes.size(), offset);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) {
-      return absl::InternalError(absl::StrCat("writing ", name, ": ", std::strerror(errno)));
+      return MakeError(absl::StatusCode::kInternal, errno == EPIPE ? kReaderIsGone : "", "",
+                       absl::StrCat("writing ", name, ": ", std::strerror(errno)));
     }
     bytes.remove_prefix(size);
     if (offset >= 0) offset += size;
@@ -164,7 +166,7 @@ absl::Status RefuseOverwritingInput(const std::string& input, const std::string&
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--output=", output, " is the same file as --input=", input,
-                   ": the features would replace the rows; name another file"));
+                   ": the output would replace the rows; name another file"));
 }
 
 }  // namespace phimap::cli

@@ -12,6 +12,9 @@
 
 namespace phimap::cli {
 
+// Reason of the error of a write to a pipe whose reader is gone.
+inline constexpr char kReaderIsGone[] = "READER_IS_GONE";
+
 // Writes to a temporary file in the folder of the path. Commit renames it; the destructor removes
 // it if it was not committed. Standard output, devices and pipes are written directly.
 //

@@ -9,6 +9,7 @@
 #include "client/files/line_reader.h"
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -183,7 +184,7 @@ absl::StatusOr<int32_t> SvmlightReader::ColumnOf(absl::string_view index) const 
   }
   if (column >= options_.columns) {
     return lines_.Error(absl::StrCat("index ", number, " is too large; the largest index of ",
-                                     options_.columns, " columns is ",
+                                     CountOf(options_.columns, "column"), " is ",
                                      options_.columns - 1 + base));
   }
   return static_cast<int32_t>(column);

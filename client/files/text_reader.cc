@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 
@@ -80,8 +81,9 @@ absl::StatusOr<client::ExampleBlock> TextColumnReader::Next(const client::BlockL
     PHIMAP_ASSIGN_OR_RETURN(const bool any, NextRecord());
     if (!any) break;
     if (record_.size() != static_cast<int>(header_.size())) {
-      return LineError(absl::StrCat("expected ", header_.size(), " cells as in the header, got ",
-                                    record_.size(), "; put a text with commas in quotes"));
+      return LineError(absl::StrCat("expected ", CountOf(header_.size(), "cell"),
+                                    " as in the header, got ", record_.size(),
+                                    "; put a text with commas in quotes"));
     }
     const absl::string_view text = record_.cell(text_column_);
     if (!IsUtf8(text)) {

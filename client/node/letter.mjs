@@ -26,12 +26,17 @@ function dense(block) {
   return { dense: { rows: block.length, columns: block[0].length, float32_le: values } };
 }
 
+// Returns the text of a spec, in which the server reads back exactly these numbers.
+function specText(family, parameters) {
+  return `${family}(${Object.entries(parameters).map(([name, value]) => `${name}=${value}`).join(', ')})`;
+}
+
 const version = await new Promise((resolve, reject) => {
   const call = mappings.Build();
   call.on('data', (event) => event.version && resolve(event.version));
   call.on('error', reject);
   call.on('end', () => reject(new Error('the server ended the build without a version')));
-  call.write({ spec: { mapping: 'letters-node', build_id: randomUUID(), spec: { text: 'f2(landmarks=100)' },
+  call.write({ spec: { name: 'letters-node', build_id: randomUUID(), spec: specText('f2', { landmarks: 100 }),
     kernel: 'rbf(gamma=scale)', standardize: true } });
   for (let i = 0; i < rows.length; i += 5000) call.write({ examples: dense(rows.slice(i, i + 5000)) });
   call.write({ finish: { row_count: rows.length } });

@@ -52,14 +52,14 @@ absl::StatusOr<std::unique_ptr<const Engine>> LoadLocal(absl::string_view bytes)
   PHIMAP_ASSIGN_OR_RETURN(const Artifact artifact, DecodeArtifact(bytes));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<const Engine> engine, Engine::Load(artifact.plan));
   if (engine->is_remote()) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_REMOTE", "",
+    return MakeError(absl::StatusCode::kFailedPrecondition, reason::kKernelRemote, "",
                      absl::StrCat("kernel ", artifact.provenance.kernel_text,
                                   " is remote: phimap does not compute its values, so the artifact "
                                   "alone maps nothing; use the server to transform"));
   }
   if (engine->takes_strings()) {
     return MakeError(
-        absl::StatusCode::kUnimplemented, "EXAMPLES_NOT_NUMERIC", "",
+        absl::StatusCode::kUnimplemented, reason::kExamplesNotNumeric, "",
         absl::StrCat(
             "kernel ", artifact.provenance.kernel_text,
             " maps strings, but this library takes rows of numbers; use the server to transform"));

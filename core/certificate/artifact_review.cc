@@ -11,6 +11,9 @@
 #include "core/certificate/self_check.h"
 #include "core/drift/drift_reference.h"
 #include "core/engine/engine.h"
+#include "core/head/head.h"
+#include "core/head/head_program.h"
+#include "core/head/report.h"
 #include "core/plan/residual.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -28,19 +31,20 @@ absl::Status Refused(absl::string_view reason, absl::string_view what) {
 
 absl::Status CheckText(absl::string_view what, absl::string_view text) {
   if (IsReadableText(text)) return absl::OkStatus();
-  return Refused("TEXT_UNREADABLE", absl::StrCat("the text of its ", what,
-                                                 " is not valid UTF-8, or has control characters"));
+  return Refused(
+      reason::kTextUnreadable,
+      absl::StrCat("the text of its ", what, " is not valid UTF-8, or has control characters"));
 }
 
 // Checks a text that is shown on a line of its own. A line feed in it could fake further lines.
 absl::Status CheckLine(absl::string_view what, absl::string_view text) {
   if (text.find('\n') == absl::string_view::npos) return CheckText(what, text);
-  return Refused("TEXT_UNREADABLE",
+  return Refused(reason::kTextUnreadable,
                  absl::StrCat("the text of its ", what, " has more than one line"));
 }
 
 absl::Status CheckTexts(const Provenance& provenance, const Certificate& certificate) {
-  PHIMAP_RETURN_IF_ERROR(CheckLine("mapping", provenance.mapping_text));
+  PHIMAP_RETURN_IF_ERROR(CheckLine("mapping", provenance.spec_text));
   PHIMAP_RETURN_IF_ERROR(CheckLine("kernel", provenance.kernel_text));
   PHIMAP_RETURN_IF_ERROR(CheckLine("policy", certificate.policy));
   PHIMAP_RETURN_IF_ERROR(CheckText("theorem", certificate.theorem));
@@ -56,7 +60,7 @@ absl::Status CheckTexts(const Provenance& provenance, const Certificate& certifi
 
 absl::Status CheckNumber(absl::string_view what, double value, double least) {
   if (std::isfinite(value) && value >= least) return absl::OkStatus();
-  return Refused("CERTIFICATE_INVALID",
+  return Refused(reason::kCertificateInvalid,
                  absl::StrCat("its certificate has the value ", value, " for ", what, ", expected ",
                               std::isfinite(value) ? absl::StrCat("at least ", least)
                                                    : std::string("a finite number")));
@@ -64,8 +68,8 @@ absl::Status CheckNumber(absl::string_view what, double value, double least) {
 
 absl::Status CheckCount(absl::string_view what, int64_t count, int64_t most) {
   if (count >= 0 && count <= most) return absl::OkStatus();
-  return Refused("CERTIFICATE_INVALID", absl::StrCat("its certificate has the value ", count,
-                                                     " for ", what, ", expected 0..", most));
+  return Refused(reason::kCertificateInvalid, absl::StrCat("its certificate has the value ", count,
+                                                           " for ", what, ", expected 0..", most));
 }
 
 absl::Status CheckError(absl::string_view what, const std::optional<MeasuredError>& error) {
@@ -166,43 +170,40 @@ absl::Status CheckDriftReference(const Artifact& artifact, const Provenance& pro
                             Residual::Of(artifact.plan, provenance).has_value());
 }
 
-}  // namespace
-
-absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
-  PHIMAP_ASSIGN_OR_RETURN(Artifact artifact, DecodeArtifact(bytes));
-  if (const auto size = static_cast<int64_t>(artifact.certificate.size());
-      size > kMaxReviewedCertificateBytes) {
-    return Refused("CERTIFICATE_TOO_LARGE",
-                   absl::StrCat("its certificate takes ", size, " bytes; at most ",
-                                kMaxReviewedCertificateBytes, " are allowed"));
+// Checks that the head is one of this artifact's features, that its texts can be shown, and that
+// its program loads. Moves the plan out of the artifact.
+absl::Status CheckHead(absl::string_view bytes, std::shared_ptr<const Engine> engine,
+                       Artifact& artifact, ReviewedArtifact& review) {
+  if (artifact.head.empty()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(Head head, DecodeHead(artifact.head));
+  PHIMAP_ASSIGN_OR_RETURN(head.variance, DecodeVariance(artifact.head_variance));
+  if (const absl::Status valid = head.Validate(engine->output_columns()); !valid.ok()) {
+    return Refused(reason::kArtifactMalformed, absl::StrCat("its head: ", valid.message()));
   }
-  ReviewedArtifact review;
-  PHIMAP_ASSIGN_OR_RETURN(review.certificate, DecodeCertificate(artifact.certificate));
-  review.provenance = std::move(artifact.provenance);
-  PHIMAP_RETURN_IF_ERROR(CheckTexts(review.provenance, review.certificate));
-  PHIMAP_RETURN_IF_ERROR(CheckNumbers(review.certificate));
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Engine> engine, Engine::Load(artifact.plan));
-  PHIMAP_RETURN_IF_ERROR(CheckDriftReference(artifact, review.provenance));
-  review.input_columns = artifact.plan.input_columns();
-  review.output_columns = engine->output_columns();
-  review.serving_type = engine->serving_type();
-  if (review.certificate.self_check.has_value()) {
-    PHIMAP_ASSIGN_OR_RETURN(const bool compared,
-                            VerifySelfCheck(*engine, *review.certificate.self_check));
-    review.reference_vectors =
-        compared ? ReferenceVectors::kVerified : ReferenceVectors::kNotComparable;
+  PHIMAP_ASSIGN_OR_RETURN(const std::string digest, FeaturesDigest(bytes));
+  if (head.features_digest != digest) {
+    return Refused(reason::kArtifactMalformed,
+                   absl::StrCat("its head was trained on features with the digest ",
+                                head.features_digest, ", but its features have ", digest));
   }
-  return review;
+  PHIMAP_RETURN_IF_ERROR(CheckLine("learner", head.learner_text));
+  for (const std::string& name : head.classes) {
+    PHIMAP_RETURN_IF_ERROR(CheckLine("classes", name));
+  }
+  TrainingReport report;
+  if (!head.report.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(report, DecodeReport(head.report));
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckLine("premise", report.premise));
+  for (const std::string& note : report.notes) PHIMAP_RETURN_IF_ERROR(CheckLine("notes", note));
+  for (const Baseline& baseline : report.baselines) {
+    PHIMAP_RETURN_IF_ERROR(CheckLine("baselines", baseline.name));
+  }
+  PHIMAP_RETURN_IF_ERROR(head.folded ? HeadProgram::Folded(std::move(artifact.plan), head).status()
+                                     : HeadProgram::Unfolded(std::move(engine), head).status());
+  review.head = std::make_shared<const HeadFacts>(FactsOf(head, !artifact.head_variance.empty()));
+  return absl::OkStatus();
 }
-
-absl::Status DamageAsInput(const absl::Status& status, absl::string_view field) {
-  if (!absl::IsDataLoss(status)) return status;
-  const ErrorDetail detail = DetailOf(status).value_or(ErrorDetail());
-  return MakeError(absl::StatusCode::kInvalidArgument, detail.reason, field, status.message(),
-                   detail.metadata);
-}
-
-namespace {
 
 bool IsReadable(uint32_t code) {
   if (code == '\n') return true;
@@ -214,6 +215,41 @@ bool IsReadable(uint32_t code) {
 }
 
 }  // namespace
+
+absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
+  PHIMAP_ASSIGN_OR_RETURN(Artifact artifact, DecodeArtifact(bytes));
+  if (const auto size = static_cast<int64_t>(artifact.certificate.size());
+      size > kMaxReviewedCertificateBytes) {
+    return Refused(reason::kCertificateTooLarge,
+                   absl::StrCat("its certificate takes ", size, " bytes; at most ",
+                                kMaxReviewedCertificateBytes, " are allowed"));
+  }
+  ReviewedArtifact review;
+  PHIMAP_ASSIGN_OR_RETURN(review.certificate, DecodeCertificate(artifact.certificate));
+  review.provenance = std::move(artifact.provenance);
+  PHIMAP_RETURN_IF_ERROR(CheckTexts(review.provenance, review.certificate));
+  PHIMAP_RETURN_IF_ERROR(CheckNumbers(review.certificate));
+  PHIMAP_ASSIGN_OR_RETURN(const std::shared_ptr<const Engine> engine, Engine::Load(artifact.plan));
+  PHIMAP_RETURN_IF_ERROR(CheckDriftReference(artifact, review.provenance));
+  review.input_columns = artifact.plan.input_columns();
+  review.output_columns = engine->output_columns();
+  review.serving_type = engine->serving_type();
+  if (review.certificate.self_check.has_value()) {
+    PHIMAP_ASSIGN_OR_RETURN(const bool compared,
+                            VerifySelfCheck(*engine, *review.certificate.self_check));
+    review.reference_vectors =
+        compared ? ReferenceVectors::kVerified : ReferenceVectors::kNotComparable;
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckHead(bytes, engine, artifact, review));
+  return review;
+}
+
+absl::Status DamageAsInput(const absl::Status& status, absl::string_view field) {
+  if (!absl::IsDataLoss(status)) return status;
+  const ErrorDetail detail = DetailOf(status).value_or(ErrorDetail());
+  return MakeError(absl::StatusCode::kInvalidArgument, detail.reason, field, status.message(),
+                   detail.metadata);
+}
 
 bool IsReadableText(absl::string_view text) {
   while (!text.empty()) {

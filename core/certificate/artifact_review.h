@@ -3,7 +3,8 @@
 // The decoder (core/plan/artifact.h) already treats every artifact as hostile. The review also
 // checks properties that our own artifacts always have. Texts can be shown to users. The
 // certificate is small, and its numbers are possible: counts are consistent, and errors are finite
-// and not negative. The plan can be loaded and run. The reference vectors match.
+// and not negative. The plan can be loaded and run. The reference vectors match. A head is one of
+// this artifact's features, and its program can be loaded.
 //
 // The review cannot verify the certificate's measurements, because the rows on which they were made
 // are not available here.
@@ -11,10 +12,12 @@
 #define PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/certificate/certificate.h"
+#include "core/head/head.h"
 #include "core/plan/artifact.h"
 
 namespace phimap {
@@ -39,6 +42,8 @@ struct ReviewedArtifact {
   int64_t output_columns = 0;
   FloatType serving_type = FloatType::kFloat32;
   ReferenceVectors reference_vectors = ReferenceVectors::kAbsent;
+  // Null for a version without a head.
+  std::shared_ptr<const HeadFacts> head = nullptr;
 };
 
 // Reviews an artifact. Returns DATA_LOSS in these cases: the artifact is damaged (the message gives

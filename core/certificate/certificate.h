@@ -26,6 +26,7 @@ struct MeasuredError {
   // The scale to compare the error with: the largest K(x, x), or the largest ‖F(x)‖.
   double scale = 0;
   int64_t count = 0;
+  bool operator==(const MeasuredError&) const = default;
 };
 
 // Reference vectors: rows, and their features as this version computed them when it was built. Any
@@ -38,6 +39,7 @@ struct SelfCheck {
   std::string rows_float32_le;
   // rows × output columns in the serving type, little-endian.
   std::string features_le;
+  bool operator==(const SelfCheck&) const = default;
 };
 
 // Quantiles of ρ(x)/K(x, x) over held-out rows x. ρ(x) = K(x, x) − ‖F2(x)‖² is the residual of a
@@ -49,6 +51,7 @@ struct ResidualShare {
   // Number of rows measured, and number of rows excluded because their K(x, x) is only rounding.
   int64_t rows = 0;
   int64_t zero_rows = 0;
+  bool operator==(const ResidualShare&) const = default;
 };
 
 // What the features of a mapping are for, which decides what they are judged by. The numbers are
@@ -74,6 +77,7 @@ enum class Aim : uint8_t {
 struct EffectiveRows {
   double kernel = 0;
   double error = 0;
+  bool operator==(const EffectiveRows&) const = default;
 };
 // Minimum number of effective rows for an interval. With fewer, the interval would miss the true
 // mean far more often than stated.
@@ -142,6 +146,7 @@ struct Certificate {
   // The rows for which the theorem holds, and how much of the kernel the rank tolerance cut off.
   // Empty if no theorem applies.
   std::string theorem_scope;
+  bool operator==(const Certificate&) const = default;
 };
 
 // Returns the certificate section of an artifact (docs/formats.md). It has tagged fields, so that

@@ -12,11 +12,12 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 
 std::string DefinitenessProbe::ToText() const {
-  const std::string where = absl::StrCat("its Gram matrix on ", rows, " landmarks has ");
+  const std::string where = absl::StrCat("its Gram matrix on ", CountOf(rows, "landmark"), " has ");
   if (indefinite()) {
     return absl::StrCat(where, "the eigenvalue ", smallest, ", the largest is ", largest);
   }
@@ -58,7 +59,7 @@ absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, do
     trace += std::abs(gram(i, i));
     if (std::isfinite(sum)) continue;
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+        absl::StatusCode::kInvalidArgument, reason::kValueNotFinite, "kernel",
         absl::StrCat("K(x, y) of landmark ", i, " with some landmark is not finite; ", remedy));
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, SymmetricEigenvalues(gram.view()));

@@ -35,6 +35,7 @@ struct SmootherDistance {
   // ‖S(A) − S(B)‖/‖S(A)‖ in the Frobenius norm; 0 if the learners are equal, 1 for features that
   // are constant.
   double distance = 0;
+  bool operator==(const SmootherDistance&) const = default;
 };
 
 // K is the kernel and F are the features as served, both on m rows. A = HKH and B = HFFᵀH are their
@@ -72,6 +73,7 @@ struct Fidelity {
   double tuned_distance() const;
   // The largest distance over all regularizations, in the same way.
   double largest_distance() const;
+  bool operator==(const Fidelity&) const = default;
 };
 
 // Returns S(M) = M(M + ridge·I)⁻¹. `m` is symmetric, and all of it is read. Negative eigenvalues,

@@ -88,7 +88,7 @@ absl::StatusOr<HeldOutFeatures> MapHeldOut(const MeasurementTask& task,
   const absl::Status& status = served.ok() ? reference.status() : served.status();
   return WithRemedy(
       MakeError(
-          absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "spec.serving_type",
+          absl::StatusCode::kFailedPrecondition, reason::kValueNotRepresentable, "serving_type",
           absl::StrCat(
               "features of the stream's own rows overflow ",
               FloatTypeName(served.ok() ? FloatType::kFloat64 : task.served->serving_type()))),
@@ -266,7 +266,7 @@ absl::Status MeasureKernelError(const MeasurementTask& task, const Matrix<double
   PHIMAP_ASSIGN_OR_RETURN(const KernelErrors errors, KernelError(task, x, served, bounds, control));
   if (!std::isfinite(errors.error.mean) || !std::isfinite(errors.error.max)) {
     return WithRemedy(
-        MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "kernel",
+        MakeError(absl::StatusCode::kFailedPrecondition, reason::kValueNotRepresentable, "kernel",
                   "kernel values or products of features of the stream's own rows are not finite"),
         task.kernel.has_value() ? ValueRemedy(*task.kernel) : "rescale the kernel");
   }

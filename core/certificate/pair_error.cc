@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/status/check.h"
+#include "core/theory/student.h"
 
 namespace phimap {
 namespace {
@@ -12,18 +13,8 @@ namespace {
 // Probability with which a statement may be wrong.
 constexpr double kDoubt = 0.05;
 
-// Returns the .975 quantile of Student's distribution by the Cornish–Fisher expansion (Abramowitz,
-// Stegun 26.7.5). The error is within 1e-3 for at least 6 degrees of freedom.
-double StudentQuantile(double degrees) {
-  constexpr double z = 1.959963984540054;
-  constexpr double z3 = z * z * z;
-  constexpr double z5 = z3 * z * z;
-  constexpr double z7 = z5 * z * z;
-  const double first = (z3 + z) / 4;
-  const double second = (5 * z5 + 16 * z3 + 3 * z) / 96;
-  const double third = (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / 384;
-  return z + (first + (second + third / degrees) / degrees) / degrees;
-}
+// The .975 quantile of the normal distribution.
+constexpr double kNormalQuantile = 1.959963984540054;
 
 }  // namespace
 
@@ -44,7 +35,8 @@ std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors) {
   }
   const double n = static_cast<double>(rows);
   const double deviation = std::sqrt(std::log1p((n - 1) / n * squares));
-  const double factor = std::exp(StudentQuantile(std::max(1.0, std::floor(n / 2) - 1)) * deviation);
+  const double degrees = std::max(1.0, std::floor(n / 2) - 1);
+  const double factor = std::exp(StudentQuantile(kNormalQuantile, degrees) * deviation);
   if (!std::isfinite(mean * factor)) return std::nullopt;
   return MeanInterval{.low = mean / factor, .high = mean * factor};
 }
@@ -68,7 +60,7 @@ std::optional<MeanInterval> RatioInterval(const std::vector<double>& numerators,
     squares += without * without;
   }
   const double deviation = std::sqrt(std::log1p((n - 1) / n * squares));
-  const double factor = std::exp(StudentQuantile(n - 1) * deviation);
+  const double factor = std::exp(StudentQuantile(kNormalQuantile, n - 1) * deviation);
   const double largest = *std::max_element(denominators.begin(), denominators.end());
   // The rows of a kind that was not drawn: log(40)/n of them, of n rows with the sum `below`.
   const double unseen = std::log(2 / kDoubt) * largest / below;

@@ -16,6 +16,7 @@ namespace phimap {
 struct MeanInterval {
   double low = 0;
   double high = 0;
+  bool operator==(const MeanInterval&) const = default;
 };
 
 // The statement, with confidence 95 %, that at most `share` of all pairs have an error above
@@ -25,6 +26,7 @@ struct PairBound {
   int64_t pairs = 0;
   double largest = 0;
   double share = 0;
+  bool operator==(const PairBound&) const = default;
 };
 
 // Sums of pair errors by row. The error of a pair is added to the sums of both of its rows.

@@ -104,7 +104,7 @@ absl::Status Failed(absl::string_view reason, absl::string_view what) {
 absl::Status CheckSelfCheckShape(const Engine& engine, const SelfCheck& check) {
   if (check.rows < 1 || check.rows > kMaxSelfCheckRows) {
     return Failed(
-        "SELF_CHECK_SHAPE_MISMATCH",
+        reason::kSelfCheckShapeMismatch,
         absl::StrCat("expected 1..", kMaxSelfCheckRows, " reference vectors, got ", check.rows));
   }
   const int64_t rows_bytes = check.rows * engine.input_columns() * 4;
@@ -114,7 +114,7 @@ absl::Status CheckSelfCheckShape(const Engine& engine, const SelfCheck& check) {
       static_cast<int64_t>(check.features_le.size()) == features_bytes) {
     return absl::OkStatus();
   }
-  return Failed("SELF_CHECK_SHAPE_MISMATCH",
+  return Failed(reason::kSelfCheckShapeMismatch,
                 absl::StrCat("expected ", rows_bytes, " bytes of rows and ", features_bytes,
                              " of features, got ", check.rows_float32_le.size(), " and ",
                              check.features_le.size()));
@@ -155,16 +155,16 @@ absl::StatusOr<bool> VerifySelfCheck(const Engine& engine, const SelfCheck& chec
   PHIMAP_RETURN_IF_ERROR(CheckSelfCheckShape(engine, check));
   const RowsView rows = RowsOf(check, engine.input_columns());
   if (const absl::Status finite = CheckFinite(rows); !finite.ok()) {
-    return Failed("SELF_CHECK_SHAPE_MISMATCH", finite.message());
+    return Failed(reason::kSelfCheckShapeMismatch, finite.message());
   }
   if (!VectorTargetFuses()) return false;
   const absl::StatusOr<std::string> features = FeaturesOf(engine, rows);
-  if (!features.ok()) return Failed("SELF_CHECK_FAILED", features.status().message());
+  if (!features.ok()) return Failed(reason::kSelfCheckFailed, features.status().message());
   if (*features == check.features_le) return true;
   const auto differs = std::mismatch(features->begin(), features->end(), check.features_le.begin());
   const int64_t number =
       (differs.first - features->begin()) / FloatTypeBytes(engine.serving_type());
-  return Failed("SELF_CHECK_FAILED",
+  return Failed(reason::kSelfCheckFailed,
                 absl::StrCat("feature ", number % engine.output_columns(), " of reference vector ",
                              number / engine.output_columns(),
                              " is not bit-for-bit the same on this machine"));

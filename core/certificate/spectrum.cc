@@ -11,6 +11,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -56,8 +57,9 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
   spectrum.held_out = true;
   for (int64_t i = 0; i < m; ++i) spectrum.trace += gram(i, i) / static_cast<double>(m);
   if (!(spectrum.trace > 0) || !std::isfinite(spectrum.trace)) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "SPECTRUM_UNDEFINED", "kernel",
-                     absl::StrCat("K(x, x) has the mean ", spectrum.trace, " over ", m, " rows"));
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, reason::kSpectrumUndefined, "kernel",
+        absl::StrCat("K(x, x) has the mean ", spectrum.trace, " over ", CountOf(m, "row")));
   }
   // Replaces the block by L⁻¹·k_r(x_i) of each row. K̂ holds the inner products of these vectors.
   SolveLowerTriangle(factor, block.view());

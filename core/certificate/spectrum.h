@@ -27,6 +27,7 @@ struct EffectiveDimension {
   // mτ/(mλ + τ).
   double kernel = 0;
   double mapping = 0;
+  bool operator==(const EffectiveDimension&) const = default;
 };
 
 struct Spectrum {
@@ -42,6 +43,7 @@ struct Spectrum {
   std::vector<double> eigenvalues;
   // Effective dimensions for λ = 10⁻¹, 10⁻² … 10⁻⁵ times the trace.
   std::vector<EffectiveDimension> effective_dimensions;
+  bool operator==(const Spectrum&) const = default;
 };
 
 // Measures the spectrum of `kernel` on the held-out rows `x`, and how much of it the span of

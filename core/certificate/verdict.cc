@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/status/check.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -103,12 +104,17 @@ std::string AdviceOn(Cause cause, const Certificate& certificate) {
       return "scale the inputs or choose other parameters of the kernel, until its values differ";
     case Cause::kServingType:
       return "serve in float64: float32 cut off what differs";
-    case Cause::kFewRowsCarry:
-      return absl::StrFormat(
-          "about %.2g rows of %d carry the kernel's values for pairs of different rows, and more "
-          "landmarks may not help: widen the kernel if it is narrow, or, if a few K(x, x) are much "
-          "larger than the others, normalize it or clip or transform the columns with outliers",
-          std::max(1.0, certificate.effective_rows->kernel), certificate.held_out_rows);
+    case Cause::kFewRowsCarry: {
+      const std::string few =
+          absl::StrFormat("%.2g", std::max(1.0, certificate.effective_rows->kernel));
+      return absl::StrCat(
+          "about ", few, few == "1" ? " row" : " rows", " of ", certificate.held_out_rows,
+          few == "1" ? " carries" : " carry",
+          " the kernel's values for pairs of different rows, and more landmarks may not help: "
+          "widen "
+          "the kernel if it is narrow, or, if a few K(x, x) are much larger than the others, "
+          "normalize it or clip or transform the columns with outliers");
+    }
     case Cause::kTooFewFeatures:
       return WhatIsMissing(certificate);
     case Cause::kNone:
@@ -152,7 +158,7 @@ std::string LossText(const Certificate& certificate) {
                                : absl::StrFormat("%.2g to %.2g", least->lambda, largest));
   if (!LacksRank(certificate)) return differ;
   return absl::StrCat("float32 keeps ", *certificate.rank, " of the kernel's ",
-                      *certificate.kernel_rank, " dimensions, though ", differ);
+                      CountOf(*certificate.kernel_rank, "dimension"), ", though ", differ);
 }
 
 // The grade of what a learner loses on rows that were left out of its training.

@@ -36,7 +36,7 @@ void CheckFiniteNumbers(absl::string_view what, const std::vector<T>& numbers, B
 
 absl::Status UnknownScore(uint32_t kind) {
   return MakeError(
-      absl::StatusCode::kUnimplemented, "FORMAT_UNKNOWN", "",
+      absl::StatusCode::kUnimplemented, reason::kFormatUnknown, "",
       absl::StrCat("the drift reference has a score of kind ", kind,
                    ", but this build knows only kinds up to 4; a newer phimap wrote the artifact"));
 }
@@ -112,7 +112,7 @@ void ReadFacts(ByteReader& reader, DriftReference& reference) {
 }
 
 absl::Status Misfit(absl::string_view what, int64_t actual, int64_t expected) {
-  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
+  return MakeError(absl::StatusCode::kDataLoss, reason::kArtifactMalformed, "",
                    absl::StrCat("the drift reference is of ", actual, " ", what,
                                 ", but the plan has ", expected),
                    {{"expected", absl::StrCat(expected)}, {"actual", absl::StrCat(actual)}});
@@ -197,7 +197,7 @@ absl::Status CheckReferenceFits(const DriftReference& reference, const Plan& pla
   if (columns != expected) return Misfit("columns", columns, expected);
   for (const ScoreFunction& function : reference.scores.functions) {
     if (function.kind == ScoreKind::kResidualShare && !has_residual) {
-      return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
+      return MakeError(absl::StatusCode::kDataLoss, reason::kArtifactMalformed, "",
                        "the drift reference has a score of residuals, but the plan has none");
     }
   }

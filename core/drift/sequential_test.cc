@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/random/stream_ids.h"
+
 namespace phimap {
 namespace {
 

@@ -20,7 +20,7 @@ absl::Status Engine::CheckTakes(const ExamplesView& examples) const {
   if (strings != nullptr && (takes_bytes() || strings->kind == ExampleKind::kText)) {
     return absl::OkStatus();
   }
-  return MakeError(absl::StatusCode::kInvalidArgument, "EXAMPLE_KIND_MISMATCH",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kExampleKindMismatch,
                    absl::StrCat("examples.", examples.kind_name()),
                    absl::StrCat("the version maps ", takes_bytes() ? "bytes or text" : "text",
                                 ", got ", examples.kind_name()),
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<const Engine>> EngineLoader::Load(const Plan& pla
       [&](const EngineBackend* candidate) { return candidate->RunsArithmetic(plan.arithmetic); });
   if (backend == backends_.end()) {
     return MakeError(
-        absl::StatusCode::kUnimplemented, "ARITHMETIC_UNKNOWN", "",
+        absl::StatusCode::kUnimplemented, reason::kArithmeticUnknown, "",
         absl::StrCat("the version needs arithmetic ", plan.arithmetic,
                      ", but this release of phimap supports only arithmetic ", kArithmetic));
   }

@@ -33,7 +33,7 @@ struct PackProjection {
     const int64_t unfolded = sparse.rows * sparse.columns * static_cast<int64_t>(sizeof(T));
     if (unfolded > kMaxUnfoldedBytes) {
       return MakeError(
-          absl::StatusCode::kResourceExhausted, "PROJECTION_TOO_LARGE", "",
+          absl::StatusCode::kResourceExhausted, reason::kProjectionTooLarge, "",
           absl::StrCat("the version's sparse projection of ", sparse.rows, " by ", sparse.columns,
                        " takes ", unfolded, " bytes in memory; at most ", kMaxUnfoldedBytes,
                        " are allowed"),
@@ -195,7 +195,7 @@ class PanelEngine final : public Engine {
 
   absl::Status Overflow(int64_t row) const {
     return WithRemedy(
-        MakeError(absl::StatusCode::kOutOfRange, "VALUE_NOT_REPRESENTABLE",
+        MakeError(absl::StatusCode::kOutOfRange, reason::kValueNotRepresentable,
                   absl::StrCat("rows[", row, "]"),
                   absl::StrCat("kernel values or features of this row overflow ",
                                FloatTypeName(serving_type()), stages_.features->overflow_cause()),

@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<T>> LandmarkNorms(const Matrix<T>& rows, int64_t padd
   if (AllFinite(norms.data(), rows.rows())) return norms;
   constexpr FloatType kType = sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
   return WithRemedy(
-      MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "",
+      MakeError(absl::StatusCode::kFailedPrecondition, reason::kValueNotRepresentable, "",
                 absl::StrCat("the squared norm of a landmark overflows ", FloatTypeName(kType))),
       "standardize the inputs or serve in float64");
 }

@@ -4,14 +4,15 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
 
 absl::Status NotSemidefinite(int64_t step, int64_t row, double value) {
-  return absl::InvalidArgumentError(absl::StrCat("after elimination of ", step,
-                                                 " rows, the diagonal of row ", row + 1, " is ",
-                                                 value, ", expected at least 0"));
+  return absl::InvalidArgumentError(absl::StrCat("after elimination of ", CountOf(step, "row"),
+                                                 ", the diagonal of row ", row + 1, " is ", value,
+                                                 ", expected at least 0"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 
@@ -90,9 +91,9 @@ absl::Status ExpressionScanner::Expected(absl::string_view what) {
   return ExpressionError(column(), absl::StrCat("expected ", what, ", got ", got));
 }
 
-absl::Status ExpressionError(int column, absl::string_view message) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "EXPRESSION_INVALID", "",
-                   absl::StrCat("column ", column, ": ", message),
+absl::Status ExpressionError(int column, absl::string_view message, absl::string_view parameter) {
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kExpressionInvalid, parameter,
+                   parameter.empty() ? absl::StrCat("column ", column, ": ", message) : message,
                    {{"column", absl::StrCat(column)}});
 }
 
@@ -126,9 +127,9 @@ absl::Status ParseList(ExpressionScanner& scanner, CallArgument& argument) {
     const size_t length = argument.list.size() - begin;
     if (++argument.list_rows == 1) columns = length;
     if (length != columns) {
-      return ExpressionError(row_column,
-                             absl::StrCat("row ", argument.list_rows, " has ", length,
-                                          " numbers, expected ", columns, " as in the first row"));
+      return ExpressionError(
+          row_column, absl::StrCat("row ", argument.list_rows, " has ", CountOf(length, "number"),
+                                   ", expected ", columns, " as in the first row"));
     }
   } while (scanner.TryConsume(';'));
   return scanner.Peek() == ']' ? scanner.Consume(']') : scanner.Expected("',', ';' or ']'");
@@ -157,7 +158,8 @@ absl::StatusOr<std::vector<CallArgument>> ParseArgumentList(ExpressionScanner& s
     for (const CallArgument& other : arguments) {
       if (other.name != argument.name) continue;
       return ExpressionError(argument.column,
-                             absl::StrCat("parameter '", argument.name, "' is given twice"));
+                             absl::StrCat("parameter '", argument.name, "' is given twice"),
+                             argument.name);
     }
     arguments.push_back(std::move(argument));
   }
@@ -215,6 +217,7 @@ absl::StatusOr<ParsedCall> ParsedCall::ParseArguments(ExpressionScanner& scanner
   ParsedCall call;
   call.column_ = column;
   call.name_ = std::move(name);
+  if (scanner.Peek() != '(') return call;
   PHIMAP_ASSIGN_OR_RETURN(call.arguments_, ParseArgumentList(scanner, true));
   return call;
 }
@@ -234,7 +237,8 @@ absl::Status ParsedCall::OnlyHas(absl::Span<const absl::string_view> known) cons
     return ExpressionError(
         argument.column,
         absl::StrCat(name_, " has no parameter '", argument.name, "'; it has ",
-                     known.empty() ? "no parameters" : absl::StrJoin(known, ", ")));
+                     known.empty() ? "no parameters" : absl::StrJoin(known, ", ")),
+        argument.name);
   }
   return absl::OkStatus();
 }
@@ -244,47 +248,6 @@ const CallArgument* ParsedCall::Take(absl::string_view name) const {
     if (argument.name == name) return &argument;
   }
   return nullptr;
-}
-
-absl::StatusOr<double> ParsedCall::TakeNumber(absl::string_view name, double fallback) const {
-  const CallArgument* argument = Take(name);
-  if (argument == nullptr) return fallback;
-  if (!argument->is_number) {
-    return ExpressionError(argument->value_column,
-                           absl::StrCat(name, " is a number, got ", argument->ValueText()));
-  }
-  return argument->number;
-}
-
-absl::StatusOr<int64_t> ParsedCall::TakeInteger(absl::string_view name, int64_t low, int64_t high,
-                                                bool required, int64_t fallback) const {
-  const CallArgument* argument = Take(name);
-  if (argument == nullptr) {
-    if (!required) return fallback;
-    return ExpressionError(column_, absl::StrCat(name_, " needs the parameter '", name,
-                                                 "', an integer from ", low, " to ", high));
-  }
-  const double value = argument->number;
-  if (!argument->is_number || value != std::floor(value) || value < static_cast<double>(low) ||
-      value > static_cast<double>(high)) {
-    return ExpressionError(argument->value_column,
-                           absl::StrCat(name, " is an integer from ", low, " to ", high, ", got ",
-                                        argument->ValueText()));
-  }
-  return static_cast<int64_t>(value);
-}
-
-absl::StatusOr<int> ParsedCall::TakeWord(absl::string_view name,
-                                         absl::Span<const absl::string_view> words,
-                                         int fallback) const {
-  const CallArgument* argument = Take(name);
-  if (argument == nullptr) return fallback;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (argument->word == words[i]) return static_cast<int>(i);
-  }
-  return ExpressionError(argument->value_column,
-                         absl::StrCat(name, " is one of ", absl::StrJoin(words, ", "), "; got ",
-                                      argument->ValueText()));
 }
 
 }  // namespace phimap

@@ -1,6 +1,7 @@
 // The syntax that kernels and mappings share: calls with named arguments, `name(key=value,
-// key=value)`. A value is a number, a range `0:8`, a word, a list `[1, 2; 3, 4]`, or a call. The
-// values of such an inner call cannot be calls. Errors give the column in the text.
+// key=value)` or, without arguments, `name`. A value is a number, a range `0:8`, a word, a list
+// `[1, 2; 3, 4]`, or a call. The values of such an inner call cannot be calls. Errors give the
+// column in the text.
 #ifndef PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 #define PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 
@@ -47,8 +48,11 @@ class ExpressionScanner {
   size_t position_ = 0;
 };
 
-// Returns INVALID_ARGUMENT with reason EXPRESSION_INVALID. Message and metadata name the column.
-absl::Status ExpressionError(int column, absl::string_view message);
+// Returns INVALID_ARGUMENT with reason EXPRESSION_INVALID. The metadata name the column. The field
+// is the name of the parameter at fault; an error of syntax has none, and its message names the
+// column.
+absl::Status ExpressionError(int column, absl::string_view message,
+                             absl::string_view parameter = "");
 
 // Refuses texts over kMaxExpressionBytes.
 absl::Status CheckExpressionLength(absl::string_view text);
@@ -80,13 +84,14 @@ struct CallArgument {
 // Parses a value without a name, so the result's `name` is empty.
 absl::StatusOr<CallArgument> ParseValue(ExpressionScanner& scanner);
 
-// A parsed call. Call OnlyHas before the Take functions, because the error "no parameter 'gama'"
+// A parsed call. Call OnlyHas before Take, because the error "no parameter 'gama'"
 // helps users more than "gamma is missing".
 class ParsedCall {
  public:
   // Parses a name and its arguments. `what` names the expected call in errors.
   static absl::StatusOr<ParsedCall> Parse(ExpressionScanner& scanner, absl::string_view what);
-  // Parses the arguments of a call whose name was already read, at `column`.
+  // Parses the arguments of a call whose name was already read, at `column`. A name alone is a call
+  // without arguments.
   static absl::StatusOr<ParsedCall> ParseArguments(ExpressionScanner& scanner, std::string name,
                                                    int column);
 
@@ -99,16 +104,6 @@ class ParsedCall {
   absl::Status OnlyHas(absl::Span<const absl::string_view> known) const;
   // Returns the argument, or nullptr if it is absent.
   const CallArgument* Take(absl::string_view name) const;
-  // Returns a finite number; `fallback` if the argument is absent; an error if it is not a number.
-  absl::StatusOr<double> TakeNumber(absl::string_view name, double fallback) const;
-  // Returns an integer in [low, high]. If the argument is absent, returns an error if `required`,
-  // otherwise `fallback`.
-  absl::StatusOr<int64_t> TakeInteger(absl::string_view name, int64_t low, int64_t high,
-                                      bool required, int64_t fallback) const;
-  // Returns the index in `words` of the argument's word; `fallback` if the argument is absent; an
-  // error if its word is not in `words`.
-  absl::StatusOr<int> TakeWord(absl::string_view name, absl::Span<const absl::string_view> words,
-                               int fallback) const;
 
  private:
   std::string name_;

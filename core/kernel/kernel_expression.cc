@@ -100,7 +100,7 @@ NodePtr Resolve(const NodePtr& node, absl::string_view word, double number) {
 
 absl::Status NotPsd(const Node& node, absl::string_view why) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "",
+      absl::StatusCode::kInvalidArgument, reason::kKernelNotPositiveSemidefinite, "",
       absl::StrCat("column ", node.column, ": ", why,
                    "; F2, F3, kernel PCA and policy=rpcholesky need a positive "
                    "semidefinite kernel, but F1 with any other policy accepts every kernel"),
@@ -126,7 +126,7 @@ absl::Status CheckColumnsOf(const Node& node, int64_t columns) {
     const std::optional<WrongColumns> wrong = node.leaf->check_columns(node.values, columns);
     if (wrong.has_value()) {
       return MakeError(
-          absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "kernel",
+          absl::StatusCode::kInvalidArgument, reason::kColumnsMismatch, "kernel",
           absl::StrCat("column ", node.column, ": ", wrong->text, ", but these rows have ",
                        columns),
           {{"expected", absl::StrCat(wrong->expected)}, {"actual", absl::StrCat(columns)}});

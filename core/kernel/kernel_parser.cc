@@ -174,7 +174,7 @@ absl::StatusOr<KernelExpression> KernelExpression::Parse(absl::string_view text)
   const absl::Status compiles = KernelProgram::CheckCompiles(kernel);
   if (!compiles.ok()) {
     // An error about one leaf names the place of the leaf.
-    const bool is_placed = DetailOf(compiles)->reason == "EXPRESSION_INVALID";
+    const bool is_placed = DetailOf(compiles)->reason == reason::kExpressionInvalid;
     return is_placed ? compiles : ExpressionError(1, compiles.message());
   }
   return kernel;

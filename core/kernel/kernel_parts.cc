@@ -11,7 +11,7 @@ namespace {
 absl::Status CheckCount(absl::string_view what, size_t count, int limit) {
   if (count <= static_cast<size_t>(limit)) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kDataLoss, "KERNEL_PROGRAM_INVALID", "",
+      absl::StatusCode::kDataLoss, reason::kKernelProgramInvalid, "",
       absl::StrCat("the kernel needs ", count, " ", what, "; at most ", limit, " are allowed"));
 }
 

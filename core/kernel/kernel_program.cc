@@ -11,6 +11,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using Code = KernelOpCode;
 
 absl::Status BadProgram(size_t index, absl::string_view what) {
-  return MakeError(absl::StatusCode::kDataLoss, "KERNEL_PROGRAM_INVALID", "",
+  return MakeError(absl::StatusCode::kDataLoss, reason::kKernelProgramInvalid, "",
                    absl::StrCat("kernel program, operation ", index, ": ", what));
 }
 
@@ -105,7 +106,7 @@ absl::Status CheckOp(const std::vector<KernelOp>& ops, size_t i, size_t factors,
   const KernelOp& op = ops[i];
   const KernelOpInfo* const info = FindKernelOp(op.code);
   if (info == nullptr) {
-    return MakeError(absl::StatusCode::kUnimplemented, "KERNEL_OPERATION_UNKNOWN", "",
+    return MakeError(absl::StatusCode::kUnimplemented, reason::kKernelOperationUnknown, "",
                      absl::StrCat("kernel program, operation ", i, ": code ",
                                   static_cast<int>(op.code), " is not known to this build"));
   }
@@ -146,8 +147,8 @@ absl::Status CheckForm(const BilinearForm& form) {
   constexpr int64_t kMaxColumns = 65536;
   if (form.columns < 1 || form.columns > kMaxColumns ||
       static_cast<int64_t>(form.numbers.size()) != form.NumberCount()) {
-    return BadProgram(0, absl::StrCat("a form of ", form.columns, " columns has ",
-                                      form.numbers.size(), " numbers"));
+    return BadProgram(0, absl::StrCat("a form of ", CountOf(form.columns, "column"), " has ",
+                                      CountOf(form.numbers.size(), "number")));
   }
   for (const double number : form.numbers) {
     if (!std::isfinite(number)) return BadProgram(0, "a number of a form is not finite");
@@ -209,6 +210,23 @@ absl::Status CheckParts(const KernelProgramParts& parts) {
   return absl::OkStatus();
 }
 
+bool IsSquaredDistance(const ColumnSum& sum) {
+  return sum == ColumnSum{.term = ColumnTerm::kSquaredDifference};
+}
+
+// Replaces operations that read sum number `replaced`. An operation refers to a sum by its number
+// plus `forms`. Later sums move up by one.
+void Replace(std::vector<KernelOp>& ops, int32_t forms, int32_t replaced) {
+  for (KernelOp& op : ops) {
+    if (op.code != KernelOpCode::kPushColumnSum) continue;
+    if (op.n == forms + replaced) {
+      op = {.code = KernelOpCode::kPushSquaredDistance};
+    } else if (op.n > forms + replaced) {
+      --op.n;
+    }
+  }
+}
+
 }  // namespace
 
 KernelProgram::KernelProgram()
@@ -233,27 +251,6 @@ absl::StatusOr<KernelProgram> KernelProgram::FromParts(KernelProgramParts parts)
   program.parts_ = std::make_shared<const KernelProgramParts>(std::move(parts));
   return program;
 }
-
-namespace {
-
-bool IsSquaredDistance(const ColumnSum& sum) {
-  return sum == ColumnSum{.term = ColumnTerm::kSquaredDifference};
-}
-
-// Replaces operations that read sum number `replaced`. An operation refers to a sum by its number
-// plus `forms`. Later sums move up by one.
-void Replace(std::vector<KernelOp>& ops, int32_t forms, int32_t replaced) {
-  for (KernelOp& op : ops) {
-    if (op.code != KernelOpCode::kPushColumnSum) continue;
-    if (op.n == forms + replaced) {
-      op = {.code = KernelOpCode::kPushSquaredDistance};
-    } else if (op.n > forms + replaced) {
-      --op.n;
-    }
-  }
-}
-
-}  // namespace
 
 KernelProgram WithExpandedDistances(const KernelProgram& program) {
   const std::vector<ColumnSum>& sums = program.sums();

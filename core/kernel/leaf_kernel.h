@@ -47,6 +47,17 @@ struct FourierLaw {
   int numbers_of_row = 0;
 };
 
+// A kernel that is a function of one distance D, in which each column k has a length scale s_k of
+// its own, the parameter `scales`.
+struct DistanceForm {
+  // kSquared: D = Σ ((x_k − y_k)/s_k)². kAbsolute: D = Σ |x_k − y_k|/s_k.
+  enum class Distance { kSquared, kAbsolute };
+  Distance distance = Distance::kSquared;
+  // Returns dK/dD. Where that is infinite, at D = 0, it is 0: the gradient of K is taken as 0
+  // there.
+  double (*slope)(const ParameterValues& values, double distance) = nullptr;
+};
+
 // What check_columns returns for rows whose number of columns does not fit the kernel.
 struct WrongColumns {
   int64_t expected = 0;
@@ -101,6 +112,8 @@ struct LeafKernel {
   std::optional<AffinePower> (*affine_power)(const ParameterValues& values) = nullptr;
   // Null if the kernel has no random Fourier features.
   const FourierLaw* fourier = nullptr;
+  // Null if the kernel has no parameter `scales`.
+  const DistanceForm* distance_form = nullptr;
 };
 
 // Returns all leaf kernels, in the order in which they are listed to people.

@@ -6,9 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/status/alternatives.h"
 #include "core/status/check.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -33,25 +34,36 @@ std::string RangeText(const Parameter& parameter) {
   return bounded ? absl::StrCat(" from ", least, " to ", largest) : absl::StrCat(" >= ", least);
 }
 
+// Returns the description of a value, with the words that may be given instead.
+std::string OrWords(const Parameter& parameter, const std::string& value) {
+  if (parameter.words.empty()) return value;
+  std::vector<absl::string_view> all = {value};
+  all.insert(all.end(), parameter.words.begin(), parameter.words.end());
+  return Alternatives(all);
+}
+
+bool IsWordOf(const Parameter& parameter, const CallArgument& argument) {
+  const auto words = parameter.words;
+  return !argument.word.empty() &&
+         std::find(words.begin(), words.end(), argument.word) != words.end();
+}
+
 // Describes the permitted values that are not calls.
 std::string ExpectedOf(const Parameter& parameter) {
   switch (parameter.type) {
     case ParameterType::kInteger:
       return absl::StrCat("an integer", RangeText(parameter));
-    case ParameterType::kNumber: {
-      const std::string number = absl::StrCat("a number", RangeText(parameter));
-      if (parameter.words.empty()) return number;
-      std::vector<absl::string_view> all = {number};
-      all.insert(all.end(), parameter.words.begin(), parameter.words.end());
-      return Alternatives(all);
-    }
+    case ParameterType::kNumber:
+      return OrWords(parameter, absl::StrCat("a number", RangeText(parameter)));
     case ParameterType::kWord:
     case ParameterType::kBoolean:
       return absl::StrCat("one of ", absl::StrJoin(WordsOf(parameter), ", "));
     case ParameterType::kNumbers:
-      return absl::StrCat(
-          "a list, [a, b]",
-          RangeText(parameter).empty() ? "" : absl::StrCat(", of numbers", RangeText(parameter)));
+      return OrWords(
+          parameter,
+          absl::StrCat("a list, [a, b]", RangeText(parameter).empty()
+                                             ? ""
+                                             : absl::StrCat(", of numbers", RangeText(parameter))));
     case ParameterType::kMatrix:
       return "a square list, [a, b; b, c]";
     case ParameterType::kColumns:
@@ -70,27 +82,24 @@ absl::Status Unexpected(const Parameter& parameter, const CallArgument& argument
   return ExpressionError(argument.value_column,
                          absl::StrCat(parameter.name, " is ", expected,
                                       expected.find(',') == std::string::npos ? ", got " : "; got ",
-                                      argument.ValueText()));
+                                      argument.ValueText()),
+                         parameter.name);
 }
 
 absl::Status CheckNumber(const ParsedCall& call, const Parameter& parameter,
                          const CallArgument& argument) {
-  if (!argument.is_number) {
-    const auto words = parameter.words;
-    if (std::find(words.begin(), words.end(), argument.word) != words.end() &&
-        !argument.word.empty()) {
-      return absl::OkStatus();
-    }
-    return Unexpected(parameter, argument);
-  }
+  if (IsWordOf(parameter, argument)) return absl::OkStatus();
+  if (!argument.is_number) return Unexpected(parameter, argument);
   if (parameter.Allows(argument.number)) return absl::OkStatus();
   return ExpressionError(argument.value_column,
                          absl::StrCat(parameter.name, " of ", call.name(), " is",
-                                      RangeText(parameter), ", got ", argument.ValueText()));
+                                      RangeText(parameter), ", got ", argument.ValueText()),
+                         parameter.name);
 }
 
 absl::Status CheckNumbers(const ParsedCall& call, const Parameter& parameter,
                           const CallArgument& argument) {
+  if (IsWordOf(parameter, argument)) return absl::OkStatus();
   const int64_t size = static_cast<int64_t>(argument.list.size());
   const bool matrix = parameter.type == ParameterType::kMatrix;
   if (size == 0 || (!matrix && argument.list_rows != 1) ||
@@ -99,15 +108,17 @@ absl::Status CheckNumbers(const ParsedCall& call, const Parameter& parameter,
         argument.value_column,
         absl::StrCat(parameter.name, " of ", call.name(), " is ", parameter.Expected(), ", got ",
                      size == 0 ? argument.ValueText()
-                               : absl::StrCat(argument.list_rows, " rows of ",
-                                              size / argument.list_rows, " numbers")));
+                               : absl::StrCat(CountOf(argument.list_rows, "row"), " of ",
+                                              CountOf(size / argument.list_rows, "number"))),
+        parameter.name);
   }
   for (int64_t i = 0; i < size; ++i) {
     if (parameter.Allows(argument.list[i])) continue;
     return ExpressionError(
         argument.value_column,
         absl::StrCat("each number of ", parameter.name, " is", RangeText(parameter), ", got ",
-                     NumberToText(argument.list[i]), " as number ", i + 1));
+                     NumberToText(argument.list[i]), " as number ", i + 1),
+        parameter.name);
   }
   return absl::OkStatus();
 }
@@ -122,11 +133,12 @@ absl::Status CheckColumns(const Parameter& parameter, const CallArgument& argume
   return Unexpected(parameter, argument);
 }
 
-// REQUIRES: the argument is a call.
+// An error within the call has the outer parameter as field. REQUIRES: the argument is a call.
 absl::Status CheckCall(const Parameter& parameter, const CallArgument& argument) {
   const ParameterCall* const call = parameter.FindCall(argument.call);
   if (call == nullptr) return Unexpected(parameter, argument);
-  return ParameterValues::Take(ParsedCall::Of(argument), call->parameters).status();
+  return WithField(ParameterValues::Take(ParsedCall::Of(argument), call->parameters).status(),
+                   parameter.name);
 }
 
 absl::Status CheckValue(const ParsedCall& call, const Parameter& parameter,
@@ -195,28 +207,6 @@ std::string TextOf(const Parameter& parameter, const CallArgument& argument) {
 
 }  // namespace
 
-absl::string_view ParameterTypeName(ParameterType type) {
-  switch (type) {
-    case ParameterType::kInteger:
-      return "integer";
-    case ParameterType::kNumber:
-      return "number";
-    case ParameterType::kWord:
-      return "word";
-    case ParameterType::kBoolean:
-      return "boolean";
-    case ParameterType::kNumbers:
-      return "list of numbers";
-    case ParameterType::kMatrix:
-      return "matrix";
-    case ParameterType::kColumns:
-      return "columns";
-    case ParameterType::kText:
-      return "text";
-  }
-  PHIMAP_CHECK(false);
-}
-
 std::string Parameter::Expected() const {
   std::string text = ExpectedOf(*this);
   for (const ParameterCall& call : calls) {
@@ -268,9 +258,10 @@ absl::StatusOr<ParameterValues> ParameterValues::Take(const ParsedCall& call,
       PHIMAP_RETURN_IF_ERROR(CheckValue(call, parameter, *given));
       value = {true, *given};
     } else if (parameter.absent == Parameter::Absent::kRequired) {
-      return ExpressionError(
-          call.column(), absl::StrCat(call.name(), " needs the parameter '", parameter.name, "', ",
-                                      parameter.Expected()));
+      return ExpressionError(call.column(),
+                             absl::StrCat(call.name(), " needs the parameter '", parameter.name,
+                                          "', ", parameter.Expected()),
+                             parameter.name);
     } else if (parameter.absent == Parameter::Absent::kDefault) {
       value = {true, DefaultOf(parameter)};
     }
@@ -345,6 +336,15 @@ void ParameterValues::Resolve(absl::string_view word, double number) {
     values_[i].argument.number = number;
     values_[i].argument.is_number = true;
   }
+}
+
+void ParameterValues::SetNumbers(absl::string_view name, std::vector<double> numbers) {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (parameters_[i].name != name) continue;
+    values_[i] = {.present = true, .argument = {.list = std::move(numbers), .list_rows = 1}};
+    return;
+  }
+  PHIMAP_CHECK(false);
 }
 
 std::string ParameterValues::ToText() const {

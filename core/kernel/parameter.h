@@ -20,14 +20,11 @@ enum class ParameterType {
   kNumber,   // 0.5, or one of Parameter::words
   kWord,     // one of Parameter::words
   kBoolean,  // true or false
-  kNumbers,  // [1, 2]
+  kNumbers,  // [1, 2], or one of Parameter::words
   kMatrix,   // [1, 2; 2, 5]
   kColumns,  // 0:8 (columns 0 to 7), or 8
   kText,     // any word
 };
-
-// Returns "integer", "number", "word", "boolean", "list of numbers", "matrix", "columns" or "text".
-absl::string_view ParameterTypeName(ParameterType type);
 
 struct ParameterCall;
 
@@ -51,7 +48,7 @@ struct Parameter {
   double least = -kInfinity;
   double largest = kInfinity;
   bool above_least = false;
-  // All values of a word parameter. For a number, the words that may be given instead.
+  // All values of a word parameter. For a number or a list, the words that may be given instead.
   absl::Span<const absl::string_view> words = {};
   // Unit such as "1/length² of the inputs"; empty for pure numbers and other types.
   absl::string_view unit = "";
@@ -76,13 +73,13 @@ struct ParameterCall {
   absl::Span<const Parameter> parameters;
 };
 
-// The values of one call. Immutable except for Resolve. A parameter that the call does not give has
-// its default. Accessors require that a parameter of that name exists.
+// The values of one call. Immutable except for Resolve and SetNumbers. A parameter that the call
+// does not give has its default. Accessors require that a parameter of that name exists.
 class ParameterValues {
  public:
   ParameterValues() = default;
   // Reads the call's arguments. INVALID_ARGUMENT (EXPRESSION_INVALID) names the column and the
-  // expected text. `parameters` must outlive the values.
+  // expected text, and has the parameter as field. `parameters` must outlive the values.
   static absl::StatusOr<ParameterValues> Take(const ParsedCall& call,
                                               absl::Span<const Parameter> parameters);
 
@@ -115,6 +112,9 @@ class ParameterValues {
   bool AnyNumberIs(absl::string_view word) const;
   // Replaces `word` by `number` in every number parameter.
   void Resolve(absl::string_view word, double number);
+
+  // Sets a list. REQUIRES: the parameter is a list and allows the numbers; at least one.
+  void SetNumbers(absl::string_view name, std::vector<double> numbers);
 
   // Returns every parameter that has a value, in the order of the descriptors: "gamma=0.5,
   // coef0=0".

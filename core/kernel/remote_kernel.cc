@@ -18,7 +18,8 @@ absl::StatusOr<std::string> TakeName(const ParsedCall& call, absl::string_view p
   return ExpressionError(
       argument->value_column,
       absl::StrCat(parameter, " of service is a name such as edit_distance, got ",
-                   argument->ValueText()));
+                   argument->ValueText()),
+      parameter);
 }
 
 absl::StatusOr<RemoteKernel> FromCall(const ParsedCall& call) {
@@ -33,7 +34,8 @@ absl::StatusOr<RemoteKernel> FromCall(const ParsedCall& call) {
   if (remote.endpoint.empty()) {
     return ExpressionError(call.column(),
                            "service needs endpoint=NAME, where NAME is a kernel service on the "
-                           "operator's list");
+                           "operator's list",
+                           "endpoint");
   }
   PHIMAP_ASSIGN_OR_RETURN(remote.kernel, TakeName(call, "kernel"));
   if (remote.kernel.empty()) remote.kernel = remote.endpoint;

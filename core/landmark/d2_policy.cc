@@ -9,7 +9,7 @@
 #include "core/linalg/blas.h"
 #include "core/linalg/tiles.h"
 #include "core/plan/plan.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 

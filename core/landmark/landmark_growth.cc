@@ -51,7 +51,7 @@ struct NormalRows {
 
 absl::Status NotFinite(const KernelProgram& kernel) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+      absl::StatusCode::kInvalidArgument, reason::kValueNotFinite, "kernel",
       absl::StrCat("K(x, y) of a landmark with a landmark or another row is not finite; ",
                    ValueRemedy(kernel)));
 }

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/status/alternatives.h"
+#include "core/status/error.h"
 
 namespace phimap {
 

@@ -104,7 +104,7 @@ absl::Status ColumnMoments::CheckScales() const {
   for (int64_t j = 0; j < columns_; ++j) {
     if (std::isfinite(StandardScale(j))) continue;
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "VALUES_TOO_SMALL", "examples",
+        absl::StatusCode::kInvalidArgument, reason::kValuesTooSmall, "examples",
         absl::StrCat("column ", j, " cannot be standardized: its deviation is ", deviation(j),
                      ", and the reciprocal of that overflows float64; scale the column up, or "
                      "build without standardize"),
@@ -119,7 +119,7 @@ absl::Status ColumnMoments::CheckFinite() const {
   for (int64_t j = 0; j < columns_; ++j) {
     if (std::isfinite(mean(j)) && std::isfinite(population_variance(j))) continue;
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "VALUES_TOO_LARGE", "examples",
+        absl::StatusCode::kInvalidArgument, reason::kValuesTooLarge, "examples",
         absl::StrCat("the variance of column ", j, " overflows: its values reach from ", min_[j],
                      " to ", max_[j], "; scale the column down"),
         {{"column", absl::StrCat(j)},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/random/portable_math.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 
 namespace phimap {

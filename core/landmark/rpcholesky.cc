@@ -12,7 +12,7 @@
 #include "core/linalg/pivoted_cholesky.h"
 #include "core/linalg/tiles.h"
 #include "core/plan/rows.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -32,7 +32,7 @@ constexpr double kUnit = 0x1p-53;
 
 absl::Status NotPsd(int64_t row, double left, const DefinitenessWitness& witness) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
+      absl::StatusCode::kFailedPrecondition, reason::kKernelNotPositiveSemidefinite, "kernel",
       absl::StrCat("the kernel is not positive semidefinite on the pool: the residual of row ", row,
                    " is ", left, ", and a vector z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
                    " has zᵀKz = ", witness.value,
@@ -72,7 +72,7 @@ class Selection {
     self_ = KernelDiagonal(task_.kernel, task_.pool, norms_);
     for (int64_t i = 0; i < n_; ++i) {
       if (!std::isfinite(self_[i])) {
-        return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+        return MakeError(absl::StatusCode::kInvalidArgument, reason::kValueNotFinite, "kernel",
                          absl::StrCat("K(x, x) of a row of the pool is ", self_[i]));
       }
     }
@@ -232,7 +232,7 @@ class Selection {
         least = residual_[i] / self_[i];
       }
       if (std::isnan(residual_[i])) {
-        return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+        return MakeError(absl::StatusCode::kInvalidArgument, reason::kValueNotFinite, "kernel",
                          absl::StrCat("a kernel value of row ", i, " of the pool is not finite"));
       }
     }

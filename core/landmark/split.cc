@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 
 namespace phimap {

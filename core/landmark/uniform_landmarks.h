@@ -15,7 +15,7 @@ namespace phimap {
 // `seed`, so each subset is equally likely. With the same pool and seed, the result for n landmarks
 // is the beginning of the result for any larger number. REQUIRES landmarks ≥ 0.
 //
-// Errors:   FAILED_PRECONDITION (ROWS_TOO_FEW, field "spec.landmarks", with `expected` and
+// Errors:   FAILED_PRECONDITION (ROWS_TOO_FEW, field "landmarks", with `expected` and
 //           `actual`) if the pool has fewer than `landmarks` rows.
 // Cost:     O(pool) time and 8 bytes per pool row.
 absl::StatusOr<std::vector<int64_t>> UniformLandmarks(absl::Span<const int64_t> pool,

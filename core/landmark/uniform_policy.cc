@@ -2,20 +2,21 @@
 #include "absl/strings/str_cat.h"
 #include "core/landmark/landmark_policy.h"
 #include "core/landmark/uniform_landmarks.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
 
 absl::Status TooFewRows(int64_t landmarks, int64_t rows) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "spec.landmarks",
-      absl::StrCat("the mapping asks for ", landmarks, " landmarks but only ", rows,
-                   rows == 1 ? " row" : " rows", " came to draw them from; stream at least ",
-                   landmarks, " rows or ask for fewer landmarks"),
+      absl::StatusCode::kFailedPrecondition, reason::kRowsTooFew, "landmarks",
+      absl::StrCat("the mapping asks for ", CountOf(landmarks, "landmark"), " but only ",
+                   CountOf(rows, "row"), " came to draw them from; stream at least ",
+                   CountOf(landmarks, "row"), " or ask for fewer landmarks"),
       {{"expected", absl::StrCat(landmarks)}, {"actual", absl::StrCat(rows)}});
 }
 

@@ -9,10 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "core/learn/learner.h"
 #include "core/learn/margin.h"
-#include "core/learn/row_split.h"
+#include "core/learn/row_order.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -35,7 +36,7 @@ constexpr absl::string_view kFoldsPremise =
 
 absl::Status OutOfRange(absl::string_view field, absl::string_view expected,
                         absl::string_view actual) {
-  return MakeError(Code::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
+  return MakeError(Code::kInvalidArgument, reason::kFieldOutOfRange, field,
                    absl::StrCat("expected ", expected, ", got ", actual),
                    {{"expected", std::string(expected)}, {"actual", std::string(actual)}});
 }
@@ -48,20 +49,17 @@ absl::Status CheckShare(absl::string_view field, double value) {
 // Returns the separators of a linear model: one per class, or a single one for two classes.
 Separators SeparatorsOf(const LinearWeights& linear) {
   Separators separators;
-  const Matrix<double>& w = linear.weights;
-  const bool binary = w.rows() == 2;
-  for (int64_t k = binary ? 1 : 0; k < w.rows(); ++k) {
+  ScoreWeights scores = ToScores(linear);
+  for (int64_t k = 0; k < scores.weights.cols(); ++k) {
     double sum = 0;
-    for (int64_t j = 0; j < w.cols(); ++j) {
-      const double weight = binary ? (w(1, j) - w(0, j)) / 2 : w(k, j);
-      sum += weight * weight;
+    for (int64_t j = 0; j < scores.weights.rows(); ++j) {
+      sum += scores.weights(j, k) * scores.weights(j, k);
     }
     separators.norms.push_back(std::sqrt(sum));
-    if (linear.bias == 0) continue;
-    separators.intercepts.push_back(binary ? (linear.intercepts[1] - linear.intercepts[0]) / 2
-                                           : linear.intercepts[k]);
   }
-  if (linear.bias != 0) separators.intercept_scale = linear.bias;
+  if (linear.bias == 0) return separators;
+  separators.intercepts = std::move(scores.intercepts);
+  separators.intercept_scale = linear.bias;
   return separators;
 }
 
@@ -141,15 +139,15 @@ absl::Status Run::Check() {
   const auto present = std::count_if(out_.classes.begin(), out_.classes.end(),
                                      [](const auto& c) { return c.rows > 0; });
   if (present < 2) {
-    return MakeError(Code::kInvalidArgument, "CLASSES_TOO_FEW", "labels",
-                     absl::StrCat("expected rows of at least two classes, got ", n_, " rows of ",
-                                  present, present == 1 ? " class" : " classes"),
+    return MakeError(Code::kInvalidArgument, reason::kClassesTooFew, "labels",
+                     absl::StrCat("expected rows of at least two classes, got ", CountOf(n_, "row"),
+                                  " of ", CountOf(present, "class")),
                      {{"actual", absl::StrCat(present)}});
   }
   if (options_.folds > n_) {
-    return MakeError(Code::kInvalidArgument, "FOLDS_TOO_MANY", "folds",
-                     absl::StrCat("expected at least one row per fold, got ", options_.folds,
-                                  " folds for ", n_, " rows"),
+    return MakeError(Code::kInvalidArgument, reason::kFoldsTooMany, "folds",
+                     absl::StrCat("expected at least one row per fold, got ",
+                                  CountOf(options_.folds, "fold"), " for ", CountOf(n_, "row")),
                      {{"actual", absl::StrCat(options_.folds)}, {"limit", absl::StrCat(n_)}});
   }
   return absl::OkStatus();

@@ -14,12 +14,16 @@
 #include "core/learn/learner.h"
 #include "core/learn/learner_type.h"
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
+
+extern const LearnerType kKernelSgdType;
+
 namespace {
 
 // Maximum number of rows for which the Gram matrix is stored. The matrix then takes 2 GiB.
@@ -220,7 +224,7 @@ absl::Status TakeSteps(int64_t n, int64_t epochs, uint64_t seed, double begin,
 
 absl::Status TooMuch(absl::string_view what, int64_t limit, int64_t actual,
                      absl::string_view instead) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, "ROWS_TOO_MANY", "rows",
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kRowsTooMany, "rows",
                    absl::StrCat(what, " is at most ", limit, ", got ", actual, "; ", instead,
                                 " has no such limit"),
                    {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(actual)}});
@@ -295,7 +299,7 @@ std::vector<int64_t> DrawnRows(const Matrix<double>& coefficients) {
 absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::Train(const TrainingSet& examples,
                                                               uint64_t seed,
                                                               Checkpoint checkpoint) const {
-  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  PHIMAP_RETURN_IF_ERROR(examples.Validate(kKernelSgdType));
   return map_ != nullptr ? TrainWeights(examples, seed, checkpoint)
                          : TrainCoefficients(examples, seed, checkpoint);
 }
@@ -304,9 +308,10 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::TrainWeights(const Train
                                                                      uint64_t seed,
                                                                      Checkpoint checkpoint) const {
   if (examples.rows.cols() != map_->input_columns()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "rows",
-                     absl::StrCat("the map takes rows of ", map_->input_columns(), " columns, got ",
-                                  examples.rows.cols()));
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, reason::kColumnsMismatch, "rows",
+        absl::StrCat("the map takes rows of ", CountOf(map_->input_columns(), "column"), ", got ",
+                     examples.rows.cols()));
   }
   const bool stored = options_.strategy == SgdStrategy::kStoredFeatures;
   const int64_t width = map_->output_columns();
@@ -438,7 +443,6 @@ std::unique_ptr<const Learner> MakeKernelSgd(const ParameterValues& values,
 
 }  // namespace
 
-extern const LearnerType kKernelSgdType;
 constinit const LearnerType kKernelSgdType = {
     .name = "kernel_sgd",
     .line = "kernel logistic regression by stochastic gradient descent",

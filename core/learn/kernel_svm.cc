@@ -23,6 +23,9 @@
 #include "core/status/status_macros.h"
 
 namespace phimap {
+
+extern const LearnerType kKernelSvmType;
+
 namespace {
 
 // Maximum number of rows in any two classes together.
@@ -320,7 +323,7 @@ absl::Status CheckSizes(const std::vector<std::vector<int64_t>>& classes) {
   const size_t most = sizes[0] + sizes[1];
   if (most <= static_cast<size_t>(kMaxKernelSvmRows)) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "ROWS_TOO_MANY", "rows",
+      absl::StatusCode::kFailedPrecondition, reason::kRowsTooMany, "rows",
       absl::StrCat("kernel_svm holds the Gram matrix of two classes at a time, which together "
                    "may have at most ",
                    kMaxKernelSvmRows, " rows, got ", most,
@@ -357,7 +360,7 @@ ClassRows SupportVectors(const TrainingSet& examples, const std::vector<int64_t>
 absl::StatusOr<std::unique_ptr<const Model>> KernelSvm::Train(const TrainingSet& examples,
                                                               uint64_t /*seed*/,
                                                               Checkpoint checkpoint) const {
-  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  PHIMAP_RETURN_IF_ERROR(examples.Validate(kKernelSvmType));
   const std::vector<std::vector<int64_t>> rows = RowsOfClasses(examples);
   PHIMAP_RETURN_IF_ERROR(CheckSizes(rows));
   const int64_t classes = examples.class_count;
@@ -428,7 +431,6 @@ std::unique_ptr<const Learner> MakeKernelSvm(const ParameterValues& values,
 
 }  // namespace
 
-extern const LearnerType kKernelSvmType;
 constinit const LearnerType kKernelSvmType = {
     .name = "kernel_svm",
     .line = "kernel support vector machine (libsvm)",

@@ -1,5 +1,6 @@
 #include "core/learn/learner_spec.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +38,7 @@ namespace {
 absl::Status CheckKernelInput(const LearnerSpec& spec, const KernelInput& input) {
   if (!spec.is_kernel_learner()) return absl::OkStatus();
   const auto missing = [&](absl::string_view what) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_AVAILABLE", "",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kKernelNotAvailable, "",
                      absl::StrCat(spec.ToText(), " learns from raw rows and needs ", what));
   };
   if (spec.needs_row_map()) {
@@ -46,7 +47,7 @@ absl::Status CheckKernelInput(const LearnerSpec& spec, const KernelInput& input)
   if (!input.kernel.has_value()) return missing("a kernel");
   if (input.kernel->NeedsScale() || input.kernel->NeedsMedian()) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "GAMMA_UNRESOLVED", "kernel",
+        absl::StatusCode::kInvalidArgument, reason::kGammaUnresolved, "kernel",
         absl::StrCat("expected a number for every gamma, got ", input.kernel->ToText()));
   }
   return absl::OkStatus();
@@ -54,8 +55,23 @@ absl::Status CheckKernelInput(const LearnerSpec& spec, const KernelInput& input)
 
 }  // namespace
 
+bool ChoosesC(const LearnerSpec& spec) {
+  const auto is_c = [](const Parameter& parameter) { return parameter.name == "C"; };
+  const absl::Span<const Parameter> parameters = spec.type->parameters;
+  return std::any_of(parameters.begin(), parameters.end(), is_c) && !spec.values.Word("C").empty();
+}
+
+absl::Status CheckNothingToChoose(const LearnerSpec& spec) {
+  if (!ChoosesC(spec)) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kLearnerNotApplicable, "C",
+                   absl::StrCat("C=auto is chosen by the validation rows of a training, and there "
+                                "are none here; give ",
+                                spec.type->name, " a number"));
+}
+
 absl::StatusOr<std::unique_ptr<const Learner>> MakeLearner(const LearnerSpec& spec,
                                                            const KernelInput& input) {
+  PHIMAP_RETURN_IF_ERROR(CheckNothingToChoose(spec));
   PHIMAP_RETURN_IF_ERROR(CheckKernelInput(spec, input));
   return spec.type->make(spec.values, input);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/kernel/parameter.h"
@@ -34,7 +35,13 @@ struct LearnerSpec {
   std::string ToText() const;
 };
 
-// Makes the learner of a spec.
+// Whether the learner is to be tried with several C, of which validation rows choose one (C=auto).
+bool ChoosesC(const LearnerSpec& spec);
+// Returns OK unless ChoosesC, for a use that has no validation rows: INVALID_ARGUMENT
+// (LEARNER_NOT_APPLICABLE, field "C").
+absl::Status CheckNothingToChoose(const LearnerSpec& spec);
+
+// Makes the learner of a spec. Errors: those of CheckNothingToChoose.
 //
 // Returns INVALID_ARGUMENT if `input` lacks a kernel or a map that the learner needs (reason
 // KERNEL_NOT_AVAILABLE), or if a gamma of the kernel is not resolved (GAMMA_UNRESOLVED).

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/status/alternatives.h"
+#include "core/status/error.h"
 
 namespace phimap {
 
@@ -11,6 +11,9 @@ namespace phimap {
 extern const LearnerType kPerceptronType;
 extern const LearnerType kWinnowType;
 extern const LearnerType kLinearSvmType;
+extern const LearnerType kLogisticType;
+extern const LearnerType kSvrType;
+extern const LearnerType kRidgeType;
 extern const LearnerType kWeakLearnerType;
 extern const LearnerType kOneParameterType;
 extern const LearnerType kKernelSgdType;
@@ -19,8 +22,8 @@ extern const LearnerType kKernelSvmType;
 namespace {
 
 constexpr const LearnerType* kTypes[] = {
-    &kPerceptronType,   &kWinnowType,    &kLinearSvmType, &kWeakLearnerType,
-    &kOneParameterType, &kKernelSgdType, &kKernelSvmType,
+    &kPerceptronType, &kWinnowType,      &kLinearSvmType,    &kLogisticType,  &kSvrType,
+    &kRidgeType,      &kWeakLearnerType, &kOneParameterType, &kKernelSgdType, &kKernelSvmType,
 };
 
 }  // namespace
@@ -33,6 +36,16 @@ const LearnerType* FindLearnerType(absl::string_view name) {
   }
   return nullptr;
 }
+
+std::vector<absl::string_view> LearnersThat(bool LearnerType::*ability) {
+  std::vector<absl::string_view> names;
+  for (const LearnerType* type : kTypes) {
+    if (type->*ability) names.push_back(type->name);
+  }
+  return names;
+}
+
+const LearnerType& DefaultHeadLearnerType() { return kRidgeType; }
 
 const LearnerType& DefaultLearnerType() { return kLinearSvmType; }
 

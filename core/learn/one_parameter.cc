@@ -12,8 +12,12 @@
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
+
+extern const LearnerType kOneParameterType;
+
 namespace {
 
 struct OneParameterOptions {
@@ -139,18 +143,18 @@ class Descent {
 absl::Status CheckBlocks(const TrainingSet& examples) {
   const int64_t columns = examples.rows.cols();
   if (columns % examples.class_count == 0) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "rows",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kColumnsMismatch, "rows",
                    absl::StrCat("one_parameter needs features with one block of columns per class, "
                                 "such as those of the mapping multiclass(classes=",
                                 examples.class_count, ", dimensions=…): expected a multiple of ",
-                                examples.class_count, " columns, got ", columns),
+                                CountOf(examples.class_count, "column"), ", got ", columns),
                    {{"actual", absl::StrCat(columns)}});
 }
 
 absl::StatusOr<std::unique_ptr<const Model>> OneParameter::Train(const TrainingSet& examples,
                                                                  uint64_t seed,
                                                                  Checkpoint checkpoint) const {
-  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  PHIMAP_RETURN_IF_ERROR(examples.Validate(kOneParameterType));
   PHIMAP_RETURN_IF_ERROR(CheckBlocks(examples));
   const int64_t n = examples.rows.rows();
   Descent descent(examples, options_.C);
@@ -196,7 +200,6 @@ constexpr Parameter kOneParameterParameters[] = {
 
 }  // namespace
 
-extern const LearnerType kOneParameterType;
 constinit const LearnerType kOneParameterType = {
     .name = "one_parameter",
     .line = "one weight vector for all classes, on features of the mapping multiclass",

@@ -11,6 +11,9 @@
 #include "core/status/status_macros.h"
 
 namespace phimap {
+
+extern const LearnerType kPerceptronType;
+
 namespace {
 
 struct PerceptronOptions {
@@ -113,7 +116,7 @@ class Weights {
 absl::StatusOr<std::unique_ptr<const Model>> Perceptron::Train(const TrainingSet& examples,
                                                                uint64_t seed,
                                                                Checkpoint checkpoint) const {
-  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  PHIMAP_RETURN_IF_ERROR(examples.Validate(kPerceptronType));
   const int64_t n = examples.rows.rows();
   Weights weights(examples, options_);
   RowOrder order(n, seed);
@@ -157,11 +160,11 @@ constexpr Parameter kPerceptronParameters[] = {
 
 }  // namespace
 
-extern const LearnerType kPerceptronType;
 constinit const LearnerType kPerceptronType = {
     .name = "perceptron",
     .line = "the perceptron, for any number of classes",
     .parameters = kPerceptronParameters,
+    .makes_linear_head = true,
     .training_bytes = [](const ParameterValues&,
                          const TrainingShape& shape) { return 8 * shape.rows; },
     .make = [](const ParameterValues& values,

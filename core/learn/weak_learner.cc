@@ -9,10 +9,13 @@
 #include "core/learn/learner.h"
 #include "core/learn/learner_type.h"
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
+
+extern const LearnerType kWeakLearnerType;
+
 namespace {
 
 struct WeakLearnerOptions {
@@ -32,8 +35,9 @@ struct WeakLearnerOptions {
 // most 1/2 − γ/6 on the rows, where γ = `margin`. (γ/6 is from the paper's footnote 2; its γ/4 is
 // for the true error.) Suppose that some separator through the origin classifies the rows with
 // margin γ. Then each draw succeeds with probability at least WeakLearnerSuccess
-// (core/theory/weak_learner.h), for any weights of the rows. If none of `draws` draws succeeds, the
-// draw with the smallest error is used, if that error is below 1/2. The summary then reports this.
+// (core/theory/projection_bounds.h), for any weights of the rows. If none of `draws` draws
+// succeeds, the draw with the smallest error is used, if that error is below 1/2. The summary then
+// reports this.
 //
 // AdaBoost (Freund, Schapire 1997) combines `rounds` of these separators. In each round, the
 // weights of the rows depend on the errors of the previous rounds. A separator with the weighted
@@ -264,7 +268,7 @@ class Booster {
 absl::StatusOr<std::unique_ptr<const Model>> WeakLearner::Train(const TrainingSet& examples,
                                                                 uint64_t seed,
                                                                 Checkpoint checkpoint) const {
-  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  PHIMAP_RETURN_IF_ERROR(examples.Validate(kWeakLearnerType));
   Booster booster(examples, options_, seed);
   std::vector<Committee> committees;
   const int32_t first_class = examples.class_count == 2 ? 1 : 0;
@@ -310,7 +314,6 @@ constexpr Parameter kWeakLearnerParameters[] = {
 
 }  // namespace
 
-extern const LearnerType kWeakLearnerType;
 constinit const LearnerType kWeakLearnerType = {
     .name = "weak_learner",
     .line = "random separators, boosted (Blum 2005)",

@@ -12,6 +12,9 @@
 #include "core/status/status_macros.h"
 
 namespace phimap {
+
+extern const LearnerType kWinnowType;
+
 namespace {
 
 struct WinnowOptions {
@@ -140,7 +143,7 @@ class Weights {
 absl::StatusOr<std::unique_ptr<const Model>> Winnow::Train(const TrainingSet& examples,
                                                            uint64_t seed,
                                                            Checkpoint checkpoint) const {
-  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  PHIMAP_RETURN_IF_ERROR(examples.Validate(kWinnowType));
   const int64_t n = examples.rows.rows();
   Weights weights(examples, options_);
   RowOrder order(n, seed);
@@ -189,11 +192,11 @@ constexpr Parameter kWinnowParameters[] = {
 
 }  // namespace
 
-extern const LearnerType kWinnowType;
 constinit const LearnerType kWinnowType = {
     .name = "winnow",
     .line = "Balanced Winnow: multiplicative updates, for many features of which few matter",
     .parameters = kWinnowParameters,
+    .makes_linear_head = true,
     .training_bytes = [](const ParameterValues&,
                          const TrainingShape& shape) { return 8 * shape.rows; },
     .make = [](const ParameterValues& values,

@@ -66,6 +66,16 @@ void MultiplyTransposed(double alpha, ConstMatrixView<double> a, ConstMatrixView
   Gemm(CblasTrans, alpha, a, b, beta, out);
 }
 
+void MultiplyFirstTransposed(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b,
+                             double beta, MatrixView<double> out) {
+  PHIMAP_CHECK(a.rows() == b.rows() && out.rows() == a.cols() && out.cols() == b.cols());
+  if (Empty(out.rows(), out.cols())) return;
+  cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<int>(out.rows()),
+              static_cast<int>(out.cols()), static_cast<int>(a.rows()), alpha, a.data(),
+              Leading(a.stride()), b.data(), Leading(b.stride()), beta, out.data(),
+              Leading(out.stride()));
+}
+
 void MultiplyTransposedSingle(ConstMatrixView<float> a, ConstMatrixView<float> b,
                               MatrixView<float> out) {
   PHIMAP_CHECK(a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows());
@@ -98,6 +108,15 @@ void SymmetricRankUpdate(double alpha, ConstMatrixView<double> a, double beta,
               Leading(out.stride()));
 }
 
+void SymmetricRankUpdateTransposed(double alpha, ConstMatrixView<double> a, double beta,
+                                   MatrixView<double> out) {
+  PHIMAP_CHECK(out.rows() == out.cols() && out.rows() == a.cols());
+  if (Empty(out.rows(), out.cols())) return;
+  cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, static_cast<int>(a.cols()),
+              static_cast<int>(a.rows()), alpha, a.data(), Leading(a.stride()), beta, out.data(),
+              Leading(out.stride()));
+}
+
 void MultiplyLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out) {
   Triangle(/*solve=*/false, CblasNoTrans, l, out);
 }
@@ -123,15 +142,8 @@ void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> 
   const int64_t half = HalfOf(m);
   const MatrixView<double> rest = out.Rows(half, m - half);
   SolveLowerTriangleTransposed(l.Block(half, half, m - half, m - half), rest);
-  // Subtracts the contribution of `rest`, the rows that are already solved: the transpose of
-  // `below`, times `rest`.
-  const ConstMatrixView<double> below = l.Block(half, 0, m - half, half);
-  if (!Empty(out.rows(), out.cols())) {
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<int>(half),
-                static_cast<int>(out.cols()), static_cast<int>(m - half), -1, below.data(),
-                Leading(below.stride()), rest.data(), Leading(rest.stride()), 1, out.data(),
-                Leading(out.stride()));
-  }
+  // Subtracts the contribution of `rest`, the rows that are already solved.
+  MultiplyFirstTransposed(-1, l.Block(half, 0, m - half, half), rest, 1, out.Rows(0, half));
   SolveLowerTriangleTransposed(l.Block(0, 0, half, half), out.Rows(0, half));
 }
 

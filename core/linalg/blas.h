@@ -30,6 +30,10 @@ void Multiply(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b
 // or b.
 void MultiplyTransposed(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b,
                         double beta, MatrixView<double> out);
+// Computes out = alpha · aᵀ · b + beta · out. Shapes: a k×m, b k×n, out m×n; out must not alias a
+// or b.
+void MultiplyFirstTransposed(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b,
+                             double beta, MatrixView<double> out);
 // Computes out = a · bᵀ in float32. Shapes: those of MultiplyTransposed.
 void MultiplyTransposedSingle(ConstMatrixView<float> a, ConstMatrixView<float> b,
                               MatrixView<float> out);
@@ -43,6 +47,10 @@ void MultiplyVector(double alpha, ConstMatrixView<double> a, const double* x, do
 // n×k, out n×n. Leaves the strict upper triangle of out unchanged.
 void SymmetricRankUpdate(double alpha, ConstMatrixView<double> a, double beta,
                          MatrixView<double> out);
+// Computes the lower triangle of out = alpha · aᵀ · a + beta · out, with the diagonal. Shapes: a
+// k×n, out n×n. Leaves the strict upper triangle of out unchanged.
+void SymmetricRankUpdateTransposed(double alpha, ConstMatrixView<double> a, double beta,
+                                   MatrixView<double> out);
 // Computes out = l · out for a lower triangle l with any diagonal. The strict upper triangle of l
 // is not read. Shapes: l m×m, out m×n.
 void MultiplyLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out);

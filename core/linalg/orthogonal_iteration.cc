@@ -194,7 +194,7 @@ absl::Status CheckFinite(const Matrix<double>& images) {
   const auto finite = [](double value) { return std::isfinite(value); };
   if (std::all_of(images.data(), images.data() + images.size(), finite)) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "VALUE_NOT_FINITE", "kernel",
+      absl::StatusCode::kFailedPrecondition, reason::kValueNotFinite, "kernel",
       "a product with the kernel matrix is not finite: rescale the kernel or the inputs");
 }
 

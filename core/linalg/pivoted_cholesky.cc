@@ -37,7 +37,7 @@ constexpr int64_t kUpdateRows = 512;
 
 absl::Status NotPsd(std::string what, const DefinitenessWitness& witness) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
+      absl::StatusCode::kFailedPrecondition, reason::kKernelNotPositiveSemidefinite, "kernel",
       absl::StrCat("the kernel is not positive semidefinite on the landmarks: ", what,
                    "; a vector z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
                    " has zᵀKz = ", witness.value,
@@ -88,7 +88,7 @@ class Factorization {
 
  private:
   absl::Status NotFinite(int64_t i) const {
-    return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kValueNotFinite, "kernel",
                      absl::StrCat("a kernel value of landmark ", order_[i], " is not finite"),
                      {{"landmark", absl::StrCat(order_[i])}});
   }

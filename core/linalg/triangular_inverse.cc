@@ -21,7 +21,7 @@ absl::StatusOr<Matrix<double>> TransposedInverseOfLowerTriangle(ConstMatrixView<
   const int64_t n = l.rows();
   for (int64_t i = 0; i < n; ++i) {
     if (l(i, i) != 0) continue;
-    return MakeError(absl::StatusCode::kFailedPrecondition, "TRIANGLE_SINGULAR", "",
+    return MakeError(absl::StatusCode::kFailedPrecondition, reason::kTriangleSingular, "",
                      absl::StrCat("the triangular factor has a zero on its diagonal, in row ", i));
   }
   Matrix<double> w(n, n);

@@ -5,12 +5,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "core/digest/sha256.h"
 #include "core/plan/byte_codec.h"
 #include "core/plan/column_names.h"
 #include "core/plan/plan_codec.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 // docs/formats.md describes every byte of the format. A change here needs a change there, and a new
 // kArtifactFormat.
@@ -31,16 +36,32 @@ enum Section : uint32_t {
   kProjection = 4,
   kCertificate = 5,
   kColumnNames = 6,
-  kDriftReference = 7
+  kDriftReference = 7,
+  kHead = 8,
+  kHeadVariance = 9
 };
 // Names of sections in docs/formats.md.
-constexpr std::array<absl::string_view, kDriftReference> kSectionNames = {
-    "provenance",  "input stage",  "feature stage",  "projection stage",
-    "certificate", "column names", "drift reference"};
-// Number of sections that every artifact has, and number that the longest table holds. Kind 8 is
-// reserved for a head.
+constexpr std::array<absl::string_view, kHeadVariance> kSectionNames = {
+    "provenance",   "input stage",     "feature stage", "projection stage", "certificate",
+    "column names", "drift reference", "head",          "head variance"};
+// Number of sections that every artifact has, and number that the longest table holds.
 constexpr size_t kFewestSections = 5;
-constexpr size_t kMostSections = 8;
+constexpr size_t kMostSections = 9;
+
+// Returns the last kind of section that an artifact of a format may have.
+// REQUIRES: the format is known.
+uint32_t LastKindOf(uint32_t format) {
+  constexpr std::array kLast = {kCertificate, kColumnNames, kDriftReference, kHeadVariance};
+  static_assert(kLast.size() == kArtifactFormat);
+  return kLast[format - kFormatWithoutNames];
+}
+
+// Returns the oldest format of artifacts whose last section is of this kind.
+uint32_t OldestFormatOf(uint32_t last_kind) {
+  uint32_t format = kFormatWithoutNames;
+  while (LastKindOf(format) < last_kind) ++format;
+  return format;
+}
 
 // Returns the end of the section table.
 constexpr int64_t TableEnd(size_t sections) {
@@ -65,7 +86,7 @@ struct TableEntry {
 std::string EncodeProvenance(const Provenance& provenance) {
   std::string out;
   ByteWriter writer(out);
-  writer.Text(provenance.mapping_text);
+  writer.Text(provenance.spec_text);
   writer.Text(provenance.kernel_text);
   writer.Number<uint8_t>(provenance.standardize ? 1 : 0);
   writer.Number<uint64_t>(provenance.seed);
@@ -74,7 +95,7 @@ std::string EncodeProvenance(const Provenance& provenance) {
 
 absl::StatusOr<Provenance> DecodeProvenance(ByteReader reader) {
   Provenance provenance;
-  provenance.mapping_text = reader.Text(kMaxTextBytes);
+  provenance.spec_text = reader.Text(kMaxTextBytes);
   provenance.kernel_text = reader.Text(kMaxTextBytes);
   const uint8_t standardize = reader.Number<uint8_t>();
   reader.CheckRange("standardize", standardize, 0, 1);
@@ -104,13 +125,7 @@ struct Header {
   bool Has(Section section) const { return Of(section).kind == section; }
 };
 
-// Returns the oldest format that can hold the artifact.
-uint32_t FormatOf(const Artifact& artifact) {
-  if (!artifact.drift_reference.empty()) return kArtifactFormat;
-  return artifact.provenance.column_names.empty() ? kFormatWithoutNames : kFormatOfNames;
-}
-
-void EncodeHeader(const Header& header, std::string& out) {
+std::string EncodeHeader(const Header& header) {
   std::string head;
   ByteWriter writer(head);
   writer.Numbers(kMagic.data(), kMagic.size());
@@ -129,8 +144,54 @@ void EncodeHeader(const Header& header, std::string& out) {
   }
   // The header's checksum covers all earlier fields of the header, and the table.
   writer.Number<uint32_t>(Crc32c(head + table));
-  std::copy_n(head.data(), head.size(), out.data());
-  std::copy_n(table.data(), table.size(), out.data() + head.size());
+  return head + table;
+}
+
+// A section that is written, and its checksum.
+struct SectionBytes {
+  Section kind;
+  absl::string_view bytes;
+  uint32_t crc;
+};
+
+// Fills in the table of an artifact that consists of these sections, and the oldest format that can
+// hold them.
+void LayOut(absl::Span<const SectionBytes> sections, Header& header) {
+  header.format = OldestFormatOf(sections.back().kind);
+  header.sections = sections.size();
+  header.end = TableEnd(header.sections);
+  for (size_t i = 0; i < sections.size(); ++i) {
+    const auto size = static_cast<int64_t>(sections[i].bytes.size());
+    header.table[i] = {sections[i].kind, Aligned(header.end), size, sections[i].crc};
+    header.end = header.table[i].offset + size;
+  }
+}
+
+// Emits the bytes of an artifact that was laid out, piece by piece.
+void Emit(const Header& header, absl::Span<const SectionBytes> sections,
+          absl::FunctionRef<void(absl::string_view)> emit) {
+  constexpr char kZeros[kSectionAlignment] = {};
+  emit(EncodeHeader(header));
+  int64_t end = TableEnd(header.sections);
+  for (size_t i = 0; i < sections.size(); ++i) {
+    emit(absl::string_view(kZeros, header.table[i].offset - end));
+    emit(sections[i].bytes);
+    end = header.table[i].offset + header.table[i].size;
+  }
+}
+
+// Returns the bytes of an artifact. `header` has its arithmetic and serving type.
+absl::StatusOr<std::string> Assemble(absl::Span<const SectionBytes> sections, Header header) {
+  LayOut(sections, header);
+  if (header.end > kMaxArtifactBytes) {
+    return MakeError(absl::StatusCode::kResourceExhausted, reason::kArtifactTooLarge, "",
+                     absl::StrCat("the artifact takes more than ", kMaxArtifactBytes,
+                                  " bytes; use fewer landmarks or dimensions"));
+  }
+  std::string out;
+  out.reserve(header.end);
+  Emit(header, sections, [&](absl::string_view piece) { absl::StrAppend(&out, piece); });
+  return out;
 }
 
 absl::Status CheckHeaderChecksum(absl::string_view bytes, size_t sections, uint32_t stored) {
@@ -143,19 +204,21 @@ absl::Status CheckHeaderChecksum(absl::string_view bytes, size_t sections, uint3
 }
 
 absl::Status Unknown(absl::string_view what, uint32_t got, uint32_t known) {
-  return MakeError(absl::StatusCode::kUnimplemented, "FORMAT_UNKNOWN", "",
+  return MakeError(absl::StatusCode::kUnimplemented, reason::kFormatUnknown, "",
                    absl::StrCat("the artifact has ", what, " ", got, ", but this build knows only ",
                                 what, "s up to ", known, "; a newer phimap wrote the artifact"));
 }
 
 // Checks the kind of section i. The first five sections are those of every artifact. After these,
-// format 2 has column names, and format 3 any optional sections, in rising order.
+// format 2 has column names, and later formats any optional sections that they know, in rising
+// order.
 absl::Status CheckKind(const Header& header, size_t i, ByteReader& reader) {
   const uint32_t kind = header.table[i].kind;
   const uint32_t least =
       i < kFewestSections ? static_cast<uint32_t>(i) + 1 : header.table[i - 1].kind + 1;
   const bool exact = i < kFewestSections || header.format == kFormatOfNames;
-  if (!exact && kind > kSectionNames.size()) return Unknown("section", kind, kSectionNames.size());
+  const uint32_t last = LastKindOf(header.format);
+  if (!exact && kind > last) return Unknown("section", kind, last);
   if (exact ? kind != least : kind < least) {
     reader.Fail(
         absl::StrCat("expected section ", least, exact ? "" : " or a later one", ", got ", kind));
@@ -174,13 +237,18 @@ absl::Status ReadTable(ByteReader& reader, int64_t size_limit, Header& header) {
     PHIMAP_RETURN_IF_ERROR(CheckKind(header, i, reader));
     expected_offset = Aligned(expected_offset);
     reader.CheckRange("section offset", header.table[i].offset, expected_offset, expected_offset);
-    reader.CheckRange("section size", header.table[i].size, 0, size_limit - expected_offset);
+    reader.CheckRange("section size", header.table[i].size, i < kFewestSections ? 0 : 1,
+                      size_limit - expected_offset);
     PHIMAP_RETURN_IF_ERROR(reader.status());
     expected_offset += header.table[i].size;
   }
   // An artifact has one form: the oldest format that can hold it.
-  if (header.format == kArtifactFormat && header.Of(kDriftReference).size == 0) {
-    reader.Fail("the artifact has format 3 but no section that needs it");
+  if (header.format != OldestFormatOf(header.table[header.sections - 1].kind)) {
+    reader.Fail(
+        absl::StrCat("the artifact has format ", header.format, " but no section that needs it"));
+  }
+  if (header.Has(kHeadVariance) && !header.Has(kHead)) {
+    reader.Fail("the artifact has the variance of a head, but no head");
   }
   header.end = expected_offset;
   return reader.status();
@@ -188,8 +256,9 @@ absl::Status ReadTable(ByteReader& reader, int64_t size_limit, Header& header) {
 
 // Checks that the header has a number of sections that its format may have.
 void CheckSectionCount(uint32_t sections, const Header& header, ByteReader& reader) {
-  if (header.format == kArtifactFormat) {
-    reader.CheckRange("sections", sections, int64_t{kFewestSections} + 1, int64_t{kMostSections});
+  if (header.format > kFormatOfNames) {
+    reader.CheckRange("sections", sections, int64_t{kFewestSections} + 1,
+                      LastKindOf(header.format));
     return;
   }
   const size_t expected =
@@ -272,9 +341,9 @@ absl::Status CheckNamesOf(const Plan& plan, const std::vector<std::string>& name
   const auto count = static_cast<int64_t>(names.size());
   if (count == 0 || count == plan.input_columns()) return CheckColumnNames(names);
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
-      absl::StrCat("expected no names, or ", plan.input_columns(),
-                   " names, one for each column; got ", count),
+      absl::StatusCode::kInvalidArgument, reason::kColumnNamesInvalid, "column_names",
+      absl::StrCat("expected no names, or ", CountOf(plan.input_columns(), "name"),
+                   ", one for each column; got ", count),
       {{"expected", absl::StrCat(plan.input_columns())}, {"actual", absl::StrCat(count)}});
 }
 
@@ -290,8 +359,22 @@ std::vector<std::pair<Section, std::string>> EncodeSections(const Artifact& arti
   if (const std::vector<std::string>& names = artifact.provenance.column_names; !names.empty()) {
     sections.emplace_back(kColumnNames, EncodeColumnNames(names));
   }
-  if (!artifact.drift_reference.empty()) {
-    sections.emplace_back(kDriftReference, artifact.drift_reference);
+  for (const auto& [kind, bytes] :
+       {std::pair{kDriftReference, &artifact.drift_reference}, std::pair{kHead, &artifact.head},
+        std::pair{kHeadVariance, &artifact.head_variance}}) {
+    if (!bytes->empty()) sections.emplace_back(kind, *bytes);
+  }
+  return sections;
+}
+
+// Returns the sections of an artifact that are not of its head, with the checksums that its table
+// states.
+std::vector<SectionBytes> FeatureSections(absl::string_view bytes, const Header& header) {
+  std::vector<SectionBytes> sections;
+  for (size_t i = 0; i < header.sections; ++i) {
+    const TableEntry& entry = header.table[i];
+    if (entry.kind >= kHead) break;
+    sections.push_back({static_cast<Section>(entry.kind), BytesOf(bytes, entry), entry.crc});
   }
   return sections;
 }
@@ -311,10 +394,35 @@ absl::StatusOr<std::string> ReadSection(const ArtifactRange& read, const TableEn
   return section;
 }
 
+// Reads a section. Returns "" if the artifact does not have it.
+absl::StatusOr<std::string> ReadOptional(Section section, int64_t size_bytes,
+                                         const ArtifactRange& read,
+                                         const std::function<absl::Status(int64_t bytes)>& charge) {
+  PHIMAP_ASSIGN_OR_RETURN(const Header header, ReadHeader(size_bytes, read));
+  if (!header.Has(section)) return std::string();
+  const TableEntry entry = header.Of(section);
+  if (charge) PHIMAP_RETURN_IF_ERROR(charge(entry.size));
+  return ReadSection(read, entry);
+}
+
+// Decodes the header of an artifact that is in memory as a whole.
+absl::StatusOr<Header> DecodeWholeHeader(absl::string_view bytes) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (size > kMaxArtifactBytes) {
+    return DamagedArtifact(0, absl::StrCat("the artifact has ", size, " bytes; at most ",
+                                           kMaxArtifactBytes, " are allowed"));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes, size));
+  PHIMAP_RETURN_IF_ERROR(CheckEnd(header, size));
+  return header;
+}
+
 // Decodes the optional sections, whose checksums are right.
 absl::Status DecodeOptionalSections(absl::string_view bytes, const Header& header,
                                     Artifact& artifact) {
   artifact.drift_reference = std::string(BytesOf(bytes, header.Of(kDriftReference)));
+  artifact.head = std::string(BytesOf(bytes, header.Of(kHead)));
+  artifact.head_variance = std::string(BytesOf(bytes, header.Of(kHeadVariance)));
   if (!header.Has(kColumnNames)) return absl::OkStatus();
   const TableEntry names = header.Of(kColumnNames);
   PHIMAP_ASSIGN_OR_RETURN(artifact.provenance.column_names,
@@ -329,27 +437,32 @@ absl::Status DecodeOptionalSections(absl::string_view bytes, const Header& heade
 absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact) {
   PHIMAP_RETURN_IF_ERROR(artifact.plan.Validate());
   PHIMAP_RETURN_IF_ERROR(CheckNamesOf(artifact.plan, artifact.provenance.column_names));
-  const auto sections = EncodeSections(artifact);
-  Header header{.format = FormatOf(artifact),
-                .sections = sections.size(),
-                .arithmetic = artifact.plan.arithmetic,
-                .serving_type = artifact.plan.serving_type(),
-                .table = {}};
-  std::string out(static_cast<size_t>(TableEnd(header.sections)), '\0');
-  for (size_t i = 0; i < header.sections; ++i) {
-    const auto& [kind, bytes] = sections[i];
-    ByteWriter(out).AlignTo(kSectionAlignment);
-    header.table[i] = {kind, static_cast<int64_t>(out.size()), static_cast<int64_t>(bytes.size()),
-                       Crc32c(bytes)};
-    out.append(bytes);
-    if (static_cast<int64_t>(out.size()) > kMaxArtifactBytes) {
-      return MakeError(absl::StatusCode::kResourceExhausted, "ARTIFACT_TOO_LARGE", "",
-                       absl::StrCat("the artifact takes more than ", kMaxArtifactBytes,
-                                    " bytes; use fewer landmarks or dimensions"));
-    }
-  }
-  EncodeHeader(header, out);
-  return out;
+  PHIMAP_CHECK(artifact.head_variance.empty() || !artifact.head.empty());
+  const auto encoded = EncodeSections(artifact);
+  std::vector<SectionBytes> sections;
+  for (const auto& [kind, bytes] : encoded) sections.push_back({kind, bytes, Crc32c(bytes)});
+  return Assemble(sections, {.arithmetic = artifact.plan.arithmetic,
+                             .serving_type = artifact.plan.serving_type(),
+                             .table = {}});
+}
+
+absl::StatusOr<std::string> WithHead(absl::string_view bytes, absl::string_view head,
+                                     absl::string_view variance) {
+  PHIMAP_CHECK(variance.empty() || !head.empty());
+  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeWholeHeader(bytes));
+  std::vector<SectionBytes> sections = FeatureSections(bytes, header);
+  if (!head.empty()) sections.push_back({kHead, head, Crc32c(head)});
+  if (!variance.empty()) sections.push_back({kHeadVariance, variance, Crc32c(variance)});
+  return Assemble(sections, header);
+}
+
+absl::StatusOr<std::string> FeaturesDigest(absl::string_view bytes) {
+  PHIMAP_ASSIGN_OR_RETURN(Header header, DecodeWholeHeader(bytes));
+  const std::vector<SectionBytes> sections = FeatureSections(bytes, header);
+  LayOut(sections, header);
+  Sha256 hash;
+  Emit(header, sections, [&](absl::string_view piece) { hash.Update(piece); });
+  return hash.Hex();
 }
 
 uint32_t ArtifactFormatOf(absl::string_view bytes) {
@@ -376,6 +489,8 @@ absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
                           DecodeProvenance(ByteReader(section, provenance.offset)));
   PHIMAP_ASSIGN_OR_RETURN(facts.certificate, ReadSection(read, certificate));
   facts.has_drift_reference = header.Has(kDriftReference);
+  facts.has_head = header.Has(kHead);
+  facts.has_head_variance = header.Has(kHeadVariance);
   if (!header.Has(kColumnNames)) return facts;
   PHIMAP_ASSIGN_OR_RETURN(const std::string names_section, ReadSection(read, names));
   PHIMAP_ASSIGN_OR_RETURN(facts.provenance.column_names,
@@ -386,21 +501,22 @@ absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
 absl::StatusOr<std::string> ReadDriftReference(
     int64_t size_bytes, const ArtifactRange& read,
     const std::function<absl::Status(int64_t bytes)>& charge) {
-  PHIMAP_ASSIGN_OR_RETURN(const Header header, ReadHeader(size_bytes, read));
-  if (!header.Has(kDriftReference)) return std::string();
-  const TableEntry entry = header.Of(kDriftReference);
-  if (charge) PHIMAP_RETURN_IF_ERROR(charge(entry.size));
-  return ReadSection(read, entry);
+  return ReadOptional(kDriftReference, size_bytes, read, charge);
+}
+
+absl::StatusOr<std::string> ReadHead(int64_t size_bytes, const ArtifactRange& read,
+                                     const std::function<absl::Status(int64_t bytes)>& charge) {
+  return ReadOptional(kHead, size_bytes, read, charge);
+}
+
+absl::StatusOr<std::string> ReadHeadVariance(
+    int64_t size_bytes, const ArtifactRange& read,
+    const std::function<absl::Status(int64_t bytes)>& charge) {
+  return ReadOptional(kHeadVariance, size_bytes, read, charge);
 }
 
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
-  const auto size = static_cast<int64_t>(bytes.size());
-  if (size > kMaxArtifactBytes) {
-    return DamagedArtifact(0, absl::StrCat("the artifact has ", size, " bytes; at most ",
-                                           kMaxArtifactBytes, " are allowed"));
-  }
-  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes, size));
-  PHIMAP_RETURN_IF_ERROR(CheckEnd(header, size));
+  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeWholeHeader(bytes));
   // All checksums are checked before any section is decoded.
   std::vector<ByteReader> readers;
   int64_t end = TableEnd(header.sections);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "core/status/words.h"
 
 namespace phimap {
 
@@ -27,8 +28,8 @@ bool ByteReader::Want(int64_t bytes, absl::string_view what) {
 const char* ByteReader::Bytes(int64_t count, int64_t size) {
   if (!status_.ok()) return nullptr;
   if (count < 0 || count > left() / size) {
-    Fail(absl::StrCat("expected ", count, " numbers of ", size, " bytes, but only ", left(),
-                      " bytes are left"));
+    Fail(absl::StrCat("expected ", CountOf(count, "number"), " of ", size, " bytes, but only ",
+                      left(), " bytes are left"));
     return nullptr;
   }
   const char* begin = bytes_.data() + position_;
@@ -67,7 +68,7 @@ absl::Status ByteReader::Finish() {
 }
 
 absl::Status DamagedArtifact(int64_t offset, absl::string_view what) {
-  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
+  return MakeError(absl::StatusCode::kDataLoss, reason::kArtifactMalformed, "",
                    absl::StrCat("artifact damaged at byte ", offset, ": ", what),
                    {{"offset", absl::StrCat(offset)}});
 }

@@ -16,7 +16,7 @@ namespace {
 absl::Status BadName(size_t column, absl::string_view what, int64_t limit = 0, int64_t actual = 0) {
   std::map<std::string, std::string> metadata;
   if (limit > 0) metadata = {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(actual)}};
-  return MakeError(absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kColumnNamesInvalid,
                    absl::StrCat("column_names[", column, "]"), what, std::move(metadata));
 }
 

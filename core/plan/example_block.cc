@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -43,8 +44,8 @@ absl::Status CheckSparseBytes(int64_t columns, absl::string_view bytes) {
     const int64_t column = ColumnAt(bytes, e);
     if (column <= last || column >= columns) {
       return absl::InvalidArgumentError(absl::StrCat("column ", column, " of a sparse example of ",
-                                                     columns,
-                                                     " columns is out of order or out of range"));
+                                                     CountOf(columns, "column"),
+                                                     " is out of order or out of range"));
     }
     if (!std::isfinite(ValueAt(bytes, e))) {
       return absl::InvalidArgumentError("a number of a sparse example is not finite");
@@ -131,8 +132,9 @@ absl::Status ExampleBlock::CheckBytes(ExampleKind kind, int64_t columns, absl::s
   if (static_cast<int64_t>(bytes.size()) == columns * static_cast<int64_t>(sizeof(double))) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "an example has ", bytes.size(), " bytes, expected ", columns, " numbers of 8 bytes each"));
+  return absl::InvalidArgumentError(absl::StrCat("an example has ", bytes.size(),
+                                                 " bytes, expected ", CountOf(columns, "number"),
+                                                 " of 8 bytes each"));
 }
 
 }  // namespace phimap

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -16,7 +20,7 @@ namespace {
 using Code = absl::StatusCode;
 
 absl::Status BadOffset(const SparseRowsView& rows, int64_t i, int64_t entries) {
-  return MakeError(Code::kInvalidArgument, "OFFSETS_INVALID",
+  return MakeError(Code::kInvalidArgument, reason::kOffsetsInvalid,
                    absl::StrCat("row_offsets[", i + 1, "]"),
                    absl::StrCat("row offsets must not fall and must lie between 0 and ", entries,
                                 ", the number of entries; row ", i, " has the offsets ",
@@ -29,21 +33,23 @@ absl::Status BadOffset(const SparseRowsView& rows, int64_t i, int64_t entries) {
 absl::Status BadColumn(const SparseRowsView& rows, int64_t row, int64_t entry, int64_t last) {
   const int64_t column = rows.column(entry);
   const bool in_range = column >= 0 && column < rows.columns;
-  return MakeError(
-      Code::kInvalidArgument, "COLUMN_INDEX_INVALID", absl::StrCat("column_indices[", entry, "]"),
-      in_range ? absl::StrCat("columns must rise within a row, without repeats; in row ", row,
-                              ", column ", column, " comes after column ", last,
-                              "; sort the row's entries by column, and add up "
-                              "entries of the same column")
-               : absl::StrCat("expected a column in 0..", rows.columns - 1, ", got ", column,
-                              " in row ", row),
-      {{"row", absl::StrCat(row)},
-       {"column", absl::StrCat(column)},
-       {"limit", absl::StrCat(rows.columns - 1)}});
+  return MakeError(Code::kInvalidArgument, reason::kColumnIndexInvalid,
+                   absl::StrCat("column_indices[", entry, "]"),
+                   in_range
+                       ? absl::StrCat("columns must rise within a row, without repeats; in row ",
+                                      row, ", column ", column, " comes after column ", last,
+                                      "; sort the row's entries by column, and add up "
+                                      "entries of the same column")
+                       : absl::StrCat("expected a column in 0..", rows.columns - 1, ", got ",
+                                      column, " in row ", row),
+                   {{"row", absl::StrCat(row)},
+                    {"column", absl::StrCat(column)},
+                    {"limit", absl::StrCat(rows.columns - 1)}});
 }
 
 absl::Status BadValue(const SparseRowsView& rows, int64_t row, int64_t entry) {
-  return MakeError(Code::kInvalidArgument, "VALUE_NOT_FINITE", absl::StrCat("values[", entry, "]"),
+  return MakeError(Code::kInvalidArgument, reason::kValueNotFinite,
+                   absl::StrCat("values[", entry, "]"),
                    absl::StrCat("expected a finite number, got ", rows.value(entry), " in row ",
                                 row, ", column ", rows.column(entry)),
                    {{"row", absl::StrCat(row)}, {"column", absl::StrCat(rows.column(entry))}});
@@ -72,13 +78,14 @@ absl::Status CheckStrings(const StringsView& strings) {
   for (int64_t i = 0; i < strings.rows; ++i) {
     const int64_t bytes = static_cast<int64_t>(strings[i].size());
     if (strings.kind == ExampleKind::kText && !IsUtf8(strings[i])) {
-      return MakeError(Code::kInvalidArgument, "TEXT_NOT_UTF8", absl::StrCat("values[", i, "]"),
+      return MakeError(Code::kInvalidArgument, reason::kTextNotUtf8,
+                       absl::StrCat("values[", i, "]"),
                        "expected text in UTF-8, got bytes that are not UTF-8; convert the text, or "
                        "send it as bytes for a kernel with unit=byte",
                        {{"row", absl::StrCat(i)}});
     }
     if (bytes <= kMaxStringBytes) continue;
-    return MakeError(Code::kInvalidArgument, "FIELD_TOO_LONG", absl::StrCat("values[", i, "]"),
+    return MakeError(Code::kInvalidArgument, reason::kFieldTooLong, absl::StrCat("values[", i, "]"),
                      absl::StrCat("expected at most ", kMaxStringBytes, " bytes, got ", bytes,
                                   "; cut or split the example"),
                      {{"row", absl::StrCat(i)},
@@ -154,15 +161,15 @@ absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self
   }
   const std::string field = absl::StrCat("examples.", examples.kind_name());
   if (!numbers) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "EXAMPLE_KIND_MISMATCH", field,
-                     absl::StrCat("the version maps rows of ", columns,
-                                  " numbers, dense or sparse; got ", examples.kind_name()),
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kExampleKindMismatch, field,
+                     absl::StrCat("the version maps rows of ", CountOf(columns, "number"),
+                                  ", dense or sparse; got ", examples.kind_name()),
                      {{"actual", std::string(examples.kind_name())}});
   }
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", absl::StrCat(field, ".columns"),
+      absl::StatusCode::kInvalidArgument, reason::kColumnsMismatch, absl::StrCat(field, ".columns"),
       absl::StrCat(
-          "expected ", columns, " columns",
+          "expected ", CountOf(columns, "column"),
           self_values ? absl::StrCat(", or ", columns + 1, " with K(x, x) as the last") : "",
           ", got ", actual),
       {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(actual)}});
@@ -172,6 +179,17 @@ absl::Status CheckExamples(const ExamplesView& examples) {
   if (const RowsView* rows = examples.dense()) return CheckFinite(*rows);
   if (const SparseRowsView* rows = examples.sparse()) return CheckSparse(*rows);
   return CheckStrings(*examples.strings());
+}
+
+absl::Status WithRowOffset(const absl::Status& status, int64_t first) {
+  if (status.ok() || first == 0) return status;
+  std::optional<ErrorDetail> detail = DetailOf(status);
+  int64_t row = 0;
+  if (!detail.has_value() || !absl::SimpleAtoi(detail->metadata["row"], &row)) return status;
+  const std::string actual = absl::StrCat(first + row);
+  detail->metadata["row"] = actual;
+  return MakeError(status.code(), detail->reason, absl::StrCat("rows[", actual, "]"),
+                   WithoutField(status), detail->metadata, detail->retry_delay_ms);
 }
 
 }  // namespace phimap

@@ -119,6 +119,10 @@ absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self
 // and the row is in the metadata.
 absl::Status CheckExamples(const ExamplesView& examples);
 
+// Makes an error that counts its row from row `first` of a block count from the start of the block:
+// in its field and its metadata "row".
+absl::Status WithRowOffset(const absl::Status& status, int64_t first);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_PLAN_EXAMPLES_H_

@@ -12,12 +12,13 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
 
 absl::Status Invalid(absl::string_view stage, absl::string_view what) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "PLAN_INVALID", stage, what);
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kPlanInvalid, stage, what);
 }
 
 absl::Status CheckDimension(absl::string_view stage, absl::string_view what, int64_t value) {
@@ -41,8 +42,8 @@ template <typename T>
 absl::Status CheckOptionalVector(absl::string_view stage, absl::string_view what,
                                  const std::vector<T>& values, int64_t expected) {
   if (!values.empty() && static_cast<int64_t>(values.size()) != expected) {
-    return Invalid(stage, absl::StrCat(what, ": expected ", expected, " numbers or none, got ",
-                                       values.size()));
+    return Invalid(stage, absl::StrCat(what, ": expected ", CountOf(expected, "number"),
+                                       " or none, got ", values.size()));
   }
   return CheckFiniteNumbers(stage, what, values.data(), values.size());
 }
@@ -59,8 +60,8 @@ absl::Status CheckInput(const InputStage& input, bool of_strings) {
   PHIMAP_RETURN_IF_ERROR(CheckOptionalVector("input", "scale", input.scale, input.columns));
   if (input.projection.empty()) return absl::OkStatus();
   if (input.projection.rows() != input.columns) {
-    return Invalid("input", absl::StrCat("projection: expected ", input.columns, " rows, got ",
-                                         input.projection.rows()));
+    return Invalid("input", absl::StrCat("projection: expected ", CountOf(input.columns, "row"),
+                                         ", got ", input.projection.rows()));
   }
   PHIMAP_RETURN_IF_ERROR(CheckDimension("input", "projection columns", input.projection.cols()));
   return CheckFiniteNumbers("input", "projection", input.projection.data(),
@@ -71,8 +72,8 @@ template <typename T>
 absl::Status CheckRows(const Matrix<T>& rows, int64_t columns) {
   PHIMAP_RETURN_IF_ERROR(CheckDimension("features", "rows", rows.rows()));
   if (rows.cols() != columns) {
-    return Invalid("features",
-                   absl::StrCat("rows: expected ", columns, " columns, got ", rows.cols()));
+    return Invalid("features", absl::StrCat("rows: expected ", CountOf(columns, "column"), ", got ",
+                                            rows.cols()));
   }
   return CheckFiniteNumbers("features", "rows", rows.data(), rows.size());
 }
@@ -95,8 +96,9 @@ absl::Status CheckProgram(const KernelProgram& program, int64_t columns) {
   }
   for (const ColumnSum& sum : program.sums()) {
     if (sum.LeastColumns() > columns) {
-      return Invalid("features", absl::StrCat("a column sum reads ", sum.LeastColumns(),
-                                              " columns, expected at most ", columns));
+      return Invalid("features",
+                     absl::StrCat("a column sum reads ", CountOf(sum.LeastColumns(), "column"),
+                                  ", expected at most ", columns));
     }
     for (const double weight : sum.weights) {
       if (std::isfinite(static_cast<T>(weight))) continue;
@@ -106,8 +108,8 @@ absl::Status CheckProgram(const KernelProgram& program, int64_t columns) {
   }
   for (const BilinearForm& form : program.forms()) {
     if (form.columns == columns) continue;
-    return Invalid("features", absl::StrCat("a bilinear form has ", form.columns,
-                                            " columns, expected ", columns));
+    return Invalid("features", absl::StrCat("a bilinear form has ", CountOf(form.columns, "column"),
+                                            ", expected ", columns));
   }
   return absl::OkStatus();
 }
@@ -129,8 +131,8 @@ struct FeatureCheck {
     }
     const int64_t offsets = f.program.uses_offsets() ? f.rows.rows() : 0;
     if (static_cast<int64_t>(f.offsets.size()) != offsets) {
-      return Invalid("features", absl::StrCat("offsets: expected ", offsets, " numbers, got ",
-                                              f.offsets.size()));
+      return Invalid("features", absl::StrCat("offsets: expected ", CountOf(offsets, "number"),
+                                              ", got ", f.offsets.size()));
     }
     return CheckFiniteNumbers("features", "offsets", f.offsets.data(), offsets);
   }
@@ -147,10 +149,11 @@ struct FeatureCheck {
     PHIMAP_RETURN_IF_ERROR(CheckDimension("features", "monomials", count));
     if (f.degree < 1 || f.degree > kMaxExpansionDegree ||
         static_cast<int64_t>(f.columns.size()) != count * f.degree) {
-      return Invalid("features",
-                     absl::StrCat(count, " monomials of degree ", f.degree, " list ",
-                                  f.columns.size(), " columns; expected the degree, from 1 to ",
-                                  kMaxExpansionDegree, ", times the number of monomials"));
+      return Invalid(
+          "features",
+          absl::StrCat(count, " monomials of degree ", f.degree, " list ",
+                       CountOf(f.columns.size(), "column"), "; expected the degree, from 1 to ",
+                       kMaxExpansionDegree, ", times the number of monomials"));
     }
     for (int64_t i = 0; i < count * f.degree; ++i) {
       const int32_t least = i % f.degree == 0 ? -1 : f.columns[i - 1];
@@ -219,7 +222,8 @@ struct ProjectionCheck {
   int64_t features;
   absl::Status Height(int64_t rows) const {
     if (rows == features) return absl::OkStatus();
-    return Invalid("projection", absl::StrCat("expected ", features, " rows, got ", rows));
+    return Invalid("projection",
+                   absl::StrCat("expected ", CountOf(features, "row"), ", got ", rows));
   }
   absl::Status operator()(const NoProjection&) const { return absl::OkStatus(); }
   absl::Status operator()(const TriangularProjection<T>& p) const {
@@ -229,8 +233,8 @@ struct ProjectionCheck {
                                                 " elements, got ", p.elements.size()));
     }
     if (!p.self_values.empty() && static_cast<int64_t>(p.self_values.size()) != p.order) {
-      return Invalid("projection", absl::StrCat("expected ", p.order, " values of K(a, a), got ",
-                                                p.self_values.size()));
+      return Invalid("projection", absl::StrCat("expected ", CountOf(p.order, "value"),
+                                                " of K(a, a), got ", p.self_values.size()));
     }
     for (const double self : p.self_values) {
       if (self > 0 && std::isfinite(self)) continue;

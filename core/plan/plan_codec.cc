@@ -188,14 +188,14 @@ absl::StatusOr<KernelProgram> DecodeProgram(ByteReader& reader, int kind) {
 }
 
 absl::Status UnknownKind(absl::string_view stage, int kind) {
-  return MakeError(absl::StatusCode::kUnimplemented, "FORMAT_UNKNOWN", "",
+  return MakeError(absl::StatusCode::kUnimplemented, reason::kFormatUnknown, "",
                    absl::StrCat("artifact has a ", stage, " stage of kind ", kind,
                                 ", which this build does not know"));
 }
 
 absl::Status WrongKind(int kind) {
   return MakeError(
-      absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
+      absl::StatusCode::kDataLoss, reason::kArtifactMalformed, "",
       absl::StrCat("the artifact's feature stage has kind ", kind,
                    ", but its program must be stored as kind ", kind == kComposed ? 1 : 7));
 }
@@ -491,7 +491,7 @@ absl::Status DecodePlan(FloatType serving_type, ByteReader input, ByteReader fea
                              : DecodeStages<double>(features, projection, plan));
   const absl::Status valid = plan.Validate();
   if (valid.ok()) return valid;
-  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
+  return MakeError(absl::StatusCode::kDataLoss, reason::kArtifactMalformed, "",
                    absl::StrCat("artifact holds an inconsistent plan: ", valid.message()));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
@@ -188,12 +189,12 @@ bool IsLostToUnderflow(const double* x, int64_t columns, double self) {
 
 }  // namespace
 
-bool Residual::IsServedBy(absl::string_view mapping_text) {
-  return absl::StartsWith(mapping_text, "f2(");
+bool Residual::IsServedBy(absl::string_view spec_text) {
+  return absl::StartsWith(spec_text, absl::StrCat(kFamily, "("));
 }
 
 std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provenance) {
-  if (!IsServedBy(provenance.mapping_text)) return std::nullopt;
+  if (!IsServedBy(provenance.spec_text)) return std::nullopt;
   if (std::visit(
           [](const auto& stages) {
             return std::holds_alternative<RemoteFeatures>(stages.features);

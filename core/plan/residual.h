@@ -79,8 +79,10 @@ class Residual {
     std::optional<KernelRounding> kernel;
   };
 
+  // The family of mappings whose versions serve ρ.
+  static constexpr absl::string_view kFamily = "f2";
   // Whether versions whose mapping has this text serve ρ.
-  static bool IsServedBy(absl::string_view mapping_text);
+  static bool IsServedBy(absl::string_view spec_text);
   // Returns nullopt unless the plan is one that a builder of F2 makes.
   static std::optional<Residual> Of(const Plan& plan, const Provenance& provenance);
 

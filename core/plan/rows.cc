@@ -35,7 +35,7 @@ absl::Status NotFinite(const RowsView& rows) {
     for (int64_t j = 0; j < rows.columns; ++j) {
       const T value = ValueAt<T>(rows.data, i * rows.columns + j);
       if (std::isfinite(value)) continue;
-      return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE",
+      return MakeError(absl::StatusCode::kInvalidArgument, reason::kValueNotFinite,
                        absl::StrCat("rows[", i, "].columns[", j, "]"),
                        absl::StrCat("expected a finite number, got ", value),
                        {{"row", absl::StrCat(i)}, {"column", absl::StrCat(j)}});

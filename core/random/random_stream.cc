@@ -18,6 +18,9 @@ constexpr uint64_t kMultiplier1 = 0xCD9E8D57;
 constexpr uint32_t kKeyStep0 = 0x9E3779B9;
 constexpr uint32_t kKeyStep1 = 0xBB67AE85;
 
+// gcc and clang have this type on every 64-bit target; __extension__ because ISO C++ does not.
+__extension__ using Uint128 = unsigned __int128;
+
 }  // namespace
 
 PhiloxBlock Philox4x32(const PhiloxKey& key, const PhiloxBlock& counter) {
@@ -34,13 +37,6 @@ PhiloxBlock Philox4x32(const PhiloxKey& key, const PhiloxBlock& counter) {
   }
   return x;
 }
-
-namespace {
-
-// gcc and clang have this type on every 64-bit target; __extension__ because ISO C++ does not.
-__extension__ using Uint128 = unsigned __int128;
-
-}  // namespace
 
 uint64_t RandomStream::Bits64(uint64_t index, uint32_t attempt) const {
   const uint64_t block_index = index >> 1;

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/status/check.h"
 
 namespace phimap {
@@ -79,6 +80,12 @@ absl::string_view ProblemOf(const absl::Status& status) {
   return message.substr(0, message.size() - kBeforeRemedy.size() - remedy->size());
 }
 
+absl::string_view WithoutField(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  const size_t field = detail.has_value() ? detail->field.size() : 0;
+  return status.message().substr(field == 0 ? 0 : field + 2);
+}
+
 std::optional<ErrorDetail> DetailOf(const absl::Status& status) {
   const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadUrl);
   if (!payload.has_value()) return std::nullopt;
@@ -100,10 +107,8 @@ absl::Status WithFieldPrefix(const absl::Status& status, absl::string_view prefi
 absl::Status WithField(const absl::Status& status, absl::string_view field) {
   std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value() || detail->field.empty()) return status;
-  // The message begins with "field: " (MakeError); the new field replaces it.
-  const absl::string_view message = status.message().substr(detail->field.size() + 2);
-  return MakeError(status.code(), detail->reason, field, message, std::move(detail->metadata),
-                   detail->retry_delay_ms);
+  return MakeError(status.code(), detail->reason, field, WithoutField(status),
+                   std::move(detail->metadata), detail->retry_delay_ms);
 }
 
 namespace {
@@ -151,5 +156,15 @@ std::string Excerpt(absl::string_view text) {
 }
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", Excerpt(text), "\""); }
+
+std::string Alternatives(absl::Span<const absl::string_view> names) {
+  PHIMAP_CHECK(!names.empty());
+  const auto first = names.first(names.size() - 1);
+  return absl::StrCat(absl::StrJoin(first, ", "), first.empty() ? "" : " or ", names.back());
+}
+
+std::string Alternatives(absl::Span<const std::string> names) {
+  return Alternatives(std::vector<absl::string_view>(names.begin(), names.end()));
+}
 
 }  // namespace phimap

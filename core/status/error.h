@@ -3,7 +3,7 @@
 // them into typed details without parsing the message.
 //
 // Example:
-//   return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH",
+//   return MakeError(absl::StatusCode::kInvalidArgument, reason::kColumnsMismatch,
 //                    "examples.dense.columns", "expected 16 columns, got 15",
 //                    {{"expected", "16"}, {"actual", "15"}});
 #ifndef PHIMAP_CORE_STATUS_ERROR_H_
@@ -16,13 +16,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/status/reason.h"  // IWYU pragma: export
 
 namespace phimap {
 
 // The machine-readable part of an error.
 struct ErrorDetail {
-  // Name in UPPER_SNAKE_CASE, in which the thing comes before its state, as in ALIAS_NOT_FOUND. A
-  // reason never changes.
+  // One of core/status/reason.h; a client may get one from a newer server that it does not know.
   std::string reason;
   // Path of the field from the request's root, with rows and columns counted from 0. Empty if no
   // field is at fault.
@@ -45,6 +46,9 @@ absl::Status WithRemedy(absl::Status problem, absl::string_view remedy);
 // Returns the error's message without the remedy that WithRemedy added, if it did.
 absl::string_view ProblemOf(const absl::Status& status);
 
+// Returns the error's message without the field that MakeError put before it.
+absl::string_view WithoutField(const absl::Status& status);
+
 // Returns the detail that MakeError attached; nullopt for any other status.
 std::optional<ErrorDetail> DetailOf(const absl::Status& status);
 
@@ -60,6 +64,11 @@ absl::Status WithField(const absl::Status& status, absl::string_view field);
 std::string Excerpt(absl::string_view text);
 // Excerpt(text) in quotes.
 std::string Quoted(absl::string_view text);
+
+// For lists of names in messages.
+// Returns "a", "a or b", or "a, b or c". REQUIRES: at least one name.
+std::string Alternatives(absl::Span<const absl::string_view> names);
+std::string Alternatives(absl::Span<const std::string> names);
 
 }  // namespace phimap
 

@@ -19,7 +19,7 @@ absl::Status InRange(absl::string_view field, Number value, Number low, Number h
   const std::string limits[] = {absl::StrFormat("%.12g", static_cast<double>(low)),
                                 absl::StrFormat("%.12g", static_cast<double>(high))};
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
+      absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, field,
       absl::StrCat("expected ", limits[0], " to ", limits[1], ", got ", value, "; ", what_to_do),
       {{"limit", value < low ? limits[0] : limits[1]}, {"actual", absl::StrCat(value)}});
 }
@@ -39,7 +39,7 @@ absl::Status AdviceQuery::Validate() const {
   PHIMAP_RETURN_IF_ERROR(InRange("alpha", alpha, 0.0, 1 - 1e-6,
                                  "alpha is the share of examples that miss the margin"));
   if (!(alpha + error < 1)) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", "alpha",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, "alpha",
                      absl::StrCat("a mapping's error is alpha + error, here ", alpha, " + ", error,
                                   "; expected less than 1"),
                      {{"limit", absl::StrCat(1 - error)}, {"actual", absl::StrCat(alpha)}});

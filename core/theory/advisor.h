@@ -1,8 +1,7 @@
 // The advisor computes dimensions from margin, error and confidence, by every theorem of the
 // papers.
 //
-// The lines come in this order. `what` and the tiers never change, so that programs can rely on
-// them:
+// The lines come in this order. Subjects and tiers never change, so that programs can rely on them:
 //   F1                  literal, derived        Balcan, Blum, Vempala 2006, Corollary 1
 //   F2                  literal, derived        Theorem 1
 //   F3                  literal, derived, exact Theorem 3
@@ -70,11 +69,27 @@ struct AdviceQuery {
 // The note of a line whose number of features or landmarks is over 2^53.
 inline constexpr char kTooManyToBuild[] = "over 2^53: impossible to build";
 
+// Subject of a line. The values are those of the API.
+enum class AdviceSubject {
+  kF1 = 1,
+  kF2 = 2,
+  kF3 = 3,
+  kF3PerfectSample = 4,
+  kProjection = 5,
+  kLength = 6,
+  kAngle = 7,
+  kDataSet = 8,
+  kClasses = 9,
+  kOneParameter = 10,
+  kProjectedKernel = 11,
+  kRandomFourier = 12,
+  kWeakLearner = 13,
+};
+
 // A theorem applied to the query. A number that the theorem does not give is absent, and `note`
 // gives the reason.
 struct AdviceLine {
-  // Subject of the advice: "F1", "F2", "F3" …, as listed above.
-  std::string what;
+  AdviceSubject subject = AdviceSubject::kF1;
   // Paper and theorem.
   std::string source;
   Tier tier = Tier::kLiteral;

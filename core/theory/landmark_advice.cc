@@ -14,7 +14,7 @@ constexpr char kBinomial[] =
 
 // F1 and F2 need the same number of landmarks. Only F2 keeps a margin.
 AdviceLine SpanLine(const AdviceQuery& query, bool f2, Tier tier) {
-  AdviceLine line{.what = f2 ? "F2" : "F1",
+  AdviceLine line{.subject = f2 ? AdviceSubject::kF2 : AdviceSubject::kF1,
                   .source = f2 ? "Balcan, Blum, Vempala 2006, Theorem 1"
                                : "Balcan, Blum, Vempala 2006, Corollary 1",
                   .tier = tier};
@@ -54,7 +54,9 @@ const char* F3Note(Tier tier) {
 }
 
 AdviceLine F3Line(const AdviceQuery& query, Tier tier) {
-  AdviceLine line{.what = "F3", .source = "Balcan, Blum, Vempala 2006, Theorem 3", .tier = tier};
+  AdviceLine line{.subject = AdviceSubject::kF3,
+                  .source = "Balcan, Blum, Vempala 2006, Theorem 3",
+                  .tier = tier};
   line.landmarks = F3Landmarks(tier, query.margin, query.error, query.delta());
   line.dimensions = F3Dimensions(tier, query.margin, query.error, query.delta());
   line.margin = query.margin / 4;
@@ -68,7 +70,7 @@ AdviceLine F3Line(const AdviceQuery& query, Tier tier) {
 }
 
 AdviceLine PerfectSampleLine(const AdviceQuery& query, Tier tier) {
-  AdviceLine line{.what = "F3, perfect sample",
+  AdviceLine line{.subject = AdviceSubject::kF3PerfectSample,
                   .source = "Balcan, Blum, Vempala 2006, Corollary 2",
                   .tier = tier};
   if (query.alpha > 0) {

@@ -2,11 +2,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/status/words.h"
 #include "core/theory/advisor.h"
 #include "core/theory/fourier_bounds.h"
 #include "core/theory/multiclass_bounds.h"
 #include "core/theory/projection_bounds.h"
-#include "core/theory/weak_learner.h"
 
 namespace phimap {
 namespace {
@@ -18,8 +18,8 @@ constexpr char kAms[] = "Achlioptas, McSherry, Schölkopf 2001, ";
 
 using Lines = std::vector<AdviceLine>;
 
-AdviceLine NoNumber(std::string what, std::string source, std::string why) {
-  return {.what = std::move(what), .source = std::move(source), .note = std::move(why)};
+AdviceLine NoNumber(AdviceSubject subject, std::string source, std::string why) {
+  return {.subject = subject, .source = std::move(source), .note = std::move(why)};
 }
 
 // Sets the margin that a statement leaves, or notes that none is left.
@@ -36,14 +36,15 @@ void SetMargin(AdviceLine& line, std::optional<int64_t> dimensions, double margi
 }
 
 Lines DirectLines(const AdviceQuery& query) {
-  AdviceLine exact{.what = "projection",
+  AdviceLine exact{.subject = AdviceSubject::kProjection,
                    .source = "Blum 2005, Theorem 3",
                    .tier = Tier::kExact,
                    .dimensions = DirectDimensions(query.margin, query.error, query.delta()),
                    .margin = query.margin / 2,
                    .error = query.alpha + query.error,
                    .note = "projects φ(x) itself, which must be computable; Gaussian entries only"};
-  return {NoNumber("projection", "Blum 2005, Theorem 3", "the paper says O(ln(1/(εδ))/γ²) only"),
+  return {NoNumber(AdviceSubject::kProjection, "Blum 2005, Theorem 3",
+                   "the paper says O(ln(1/(εδ))/γ²) only"),
           std::move(exact)};
 }
 
@@ -51,7 +52,7 @@ Lines LengthLines(const AdviceQuery& query) {
   Lines lines;
   const double e = query.distortion != 0 ? query.distortion : kDefaultDistortion;
   for (const Tier tier : {Tier::kLiteral, Tier::kDerived}) {
-    AdviceLine line{.what = "length",
+    AdviceLine line{.subject = AdviceSubject::kLength,
                     .source = tier == Tier::kLiteral
                                   ? "Balcan, Blum, Vempala 2006, Theorem 2"
                                   : absl::StrCat(kAms, "eq. 4; Shi et al. 2012, Lemma 10"),
@@ -65,10 +66,10 @@ Lines LengthLines(const AdviceQuery& query) {
 }
 
 // Returns the advice of Theorem 5 or 6, for `angles` angles at once.
-AdviceLine AngleLine(const AdviceQuery& query, std::string what, Tier tier, double angles) {
+AdviceLine AngleLine(const AdviceQuery& query, AdviceSubject subject, Tier tier, double angles) {
   const double margin = query.margin;
-  const bool one = what == "angle";
-  AdviceLine line{.what = std::move(what), .tier = tier};
+  const bool one = subject == AdviceSubject::kAngle;
+  AdviceLine line{.subject = subject, .tier = tier};
   line.source = one ? absl::StrCat(kShi, "5") : absl::StrCat(kShi, "6");
   // The lower bound of Theorem 5 itself is sharper than the one that Theorem 6 prints.
   const Tier shape = one ? Tier::kDerived : tier;
@@ -77,7 +78,8 @@ AdviceLine AngleLine(const AdviceQuery& query, std::string what, Tier tier, doub
   line.distortion = e;
   line.note = one ? absl::StrCat("a cosine of ", margin, " ends between the margin shown and ",
                                  HighestCosine(margin, e))
-                  : absl::StrCat("of all ", query.points, " points");
+              : query.points == 1 ? "of the one point"
+                                  : absl::StrCat("of all ", CountOf(query.points, "point"));
   SetMargin(line, AngleDimensions(e, angles, query.delta()), DataSetMargin(shape, margin, e),
             shape == Tier::kLiteral ? margin / (2 + margin) : margin / (2 - margin));
   return line;
@@ -85,21 +87,23 @@ AdviceLine AngleLine(const AdviceQuery& query, std::string what, Tier tier, doub
 
 Lines DataSetLines(const AdviceQuery& query) {
   if (query.points == 0) {
-    return {NoNumber("data set", absl::StrCat(kShi, "6"), "needs the number of points")};
+    return {
+        NoNumber(AdviceSubject::kDataSet, absl::StrCat(kShi, "6"), "needs the number of points")};
   }
   const auto points = static_cast<double>(query.points);
-  return {AngleLine(query, "data set", Tier::kLiteral, points),
-          AngleLine(query, "data set", Tier::kDerived, points)};
+  return {AngleLine(query, AdviceSubject::kDataSet, Tier::kLiteral, points),
+          AngleLine(query, AdviceSubject::kDataSet, Tier::kDerived, points)};
 }
 
 constexpr char kNeedsClasses[] = "needs the numbers of points and of classes";
 
 AdviceLine ClassesLine(const AdviceQuery& query) {
   const std::string source = absl::StrCat(kShi, "8");
-  if (query.points == 0 || query.classes == 0) return NoNumber("classes", source, kNeedsClasses);
+  if (query.points == 0 || query.classes == 0)
+    return NoNumber(AdviceSubject::kClasses, source, kNeedsClasses);
   const double e =
       query.distortion != 0 ? query.distortion : ClassesDistortion(query.margin, query.margin / 2);
-  AdviceLine line{.what = "classes", .source = source, .distortion = e};
+  AdviceLine line{.subject = AdviceSubject::kClasses, .source = source, .distortion = e};
   line.note =
       "the margin is the lead over the second-best class; the proof needs cosines >= 0 for all "
       "other classes";
@@ -112,12 +116,12 @@ AdviceLine ClassesLine(const AdviceQuery& query) {
 AdviceLine OneParameterLine(const AdviceQuery& query) {
   const std::string source = absl::StrCat(kShi, "9");
   if (query.points == 0 || query.classes == 0) {
-    return NoNumber("one parameter", source, kNeedsClasses);
+    return NoNumber(AdviceSubject::kOneParameter, source, kNeedsClasses);
   }
   const double e = query.distortion != 0 ? query.distortion
                                          : OneParameterDistortion(query.margin, query.classes);
   const double critical = OneParameterCriticalDistortion(query.margin, query.classes);
-  AdviceLine line{.what = "one parameter", .source = source, .distortion = e};
+  AdviceLine line{.subject = AdviceSubject::kOneParameter, .source = source, .distortion = e};
   line.note = absl::StrCat(
       "number of rows of each class's matrix; grows in proportion to the number of classes; needs "
       "e < ",
@@ -131,11 +135,12 @@ AdviceLine OneParameterLine(const AdviceQuery& query) {
 AdviceLine ProjectedKernelLine(const AdviceQuery& query) {
   const std::string source = absl::StrCat(kAms, "Theorem 6");
   if (query.points < 2) {
-    return NoNumber("projected kernel", source, "needs the number of points, at least 2");
+    return NoNumber(AdviceSubject::kProjectedKernel, source,
+                    "needs the number of points, at least 2");
   }
   const double e = query.distortion != 0 ? query.distortion : kDefaultDistortion;
   return {
-      .what = "projected kernel",
+      .subject = AdviceSubject::kProjectedKernel,
       .source = source,
       .dimensions = ProjectedKernelDimensions(e, static_cast<double>(query.points), query.delta()),
       .distortion = e,
@@ -148,11 +153,11 @@ Lines FourierLines(const AdviceQuery& query) {
   const double a = query.kernel_error != 0 ? query.kernel_error : kDefaultKernelError;
   const std::string source = "Cornell lecture notes, random Fourier features";
   const std::string note = absl::StrCat("keeps one value of an rbf kernel within ", a, "; ");
-  return {{.what = "random Fourier",
+  return {{.subject = AdviceSubject::kRandomFourier,
            .source = source,
            .dimensions = FourierFeatures(FourierForm::kPhase, a, query.delta()),
            .note = absl::StrCat(note, "phase form")},
-          {.what = "random Fourier",
+          {.subject = AdviceSubject::kRandomFourier,
            .source = source,
            .tier = Tier::kDerived,
            .dimensions = FourierFeatures(FourierForm::kSinCos, a, query.delta()),
@@ -161,7 +166,8 @@ Lines FourierLines(const AdviceQuery& query) {
 
 Lines WeakLearnerLines(const AdviceQuery& query) {
   const char kSource[] = "Blum 2005, Theorem 1";
-  AdviceLine derived{.what = "weak learner", .source = kSource, .tier = Tier::kDerived};
+  AdviceLine derived{
+      .subject = AdviceSubject::kWeakLearner, .source = kSource, .tier = Tier::kDerived};
   const double success = WeakLearnerSuccess(query.margin, query.alpha);
   if (success < 1e-12) {
     derived.note = "too many examples miss the margin for the proof";
@@ -173,7 +179,8 @@ Lines WeakLearnerLines(const AdviceQuery& query) {
     derived.note = absl::StrCat("a random separator; keep one whose measured error is at most ",
                                 0.5 - query.margin / 6);
   }
-  return {NoNumber("weak learner", kSource, "the paper says Ω(γ) only"), std::move(derived)};
+  return {NoNumber(AdviceSubject::kWeakLearner, kSource, "the paper says Ω(γ) only"),
+          std::move(derived)};
 }
 
 }  // namespace
@@ -185,7 +192,7 @@ std::vector<AdviceLine> ProjectionAdvice(const AdviceQuery& query) {
   };
   add(DirectLines(query));
   add(LengthLines(query));
-  add({AngleLine(query, "angle", Tier::kLiteral, 1)});
+  add({AngleLine(query, AdviceSubject::kAngle, Tier::kLiteral, 1)});
   add(DataSetLines(query));
   add({ClassesLine(query), OneParameterLine(query), ProjectedKernelLine(query)});
   add(FourierLines(query));

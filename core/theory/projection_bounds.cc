@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/status/check.h"
 #include "core/theory/cosine_law.h"
@@ -115,6 +116,17 @@ std::optional<int64_t> ProjectedKernelDimensions(double e, double points, double
   PHIMAP_CHECK(points >= 2 && IsShare(delta));
   // β is defined by n^−β = δ, so 2β ln n = 2 ln 1/δ.
   return CountAtLeast(PerNat(e) / 2 * (4 * std::log(points) - 2 * std::log(delta)));
+}
+
+double WeakLearnerSuccess(double margin, double alpha) {
+  PHIMAP_CHECK(margin > 0 && margin <= 1 && alpha >= 0 && alpha < 1);
+  return std::max(
+      0.0, (1 / std::numbers::pi - 0.25) * margin - alpha * (0.5 + margin / std::numbers::pi));
+}
+
+int64_t WeakLearnerDraws(double success, double delta) {
+  PHIMAP_CHECK(success >= 1e-12 && success < 1 && delta > 0 && delta < 1);
+  return static_cast<int64_t>(std::ceil(std::log(delta) / std::log1p(-success)));
 }
 
 }  // namespace phimap

@@ -26,24 +26,12 @@
 
 namespace phimap {
 
-// The origin of a number of the advisor.
+// The origin of a number of the advisor. The values are those of the API.
 enum class Tier {
-  kLiteral,  // the formula as the paper prints it
-  kDerived,  // sharper constants out of the same proof
-  kExact,    // the smallest number that the exact law of a Gaussian projection allows
+  kLiteral = 1,  // the formula as the paper prints it
+  kDerived = 2,  // sharper constants out of the same proof
+  kExact = 3,    // the smallest number that the exact law of a Gaussian projection allows
 };
-
-inline const char* TierName(Tier tier) {
-  switch (tier) {
-    case Tier::kLiteral:
-      return "literal";
-    case Tier::kDerived:
-      return "derived";
-    case Tier::kExact:
-      return "exact law";
-  }
-  return "";
-}
 
 // Returns the number of dimensions that keep one squared length within 1 ± e with probability 1 −
 // delta. kLiteral uses BBV, Theorem 2; kDerived uses AMS, eq. 4.
@@ -108,6 +96,25 @@ int64_t DirectDimensions(double margin, double error, double delta);
 // their inner product is then at most e(‖x‖² + ‖y‖²) if ⟨x, y⟩ >= 0, and at most 3/2 of that
 // otherwise. The projection must be scaled by 1/√s; the paper prints 1/√d. REQUIRES: points >= 2.
 std::optional<int64_t> ProjectedKernelDimensions(double e, double points, double delta);
+
+// The weak learner of Blum 2005, Theorem 1: a random separator.
+
+// Returns a lower bound on the probability that a separator drawn uniformly at random has an error
+// of at most 1/2 − γ/4. All examples except a share α have margin γ (`margin`). Returns 0 if the
+// proof gives no positive bound.
+//
+// The paper says only Ω(γ). The proof: let w be the separator with margin γ, and h the drawn
+// separator. With probability 1/2, h·w >= 0. If so, the expected error of h is at most (1 − α)(1/2
+// − γ/π) + α, and Markov's inequality applies to it. Together with the factor 1/2, this gives the
+// bound (1/π − 1/4)γ − α(1/2 + γ/π). For α = 0 it is 0.0683099 γ.
+//
+// Requires: 0 < margin <= 1, 0 <= alpha < 1.
+double WeakLearnerSuccess(double margin, double alpha);
+
+// Returns the number of draws of which, with probability 1 − delta, at least one is a separator
+// with error at most 1/2 − γ/4. `success` is the probability that a single draw is such a
+// separator. REQUIRES: 1e-12 <= success < 1, 0 < delta < 1.
+int64_t WeakLearnerDraws(double success, double delta);
 
 }  // namespace phimap
 

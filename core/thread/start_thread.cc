@@ -32,6 +32,22 @@ std::string Limits() {
                       " (pids.max, --pids-limit, TasksMax=)");
 }
 
+// Linux's struct sched_attr, whose header clashes with the C library's.
+struct Attributes {
+  uint32_t size_bytes = sizeof(Attributes);
+  uint32_t policy = 0;
+  uint64_t flags = 0;
+  int32_t niceness = 0;
+  uint32_t priority = 0;
+  uint64_t runtime_ns = 0;  // the slice of an ordinary thread
+  uint64_t deadline_ns = 0;
+  uint64_t period_ns = 0;
+};
+
+bool Read(Attributes& attributes) {
+  return syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0;
+}
+
 }  // namespace
 
 std::optional<std::thread> TryStartThread(std::function<void()> work) {
@@ -59,26 +75,6 @@ void EndForLackOf(absl::string_view what, int error, absl::string_view advice) {
   // Other threads run already, so nothing is destroyed; what was committed stays.
   _exit(kFailed);
 }
-
-namespace {
-
-// Linux's struct sched_attr, whose header clashes with the C library's.
-struct Attributes {
-  uint32_t size_bytes = sizeof(Attributes);
-  uint32_t policy = 0;
-  uint64_t flags = 0;
-  int32_t niceness = 0;
-  uint32_t priority = 0;
-  uint64_t runtime_ns = 0;  // the slice of an ordinary thread
-  uint64_t deadline_ns = 0;
-  uint64_t period_ns = 0;
-};
-
-bool Read(Attributes& attributes) {
-  return syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0;
-}
-
-}  // namespace
 
 void RequestTimeSlice(absl::Duration slice) {
   Attributes attributes;

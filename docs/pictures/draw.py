@@ -47,7 +47,7 @@ def main() -> None:
     landmarks = [10, 30] if arguments.quick else [30, 100, 300, 1000]
     name = f"spam-{uuid.uuid4().hex}"
     with plt.rc_context(STYLE), phimap.Client(arguments.server) as client:
-        version = client.build(name, rows[::2], spec="f2(landmarks=300)", standardize=True)
+        version = client.build(name, rows[::2], spec="f2(landmarks=300)", kernel="rbf(gamma=scale)", standardize=True)
         try:
             display = CertificateDisplay.from_version(version)
             display.name = ""
@@ -58,8 +58,8 @@ def main() -> None:
             write(arguments.output, "margin", display.plot())
         finally:
             client.delete_mapping(name)
-        points = phimap.sweep(client, rows, labels, standardize=True, specs={
-            "mapping": ["f1", "f2"], "landmarks": landmarks, "policy": ["uniform", "rpcholesky"]})
+        points = phimap.sweep(client, rows, labels, kernel="rbf(gamma=scale)", standardize=True, specs={
+            "family": ["f1", "f2"], "landmarks": landmarks, "policy": ["uniform", "rpcholesky"]})
         write(arguments.output, "sweep", SweepDisplay.from_sweep(points))
 
 

@@ -8,7 +8,7 @@
 #include "core/linalg/blas.h"
 #include "core/mapping/projection/random_projection.h"
 #include "core/plan/plan.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/theory/projection_bounds.h"
 
 namespace phimap::lab {

@@ -6,7 +6,7 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/learn/margin.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::lab {

@@ -10,7 +10,7 @@
 #include "core/learn/evaluation.h"
 #include "core/learn/margin.h"
 #include "core/mapping/spec/mapping_spec.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/status_macros.h"
 #include "core/theory/landmark_bounds.h"
 #include "lab/learning.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_format.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "lab/joint_chi_square.h"
 #include "lab/statistics.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/status/status_macros.h"
-#include "core/theory/weak_learner.h"
+#include "core/theory/projection_bounds.h"
 #include "lab/experiments/experiments.h"
 #include "lab/experiments/random_separators.h"
 #include "lab/learning.h"

@@ -10,7 +10,7 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/status_macros.h"
 #include "core/theory/fourier_bounds.h"
 #include "lab/built_map.h"

@@ -16,7 +16,7 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/status_macros.h"
 #include "lab/built_map.h"
 #include "lab/experiments/experiments.h"

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kLearners[] = {"linear_svm()", "perceptron(average=true)", "winnow()",
                                      "weak_learner(rounds=5, draws=50, bias=1)"};
-constexpr const char* kMappings[] = {"f1", "f2"};
+constexpr const char* kFamilies[] = {"f1", "f2"};
 // Number of rows of a stream beyond the landmarks.
 constexpr int64_t kSpareWords = 60;
 // Number of seeds reserved per run, for the target, the landmarks, and the training and test words.
@@ -123,7 +123,7 @@ absl::StatusOr<LandmarkSources> StudyLandmarkSources(const Options& options) {
       .runs = options.Runs(25, 4), .words = options.Runs(2000, 1000), .errors = {}, .geometry = {}};
   for (const double alpha : kAlphas) {
     for (const bool from_d : {true, false}) {
-      for (const char* mapping : kMappings) {
+      for (const char* mapping : kFamilies) {
         for (const char* learner : kLearners) {
           study.errors.push_back({.alpha = alpha,
                                   .from_d = from_d,
@@ -139,7 +139,7 @@ absl::StatusOr<LandmarkSources> StudyLandmarkSources(const Options& options) {
       const uint64_t seed = options.Seed(run * kSeedsOfRun);
       const HiddenTarget target(seed, kAlphas[alpha]);
       for (const bool from_d : {true, false}) {
-        for (const char* mapping : kMappings) {
+        for (const char* mapping : kFamilies) {
           PHIMAP_RETURN_IF_ERROR(RunMap(target, alpha, from_d, mapping, seed, study));
         }
       }

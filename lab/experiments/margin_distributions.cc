@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 
 namespace phimap::lab {
 namespace {

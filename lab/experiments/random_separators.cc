@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/status_macros.h"
 #include "lab/built_map.h"
 #include "lab/learning.h"

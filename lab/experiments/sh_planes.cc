@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/learn/margin.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/status_macros.h"
 #include "lab/built_map.h"
 

@@ -31,6 +31,8 @@ absl::StatusOr<LabeledRows> LoadLabeledRows(const std::string& path, const std::
     data.classes.push_back(numbers.emplace(name, next).first->second);
   }
   data.class_count = static_cast<int32_t>(numbers.size());
+  data.class_names.resize(numbers.size());
+  for (const auto& [name, number] : numbers) data.class_names[number] = name;
   return data;
 }
 

@@ -17,6 +17,8 @@ struct LabeledRows {
   // appear.
   std::vector<int32_t> classes;
   int32_t class_count = 0;
+  // By number.
+  std::vector<std::string> class_names;
 };
 
 // Reads all rows of a CSV file. The column `label` is the label.

@@ -1,6 +1,7 @@
 // Shows phimap's purpose on real data: compares a linear SVM on the features of three mappings with
 // a linear SVM on the raw rows. Builds F1, F2 and F3 of letter.csv without its labels, shows their
-// certificates, maps all rows, and prints a table.
+// certificates, maps all rows, and prints a table. Then trains and tunes versions that predict, and
+// prints another.
 //
 // Exits with 0 if F2 beats the raw rows by 18 points, with 1 if not, and after an error with the
 // same codes as the command `phimap`.
@@ -11,11 +12,14 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -26,6 +30,7 @@
 #include "client/cpp/client.h"
 #include "core/status/exit_code.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 #include "lab/letter/letter_data.h"
 #include "lab/letter/linear_svm.h"
 
@@ -35,6 +40,7 @@ namespace {
 constexpr double kRequiredLead = 0.18;
 constexpr int kWarmUpCalls = 200;
 constexpr int kTimedCalls = 2000;
+constexpr absl::Duration kTuningBudget = absl::Minutes(1);
 
 struct Arguments {
   std::string server = "127.0.0.1:7450";
@@ -64,6 +70,45 @@ std::vector<Contender> Contenders() {
 constexpr int kRaw = 0;
 constexpr int kF2 = 2;
 
+// A line of the table of answers.
+struct Answerer {
+  std::string title;
+  v1::Version version = {};
+  double p50_us = 0;
+};
+
+// Rows in memory, with the names of their classes.
+class LabeledMemoryRows final : public client::LabeledRowSource {
+ public:
+  explicit LabeledMemoryRows(const LabeledRows& data) : data_(data), rows_(data.rows) {}
+
+  int32_t columns() const override { return rows_.columns(); }
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override {
+    PHIMAP_ASSIGN_OR_RETURN(client::ExampleBlock block, rows_.Next(limits));
+    next_ += block.rows();
+    return block;
+  }
+  std::vector<std::string> TakeLabels() override {
+    std::vector<std::string> labels;
+    for (; taken_ < next_; ++taken_) {
+      labels.push_back(data_.class_names[data_.classes[taken_]]);
+    }
+    return labels;
+  }
+  std::optional<int64_t> row_count() const override { return rows_.row_count(); }
+  bool CanRewind() const override { return true; }
+  absl::Status Rewind() override {
+    next_ = taken_ = 0;
+    return rows_.Rewind();
+  }
+
+ private:
+  const LabeledRows& data_;
+  client::MemoryRowSource rows_;
+  int32_t next_ = 0;
+  int32_t taken_ = 0;
+};
+
 // One SVM to train. Training is the last step of the demo.
 struct Training {
   int contender = 0;
@@ -84,8 +129,11 @@ class Demo {
   absl::Status BuildAndMap(int contender, uint64_t seed);
   absl::StatusOr<v1::Version> Build(const Contender& contender, uint64_t seed);
   absl::StatusOr<client::RowBlock> MapAll(const std::string& reference);
-  // Returns the median time of a Transform of one row, in microseconds.
-  absl::StatusOr<double> TimeOneRow(const std::string& reference);
+  // Returns the median time of a call with one row, in microseconds.
+  absl::StatusOr<double> TimeOneRow(
+      absl::FunctionRef<absl::Status(client::RowBlock)> make_call) const;
+  absl::Status Answer(const std::string& title, const client::TrainOptions& options);
+  void PrintAnswers() const;
   absl::Status TrainAll();
   bool PrintTable() const;
 
@@ -96,13 +144,14 @@ class Demo {
   LabeledRows data_;
   std::vector<Contender> contenders_ = Contenders();
   std::vector<Training> trainings_;
+  std::vector<Answerer> answerers_;
 };
 
 absl::StatusOr<bool> Demo::Run() {
   PHIMAP_ASSIGN_OR_RETURN(data_, LoadLabeledRows(arguments_.data, "label"));
   if (data_.rows.empty()) return absl::InvalidArgumentError("the data has no rows");
   std::cout << absl::StreamFormat("%s: %s rows of %d columns\n\n", arguments_.data,
-                                  cli::WithThousands(data_.rows.rows), data_.rows.columns)
+                                  WithThousands(data_.rows.rows), data_.rows.columns)
             << std::flush;
   for (uint64_t seed = 1; static_cast<int64_t>(seed) <= arguments_.seeds; ++seed) {
     for (int i = 0; i < std::ssize(contenders_); ++i) {
@@ -114,7 +163,60 @@ absl::StatusOr<bool> Demo::Run() {
     }
   }
   PHIMAP_RETURN_IF_ERROR(TrainAll());
-  return PrintTable();
+  const bool enough = PrintTable();
+  std::cout << absl::StreamFormat("\ntraining versions that predict, tuning one for %s ...\n",
+                                  absl::FormatDuration(kTuningBudget))
+            << std::flush;
+  PHIMAP_RETURN_IF_ERROR(Answer("ridge on F2, 500 landmarks", {.reference = "letter-f2@1"}));
+  PHIMAP_RETURN_IF_ERROR(Answer(
+      "tuned", {.build = client::TrainedFeatures{
+                    .name = "letter-tuned", .tuning = client::Tuning{.budget = kTuningBudget}}}));
+  PrintAnswers();
+  return enough;
+}
+
+absl::Status Demo::Answer(const std::string& title, const client::TrainOptions& options) {
+  Answerer answerer{.title = title};
+  {
+    cli::ProgressBar bar(console_);
+    LabeledMemoryRows rows(data_);
+    const auto show = [&](const client::BuildProgress& progress) {
+      bar.Update(cli::StateOf(progress, title, rows.row_count()));
+    };
+    PHIMAP_ASSIGN_OR_RETURN(answerer.version, client_.Train(options, rows, show, &cancel_));
+  }
+  const std::string reference = client::ReferenceTo(answerer.version.ref());
+  PHIMAP_ASSIGN_OR_RETURN(answerer.p50_us, TimeOneRow([&](client::RowBlock row) {
+                            return client_.Predict(reference, std::move(row)).status();
+                          }));
+  answerers_.push_back(std::move(answerer));
+  return absl::OkStatus();
+}
+
+void Demo::PrintAnswers() const {
+  std::cout << absl::StreamFormat(
+      "\nAnswers of versions that predict, on test rows that nothing was fitted to or chosen "
+      "by.\n\n"
+      "%-28s %10s  %19s  %14s\n",
+      "version", "accuracy", "sets of 90 % held", "one row, p50");
+  for (const Answerer& answerer : answerers_) {
+    const v1::TrainingReport& report = answerer.version.head().report();
+    double held = 0;
+    for (const auto& coverage : report.coverage()) {
+      if (std::abs(coverage.confidence() - 0.9) < 1e-9 && coverage.rows() > 0) {
+        held = static_cast<double>(coverage.covered()) / static_cast<double>(coverage.rows());
+      }
+    }
+    std::cout << absl::StreamFormat("%-28s %8.2f %%  %17.1f %%  %11.0f us\n", answerer.title,
+                                    100 * (1 - report.classes().error().value()), 100 * held,
+                                    answerer.p50_us);
+  }
+  if (!answerers_.empty()) {
+    const v1::Version& last = answerers_.back().version;
+    std::cout << "tuned: " << last.spec_text() << ", " << last.kernel_text() << ", "
+              << last.head().learner() << "\n"
+              << std::flush;
+  }
 }
 
 absl::Status Demo::BuildAndMap(int contender, uint64_t seed) {
@@ -123,10 +225,12 @@ absl::Status Demo::BuildAndMap(int contender, uint64_t seed) {
   std::cout << (seed == 1 ? cli::RenderVersion(version, console_.width)
                           : absl::StrCat(cli::RenderVersionLine(version), "\n"))
             << (seed == 1 ? "\n" : "") << std::flush;
-  const std::string reference = absl::StrCat(version.ref().mapping(), "@", version.ref().number());
+  const std::string reference = client::ReferenceTo(version.ref());
   PHIMAP_ASSIGN_OR_RETURN(client::RowBlock features, MapAll(reference));
   if (seed == 1) {
-    PHIMAP_ASSIGN_OR_RETURN(mapped.p50_us, TimeOneRow(reference));
+    PHIMAP_ASSIGN_OR_RETURN(mapped.p50_us, TimeOneRow([&](client::RowBlock row) {
+                              return client_.Transform(reference, std::move(row)).status();
+                            }));
   }
   trainings_.push_back({.contender = contender, .seed = seed, .features = std::move(features)});
   return absl::OkStatus();
@@ -135,9 +239,9 @@ absl::Status Demo::BuildAndMap(int contender, uint64_t seed) {
 absl::StatusOr<v1::Version> Demo::Build(const Contender& contender, uint64_t seed) {
   cli::ProgressBar bar(console_);
   client::MemoryRowSource rows(data_.rows);
-  const client::BuildOptions options{.mapping = contender.name,
-                                     .mapping_text = contender.mapping,
-                                     .kernel_text = arguments_.kernel,
+  const client::BuildOptions options{.name = contender.name,
+                                     .spec = contender.mapping,
+                                     .kernel = arguments_.kernel,
                                      .standardize = true,
                                      .seed = seed};
   const auto show = [&](const client::BuildProgress& progress) {
@@ -166,7 +270,8 @@ absl::StatusOr<client::RowBlock> Demo::MapAll(const std::string& reference) {
   return all;
 }
 
-absl::StatusOr<double> Demo::TimeOneRow(const std::string& reference) {
+absl::StatusOr<double> Demo::TimeOneRow(
+    absl::FunctionRef<absl::Status(client::RowBlock)> make_call) const {
   std::vector<double> row(data_.rows.columns);
   std::vector<double> times_us;
   for (int call = 0; call < kWarmUpCalls + kTimedCalls; ++call) {
@@ -176,7 +281,7 @@ absl::StatusOr<double> Demo::TimeOneRow(const std::string& reference) {
     }
     client::RowBlock block = client::MakeRowBlock(absl::Span<const double>(row), row.size());
     const absl::Time start = absl::Now();
-    PHIMAP_RETURN_IF_ERROR(client_.Transform(reference, std::move(block)).status());
+    PHIMAP_RETURN_IF_ERROR(make_call(std::move(block)));
     if (call >= kWarmUpCalls) times_us.push_back(absl::ToDoubleMicroseconds(absl::Now() - start));
   }
   const auto middle = times_us.begin() + times_us.size() / 2;

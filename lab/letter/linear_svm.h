@@ -12,7 +12,7 @@ namespace phimap::lab {
 
 // Trains one-against-rest L2-regularised squared-hinge SVMs on the rows of `split.train`, with a
 // constant feature of 1, C = 1 and liblinear's default tolerance for the solver, 0.01
-// (core/learn/linear_svm.h). Returns the share of `split.test` that is classified correctly. The
+// (core/learn/linear_svm.cc). Returns the share of `split.test` that is classified correctly. The
 // same input gives the same result on any thread.
 //
 // Needs 16 bytes of memory per value of the training rows. Thread-safe.

@@ -19,12 +19,12 @@ void FillChunk(int64_t offset_bytes, std::string data, v1::ArtifactChunk& chunk)
 absl::Status CheckChunk(const v1::ArtifactChunk& chunk, int64_t expected_offset_bytes) {
   const auto size = static_cast<int64_t>(chunk.data().size());
   if (size < 1 || size > kMaxChunkBytes) {
-    return MakeError(Code::kInvalidArgument, "CHUNK_SIZE_OUT_OF_RANGE", "chunk.data",
+    return MakeError(Code::kInvalidArgument, reason::kChunkSizeOutOfRange, "chunk.data",
                      absl::StrCat("expected 1..", kMaxChunkBytes, " bytes, got ", size),
                      {{"limit", absl::StrCat(kMaxChunkBytes)}, {"actual", absl::StrCat(size)}});
   }
   if (chunk.offset_bytes() != expected_offset_bytes) {
-    return MakeError(Code::kInvalidArgument, "CHUNK_OFFSET_MISMATCH", "chunk.offset_bytes",
+    return MakeError(Code::kInvalidArgument, reason::kChunkOffsetMismatch, "chunk.offset_bytes",
                      absl::StrCat("chunks must be sent in order: expected the one at byte ",
                                   expected_offset_bytes, ", got ", chunk.offset_bytes()),
                      {{"expected", absl::StrCat(expected_offset_bytes)},
@@ -32,7 +32,7 @@ absl::Status CheckChunk(const v1::ArtifactChunk& chunk, int64_t expected_offset_
   }
   const uint32_t actual = Crc32c(chunk.data());
   if (actual == chunk.crc32c()) return absl::OkStatus();
-  return MakeError(Code::kDataLoss, "CHUNK_CHECKSUM_MISMATCH", "chunk.crc32c",
+  return MakeError(Code::kDataLoss, reason::kChunkChecksumMismatch, "chunk.crc32c",
                    absl::StrCat("the chunk at byte ", expected_offset_bytes,
                                 " was changed in transit: its checksum is ", actual, ", not ",
                                 chunk.crc32c(), "; send the artifact again"),

@@ -162,6 +162,8 @@ void JudgementToProto(const Certificate& certificate, v1::Certificate* out) {
   out->mutable_verdict()->set_advice(verdict.advice);
 }
 
+constexpr char kFile[] = "FILE";
+
 }  // namespace
 
 bool IsServiceKernel(absl::string_view kernel_text) {
@@ -199,12 +201,6 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
   }
 }
 
-namespace {
-
-constexpr char kFile[] = "FILE";
-
-}  // namespace
-
 static_assert(kArtifactStartBytes == kArtifactHeadBytes);
 
 absl::StatusOr<int64_t> DescribeSize(absl::string_view start) {
@@ -227,7 +223,7 @@ absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& refe
   version.set_output_columns(static_cast<int>(review.output_columns));
   version.set_serving_type(review.serving_type == FloatType::kFloat64 ? v1::SERVING_TYPE_FLOAT64
                                                                       : v1::SERVING_TYPE_FLOAT32);
-  version.set_mapping_text(review.provenance.mapping_text);
+  version.set_spec_text(review.provenance.spec_text);
   version.set_kernel_text(review.provenance.kernel_text);
   version.set_standardize(review.provenance.standardize);
   version.set_seed(review.provenance.seed);

@@ -32,7 +32,7 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
 // Returns the length of the artifact that begins with `start`, its first kArtifactStartBytes bytes.
 // Use it to reject a file that is not an artifact before more of it is read. Returns errors as
 // DescribeArtifact does.
-inline constexpr size_t kArtifactStartBytes = 224;
+inline constexpr size_t kArtifactStartBytes = 248;
 absl::StatusOr<int64_t> DescribeSize(absl::string_view start);
 
 // Returns the version that the artifact would become: digest, size, columns, texts and certificate,

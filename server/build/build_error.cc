@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/status/error.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -23,13 +24,13 @@ bool IsTransient(const absl::Status& error) {
 }
 
 absl::Status OtherSpec(const BuildId& id) {
-  return MakeError(Code::kAlreadyExists, "BUILD_SPEC_MISMATCH", "spec.build_id",
+  return MakeError(Code::kAlreadyExists, reason::kBuildSpecMismatch, "spec.build_id",
                    absl::StrCat("build ", id.build_id, " of \"", id.mapping,
                                 "\" already exists with another spec; use a new UUID"));
 }
 
 absl::Status StillOpen(const BuildId& id) {
-  return MakeError(Code::kAborted, "STREAM_OPEN", "spec.build_id",
+  return MakeError(Code::kAborted, reason::kStreamOpen, "spec.build_id",
                    absl::StrCat("build ", id.build_id, " of \"", id.mapping,
                                 "\" still receives rows from another stream"),
                    {}, kBuildRetryDelayMs);
@@ -37,40 +38,41 @@ absl::Status StillOpen(const BuildId& id) {
 
 absl::Status WrongRowCount(int64_t sent, int64_t came) {
   return MakeError(
-      Code::kDataLoss, "ROW_COUNT_MISMATCH", "finish.row_count",
-      absl::StrCat("the client reports ", sent, " rows, but the server received ", came),
+      Code::kDataLoss, reason::kRowCountMismatch, "finish.row_count",
+      absl::StrCat("the client reports ", CountOf(sent, "row"), ", but the server received ", came),
       {{"expected", absl::StrCat(sent)}, {"actual", absl::StrCat(came)}});
 }
 
 absl::Status TooManyBuilds(int unfinished, absl::string_view limits, int limit) {
-  return MakeError(Code::kResourceExhausted, "BUILD_LIMIT_REACHED", "",
-                   absl::StrCat(unfinished, unfinished == 1 ? " build is" : " builds are",
+  return MakeError(Code::kResourceExhausted, reason::kBuildLimitReached, "",
+                   absl::StrCat(CountOf(unfinished, "build"), unfinished == 1 ? " is" : " are",
                                 " not finished; the limit is ", limits),
                    {{"limit", absl::StrCat(limit)}}, kBuildRetryDelayMs);
 }
 
 absl::Status ShuttingDown(absl::string_view what) {
-  return MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", what, {}, kBuildRetryDelayMs);
+  return MakeError(Code::kUnavailable, reason::kServerShuttingDown, "", what, {},
+                   kBuildRetryDelayMs);
 }
 
 absl::Status CancelledByCall() {
-  return MakeError(Code::kCancelled, "BUILD_CANCELLED", "",
+  return MakeError(Code::kCancelled, reason::kBuildCancelled, "",
                    "the build was cancelled by CancelBuild");
 }
 
 absl::Status AbortedByRestart() {
-  return MakeError(Code::kAborted, "BUILD_INTERRUPTED", "",
+  return MakeError(Code::kAborted, reason::kBuildInterrupted, "",
                    "the server ended before the build was done, and its client had left; send the "
                    "stream again with a new UUID");
 }
 
 absl::Status NoSuchBuild(const BuildId& id) {
-  return MakeError(Code::kNotFound, "BUILD_NOT_FOUND", "build_id",
+  return MakeError(Code::kNotFound, reason::kBuildNotFound, "build_id",
                    absl::StrCat("mapping \"", id.mapping, "\" has no build ", id.build_id));
 }
 
 absl::Status OutOfMemory() {
-  return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+  return MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "",
                    "not enough memory for this build", {}, kBuildRetryDelayMs);
 }
 
@@ -91,7 +93,10 @@ absl::Status InStream(const absl::Status& status, int64_t rows_before) {
 
 absl::Status FromRequestRoot(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
-  if (!detail.has_value() || absl::StartsWith(detail->field, "examples")) return status;
+  if (!detail.has_value() || absl::StartsWith(detail->field, "examples") ||
+      absl::StartsWith(detail->field, "spec.")) {
+    return status;
+  }
   return WithFieldPrefix(status, "spec.");
 }
 

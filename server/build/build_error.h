@@ -43,8 +43,8 @@ absl::Status OutOfMemory();
 // millions of rows. Returns `status` unchanged if it names no row.
 absl::Status InStream(const absl::Status& status, int64_t rows_before);
 
-// Prefixes the field of an error from BuildVersion with "spec.". The core names fields of BuildSpec
-// ("spec.landmarks", "kernel"), and BuildRequest holds the BuildSpec in its field "spec".
+// Prefixes the field of an error from BuildVersion with "spec.". The core names parameters and
+// fields of the spec ("landmarks", "kernel"), and BuildRequest holds the spec in its field "spec".
 absl::Status FromRequestRoot(const absl::Status& status);
 
 // Runs `step` and returns its result, or OutOfMemory() if it throws std::bad_alloc.

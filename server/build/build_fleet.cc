@@ -8,11 +8,11 @@
 #include "absl/time/clock.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/thread/steady_time.h"
 #include "server/build/build_error.h"
 #include "server/build/build_manager.h"
 #include "server/build/stored_build.h"
 #include "server/store/build_claims.h"
-#include "server/sync/steady_time.h"
 
 namespace phimap {
 namespace {
@@ -34,7 +34,9 @@ BuildSnapshot SnapshotOf(const BuildClaim& claim) {
           .fraction = claim.progress.fraction,
           .seconds_left = 0,
           .version = nullptr,
-          .error = absl::OkStatus()};
+          .error = absl::OkStatus(),
+          // Negative, so that these builds come after those of this server.
+          .order = std::numeric_limits<int64_t>::min() + absl::ToUnixMicros(claim.start_time)};
 }
 
 BuildClaims::Renewal RenewalOf(const BuildJob& job) {

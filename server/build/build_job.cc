@@ -69,6 +69,12 @@ std::optional<BuildState> NextState(BuildState state, BuildEvent event) {
 
 std::string BuildOrder::Digest() const {
   std::string text = spec.ToText();
+  if (training != nullptr) {
+    text = absl::StrCat("train on ",
+                        training->features.has_value() ? training->features->ToText()
+                                                       : training->version.record().digest,
+                        "\n", training->spec.ToText());
+  }
   if (ttl != absl::InfiniteDuration()) {
     absl::StrAppend(&text, "\nttl_us=", absl::ToInt64Microseconds(ttl));
   }

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,12 +21,14 @@
 #include "absl/time/time.h"
 #include "core/mapping/build/version_build.h"
 #include "core/mapping/spec/build_spec.h"
-#include "server/memory/caller_shares.h"
-#include "server/memory/memory_budget.h"
+#include "core/thread/mutex.h"
+#include "core/train/training.h"
+#include "server/admission/caller_shares.h"
+#include "server/admission/memory_budget.h"
+#include "server/build/version_reader.h"
 #include "server/observe/metrics.h"
-#include "server/schedule/work_quantum.h"
-#include "server/sync/mutex.h"
-#include "server/versions/version_reader.h"
+#include "server/registry/version_handle.h"
+#include "server/schedule/job_queue.h"
 
 namespace phimap {
 
@@ -83,9 +86,19 @@ struct BuildId {
   }
 };
 
+// A client's request to train a head, on a version or on features that it builds.
+struct TrainingOrder {
+  // Null if `features` is set.
+  VersionHandle version;
+  std::optional<FeaturesOrder> features;
+  TrainingSpec spec;
+};
+
 // A client's request for a build.
 struct BuildOrder {
   BuildSpec spec;
+  // In place of `spec`: the build trains a head. Null for other builds.
+  std::shared_ptr<const TrainingOrder> training = nullptr;
   // How long the version lives after its last use.
   absl::Duration ttl = absl::InfiniteDuration();
   // Who ordered it. Not part of the digest.
@@ -112,6 +125,8 @@ struct BuildSnapshot {
   std::shared_ptr<const CertifiedVersion> version;
   // Not OK if the build failed or was cancelled.
   absl::Status error;
+  // Place in a list, which has larger numbers first. Set only in lists.
+  int64_t order = 0;
 };
 
 // Is notified when a build has changed, and may read Snapshot at any later time.
@@ -126,10 +141,13 @@ class BuildJob final : public BuildMonitor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // The data that a build thread works on.
+  // The data that a build thread works on. Declared so that the memory is freed before its
+  // reservation is.
   struct Work {
-    StreamSample sample;
     MemoryBudget::Reservation memory;
+    // Of a training, whose needs grow with its rows.
+    int64_t reserved_bytes = 0;
+    std::variant<StreamSample, std::unique_ptr<Training>> rows;
   };
 
   // Creates a new build in state kReceiving. Between blocks and between tiles, the job yields
@@ -141,7 +159,7 @@ class BuildJob final : public BuildMonitor {
   ~BuildJob() override;
 
   const BuildId& id() const { return id_; }
-  const BuildSpec& spec() const { return order_.spec; }
+  const BuildOrder& order() const { return order_; }
   absl::Duration ttl() const { return order_.ttl; }
   const std::string& spec_digest() const { return spec_digest_; }
   BuildSnapshot Snapshot() const;

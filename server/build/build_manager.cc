@@ -35,7 +35,9 @@ BuildManager::BuildManager(Options options, Store& store, VersionRegistry& regis
       metrics_(metrics),
       logger_(logger),
       memory_(options_.memory_bytes, metrics.memory_bytes),
-      computation_({options_.compute_threads, options_.kernels, options_.now}, memory_, metrics),
+      computation_({options_.compute_threads, options_.kernels, options_.training_threads,
+                    options_.spool_folder, options_.spool_bytes, options_.now},
+                   store_, memory_, metrics),
       compute_queue_(options_.compute_threads),
       ingest_queue_(options_.ingest_threads),
       idle_watch_(StartThread("silent builds", [this] { WatchIdle(); })) {
@@ -55,12 +57,9 @@ BuildManager::~BuildManager() {
   if (claim_watch_.joinable()) claim_watch_.join();
 }
 
-void BuildManager::Begin(BuildId id, BuildSpec spec,
-                         std::function<void(absl::StatusOr<Attachment>)> done, absl::Duration ttl,
-                         CallerPointer caller) {
-  if (absl::Status listed = CheckKernel(spec); !listed.ok()) return done(listed);
-  BuildOrder order{std::move(spec), ttl};
-  order.caller = std::move(caller);
+void BuildManager::Begin(BuildId id, BuildOrder order,
+                         std::function<void(absl::StatusOr<Attachment>)> done) {
+  if (absl::Status listed = CheckKernel(order.spec); !listed.ok()) return done(listed);
   std::string digest = order.Digest();
   std::optional<absl::StatusOr<Attachment>> known;
   {
@@ -135,7 +134,7 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
   // Another stream may have entered this id during the look-up in the store.
   std::optional<absl::StatusOr<Attachment>> known = AttachToKnown(id, digest);
   if (known.has_value()) return *std::move(known);
-  PHIMAP_RETURN_IF_ERROR(computation_.CheckEverFits(order.spec));
+  PHIMAP_RETURN_IF_ERROR(computation_.CheckEverFits(order));
   std::optional<SharedPlaces::Place> place = places_.Take(order.caller);
   if (!place.has_value()) {
     return TooManyBuilds(unfinished_, places_.Text(order.caller), places_.LimitOf(order.caller));
@@ -154,10 +153,10 @@ void BuildManager::EndPending() {
   changed_.NotifyAll();
 }
 
-void BuildManager::Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
+void BuildManager::Add(std::shared_ptr<BuildJob> job, TrainingBlock block,
                        std::function<void(absl::Status)> done) {
-  Queue(ingest_queue_, job, [this, job, rows, done] {
-    const absl::Status added = computation_.Add(*job, rows);
+  Queue(ingest_queue_, job, [this, job, block = std::move(block), done] {
+    const absl::Status added = computation_.Add(*job, block);
     if (!added.ok()) Abandon(job, added);
     done(added);
   });
@@ -214,7 +213,7 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   request.version.input_columns = built.input_columns;
   request.version.output_columns = built.output_columns;
   request.version.serving_type = std::string(FloatTypeName(built.serving_type));
-  request.version.mapping_text = built.provenance.mapping_text;
+  request.version.spec_text = built.provenance.spec_text;
   request.version.kernel_text = built.provenance.kernel_text;
   request.version.ttl = job.ttl();
   request.build_id = job.id().build_id;
@@ -224,9 +223,12 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store_.Publish(request, built.bytes));
   // The version is published even if its name cannot be read now; the registry logs that error.
   registry_.CatchUp().IgnoreError();
-  return CertifiedVersion{std::move(record), std::move(built.certificate),
-                          built.provenance.standardize, built.provenance.seed,
-                          std::move(built.provenance.column_names)};
+  return CertifiedVersion{std::move(record),
+                          std::move(built.certificate),
+                          built.provenance.standardize,
+                          built.provenance.seed,
+                          std::move(built.provenance.column_names),
+                          std::move(built.head)};
 }
 
 void BuildManager::Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error) {
@@ -369,7 +371,10 @@ std::vector<BuildSnapshot> BuildManager::List(absl::string_view mapping) const {
   std::sort(known.begin(), known.end(),
             [](const Known& a, const Known& b) { return a.sequence > b.sequence; });
   std::vector<BuildSnapshot> snapshots;
-  for (const Known& entry : known) snapshots.push_back(entry.job->Snapshot());
+  for (const Known& entry : known) {
+    snapshots.push_back(entry.job->Snapshot());
+    snapshots.back().order = entry.sequence;
+  }
   return snapshots;
 }
 
@@ -387,7 +392,7 @@ void BuildManager::EndIdleBuilds() {
   for (const std::shared_ptr<BuildJob>& job : Unfinished()) {
     const std::optional<Clock::time_point> since = job->WaitingSince();
     if (!since.has_value() || absl::FromChrono(now - *since) < options_.idle_timeout) continue;
-    Abandon(job, MakeError(Code::kDeadlineExceeded, "STREAM_IDLE", "",
+    Abandon(job, MakeError(Code::kDeadlineExceeded, reason::kStreamIdle, "",
                            absl::StrCat("no message came for ",
                                         absl::FormatDuration(options_.idle_timeout),
                                         " and the stream was not finished"),

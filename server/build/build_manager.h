@@ -31,19 +31,18 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/plan/examples.h"
+#include "core/thread/mutex.h"
+#include "server/admission/memory_budget.h"
 #include "server/build/build_computation.h"
 #include "server/build/build_job.h"
 #include "server/build/stored_build.h"
 #include "server/kernel_client/kernel_service.h"
-#include "server/memory/memory_budget.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/job_queue.h"
 #include "server/schedule/task_pool.h"
-#include "server/schedule/work_quantum.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 
@@ -62,9 +61,14 @@ class BuildManager {
     int compute_threads = 1;
     // Threads that add rows to samples.
     int ingest_threads = 1;
+    // As in BuildComputation::Options.
+    int training_threads = 1;
     // Finds the services that compute remote kernels; must outlive the manager. Null if none are
     // configured.
     const KernelServices* kernels = nullptr;
+    // As in BuildComputation::Options.
+    std::string spool_folder = "/tmp";
+    int64_t spool_bytes = int64_t{16} << 30;
     // How long this server keeps a build whose claim it cannot renew. Only for stores that several
     // servers share.
     absl::Duration lease = absl::Seconds(15);
@@ -93,13 +97,13 @@ class BuildManager {
   // Begin returns or later on a store thread. Errors: ALREADY_EXISTS (the id has another spec),
   // ABORTED (its stream is still open), RESOURCE_EXHAUSTED (too many builds, or a build that can
   // never fit into memory, whatever rows it gets), UNAVAILABLE (shutting down). REQUIRES:
-  // spec.Validate() is OK. The version lives for `ttl` after its last use. `ttl` is treated as part
-  // of the spec: a Build with another `ttl` has another spec.
-  void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done,
-             absl::Duration ttl = absl::InfiniteDuration(), CallerPointer caller = nullptr);
-  // Adds a block of rows; at most one call at a time per job. `done` is called exactly once,
-  // usually on a build thread; `rows` must stay readable until then. On error, the build has ended.
-  void Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
+  // order.spec.Validate() is OK. The version lives for `order.ttl` after its last use. The ttl is
+  // treated as part of the spec: a Build with another ttl has another spec.
+  void Begin(BuildId id, BuildOrder order, std::function<void(absl::StatusOr<Attachment>)> done);
+  // Adds a block of rows, labeled if the build trains; at most one call at a time per job. `done`
+  // is called exactly once, usually on a build thread; the block must stay readable until then. On
+  // error, the build has ended.
+  void Add(std::shared_ptr<BuildJob> job, TrainingBlock block,
            std::function<void(absl::Status)> done);
   // Checks that phimap or a configured kernel service computes the kernel of `spec`. Otherwise
   // returns FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel"). Begin makes this

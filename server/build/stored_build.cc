@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/status/status_macros.h"
-#include "server/versions/version_reader.h"
+#include "server/build/version_reader.h"
 
 namespace phimap {
 

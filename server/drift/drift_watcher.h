@@ -26,12 +26,12 @@
 #include "core/drift/drift_monitor.h"
 #include "core/plan/examples.h"
 #include "core/plan/rows.h"
+#include "core/thread/mutex.h"
 #include "server/observe/drift_metrics.h"
 #include "server/observe/log.h"
 #include "server/registry/version_handle.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/job_queue.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

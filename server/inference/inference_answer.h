@@ -17,7 +17,7 @@
 #include "inference/inference_service.pb.h"
 #include "server/inference/inference_request.h"
 #include "server/registry/version_handle.h"
-#include "server/serving/planned_answer.h"
+#include "server/transform/planned_answer.h"
 
 namespace phimap {
 
@@ -36,24 +36,33 @@ class InferenceAnswer {
   const RowsView& rows() const { return rows_; }
   // Timeout, counted from the arrival of the request.
   absl::Duration timeout() const { return timeout_; }
-  // Bytes per row in the answer, besides the features.
-  int64_t extra_row_bytes() const;
+  // The part of the version that computes the outputs.
+  LivePart part() const;
+  // Bytes per row in the answer, at most.
+  int64_t row_bytes(const VersionHandle& version) const;
 
   // Checks that `version` suits the request, and lays out the message if so.
   absl::Status Accept(const VersionHandle& version, Message as);
 
   PlannedAnswer& message() { return message_; }
-  // Destination of the features. REQUIRES: the message is allocated. Throws std::bad_alloc.
-  char* Features();
+  // Allocates the message, and returns the destination of the features. Throws std::bad_alloc.
+  char* Allocate(const TransformMetrics& metrics);
   // Writes the other requested outputs. Called after the features were written. `seen` are the rows
   // that the engine got.
-  void Complete(const ExamplesView& seen);
+  absl::Status Complete(const ExamplesView& seen);
 
  private:
   bool Wants(InferenceOutput output) const;
+  bool WantsAnswers() const;
+  // Whether an output is one of the head's, which are computed after the message is planned.
+  absl::Status AcceptAnswers(const VersionHandle& version);
+  absl::Status CompleteAnswers(const ExamplesView& seen);
+  // The answer without its outputs.
+  inference::ModelStreamInferResponse Begin(const VersionHandle& version, Message as) const;
   // Lays out the answer: first the fields that are already known, then a field for each output.
   void LayOut(const VersionHandle& version, Message as);
   size_t BytesOf(InferenceOutput output, const VersionHandle& version) const;
+  char* Features() const;
 
   std::string id_;
   std::string reference_;
@@ -65,9 +74,13 @@ class InferenceAnswer {
   // Places of the outputs in message_; -1 if not requested.
   int features_ = -1;
   int residuals_ = -1;
-  // Features that are computed only for the residual, and not sent.
+  // What the engine computes and the message does not have as it is.
   size_t hidden_bytes_ = 0;
   std::unique_ptr<char[]> hidden_features_;
+  // Of an answer by the head.
+  VersionHandle version_;
+  Message as_ = Message::kInfer;
+  const TransformMetrics* metrics_ = nullptr;
 };
 
 // Marks the ModelInfer answer in `response` as the only one of its request.

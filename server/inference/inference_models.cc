@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,14 +11,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/head/head.h"
 #include "core/plan/residual.h"
 #include "core/plan/rows.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/thread/steady_time.h"
 #include "server/inference/inference_request.h"
 #include "server/observe/version_series.h"
 #include "server/registry/reference.h"
-#include "server/sync/steady_time.h"
 #include "server/transform/row_messages.h"
 
 namespace phimap {
@@ -64,6 +66,31 @@ absl::StatusOr<std::vector<int64_t>> NumbersOf(Store& store, const std::string& 
 
 }  // namespace
 
+namespace {
+
+// An output of a version with a head.
+struct HeadOutput {
+  const char* name;
+  const char* datatype;
+  inference::DataType type;
+  int64_t columns;
+};
+
+std::vector<HeadOutput> OutputsOfHead(const HeadFacts* head) {
+  if (head == nullptr) return {};
+  std::vector<HeadOutput> outputs;
+  const auto classes = static_cast<int64_t>(head->classes.size());
+  const char* const number = DatatypeOf(FloatType::kFloat64);
+  if (classes > 0) outputs.push_back({kLabelName, "BYTES", inference::TYPE_STRING, 1});
+  outputs.push_back({kScoreName, number, inference::TYPE_FP64, classes > 2 ? classes : 1});
+  if (head->has_probabilities) {
+    outputs.push_back({kProbabilityName, number, inference::TYPE_FP64, classes});
+  }
+  return outputs;
+}
+
+}  // namespace
+
 absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataRequest& request,
                                inference::ModelMetadataResponse* response) {
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found,
@@ -78,8 +105,12 @@ absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataReque
   const bool single = found.serving_type == FloatTypeName(FloatType::kFloat32);
   Describe(kFeaturesName, DatatypeOf(single ? FloatType::kFloat32 : FloatType::kFloat64),
            found.output_columns, response->add_outputs());
-  if (Residual::IsServedBy(found.mapping_text)) {
+  if (Residual::IsServedBy(found.spec_text)) {
     Describe(kResidualName, DatatypeOf(FloatType::kFloat64), 1, response->add_outputs());
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const std::shared_ptr<const HeadFacts> head, ReadHeadFacts(store, found));
+  for (const HeadOutput& output : OutputsOfHead(head.get())) {
+    Describe(output.name, output.datatype, output.columns, response->add_outputs());
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, NumbersOf(store, found.mapping));
   for (const int64_t number : numbers) response->add_versions(absl::StrCat(number));
@@ -104,7 +135,8 @@ void AddOutput(const char* name, inference::DataType type, int64_t columns,
   output.add_dims(columns);
 }
 
-void AddTensors(const VersionRecord& version, inference::ModelConfig& config) {
+void AddTensors(const VersionRecord& version, const HeadFacts* head,
+                inference::ModelConfig& config) {
   // Versions that map strings have no input here: only phimap's own API carries strings.
   if (version.input_columns > 0) {
     inference::ModelInput& input = *config.add_input();
@@ -113,21 +145,24 @@ void AddTensors(const VersionRecord& version, inference::ModelConfig& config) {
     input.add_dims(version.input_columns);
   }
   AddOutput(kFeaturesName, TypeOf(version), version.output_columns, config);
-  if (Residual::IsServedBy(version.mapping_text)) {
+  if (Residual::IsServedBy(version.spec_text)) {
     AddOutput(kResidualName, inference::TYPE_FP64, 1, config);
+  }
+  for (const HeadOutput& output : OutputsOfHead(head)) {
+    AddOutput(output.name, output.type, output.columns, config);
   }
 }
 
 }  // namespace
 
-inference::ModelConfig ModelConfigOf(const VersionRecord& version) {
+inference::ModelConfig ModelConfigOf(const VersionRecord& version, const HeadFacts* head) {
   inference::ModelConfig config;
   config.set_name(version.mapping);
   config.set_platform(kModelPlatform);
   config.set_backend(kBackend);
   config.mutable_version_policy()->mutable_all();
   config.set_max_batch_size(static_cast<int32_t>(kMaxRowsPerMessage));
-  AddTensors(version, config);
+  AddTensors(version, head, config);
   inference::ModelInstanceGroup& group = *config.add_instance_group();
   group.set_name(version.mapping);
   group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
@@ -136,7 +171,7 @@ inference::ModelConfig ModelConfigOf(const VersionRecord& version) {
   config.mutable_model_transaction_policy();
   auto& parameters = *config.mutable_parameters();
   parameters["digest"].set_string_value(version.digest);
-  parameters["mapping"].set_string_value(version.mapping_text);
+  parameters["spec"].set_string_value(version.spec_text);
   parameters["kernel"].set_string_value(version.kernel_text);
   parameters["serving_type"].set_string_value(version.serving_type);
   return config;
@@ -146,7 +181,8 @@ absl::Status ReadModelConfig(Store& store, const inference::ModelConfigRequest& 
                              inference::ModelConfigResponse* response) {
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found,
                           FindModel(store, request.name(), request.version()));
-  *response->mutable_config() = ModelConfigOf(found);
+  PHIMAP_ASSIGN_OR_RETURN(const std::shared_ptr<const HeadFacts> head, ReadHeadFacts(store, found));
+  *response->mutable_config() = ModelConfigOf(found, head.get());
   return absl::OkStatus();
 }
 
@@ -175,6 +211,23 @@ VersionCounts CountsOf(const VersionHandle& version) {
           // Converted to wall-clock time, because people read it.
           .last_request = last == absl::InfinitePast() ? last : absl::Now() - (SteadyNow() - last),
           .memory_bytes = version.memory_bytes()};
+}
+
+void AddTo(CountedTime& sum, const CountedTime& more) {
+  sum.count += more.count;
+  sum.total += more.total;
+}
+
+// Adds the counts of another part of the same version.
+void AddTo(VersionCounts& sum, const VersionCounts& more) {
+  AddTo(sum.answered, more.answered);
+  AddTo(sum.failed, more.failed);
+  AddTo(sum.queued, more.queued);
+  AddTo(sum.computed, more.computed);
+  sum.rows += more.rows;
+  sum.batches += more.batches;
+  sum.last_request = std::max(sum.last_request, more.last_request);
+  sum.memory_bytes += more.memory_bytes;
 }
 
 // Which versions a request is about: all, those of a mapping, or one.
@@ -226,9 +279,20 @@ absl::Status ReadModelStatistics(Store& store, VersionRegistry& registry,
                                  const inference::ModelStatisticsRequest& request,
                                  inference::ModelStatisticsResponse* response) {
   PHIMAP_ASSIGN_OR_RETURN(const Meant meant, FindMeant(store, request));
+  // The parts of a version come one after the other.
+  std::vector<VersionCounts> all;
   for (const VersionHandle& version : registry.AllLive()) {
     if (!meant.Has(version.record())) continue;
-    *response->add_model_stats() = ModelStatisticsOf(CountsOf(version));
+    VersionCounts counts = CountsOf(version);
+    if (!all.empty() && all.back().mapping == counts.mapping &&
+        all.back().number == counts.number) {
+      AddTo(all.back(), counts);
+    } else {
+      all.push_back(std::move(counts));
+    }
+  }
+  for (const VersionCounts& counts : all) {
+    *response->add_model_stats() = ModelStatisticsOf(counts);
   }
   return absl::OkStatus();
 }
@@ -258,7 +322,7 @@ absl::StatusOr<std::vector<IndexedVersion>> AllVersions(Store& store) {
 absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
     const inference::RepositoryIndexRequest& request, absl::Span<const IndexedVersion> versions) {
   if (!request.repository_name().empty()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kParameterNotSupported,
                      "repository_name",
                      absl::StrCat("the only repository has no name: expected an empty name, got ",
                                   Quoted(request.repository_name())),
@@ -266,13 +330,10 @@ absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
   }
   inference::RepositoryIndexResponse response;
   for (const IndexedVersion& version : versions) {
-    const bool ready = version.unavailable_because.empty();
-    if (request.ready() && !ready) continue;
     auto& model = *response.add_models();
     model.set_name(version.mapping);
     model.set_version(absl::StrCat(version.number));
-    model.set_state(ready ? "READY" : "UNAVAILABLE");
-    model.set_reason(version.unavailable_because);
+    model.set_state("READY");
   }
   return response;
 }

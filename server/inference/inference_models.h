@@ -24,7 +24,8 @@ absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataReque
 
 // Returns the configuration of `version`. It agrees with ModelMetadata, except that ModelMetadata
 // puts the number of rows first in each shape. Pure.
-inference::ModelConfig ModelConfigOf(const VersionRecord& version);
+// `head` is null for a version without one.
+inference::ModelConfig ModelConfigOf(const VersionRecord& version, const HeadFacts* head);
 
 // Answers ModelConfig. Blocking: reads the store. Returns INVALID_ARGUMENT (malformed name or
 // version), NOT_FOUND, and errors of the store.
@@ -67,17 +68,15 @@ absl::Status ReadModelStatistics(Store& store, VersionRegistry& registry,
                                  const inference::ModelStatisticsRequest& request,
                                  inference::ModelStatisticsResponse* response);
 
-// A stored version, and the reason why it cannot be served. The reason is empty if the version can
-// be served, now or once it is loaded.
+// A stored version.
 struct IndexedVersion {
   std::string mapping;
   int64_t number = 0;
-  std::string unavailable_because = {};
 };
 
-// Lists `versions` in the given order. If the request asks for ready versions only, omits those
-// that cannot be served. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED) if the request names a
-// repository. Pure.
+// Lists `versions` in the given order, each as READY, because its first request loads it; so a
+// request for ready versions only gets the same. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED) if the
+// request names a repository. Pure.
 absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
     const inference::RepositoryIndexRequest& request, absl::Span<const IndexedVersion> versions);
 

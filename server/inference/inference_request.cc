@@ -27,7 +27,7 @@ absl::StatusOr<std::string> ReferenceToModel(absl::string_view name, absl::strin
   std::string reference = absl::StrCat(name, "@", version);
   if (ParseReference(reference).ok()) return reference;
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "VERSION_INVALID", fields.version,
+      absl::StatusCode::kInvalidArgument, reason::kVersionInvalid, fields.version,
       absl::StrCat(
           "expected a number such as \"7\", an alias such as \"prod\", \"sha256:\" followed by "
           "the digits of a digest, or nothing for the newest version; got ",
@@ -88,23 +88,48 @@ absl::Status CheckEach(const InferParameters& parameters, absl::Span<const Unsup
   for (const Unsupported& unsupported : table) {
     const auto found = parameters.find(unsupported.name);
     if (found == parameters.end() || AsksForNothing(found->second)) continue;
-    return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kParameterNotSupported,
                      absl::StrCat(prefix, "parameters[", unsupported.name, "]"), unsupported.why,
                      {{"parameter", unsupported.name}});
   }
   return absl::OkStatus();
 }
 
+std::optional<InferenceOutput> OutputNamed(absl::string_view name) {
+  for (const InferenceOutput output :
+       {InferenceOutput::kFeatures, InferenceOutput::kResidual, InferenceOutput::kLabel,
+        InferenceOutput::kScore, InferenceOutput::kProbability}) {
+    if (name == OutputName(output)) return output;
+  }
+  return std::nullopt;
+}
+
 // Returns the prefix of a field, such as "inputs[x].". An unknown name is not repeated there; the
 // prefix then contains the index instead.
 std::string PrefixOf(const char* list, int index, const std::string& name) {
-  if (name == kInputName || name == kFeaturesName || name == kResidualName) {
+  if (name == kInputName || OutputNamed(name).has_value()) {
     return absl::StrCat(list, "[", name, "].");
   }
   return absl::StrCat(list, "[", index, "].");
 }
 
 }  // namespace
+
+const char* OutputName(InferenceOutput output) {
+  switch (output) {
+    case InferenceOutput::kFeatures:
+      return kFeaturesName;
+    case InferenceOutput::kResidual:
+      return kResidualName;
+    case InferenceOutput::kLabel:
+      return kLabelName;
+    case InferenceOutput::kScore:
+      return kScoreName;
+    case InferenceOutput::kProbability:
+      return kProbabilityName;
+  }
+  return "";
+}
 
 absl::Status CheckParameters(const inference::ModelInferRequest& request) {
   PHIMAP_RETURN_IF_ERROR(CheckEach(request.parameters(), kOfRequest, ""));
@@ -149,7 +174,7 @@ absl::StatusOr<int64_t> MicrosecondsOf(const InferParameter& parameter) {
   }
   if (parameter.has_int64_param()) return parameter.int64_param();
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "PARAMETER_TYPE_MISMATCH", kField,
+      absl::StatusCode::kInvalidArgument, reason::kParameterTypeMismatch, kField,
       absl::StrCat("expected microseconds as int64 or uint64, got ", TypeName(parameter)),
       {{"expected", "int64 or uint64"}, {"actual", TypeName(parameter)}});
 }
@@ -162,7 +187,7 @@ absl::StatusOr<absl::Duration> TimeoutOf(const InferParameters& parameters) {
   PHIMAP_ASSIGN_OR_RETURN(const int64_t microseconds, MicrosecondsOf(timeout->second));
   if (microseconds < 0) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", kField,
+        absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, kField,
         absl::StrCat("expected microseconds, at least 0 (which means no timeout), got ",
                      microseconds),
         {{"actual", absl::StrCat(microseconds)}});
@@ -207,17 +232,17 @@ std::string NamesOf(const inference::ModelInferRequest& request) {
 absl::Status CheckOneInput(const inference::ModelInferRequest& request) {
   const int count = request.inputs_size();
   if (count == 0) {
-    return BadInput("INPUT_MISSING", "inputs", "expected one input, \"x\", got none",
+    return BadInput(reason::kInputMissing, "inputs", "expected one input, \"x\", got none",
                     {{"expected", "1"}, {"actual", "0"}});
   }
   if (count > 1) {
-    return BadInput("INPUTS_TOO_MANY", "inputs",
+    return BadInput(reason::kInputsTooMany, "inputs",
                     absl::StrCat("expected one input, \"x\", got ", count, ": ", NamesOf(request)),
                     {{"expected", "1"}, {"actual", absl::StrCat(count)}});
   }
   if (request.inputs(0).name() != kInputName) {
     const std::string& actual = request.inputs(0).name();
-    return BadInput("INPUT_UNKNOWN", "inputs[0].name",
+    return BadInput(reason::kInputUnknown, "inputs[0].name",
                     absl::StrCat("the only input is \"x\", got ", Quoted(actual)),
                     {{"expected", kInputName}, {"actual", Excerpt(actual)}});
   }
@@ -228,14 +253,14 @@ absl::StatusOr<FloatType> TypeOf(const Input& input) {
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
     if (input.datatype() == DatatypeOf(type)) return type;
   }
-  return BadInput("DATATYPE_NOT_SUPPORTED", "inputs[x].datatype",
+  return BadInput(reason::kDatatypeNotSupported, "inputs[x].datatype",
                   absl::StrCat("expected FP32 or FP64, got ", Quoted(input.datatype())),
                   {{"expected", "FP32 or FP64"}, {"actual", Excerpt(input.datatype())}});
 }
 
 absl::Status CheckCount(const Input& input, const char* what, int64_t count, int64_t limit) {
   if (count >= 1 && count <= limit) return absl::OkStatus();
-  return BadInput("FIELD_OUT_OF_RANGE", "inputs[x].shape",
+  return BadInput(reason::kFieldOutOfRange, "inputs[x].shape",
                   absl::StrCat("expected 1..", limit, " ", what, ", got ", count, " in the shape ",
                                ShapeText(input.shape())),
                   {{"actual", absl::StrCat(count)}, {"limit", absl::StrCat(limit)}});
@@ -246,7 +271,7 @@ absl::Status CheckCount(const Input& input, const char* what, int64_t count, int
 absl::StatusOr<RowsView> ShapeOf(const Input& input, FloatType type) {
   if (input.shape_size() != 2) {
     const std::string actual = ShapeText(input.shape());
-    return BadInput("SHAPE_MISMATCH", "inputs[x].shape",
+    return BadInput(reason::kShapeMismatch, "inputs[x].shape",
                     absl::StrCat("expected two dimensions, [rows, columns], got ", actual),
                     {{"expected", "[rows, columns]"}, {"actual", actual}});
   }
@@ -258,7 +283,7 @@ absl::StatusOr<RowsView> ShapeOf(const Input& input, FloatType type) {
 absl::Status WrongLength(const std::string& field, const char* unit, int64_t expected,
                          int64_t actual, const RowsView& rows) {
   const std::string shape = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");
-  return BadInput("LENGTH_MISMATCH", field,
+  return BadInput(reason::kLengthMismatch, field,
                   absl::StrCat("input \"x\" is ", DatatypeOf(rows.type), " of shape ", shape,
                                ": expected ", expected, " ", unit, ", got ", actual),
                   {{"expected", absl::StrCat(expected)},
@@ -270,7 +295,7 @@ absl::Status WrongLength(const std::string& field, const char* unit, int64_t exp
 absl::StatusOr<RowsView> FromRaw(const inference::ModelInferRequest& request, RowsView rows) {
   const int entries = request.raw_input_contents_size();
   if (entries != 1) {
-    return BadInput("LENGTH_MISMATCH", "raw_input_contents",
+    return BadInput(reason::kLengthMismatch, "raw_input_contents",
                     absl::StrCat("expected one entry, for input \"x\", got ", entries),
                     {{"expected", "1"}, {"actual", absl::StrCat(entries)}});
   }
@@ -313,7 +338,7 @@ absl::StatusOr<RowsView> FromTyped(const inference::InferTensorContents& content
   for (const Held& held : AllHeld(contents)) {
     if (held.count == 0 || held.field == wanted) continue;
     return BadInput(
-        "CONTENTS_MISMATCH", absl::StrCat("inputs[x].contents.", held.field),
+        reason::kContentsMismatch, absl::StrCat("inputs[x].contents.", held.field),
         absl::StrCat("input \"x\" is ", DatatypeOf(rows.type), ": expected its numbers in ", wanted,
                      ", got ", held.count, " in ", held.field),
         {{"expected", std::string(wanted)}, {"actual", held.field}});
@@ -339,13 +364,13 @@ absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& reque
   const bool raw = request.raw_input_contents_size() > 0;
   const bool typed = HoldsAny(input.contents());
   if (raw && typed) {
-    return BadInput("CONTENTS_MIXED", "inputs[x].contents",
+    return BadInput(reason::kContentsMixed, "inputs[x].contents",
                     "both inputs[x].contents and raw_input_contents have numbers; expected them in "
                     "one of the two",
                     {});
   }
   if (!raw && !typed) {
-    return BadInput("CONTENTS_MISSING", "inputs[x].contents",
+    return BadInput(reason::kContentsMissing, "inputs[x].contents",
                     absl::StrCat("input \"x\" has no numbers; expected ",
                                  shape.rows * shape.columns, " in contents, or ",
                                  shape.rows * shape.RowBytes(), " bytes in raw_input_contents"),
@@ -358,14 +383,14 @@ absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows)
   const int64_t columns = version.input_columns();
   if (version.TakesColumns(rows.columns)) return absl::OkStatus();
   if (columns == 0) {
-    return BadInput("DATATYPE_NOT_SUPPORTED", "inputs[x].datatype",
+    return BadInput(reason::kDatatypeNotSupported, "inputs[x].datatype",
                     "the model maps text or bytes, which this protocol does not carry here: call "
                     "Transform of phimap.v1.TransformService",
                     {});
   }
   const std::string expected = absl::StrCat("[-1, ", columns, "]");
   const std::string actual = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");
-  return BadInput("COLUMNS_MISMATCH", "inputs[x].shape",
+  return BadInput(reason::kColumnsMismatch, "inputs[x].shape",
                   absl::StrCat("expected ", expected, " (any number of rows), got ", actual),
                   {{"expected", expected}, {"actual", actual}});
 }
@@ -373,16 +398,18 @@ absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows)
 namespace {
 
 absl::Status UnknownOutput(int index, const std::string& name) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "OUTPUT_UNKNOWN",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kOutputUnknown,
                    absl::StrCat("outputs[", index, "].name"),
                    absl::StrCat("there is no output ", Quoted(name),
-                                "; the outputs are \"features\" and, for f2, \"residual\""),
+                                "; the outputs are \"features\", for f2 \"residual\", and for "
+                                "versions that were trained \"label\", \"score\" and "
+                                "\"probability\""),
                    {{"expected", kFeaturesName}, {"actual", Excerpt(name)}});
 }
 
 absl::Status TwiceTheSame(int index, int before, const std::string& name) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "OUTPUT_DUPLICATED",
+      absl::StatusCode::kInvalidArgument, reason::kOutputDuplicated,
       absl::StrCat("outputs[", index, "].name"),
       absl::StrCat("output ", Quoted(name), " is already requested in outputs[", before, "]"),
       {{"output", name}});
@@ -395,14 +422,13 @@ absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(
   std::vector<InferenceOutput> outputs;
   for (int i = 0; i < request.outputs_size(); ++i) {
     const std::string& name = request.outputs(i).name();
-    if (name != kFeaturesName && name != kResidualName) return UnknownOutput(i, name);
-    const InferenceOutput output =
-        name == kFeaturesName ? InferenceOutput::kFeatures : InferenceOutput::kResidual;
-    const auto before = std::find(outputs.begin(), outputs.end(), output);
+    const std::optional<InferenceOutput> output = OutputNamed(name);
+    if (!output.has_value()) return UnknownOutput(i, name);
+    const auto before = std::find(outputs.begin(), outputs.end(), *output);
     if (before != outputs.end()) {
       return TwiceTheSame(i, static_cast<int>(before - outputs.begin()), name);
     }
-    outputs.push_back(output);
+    outputs.push_back(*output);
   }
   if (outputs.empty()) outputs.push_back(InferenceOutput::kFeatures);
   return outputs;

@@ -23,6 +23,10 @@ inline constexpr size_t kMaxIdBytes = 512;
 inline constexpr char kInputName[] = "x";
 inline constexpr char kFeaturesName[] = "features";
 inline constexpr char kResidualName[] = "residual";
+// Outputs of versions with a head.
+inline constexpr char kLabelName[] = "label";
+inline constexpr char kScoreName[] = "score";
+inline constexpr char kProbabilityName[] = "probability";
 
 using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
 
@@ -77,7 +81,9 @@ absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& reque
 // number of columns that the version maps.
 absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows);
 
-enum class InferenceOutput { kFeatures, kResidual };
+enum class InferenceOutput { kFeatures, kResidual, kLabel, kScore, kProbability };
+// The name of an output in requests and answers.
+const char* OutputName(InferenceOutput output);
 
 // Returns the requested outputs in their order, or only the features if the request lists no
 // outputs. INVALID_ARGUMENT names an output that does not exist (OUTPUT_UNKNOWN) or is requested

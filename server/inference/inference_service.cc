@@ -13,12 +13,12 @@
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "inference/inference_service.pb.h"
-#include "server/calls/unary_call.h"
 #include "server/inference/inference_answer.h"
 #include "server/inference/inference_models.h"
 #include "server/inference/inference_request.h"
 #include "server/registry/version_registry.h"
-#include "server/serving/row_stream_call.h"
+#include "server/rpc/call.h"
+#include "server/transform/row_stream_call.h"
 
 namespace phimap {
 namespace {
@@ -91,17 +91,18 @@ class InferenceInferCall final : public RowCall<inference::ModelInferRequest> {
   absl::StatusOr<Wanted> Read() override {
     PHIMAP_RETURN_IF_ERROR(answer_.Read(request()));
     return Wanted{answer_.reference(), answer_.rows(), kInputField,
-                  std::min(deadline(), started() + answer_.timeout()), answer_.extra_row_bytes()};
+                  std::min(deadline(), started() + answer_.timeout()), answer_.part()};
   }
   absl::Status ReferenceError(const absl::Status& status) const override {
     return InModelFields(status, kModelOfInfer);
   }
-  absl::Status Accept(const VersionHandle& version, const ExamplesView&) override {
-    return answer_.Accept(version, InferenceAnswer::Message::kInfer);
+  absl::StatusOr<int64_t> Accept(const VersionHandle& version, const ExamplesView&) override {
+    PHIMAP_RETURN_IF_ERROR(answer_.Accept(version, InferenceAnswer::Message::kInfer));
+    return answer_.row_bytes(version);
   }
   PlannedAnswer& answer() override { return answer_.message(); }
-  char* Features() override { return answer_.Features(); }
-  void Complete(const ExamplesView& seen) override { answer_.Complete(seen); }
+  char* Allocate(const TransformMetrics& metrics) override { return answer_.Allocate(metrics); }
+  absl::Status Complete(const ExamplesView& seen) override { return answer_.Complete(seen); }
 
   InferenceAnswer answer_;
 };
@@ -125,13 +126,13 @@ class InferenceStreamCall final
     return absl::OkStatus();
   }
   absl::string_view ReferenceOf(Slot& slot) override { return slot.answer.reference(); }
+  LivePart PartOf(const Slot& slot) const override { return slot.answer.part(); }
   absl::Status Accept(Slot& slot) override {
     PHIMAP_RETURN_IF_ERROR(
         slot.answer.Accept(slot.version, InferenceAnswer::Message::kStreamInfer));
-    return WithFieldPrefix(
-        CheckAnswerFits(slot.version, slot.rows.rows(), slot.answer.extra_row_bytes(),
-                        environment().max_message_bytes),
-        slot.field);
+    return WithFieldPrefix(CheckAnswerFits(slot.answer.row_bytes(slot.version), slot.rows.rows(),
+                                           environment().max_message_bytes),
+                           slot.field);
   }
   absl::Status Failed(Slot& slot, const absl::Status& status) override {
     if (slot.unreadable) return status;

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "server/calls/dispatcher.h"
+#include "server/rpc/dispatcher.h"
 #include "server/schedule/task_pool.h"
-#include "server/serving/row_call.h"
 #include "server/store/store.h"
+#include "server/transform/row_call.h"
 
 namespace phimap {
 

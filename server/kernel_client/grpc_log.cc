@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/status/check.h"
+#include "core/thread/mutex.h"
 #include "grpc/support/log.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 namespace {

@@ -46,7 +46,8 @@ absl::StatusOr<KernelAddress> ParseKernelAddress(absl::string_view text) {
   address.tls = absl::ConsumePrefix(&target, "tls:");
   address.target = std::string(target);
   if (IsName(address.name) && (unix_socket || IsTarget(target))) return address;
-  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_SERVICE_INVALID", "--kernel_service",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kKernelServiceInvalid,
+                   "--kernel_service",
                    absl::StrCat("expected NAME=HOST:PORT, NAME=tls:HOST:PORT or NAME=unix:/PATH, "
                                 "where NAME has lower-case letters, digits and '_', got ",
                                 Quoted(text)));

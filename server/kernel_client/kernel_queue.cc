@@ -6,8 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "core/status/words.h"
+#include "core/thread/steady_time.h"
 #include "phimap/v1/examples.pb.h"
-#include "server/sync/steady_time.h"
 
 namespace phimap {
 namespace {
@@ -35,7 +36,7 @@ absl::Status KernelQueue::CheckTakes(const ExamplesView& examples) const {
   if (!IsString(kind_)) return CheckShape(examples, columns_);
   if (examples.kind() == kind_ || examples.kind() == ExampleKind::kText) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "EXAMPLE_KIND_MISMATCH",
+      absl::StatusCode::kInvalidArgument, reason::kExampleKindMismatch,
       absl::StrCat("examples.", examples.kind_name()),
       absl::StrCat("the version maps ", kind_ == ExampleKind::kBytes ? "bytes or text" : "text",
                    ", got ", examples.kind_name()),
@@ -47,12 +48,12 @@ absl::Status KernelQueue::CheckSize(const Request& request) const {
   const int64_t fitting =
       std::max<int64_t>(1, (service_.max_message_bytes() - kEnvelopeBytes) / row_bytes);
   if (request.count <= fitting) return absl::OkStatus();
-  return MakeError(
-      absl::StatusCode::kResourceExhausted, "MESSAGE_TOO_LARGE", "rows",
-      absl::StrCat("the kernel values of ", request.count, " rows take ", request.count * row_bytes,
-                   " bytes, over the message limit of ", service_.max_message_bytes(),
-                   "; send at most ", fitting, " rows at once"),
-      {{"actual", absl::StrCat(request.count)}, {"limit", absl::StrCat(fitting)}});
+  return MakeError(absl::StatusCode::kResourceExhausted, reason::kMessageTooLarge, "rows",
+                   absl::StrCat("the kernel values of ", CountOf(request.count, "row"), " take ",
+                                request.count * row_bytes, " bytes, over the message limit of ",
+                                service_.max_message_bytes(), "; send at most ",
+                                CountOf(fitting, "row"), " at once"),
+                   {{"actual", absl::StrCat(request.count)}, {"limit", absl::StrCat(fitting)}});
 }
 
 void KernelQueue::Submit(Request request) {
@@ -61,7 +62,7 @@ void KernelQueue::Submit(Request request) {
   if (refused.ok()) {
     MutexLock lock(&mutex_);
     if (!waiting_.empty() && waiting_bytes_ + request.bytes > kMaxWaitingBytes) {
-      refused = MakeError(absl::StatusCode::kResourceExhausted, "KERNEL_QUEUE_FULL", "",
+      refused = MakeError(absl::StatusCode::kResourceExhausted, reason::kKernelQueueFull, "",
                           absl::StrCat(waiting_bytes_,
                                        " bytes of examples wait for the kernel "
                                        "service \"",

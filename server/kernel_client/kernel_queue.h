@@ -26,9 +26,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/plan/plan.h"
+#include "core/thread/mutex.h"
+#include "core/thread/steady_time.h"
 #include "server/kernel_client/kernel_service.h"
-#include "server/kernel_client/steady_deadline.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

@@ -108,7 +108,8 @@ std::string ShapeFault(const v1::ComputeBlockResponse& response,
 }
 
 absl::Status ShuttingDown() {
-  return MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", "the server is shutting down");
+  return MakeError(Code::kUnavailable, reason::kServerShuttingDown, "",
+                   "the server is shutting down");
 }
 
 }  // namespace
@@ -251,7 +252,7 @@ KernelService::Cancel KernelService::Compute(KernelBlockRequest request, Done do
       ++open_;
     } else {
       refused = ServiceError(
-          name_, call->request.kernel, Code::kResourceExhausted, "KERNEL_QUEUE_FULL",
+          name_, call->request.kernel, Code::kResourceExhausted, reason::kKernelQueueFull,
           absl::StrCat("the maximum of ", kMaxWaiting, " calls are already waiting for it"),
           kRetryDelayMs);
     }
@@ -293,7 +294,7 @@ absl::Status KernelService::ErrorOf(const Call& call) const {
   const std::string& kernel = call.request.kernel;
   switch (static_cast<int>(status.error_code())) {  // a service may send any number
     case grpc::StatusCode::UNAVAILABLE:
-      return ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_UNAVAILABLE",
+      return ServiceError(name_, kernel, Code::kUnavailable, reason::kKernelServiceUnavailable,
                           absl::StrCat("cannot be reached", tls_ ? kOverTls : "", ": ",
                                        Excerpt(status.error_message())),
                           kRetryDelayMs);
@@ -303,12 +304,12 @@ absl::Status KernelService::ErrorOf(const Call& call) const {
             "the deadline passed while the kernel service was computing");
       }
       return ServiceError(
-          name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_TIMED_OUT",
+          name_, kernel, Code::kUnavailable, reason::kKernelServiceTimedOut,
           absl::StrCat("did not answer within ", absl::FormatDuration(options_.time_limit)),
           kRetryDelayMs);
     default:
       return ServiceError(
-          name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_FAILED",
+          name_, kernel, Code::kFailedPrecondition, reason::kKernelServiceFailed,
           absl::StrCat("answered the error ",
                        absl::StatusCodeToString(static_cast<Code>(status.error_code())), ": ",
                        Excerpt(status.error_message())));
@@ -330,7 +331,7 @@ void KernelService::Answered(const std::shared_ptr<Call>& call) {
     if (fault.empty()) return End(call, std::shared_ptr<const KernelBlockAnswer>(call));
     return End(call,
                ServiceError(name_, kernel, Code::kFailedPrecondition,
-                            "KERNEL_SERVICE_ANSWER_INVALID", absl::StrCat("answered ", fault)));
+                            reason::kKernelServiceAnswerInvalid, absl::StrCat("answered ", fault)));
   }
   if (call->cancelled()) {
     return End(call, stopping()
@@ -406,7 +407,7 @@ void KernelService::Learn(const std::string& digest, bool known) {
 
 absl::Status KernelService::NotFinite(const std::string& kernel, int64_t row, int64_t column,
                                       double value) const {
-  return ServiceError(name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ANSWER_INVALID",
+  return ServiceError(name_, kernel, Code::kFailedPrecondition, reason::kKernelServiceAnswerInvalid,
                       absl::StrCat("answered ", value, " in row ", row, ", column ", column,
                                    " of a block, expected finite values"));
 }
@@ -431,7 +432,7 @@ absl::StatusOr<KernelService*> FindKernelService(const KernelServices* services,
                                                  absl::string_view name, absl::string_view field) {
   KernelService* const service = services == nullptr ? nullptr : services->Find(name);
   if (service != nullptr) return service;
-  return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_SERVICE_NOT_LISTED", field,
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kKernelServiceNotListed, field,
                    absl::StrCat("kernel service ", Quoted(name),
                                 " is not on the operator's list (phimapd --kernel_service)"),
                    {{"service", Excerpt(name)}});

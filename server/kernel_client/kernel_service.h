@@ -27,12 +27,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/thread/mutex.h"
+#include "core/thread/steady_time.h"
 #include "grpcpp/completion_queue.h"
 #include "server/kernel_client/kernel_address.h"
 #include "server/kernel_client/kernel_examples.h"
-#include "server/kernel_client/steady_deadline.h"
 #include "server/observe/metrics.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

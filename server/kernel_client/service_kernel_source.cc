@@ -8,8 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
+#include "core/thread/mutex.h"
 #include "phimap/v1/examples.pb.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 namespace {
@@ -56,12 +57,12 @@ absl::Status CheckSize(const ExamplesView& examples, int64_t limit) {
   const int64_t bytes = AppendedBytes(examples, examples.kind());
   // Each side of a block may take half of a message.
   if (bytes <= limit / 2) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_EXAMPLES_TOO_LARGE",
-                   "spec.landmarks",
-                   absl::StrCat(examples.rows(), " examples take ", bytes,
-                                " bytes, but a kernel service receives at most ", limit / 2,
-                                " at once; request fewer landmarks, or shorten the examples"),
-                   {{"limit", absl::StrCat(limit / 2)}, {"actual", absl::StrCat(bytes)}});
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, reason::kKernelExamplesTooLarge, "landmarks",
+      absl::StrCat(CountOf(examples.rows(), "example"), examples.rows() == 1 ? " takes " : " take ",
+                   bytes, " bytes, but a kernel service receives at most ", limit / 2,
+                   " at once; request fewer landmarks, or shorten the examples"),
+      {{"limit", absl::StrCat(limit / 2)}, {"actual", absl::StrCat(bytes)}});
 }
 
 // Returns the address of a block's data. Different parts of the same memory have different

@@ -8,9 +8,9 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "proto/artifact/artifact_chunk.h"
-#include "server/calls/call_errors.h"
 #include "server/mapping/mapping_to_proto.h"
 #include "server/registry/reference.h"
+#include "server/rpc/call.h"
 #include "server/transform/row_messages.h"
 
 namespace phimap {
@@ -22,7 +22,7 @@ using Code = absl::StatusCode;
 constexpr int64_t kRetryMs = 1000;
 
 absl::Status TooManyExports(absl::string_view limits) {
-  return MakeError(Code::kResourceExhausted, "EXPORT_LIMIT_REACHED", "",
+  return MakeError(Code::kResourceExhausted, reason::kExportLimitReached, "",
                    absl::StrCat("too many exports are under way; the limit is ", limits),
                    {{"limit", absl::StrCat(kMaxExports)}}, kRetryMs);
 }
@@ -62,7 +62,7 @@ absl::StatusOr<std::shared_ptr<const OutputBytes>> ExportCall::Next() {
   try {
     return Read();
   } catch (const std::bad_alloc&) {
-    return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+    return MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "",
                      "not enough memory for a chunk", {}, kRetryMs);
   }
 }
@@ -102,14 +102,12 @@ void ExportCall::OnEnd(const absl::Status&) { place_ = SharedPlaces::Place(); }
 namespace {
 
 absl::Status TooManyImports(absl::string_view limits) {
-  return MakeError(Code::kResourceExhausted, "IMPORT_LIMIT_REACHED", "",
+  return MakeError(Code::kResourceExhausted, reason::kImportLimitReached, "",
                    absl::StrCat("too many imports are under way; the limit is ", limits),
                    {{"limit", absl::StrCat(kMaxImports)}}, kRetryMs);
 }
 
-absl::Status NoMapping() {
-  return Unexpected("mapping", "the mapping's name in the first message");
-}
+absl::Status NoMapping() { return Unexpected("name", "the mapping's name in the first message"); }
 
 }  // namespace
 
@@ -135,7 +133,7 @@ void ImportCall::OnRequest() {
 void ImportCall::OnRequestsEnd() {
   if (artifact_ == nullptr) {
     return Finish(
-        Unexpected("mapping", "the mapping's name in the first message, but the stream ended"));
+        Unexpected("name", "the mapping's name in the first message, but the stream ended"));
   }
   Finish(Unexpected("digest", "the digest at the end of the stream; nothing was stored"));
 }
@@ -145,7 +143,7 @@ void ImportCall::Take(Artifact artifact) {
   try {
     taken = cancelled()->load() ? ClientGone() : TakeMessage(artifact);
   } catch (const std::bad_alloc&) {
-    taken = MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+    taken = MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "",
                       "not enough memory for this artifact", {}, kRetryMs);
   }
   if (taken.ok() && *taken == nullptr) {
@@ -161,8 +159,8 @@ void ImportCall::Take(Artifact artifact) {
 
 absl::StatusOr<std::shared_ptr<const OutputBytes>> ImportCall::TakeMessage(Artifact& artifact) {
   switch (request().message_case()) {
-    case v1::ImportRequest::kMapping:
-      PHIMAP_RETURN_IF_ERROR(TakeMapping(artifact));
+    case v1::ImportRequest::kName:
+      PHIMAP_RETURN_IF_ERROR(TakeName(artifact));
       return nullptr;
     case v1::ImportRequest::kChunk:
       PHIMAP_RETURN_IF_ERROR(TakeChunk(artifact));
@@ -172,14 +170,14 @@ absl::StatusOr<std::shared_ptr<const OutputBytes>> ImportCall::TakeMessage(Artif
     case v1::ImportRequest::MESSAGE_NOT_SET:
       break;
   }
-  return Unexpected("message", "mapping, chunk or digest, got none");
+  return Unexpected("message", "name, chunk or digest, got none");
 }
 
-absl::Status ImportCall::TakeMapping(Artifact& artifact) {
+absl::Status ImportCall::TakeName(Artifact& artifact) {
   if (artifact != nullptr)
-    return Unexpected("mapping", "the mapping's name in the first message only");
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request().mapping(), "mapping"));
-  artifact = std::make_shared<ArtifactImport>(request().mapping(), environment_.memory);
+    return Unexpected("name", "the mapping's name in the first message only");
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request().name(), "name"));
+  artifact = std::make_shared<ArtifactImport>(request().name(), environment_.memory);
   return absl::OkStatus();
 }
 

@@ -9,11 +9,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "phimap/v1/mapping_service.pb.h"
-#include "server/calls/stream_call.h"
-#include "server/memory/caller_shares.h"
+#include "server/admission/caller_shares.h"
+#include "server/mapping/artifact_import.h"
+#include "server/rpc/call.h"
 #include "server/schedule/task_pool.h"
 #include "server/store/store.h"
-#include "server/versions/artifact_import.h"
 
 namespace phimap {
 
@@ -101,7 +101,7 @@ class ImportCall final : public TypedStreamCall<v1::ImportRequest> {
   void Take(Artifact artifact);
   // Returns the answer, framed, once the digest has arrived, and null before.
   absl::StatusOr<std::shared_ptr<const OutputBytes>> TakeMessage(Artifact& artifact);
-  absl::Status TakeMapping(Artifact& artifact);
+  absl::Status TakeName(Artifact& artifact);
   absl::Status TakeChunk(Artifact& artifact);
   absl::StatusOr<std::shared_ptr<const OutputBytes>> TakeDigest(Artifact& artifact);
 

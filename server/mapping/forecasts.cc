@@ -7,7 +7,7 @@
 #include "core/status/status_macros.h"
 #include "core/theory/advisor.h"
 #include "server/build/build_error.h"
-#include "server/mapping/build_spec_from_proto.h"
+#include "server/mapping/request_fields.h"
 #include "server/registry/reference.h"
 
 namespace phimap {
@@ -27,16 +27,35 @@ namespace {
 
 absl::Status CheckCount(absl::string_view field, int64_t count, int64_t limit) {
   if (count >= 1 && count <= limit) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, field,
                    absl::StrCat("expected 1 to ", limit, ", got ", count),
                    {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(count)}});
+}
+
+// The core and the API use the same numbers.
+static_assert(static_cast<int>(AdviceSubject::kWeakLearner) ==
+              v1::AdviseResponse::Line::SUBJECT_WEAK_LEARNER);
+static_assert(static_cast<int>(Tier::kExact) == v1::AdviseResponse::Line::TIER_EXACT_LAW);
+
+void LineToProto(const AdviceLine& line, v1::AdviseResponse::Line* out) {
+  out->set_subject(static_cast<v1::AdviseResponse::Line::Subject>(line.subject));
+  out->set_source(line.source);
+  out->set_tier(static_cast<v1::AdviseResponse::Line::Tier>(line.tier));
+  if (line.dimensions.has_value()) out->set_dimensions(*line.dimensions);
+  if (line.margin.has_value()) out->set_margin(*line.margin);
+  out->set_note(line.note);
+  if (line.landmarks.has_value()) out->set_landmarks(*line.landmarks);
+  if (line.error.has_value()) out->set_error(*line.error);
+  if (line.distortion.has_value()) out->set_distortion(*line.distortion);
+  if (line.success.has_value()) out->set_success(*line.success);
+  if (line.draws.has_value()) out->set_draws(*line.draws);
 }
 
 }  // namespace
 
 absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEstimator& estimator,
                                const BuildManager& builds, v1::EstimateBuildResponse* response) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.spec().mapping(), "spec.mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.spec().name(), "spec.name"));
   PHIMAP_ASSIGN_OR_RETURN(const BuildSpec spec, BuildSpecFromProto(request.spec()));
   PHIMAP_RETURN_IF_ERROR(builds.CheckKernel(spec));
   PHIMAP_RETURN_IF_ERROR(CheckCount("rows", request.rows(), Reservoir::kMaxStreamRows));
@@ -55,24 +74,6 @@ absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEst
   response->set_memory_limit_bytes(builds.memory_limit_bytes());
   return absl::OkStatus();
 }
-
-namespace {
-
-void LineToProto(const AdviceLine& line, v1::AdviseResponse::Line* out) {
-  out->set_what(line.what);
-  out->set_source(line.source);
-  out->set_tier(TierName(line.tier));
-  if (line.dimensions.has_value()) out->set_dimensions(*line.dimensions);
-  if (line.margin.has_value()) out->set_margin(*line.margin);
-  out->set_note(line.note);
-  if (line.landmarks.has_value()) out->set_landmarks(*line.landmarks);
-  if (line.error.has_value()) out->set_error(*line.error);
-  if (line.distortion.has_value()) out->set_distortion(*line.distortion);
-  if (line.success.has_value()) out->set_success(*line.success);
-  if (line.draws.has_value()) out->set_draws(*line.draws);
-}
-
-}  // namespace
 
 absl::Status AdviseFromProto(const v1::AdviseRequest& request, v1::AdviseResponse* response) {
   const AdviceQuery query{.margin = request.margin(),

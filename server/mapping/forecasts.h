@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "core/mapping/build/build_cost.h"
 #include "core/mapping/spec/build_spec.h"
+#include "core/thread/mutex.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_manager.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

@@ -54,14 +54,23 @@ absl::Status MappingChanges::DeleteAlias(absl::string_view mapping, absl::string
   return deleted;
 }
 
-absl::Status MappingChanges::DeleteVersion(absl::string_view mapping, int64_t number,
-                                           Rollbacks rollbacks, absl::string_view operation_id) {
-  const absl::Status deleted = store_.DeleteVersion(mapping, number, rollbacks, operation_id);
+absl::Status MappingChanges::DeleteVersion(const Reference& version, Rollbacks rollbacks,
+                                           absl::string_view operation_id) {
+  std::optional<int64_t> number = version.number;
+  absl::Status deleted;
+  if (number.has_value()) {
+    deleted = store_.DeleteVersion(version.mapping, *number, rollbacks, operation_id);
+  } else {
+    const absl::StatusOr<int64_t> found =
+        store_.DeleteVersionByDigest(version.mapping, version.digest, rollbacks, operation_id);
+    if (found.ok()) number = *found;
+    deleted = found.status();
+  }
   CatchUp(deleted);
-  if (MayHaveHappened(deleted)) builds_.VersionsGone(mapping, number);
+  if (MayHaveHappened(deleted)) builds_.VersionsGone(version.mapping, number);
   if (deleted.ok()) {
     logger_.Log(LogLevel::kInfo, "version_deleted",
-                {{"mapping", std::string(mapping)}, {"version", absl::StrCat(number)}});
+                {{"mapping", std::string(version.mapping)}, {"version", absl::StrCat(*number)}});
   }
   return deleted;
 }
@@ -106,32 +115,35 @@ SetAliasCall::SetAliasCall(const CallStart& start, const SetAliasEnvironment& en
 
 void SetAliasCall::Start() {
   if (const absl::Status checked = Check(); !checked.ok()) return Finish(checked);
-  const std::string which = request().digest().empty()
-                                ? absl::StrCat(request().version())
-                                : absl::StrCat(kDigestPrefix, request().digest());
   environment_.registry.Acquire(
-      absl::StrCat(request().mapping(), "@", which), LoadPriority::kFirst,
+      request().reference(), LivePart::kFeatures, LoadPriority::kFirst,
       [this, self = shared_from_this()](absl::StatusOr<VersionHandle> version) {
         Loaded(std::move(version));
       });
 }
 
-absl::Status SetAliasCall::Check() const {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request().mapping(), "mapping"));
+absl::Status SetAliasCall::Check() {
+  PHIMAP_ASSIGN_OR_RETURN(reference_, FixedReference(request(), request().reference()));
   PHIMAP_RETURN_IF_ERROR(CheckAliasName(request().alias(), "alias"));
-  PHIMAP_RETURN_IF_ERROR(OperationIdOf(request().operation_id()).status());
-  if (request().digest().empty()) return CheckVersionNumber(request().version(), "version");
-  if (request().version() == 0) return CheckDigest(request().digest(), "digest");
-  return MakeError(absl::StatusCode::kInvalidArgument, "FIELDS_CONTRADICTORY", "digest",
-                   "expected a version or a digest, got both");
+  return OperationIdOf(request().operation_id()).status();
 }
 
 void SetAliasCall::Loaded(absl::StatusOr<VersionHandle> version) {
   // A repeated call gets its first answer, even if its version was deleted since.
   const bool repeats = absl::IsNotFound(version.status()) && !request().operation_id().empty() &&
-                       request().version() > 0;
+                       reference_.number.has_value();
   if (!version.ok() && !repeats) return Finish(version.status());
-  number_ = version.ok() ? version->record().number : request().version();
+  number_ = version.ok() ? version->record().number : *reference_.number;
+  if (!version.ok() || version->head_facts() == nullptr) return Submit(std::move(version));
+  // Whoever predicts by the alias must not wait for a load either. If there is no memory for both,
+  // the alias moves all the same.
+  const std::string answers = absl::StrCat(version->record().mapping, "@", number_);
+  environment_.registry.Acquire(answers, LivePart::kAnswers, LoadPriority::kFirst,
+                                [this, self = shared_from_this(), held = std::move(version)](
+                                    const absl::StatusOr<VersionHandle>&) { Submit(held); });
+}
+
+void SetAliasCall::Submit(absl::StatusOr<VersionHandle> version) {
   // Holds the version until the alias has moved, so that it is not evicted in between.
   const absl::Status queued = environment_.store_pool.Submit(
       [this, self = shared_from_this(), held = std::move(version)] { Finish(Move()); }, caller());
@@ -142,7 +154,7 @@ absl::Status SetAliasCall::Move() {
   if (cancelled()->load()) return absl::CancelledError("the client cancelled the call");
   PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request().operation_id()));
   PHIMAP_ASSIGN_OR_RETURN(const AliasRecord alias,
-                          environment_.changes.SetAlias(request().mapping(), request().alias(),
+                          environment_.changes.SetAlias(reference_.mapping, request().alias(),
                                                         number_, request().etag(), operation_id));
   AliasToProto(alias, &response());
   return absl::OkStatus();

@@ -13,9 +13,10 @@
 #include "absl/strings/string_view.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_manager.h"
-#include "server/calls/unary_call.h"
 #include "server/observe/log.h"
+#include "server/registry/reference.h"
 #include "server/registry/version_registry.h"
+#include "server/rpc/call.h"
 #include "server/schedule/task_pool.h"
 #include "server/store/store.h"
 
@@ -36,7 +37,8 @@ class MappingChanges {
                                        absl::string_view operation_id);
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                            absl::string_view etag, absl::string_view operation_id);
-  absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
+  // `version` has a number or a digest.
+  absl::Status DeleteVersion(const Reference& version, Rollbacks rollbacks,
                              absl::string_view operation_id);
   absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied,
                              absl::string_view operation_id);
@@ -73,13 +75,17 @@ class SetAliasCall final : public TypedUnaryCall<v1::SetAliasRequest, v1::Alias>
 
  private:
   void Start() override;
-  absl::Status Check() const;
+  absl::Status Check();
   // Called on any thread.
   void Loaded(absl::StatusOr<VersionHandle> version);
+  // Moves the alias, on a thread of the store.
+  void Submit(absl::StatusOr<VersionHandle> version);
   // Moves the alias. Runs on a store thread.
   absl::Status Move();
 
   const SetAliasEnvironment& environment_;
+  // Points into the request.
+  Reference reference_;
   // Number of the version that was loaded.
   int64_t number_ = 0;
 };

@@ -1,19 +1,23 @@
 #include "server/mapping/mapping_service.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
-#include "server/calls/unary_call.h"
+#include "server/build/version_reader.h"
 #include "server/mapping/artifact_calls.h"
 #include "server/mapping/build_call.h"
 #include "server/mapping/forecasts.h"
@@ -21,7 +25,7 @@
 #include "server/mapping/mapping_to_proto.h"
 #include "server/mapping/request_fields.h"
 #include "server/registry/reference.h"
-#include "server/versions/version_reader.h"
+#include "server/rpc/call.h"
 
 namespace phimap {
 namespace {
@@ -33,12 +37,35 @@ constexpr size_t kPageBytes = size_t{2} << 20;
 
 std::string VersionList(const std::string& mapping) { return absl::StrCat("versions/", mapping); }
 
+std::string BuildList(const std::string& mapping) { return absl::StrCat("builds/", mapping); }
+
+// Place of a build in the list: -BuildSnapshot::order, mapping, build id.
+using BuildPosition = std::tuple<int64_t, std::string, std::string>;
+
+std::string TextOf(const BuildPosition& position) { return absl::StrJoin(position, "/"); }
+
+// Returns the position of the last build of the previous page, from its token, or one before all
+// builds for the first page.
+absl::StatusOr<BuildPosition> PositionOf(const v1::ListBuildsRequest& request) {
+  BuildPosition position{std::numeric_limits<int64_t>::min(), "", ""};
+  if (request.page_token().empty()) return position;
+  PHIMAP_ASSIGN_OR_RETURN(const std::string text,
+                          DecodePageToken(BuildList(request.name()), request.page_token()));
+  const std::vector<std::string> parts = absl::StrSplit(text, '/');
+  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &std::get<0>(position))) {
+    return absl::InternalError("a page token from this server does not contain a build");
+  }
+  std::get<1>(position) = parts[1];
+  std::get<2>(position) = parts[2];
+  return position;
+}
+
 // Returns the last version number of the previous page, from its token, or nullopt for the first
 // page.
 absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsRequest& request) {
   if (request.page_token().empty()) return std::optional<int64_t>();
   PHIMAP_ASSIGN_OR_RETURN(const std::string position,
-                          DecodePageToken(VersionList(request.mapping()), request.page_token()));
+                          DecodePageToken(VersionList(request.name()), request.page_token()));
   int64_t number = 0;
   if (!absl::SimpleAtoi(position, &number)) {
     return absl::InternalError("a page token from this server does not contain a number");
@@ -104,7 +131,7 @@ Method::Open MappingService::OnPool(TaskPool& pool,
 
 absl::Status MappingService::GetBuild(const v1::GetBuildRequest& request, v1::BuildJob* response) {
   PHIMAP_ASSIGN_OR_RETURN(const BuildId id,
-                          BuildIdFromProto(request.mapping(), request.build_id(), ""));
+                          BuildIdFromProto(request.name(), request.build_id(), ""));
   PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Get(id));
   BuildToProto(snapshot, response);
   return absl::OkStatus();
@@ -113,7 +140,7 @@ absl::Status MappingService::GetBuild(const v1::GetBuildRequest& request, v1::Bu
 absl::Status MappingService::CancelBuild(const v1::CancelBuildRequest& request,
                                          v1::BuildJob* response) {
   PHIMAP_ASSIGN_OR_RETURN(const BuildId id,
-                          BuildIdFromProto(request.mapping(), request.build_id(), ""));
+                          BuildIdFromProto(request.name(), request.build_id(), ""));
   PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Cancel(id));
   BuildToProto(snapshot, response);
   return absl::OkStatus();
@@ -121,21 +148,32 @@ absl::Status MappingService::CancelBuild(const v1::CancelBuildRequest& request,
 
 absl::Status MappingService::ListBuilds(const v1::ListBuildsRequest& request,
                                         v1::ListBuildsResponse* response) {
-  if (!request.mapping().empty()) {
-    PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  if (!request.name().empty()) {
+    PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
   }
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<BuildSnapshot> builds,
-                          builds_.ListAll(request.mapping()));
+  PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
+  PHIMAP_ASSIGN_OR_RETURN(const BuildPosition after, PositionOf(request));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<BuildSnapshot> builds, builds_.ListAll(request.name()));
+  BuildPosition last = after;
+  size_t bytes = 0;
   for (const BuildSnapshot& snapshot : builds) {
+    const BuildPosition position = {-snapshot.order, snapshot.id.mapping, snapshot.id.build_id};
+    if (position <= after) continue;
+    if (response->builds_size() == size || bytes > kPageBytes) {
+      response->set_next_page_token(EncodePageToken(BuildList(request.name()), TextOf(last)));
+      break;
+    }
     BuildToProto(snapshot, response->add_builds());
+    bytes += response->builds().rbegin()->ByteSizeLong();
+    last = position;
   }
   return absl::OkStatus();
 }
 
 absl::Status MappingService::GetMapping(const v1::GetMappingRequest& request,
                                         v1::Mapping* response) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
-  PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.mapping()));
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
+  PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.name()));
   MappingToProto(record, response);
   return absl::OkStatus();
 }
@@ -174,17 +212,17 @@ absl::Status MappingService::GetVersion(const v1::GetVersionRequest& request,
 
 absl::Status MappingService::ListVersions(const v1::ListVersionsRequest& request,
                                           v1::ListVersionsResponse* response) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
   PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
   PHIMAP_ASSIGN_OR_RETURN(const std::optional<int64_t> before, VersionPosition(request));
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<VersionRecord> records,
-                          store_.ListVersions(request.mapping(), before, size + 1));
+                          store_.ListVersions(request.name(), before, size + 1));
   size_t bytes = 0;
   for (const VersionRecord& record : records) {
     if (response->versions_size() == size || bytes > kPageBytes) {
       const int64_t last = response->versions().rbegin()->ref().number();
       response->set_next_page_token(
-          EncodePageToken(VersionList(request.mapping()), absl::StrCat(last)));
+          EncodePageToken(VersionList(request.name()), absl::StrCat(last)));
       break;
     }
     RecordToProto(record, response->add_versions());
@@ -219,29 +257,30 @@ absl::Status MappingService::KeepVersion(const v1::KeepVersionRequest& request,
 
 absl::Status MappingService::DeleteVersion(const v1::DeleteVersionRequest& request,
                                            v1::DeleteVersionResponse*) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
-  PHIMAP_RETURN_IF_ERROR(CheckVersionNumber(request.version(), "version"));
+  PHIMAP_ASSIGN_OR_RETURN(const Reference reference, FixedReference(request, request.reference()));
   PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
-  return changes_.DeleteVersion(request.mapping(), request.version(),
-                                request.give_up_rollback() ? Rollbacks::kGiveUp : Rollbacks::kKeep,
-                                operation_id);
+  const absl::Status deleted = changes_.DeleteVersion(
+      reference, request.give_up_rollback() ? Rollbacks::kGiveUp : Rollbacks::kKeep, operation_id);
+  // The error of looking the version up names the field.
+  if (absl::IsNotFound(deleted)) PHIMAP_RETURN_IF_ERROR(LookUpVersion(store_, reference).status());
+  return deleted;
 }
 
 absl::Status MappingService::DeleteMapping(const v1::DeleteMappingRequest& request,
                                            v1::DeleteMappingResponse*) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
   PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
-  return changes_.DeleteMapping(request.mapping(),
+  return changes_.DeleteMapping(request.name(),
                                 request.only_if_empty() ? Occupied::kRefuse : Occupied::kDelete,
                                 operation_id);
 }
 
 absl::Status MappingService::DeleteAlias(const v1::DeleteAliasRequest& request,
                                          v1::DeleteAliasResponse*) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
   PHIMAP_RETURN_IF_ERROR(CheckAliasName(request.alias(), "alias"));
   PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
-  return changes_.DeleteAlias(request.mapping(), request.alias(), request.etag(), operation_id);
+  return changes_.DeleteAlias(request.name(), request.alias(), request.etag(), operation_id);
 }
 
 absl::Status MappingService::Advise(const v1::AdviseRequest& request,
@@ -262,9 +301,9 @@ absl::Status MappingService::ListCapabilities(const v1::ListCapabilitiesRequest&
 
 absl::Status MappingService::GetDrift(const v1::GetDriftRequest& request,
                                       v1::GetDriftResponse* response) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
-  PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.mapping()));
-  const std::vector<AliasDrift> known = drift_.Of(request.mapping());
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
+  PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.name()));
+  const std::vector<AliasDrift> known = drift_.Of(request.name());
   for (const AliasRecord& alias : record.aliases) {
     const auto found = std::find_if(known.begin(), known.end(), [&](const AliasDrift& drift) {
       return drift.alias == alias.name && drift.version == alias.version;
@@ -276,7 +315,7 @@ absl::Status MappingService::GetDrift(const v1::GetDriftRequest& request,
                    {}, response->add_aliases());
       continue;
     }
-    const VersionHandle version = registry_.FindLive(request.mapping(), alias.version);
+    const VersionHandle version = registry_.FindLive(request.name(), alias.version);
     DriftToProto(*found, version ? version.columns().names() : std::vector<std::string>(),
                  response->add_aliases());
   }

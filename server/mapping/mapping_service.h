@@ -4,15 +4,15 @@
 
 #include "absl/status/status.h"
 #include "phimap/v1/mapping_service.pb.h"
+#include "server/admission/caller_shares.h"
 #include "server/build/build_manager.h"
-#include "server/calls/dispatcher.h"
 #include "server/drift/drift_watcher.h"
 #include "server/mapping/artifact_calls.h"
 #include "server/mapping/forecasts.h"
 #include "server/mapping/mapping_changes.h"
 #include "server/mapping/version_lifetimes.h"
-#include "server/memory/caller_shares.h"
 #include "server/registry/version_registry.h"
+#include "server/rpc/dispatcher.h"
 #include "server/schedule/task_pool.h"
 #include "server/store/store.h"
 

@@ -11,9 +11,9 @@
 #include "phimap/v1/mapping.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_job.h"
+#include "server/build/version_reader.h"
 #include "server/drift/drift_watcher.h"
 #include "server/store/store.h"
-#include "server/versions/version_reader.h"
 
 namespace phimap {
 

@@ -2,14 +2,23 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "core/mapping/spec/family.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/registry/reference.h"
+#include "core/status/words.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "server/store/records.h"
 #include "server/store/sha256.h"
 
@@ -27,17 +36,49 @@ bool IsUuid(absl::string_view text) {
 
 absl::Status NoUuid(absl::string_view field, absl::string_view got) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "FIELD_INVALID", field,
+      absl::StatusCode::kInvalidArgument, reason::kFieldInvalid, field,
       absl::StrCat("expected a UUID, 8-4-4-4-12 hexadecimal digits, got ", Quoted(got)));
 }
 
 }  // namespace
 
-absl::StatusOr<BuildId> BuildIdFromProto(absl::string_view mapping, absl::string_view build_id,
+absl::StatusOr<BuildId> BuildIdFromProto(absl::string_view name, absl::string_view build_id,
                                          absl::string_view prefix) {
-  PHIMAP_RETURN_IF_ERROR(CheckMappingName(mapping, absl::StrCat(prefix, "mapping")));
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(name, absl::StrCat(prefix, "name")));
   if (!IsUuid(build_id)) return NoUuid(absl::StrCat(prefix, "build_id"), build_id);
-  return BuildId{std::string(mapping), absl::AsciiStrToLower(build_id)};
+  return BuildId{std::string(name), absl::AsciiStrToLower(build_id)};
+}
+
+absl::Status CheckNoneRemoved(const google::protobuf::Message& message, absl::string_view field,
+                              absl::string_view instead) {
+  const google::protobuf::UnknownFieldSet& unknown =
+      message.GetReflection()->GetUnknownFields(message);
+  if (unknown.empty()) return absl::OkStatus();
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  std::vector<std::string> removed;
+  for (int i = 0; i < type.reserved_name_count(); ++i) removed.push_back(type.reserved_name(i));
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, reason::kFieldRemoved, field,
+      absl::StrCat("API 0.2 has no field ", unknown.field(0).number(), " of ", type.name(),
+                   "; the removed fields are ", absl::StrJoin(removed, ", "), "; ", instead));
+}
+
+absl::StatusOr<Reference> FixedReference(const google::protobuf::Message& request,
+                                         absl::string_view reference) {
+  constexpr absl::string_view kExpected =
+      "\"name@7\" or \"name@sha256:\" followed by the version's digest";
+  if (reference.empty()) {
+    PHIMAP_RETURN_IF_ERROR(
+        CheckNoneRemoved(request, "reference", absl::StrCat("send `reference`, ", kExpected)));
+  }
+  const absl::StatusOr<Reference> parsed = ParseReference(reference);
+  if (parsed.ok() && (parsed->number.has_value() || !parsed->digest.empty())) return parsed;
+  const std::string because =
+      parsed.ok() ? absl::StrCat(", because ", parsed->alias.empty() ? "a name alone" : "an alias",
+                                 " can mean another version when the request arrives")
+                  : "";
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kReferenceInvalid, "reference",
+                   absl::StrCat("expected ", kExpected, because, "; got ", Quoted(reference)));
 }
 
 absl::StatusOr<std::string> OperationIdOf(absl::string_view operation_id) {
@@ -53,10 +94,10 @@ absl::StatusOr<absl::Duration> TtlFromProto(const google::protobuf::Duration& tt
   if (given >= kLeastTtl && given <= kLargestTtl) return given;
   const int64_t least = absl::ToInt64Seconds(kLeastTtl);
   const int64_t largest = absl::ToInt64Seconds(kLargestTtl);
-  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, field,
                    absl::StrCat("expected ", least, " to ", largest,
                                 " seconds (one minute to 36,500 days), or unset for no end; got ",
-                                absl::ToInt64Seconds(given), " seconds"),
+                                CountOf(absl::ToInt64Seconds(given), "second")),
                    {{"minimum", absl::StrCat(least)},
                     {"maximum", absl::StrCat(largest)},
                     {"actual", absl::StrCat(absl::ToInt64Seconds(given))}});
@@ -85,17 +126,82 @@ absl::StatusOr<std::string> DecodePageToken(absl::string_view list, absl::string
     std::string position = text.substr(kCheckDigits);
     if (text.substr(0, kCheckDigits) == Check(list, position)) return position;
   }
-  return MakeError(absl::StatusCode::kInvalidArgument, "PAGE_TOKEN_INVALID", "page_token",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kPageTokenInvalid, "page_token",
                    "expected the next_page_token of the previous page of this list");
 }
 
 absl::StatusOr<int> PageSize(int requested) {
   if (requested < 0) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", "page_size",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, "page_size",
                      absl::StrCat("expected 0..", kMaxPageSize, ", got ", requested),
                      {{"actual", absl::StrCat(requested)}, {"limit", absl::StrCat(kMaxPageSize)}});
   }
   return requested == 0 ? kDefaultPageSize : std::min(requested, kMaxPageSize);
+}
+
+namespace {
+
+// Returns an error of a parser with its path in the request: that of the parameter, which is
+// directly under the spec's path, or that of `text_field` if the error names no parameter, as
+// errors of syntax do.
+absl::Status InText(absl::string_view prefix, absl::string_view text_field,
+                    const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value() || !detail->field.empty()) return WithFieldPrefix(status, prefix);
+  return MakeError(status.code(), detail->reason, absl::StrCat(prefix, text_field),
+                   status.message(), detail->metadata);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // spec_0_1 is deprecated for clients
+// Returns the text of the spec, which a client of 0.1 sends in a message of its own.
+absl::StatusOr<std::string> SpecTextOf(const v1::BuildSpec& fields, absl::string_view prefix) {
+  if (!fields.has_spec_0_1()) return fields.spec();
+  if (!fields.spec().empty()) {
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldsContradictory,
+                     absl::StrCat(prefix, "spec_0_1"),
+                     "expected one of spec and spec_0_1, got both");
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckNoneRemoved(
+      fields.spec_0_1(), absl::StrCat(prefix, "spec_0_1"),
+      absl::StrCat("send the spec as a text, such as \"", DefaultFamily().name,
+                   "(landmarks=500)\", in the field `spec`, or in `text` from a client of 0.1")));
+  return fields.spec_0_1().text();
+}
+#pragma GCC diagnostic pop
+
+absl::StatusOr<KernelExpression> KernelFromProto(const std::string& text, const Family& family) {
+  if (text.empty() && family.default_kernel.empty()) {
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldInvalid, "kernel",
+                     absl::StrCat("expected a kernel; ", family.name, " takes ", family.kernels));
+  }
+  return KernelExpression::Parse(text.empty() ? family.default_kernel : text);
+}
+
+}  // namespace
+
+absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& fields,
+                                             absl::string_view prefix) {
+  BuildSpec spec;
+  PHIMAP_ASSIGN_OR_RETURN(const std::string text, SpecTextOf(fields, prefix));
+  absl::StatusOr<MappingSpec> mapping = MappingSpec::Parse(text);
+  if (!mapping.ok()) return InText(prefix, "spec", mapping.status());
+  spec.mapping = *std::move(mapping);
+  absl::StatusOr<std::optional<RemoteKernel>> remote = RemoteKernel::Parse(fields.kernel());
+  if (!remote.ok()) return InText(prefix, "kernel", remote.status());
+  spec.remote = *std::move(remote);
+  if (!spec.remote.has_value()) {
+    absl::StatusOr<KernelExpression> kernel = KernelFromProto(fields.kernel(), *spec.mapping.kind);
+    if (!kernel.ok()) return InText(prefix, "kernel", kernel.status());
+    spec.kernel = *std::move(kernel);
+  }
+  spec.standardize = fields.standardize();
+  spec.seed = fields.seed();
+  spec.column_names.assign(fields.column_names().begin(), fields.column_names().end());
+  if (absl::Status valid = spec.Validate(); !valid.ok()) {
+    return WithFieldPrefix(valid, prefix);
+  }
+  return spec;
 }
 
 }  // namespace phimap

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/thread/start_thread.h"
-#include "server/sync/steady_time.h"
+#include "core/thread/steady_time.h"
 
 namespace phimap {
 

@@ -18,11 +18,11 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "core/thread/mutex.h"
 #include "server/mapping/mapping_changes.h"
 #include "server/observe/log.h"
 #include "server/registry/version_registry.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

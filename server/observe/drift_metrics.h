@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "core/thread/mutex.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/gauge.h"
 #include "prometheus/registry.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

@@ -39,7 +39,7 @@ constexpr std::chrono::seconds kPatience(10);
 
 absl::Status CannotListen(const std::string& address, absl::string_view why) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "ADDRESS_NOT_AVAILABLE", "http",
+      absl::StatusCode::kFailedPrecondition, reason::kAddressNotAvailable, "http",
       absl::StrCat("cannot listen on ", address, ": ", why,
                    "; is the port in use, or does the address belong to another machine?"),
       {{"address", address}});

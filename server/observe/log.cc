@@ -21,8 +21,8 @@
 #include "absl/time/clock.h"
 #include "core/status/error.h"
 #include "core/status/utf8.h"
+#include "core/thread/mutex.h"
 #include "core/thread/start_thread.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 
@@ -88,14 +88,14 @@ absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text) {
   if (text == "warning") return LogLevel::kWarning;
   if (text == "error") return LogLevel::kError;
   if (text == "off") return LogLevel::kOff;
-  return MakeError(absl::StatusCode::kInvalidArgument, "FLAG_INVALID", "log_level",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFlagInvalid, "log_level",
                    absl::StrCat("expected debug, info, warning, error or off, got \"", text, "\""));
 }
 
 absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text) {
   if (text == "text") return LogFormat::kText;
   if (text == "json") return LogFormat::kJson;
-  return MakeError(absl::StatusCode::kInvalidArgument, "FLAG_INVALID", "log_format",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFlagInvalid, "log_format",
                    absl::StrCat("expected text or json, got \"", text, "\""));
 }
 

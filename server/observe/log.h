@@ -30,7 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/sync/mutex.h"
+#include "core/thread/mutex.h"
 
 namespace phimap {
 

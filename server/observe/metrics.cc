@@ -85,37 +85,38 @@ constexpr absl::string_view kCodeLabels[kStatusCodes] = {
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-constexpr absl::string_view kRefusalReasons[] = {"alias_limit_reached",
-                                                 "artifact_removed",
-                                                 "artifact_too_large",
-                                                 "build_limit_reached",
-                                                 "build_memory_full",
-                                                 "call_limit_reached",
-                                                 "commit_in_doubt",
-                                                 "commit_local_only",
-                                                 "database_busy",
-                                                 "database_exhausted",
-                                                 "database_read_only",
-                                                 "database_unavailable",
-                                                 "disk_full",
-                                                 "evaluation_limit_reached",
-                                                 "export_limit_reached",
-                                                 "file_io_failed",
-                                                 "headers_too_large",
-                                                 "import_limit_reached",
-                                                 "kernel_queue_full",
-                                                 "kernel_service_timed_out",
-                                                 "kernel_service_unavailable",
-                                                 "live_versions_full",
-                                                 "machine_memory_full",
-                                                 "message_too_large",
-                                                 "open_file_limit_reached",
-                                                 "projection_too_large",
-                                                 "queue_full",
-                                                 "request_memory_full",
-                                                 "revision_not_reached",
-                                                 "sample_too_large",
-                                                 "server_shutting_down"};
+constexpr absl::string_view kRefusalReasons[] = {reason::kAliasLimitReached,
+                                                 reason::kArtifactRemoved,
+                                                 reason::kArtifactTooLarge,
+                                                 reason::kBuildLimitReached,
+                                                 reason::kBuildMemoryFull,
+                                                 reason::kCallLimitReached,
+                                                 reason::kCommitInDoubt,
+                                                 reason::kCommitLocalOnly,
+                                                 reason::kDatabaseBusy,
+                                                 reason::kDatabaseExhausted,
+                                                 reason::kDatabaseReadOnly,
+                                                 reason::kDatabaseUnavailable,
+                                                 reason::kDiskFull,
+                                                 reason::kEvaluationLimitReached,
+                                                 reason::kExportLimitReached,
+                                                 reason::kFileIoFailed,
+                                                 reason::kHeadersTooLarge,
+                                                 reason::kImportLimitReached,
+                                                 reason::kKernelQueueFull,
+                                                 reason::kKernelServiceTimedOut,
+                                                 reason::kKernelServiceUnavailable,
+                                                 reason::kLiveVersionsFull,
+                                                 reason::kMachineMemoryFull,
+                                                 reason::kMessageTooLarge,
+                                                 reason::kOpenFileLimitReached,
+                                                 reason::kProjectionTooLarge,
+                                                 reason::kQueueFull,
+                                                 reason::kRequestMemoryFull,
+                                                 reason::kRevisionNotReached,
+                                                 reason::kSampleTooLarge,
+                                                 reason::kServerShuttingDown,
+                                                 reason::kTrainingDiskFull};
 
 prometheus::Family<prometheus::Counter>& Counters(prometheus::Registry& registry, const char* name,
                                                   const char* help) {
@@ -135,7 +136,8 @@ RefusalCounters::RefusalCounters(prometheus::Family<prometheus::Counter>& family
                                  const std::string& service)
     : other_(&family.Add({{"grpc_service", service}, {"reason", "other"}})) {
   for (const absl::string_view reason : kRefusalReasons) {
-    by_reason_[reason] = &family.Add({{"grpc_service", service}, {"reason", std::string(reason)}});
+    by_reason_[reason] =
+        &family.Add({{"grpc_service", service}, {"reason", absl::AsciiStrToLower(reason)}});
   }
 }
 
@@ -145,7 +147,7 @@ void RefusalCounters::Count(const absl::Status& status) const {
     return;
   }
   const ErrorDetail detail = DetailOf(status).value_or(ErrorDetail());
-  const auto found = by_reason_.find(absl::AsciiStrToLower(detail.reason));
+  const auto found = by_reason_.find(detail.reason);
   (found == by_reason_.end() ? other_ : found->second)->Increment();
 }
 
@@ -393,8 +395,9 @@ constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kInternal,    absl::StatusCode::kFailedPrecondition,
     absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss};
 // Reasons of errors that have such a code, but are not faults.
-constexpr absl::string_view kAnswers[] = {"ALIAS_LIMIT_REACHED", "MAPPING_IN_USE", "VERSION_IN_USE",
-                                          "VERSION_ROLLBACK_TARGET", "MAPPING_NOT_EMPTY"};
+constexpr absl::string_view kAnswers[] = {reason::kAliasLimitReached, reason::kMappingInUse,
+                                          reason::kVersionInUse, reason::kVersionRollbackTarget,
+                                          reason::kMappingNotEmpty};
 
 std::array<prometheus::Histogram*, kStoreOperations> CallHistograms(
     prometheus::Registry& registry) {

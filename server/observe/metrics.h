@@ -50,7 +50,7 @@ inline constexpr int kStatusCodes = 17;
 // Returns the name of a code in go-grpc-prometheus: "OK", "InvalidArgument" …
 absl::string_view CodeLabel(absl::StatusCode code);
 
-// Returns the reasons of errors that have their own label, in lower case as in the labels. All
+// Returns the reasons of errors that have their own label, which is the reason in lower case. All
 // other reasons have the label "other".
 absl::Span<const absl::string_view> RefusalReasons();
 

@@ -17,15 +17,19 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "core/head/head.h"
+#include "core/linalg/matrix.h"
 #include "core/plan/examples.h"
 #include "core/plan/residual.h"
 #include "core/plan/rows.h"
+#include "core/thread/mutex.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/registry.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 
@@ -127,6 +131,39 @@ class InputDrift {
   mutable std::atomic<uint32_t> requests_{0};
 };
 
+// Counts the answers of a version's head, so that a dashboard shows a model that has begun to
+// answer one class only, or is no longer sure.
+//
+// Thread-safe. The counters must outlive this object.
+class PredictionCounts {
+ public:
+  // At most this many classes have series of their own, in the order of the head; the others share
+  // one, of the class "_other". Numbers count there too.
+  static constexpr size_t kMaxClasses = 20;
+  // The confidence of one request in kEvery is measured, because it needs probabilities.
+  static constexpr uint32_t kEvery = 64;
+
+  struct Counters {
+    // The classes of the head, as far as they have series, and "_other".
+    std::vector<prometheus::Counter*> answers;
+    // Rows whose confidence was measured, and the sum of it: the largest probability of each.
+    prometheus::Counter* confidence_rows = nullptr;
+    prometheus::Counter* confidence_sum = nullptr;
+  };
+  explicit PredictionCounts(Counters counters) : counters_(std::move(counters)) {}
+
+  // Whether the confidence of this request is to be measured.
+  bool IsDue() const { return requests_.fetch_add(1, std::memory_order_relaxed) % kEvery == 0; }
+  // `labels` are empty for numbers.
+  void Count(int64_t rows, absl::Span<const int32_t> labels) const;
+  void CountConfidence(ConstMatrixView<double> probabilities) const;
+
+ private:
+  friend class VersionSeries;
+  const Counters counters_;
+  mutable std::atomic<uint32_t> requests_{0};
+};
+
 class VersionSeries {
  public:
   static constexpr int kMaxNamed = 100;
@@ -136,13 +173,17 @@ class VersionSeries {
   struct Series {
     prometheus::Counter* rows = nullptr;
     InputDrift::Counters drift;
+    // Empty for a version without a head.
+    PredictionCounts::Counters predictions;
   };
 
   // The series of a pair of labels, and the sampler that counts in them.
   struct Labelled {
-    explicit Labelled(const Series& counters) : series(counters), drift(counters.drift) {}
+    explicit Labelled(const Series& counters)
+        : series(counters), drift(counters.drift), predictions(counters.predictions) {}
     const Series series;
     const InputDrift drift;
+    const PredictionCounts predictions;
     int leases = 0;
   };
 
@@ -158,6 +199,8 @@ class VersionSeries {
     prometheus::Counter* rows() const { return now()->series.rows; }
     // The object that samples the version's inputs, to show when they drift.
     const InputDrift& drift() const { return now()->drift; }
+    // Counts the answers of the version's head. REQUIRES: it has one.
+    const PredictionCounts& predictions() const { return now()->predictions; }
     // Called when an alias names the version: gives it labels of its own, unless it has them or
     // there are kMaxNamed + kMaxAliased. What it counted before stays with "_other".
     void Promote() const;
@@ -165,14 +208,15 @@ class VersionSeries {
    private:
     friend class VersionSeries;
     using Key = std::pair<std::string, int64_t>;
-    Lease(VersionSeries& owner, Key key, const Labelled* labelled)
-        : owner_(owner), key_(std::move(key)), labelled_(labelled) {}
+    Lease(VersionSeries& owner, Key key, std::shared_ptr<const HeadFacts> head)
+        : owner_(owner), key_(std::move(key)), head_(std::move(head)) {}
     const Labelled* now() const { return labelled_.load(std::memory_order_acquire); }
 
     VersionSeries& owner_;
     const Key key_;
+    const std::shared_ptr<const HeadFacts> head_;
     // The version's own, or those of "_other". Changes at most once, from the latter to the former.
-    mutable std::atomic<const Labelled*> labelled_;
+    mutable std::atomic<const Labelled*> labelled_{nullptr};
   };
 
   // Registers the metric families. `registry` must outlive this object.
@@ -180,21 +224,27 @@ class VersionSeries {
   VersionSeries(const VersionSeries&) = delete;
   VersionSeries& operator=(const VersionSeries&) = delete;
 
-  std::unique_ptr<const Lease> Open(const std::string& mapping, int64_t version);
+  // `head` is null for a version without one.
+  std::unique_ptr<const Lease> Open(const std::string& mapping, int64_t version,
+                                    std::shared_ptr<const HeadFacts> head = nullptr);
 
  private:
   void Close(const Lease& lease);
   void Promote(const Lease& lease);
   // Returns the series of the key, with one more lease, or null if `limit` others have series.
-  const Labelled* Take(const Lease::Key& key, size_t limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Labelled* Take(const Lease& lease, size_t limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Series Add(const prometheus::Labels& labels);
+  // `classes` is null for a version without a head.
+  Series Add(const prometheus::Labels& labels, const std::vector<std::string>* classes);
 
   prometheus::Family<prometheus::Counter>& rows_;
   prometheus::Family<prometheus::Counter>& drift_rows_;
   prometheus::Family<prometheus::Counter>& norm_sum_;
   prometheus::Family<prometheus::Counter>& residual_sum_;
   prometheus::Family<prometheus::Counter>& rows_not_finite_;
+  prometheus::Family<prometheus::Counter>& predictions_;
+  prometheus::Family<prometheus::Counter>& confidence_rows_;
+  prometheus::Family<prometheus::Counter>& confidence_sum_;
   const Labelled other_;
   Mutex mutex_;
   std::map<Lease::Key, std::unique_ptr<Labelled>> named_ ABSL_GUARDED_BY(mutex_);

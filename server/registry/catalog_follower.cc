@@ -20,6 +20,7 @@ CatalogFollower::CatalogFollower(VersionRegistry& registry, std::unique_ptr<Chan
       feed_(std::move(feed)),
       errors_(errors),
       after_each_(std::move(after_each)),
+      failing_(!registry.revision_with_own_changes().has_value()),
       thread_(StartThread("following the store", [this] { Run(); })) {}
 
 CatalogFollower::~CatalogFollower() {

@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "absl/time/time.h"
+#include "core/thread/mutex.h"
 #include "prometheus/counter.h"
 #include "server/registry/version_registry.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 
@@ -51,7 +51,8 @@ class CatalogFollower {
   const std::unique_ptr<ChangeFeed> feed_;
   prometheus::Counter* const errors_;
   const std::function<void(bool caught_up)> after_each_;
-  std::atomic<bool> failing_{false};
+  // At first, whether the registry could not be told the names when the server started.
+  std::atomic<bool> failing_;
 
   mutable Mutex mutex_;
   CondVar stop_;

@@ -21,9 +21,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/thread/mutex.h"
 #include "server/registry/reference.h"
 #include "server/store/records.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

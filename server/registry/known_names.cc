@@ -20,7 +20,7 @@ constexpr absl::string_view kFirstLine = "phimap names 1";
 constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
 
 absl::Status Invalid() {
-  return MakeError(absl::StatusCode::kDataLoss, "NAMES_FILE_INVALID", "",
+  return MakeError(absl::StatusCode::kDataLoss, reason::kNamesFileInvalid, "",
                    "the file of known names is damaged; the server waits for the database instead");
 }
 

@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/files/file_system.h"
+#include "core/thread/mutex.h"
 #include "server/observe/log.h"
+#include "server/store/files/file_system.h"
 #include "server/store/records.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

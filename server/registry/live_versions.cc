@@ -17,38 +17,34 @@ bool IsHeld(const std::shared_ptr<const LiveVersion>& version) { return version.
 
 }  // namespace
 
-std::shared_ptr<const LiveVersion> LiveVersions::Find(absl::string_view mapping, int64_t number) {
-  const auto by_number = index_.find(mapping);
-  if (by_number == index_.end()) return nullptr;
-  const auto found = by_number->second.find(number);
-  if (found == by_number->second.end()) return nullptr;
+std::shared_ptr<const LiveVersion> LiveVersions::Find(absl::string_view mapping, int64_t number,
+                                                      LivePart part) {
+  const auto parts = index_.find(mapping);
+  if (parts == index_.end()) return nullptr;
+  const auto found = parts->second.find({number, part});
+  if (found == parts->second.end()) return nullptr;
   recent_.splice(recent_.begin(), recent_, found->second);
   return *found->second;
 }
 
-std::shared_ptr<const LiveVersion> LiveVersions::Peek(absl::string_view mapping,
-                                                      int64_t number) const {
-  const auto by_number = index_.find(mapping);
-  if (by_number == index_.end()) return nullptr;
-  const auto found = by_number->second.find(number);
-  return found == by_number->second.end() ? nullptr : *found->second;
+std::shared_ptr<const LiveVersion> LiveVersions::Peek(absl::string_view mapping, int64_t number,
+                                                      LivePart part) const {
+  const auto parts = index_.find(mapping);
+  if (parts == index_.end()) return nullptr;
+  const auto found = parts->second.find({number, part});
+  return found == parts->second.end() ? nullptr : *found->second;
 }
 
 std::vector<std::shared_ptr<const LiveVersion>> LiveVersions::All() const {
   std::vector<std::shared_ptr<const LiveVersion>> all;
-  for (const auto& [mapping, by_number] : index_) {
-    for (const auto& [number, version] : by_number) all.push_back(*version);
+  for (const auto& [mapping, parts] : index_) {
+    for (const auto& [key, version] : parts) all.push_back(*version);
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return std::tie(a->record.mapping, a->record.number) <
-           std::tie(b->record.mapping, b->record.number);
+    return std::tie(a->record.mapping, a->record.number, a->part) <
+           std::tie(b->record.mapping, b->record.number, b->part);
   });
   return all;
-}
-
-bool LiveVersions::Contains(absl::string_view mapping, int64_t number) const {
-  const auto by_number = index_.find(mapping);
-  return by_number != index_.end() && by_number->second.contains(number);
 }
 
 bool LiveVersions::FreeCapacity(int64_t bytes, Eviction eviction) {
@@ -80,15 +76,16 @@ void LiveVersions::DropUntilFits(int64_t bytes, bool pinned) {
 
 void LiveVersions::Unindex(Recent::iterator version) {
   const VersionRecord& record = (*version)->record;
-  const auto by_number = index_.find(record.mapping);
-  if (by_number == index_.end()) return;
-  const auto found = by_number->second.find(record.number);
+  const LivePart part = (*version)->part;
+  const auto parts = index_.find(record.mapping);
+  if (parts == index_.end()) return;
+  const auto found = parts->second.find({record.number, part});
   // For a retired version, the index has no entry, or it has an entry for another version with the
   // same number.
-  if (found == by_number->second.end() || found->second != version) return;
-  by_number->second.erase(found);
-  if (by_number->second.empty()) index_.erase(by_number);
-  if (IsPinned(record.mapping, record.number)) --pinned_here_;
+  if (found == parts->second.end() || found->second != version) return;
+  parts->second.erase(found);
+  if (parts->second.empty()) index_.erase(parts);
+  if (part == LivePart::kFeatures && IsPinned(record.mapping, record.number)) --pinned_here_;
 }
 
 LiveVersions::Recent::iterator LiveVersions::Drop(Recent::iterator version) {
@@ -98,16 +95,18 @@ LiveVersions::Recent::iterator LiveVersions::Drop(Recent::iterator version) {
 }
 
 void LiveVersions::Retire(absl::string_view mapping, int64_t number) {
-  const auto by_number = index_.find(mapping);
-  if (by_number == index_.end()) return;
-  const auto found = by_number->second.find(number);
-  if (found == by_number->second.end()) return;
-  const Recent::iterator version = found->second;
-  Unindex(version);
-  if (IsHeld(*version)) {
-    recent_.splice(recent_.end(), recent_, version);
-  } else {
-    Drop(version);
+  for (const LivePart part : kLiveParts) {
+    const auto parts = index_.find(mapping);
+    if (parts == index_.end()) return;
+    const auto found = parts->second.find({number, part});
+    if (found == parts->second.end()) continue;
+    const Recent::iterator version = found->second;
+    Unindex(version);
+    if (IsHeld(*version)) {
+      recent_.splice(recent_.end(), recent_, version);
+    } else {
+      Drop(version);
+    }
   }
 }
 
@@ -150,10 +149,13 @@ void LiveVersions::Insert(std::shared_ptr<const LiveVersion> version) {
   PHIMAP_CHECK(version->memory_bytes() <= max_bytes_ - bytes_);
   bytes_ += version->memory_bytes();
   const VersionRecord& record = version->record;
-  if (IsPinned(record.mapping, record.number)) ++pinned_here_;
+  const PartKey key(record.number, version->part);
+  if (key.second == LivePart::kFeatures && IsPinned(record.mapping, record.number)) {
+    ++pinned_here_;
+  }
   auto& slot = index_[record.mapping];
   recent_.push_front(std::move(version));
-  PHIMAP_CHECK(slot.emplace(recent_.front()->record.number, recent_.begin()).second);
+  PHIMAP_CHECK(slot.emplace(key, recent_.begin()).second);
 }
 
 void WarmQueue::PushFront(VersionName version) {

@@ -1,5 +1,6 @@
-// The versions in memory, limited in bytes. The least recently used versions are unloaded first,
-// and pinned versions (those that aliases point to) after all others. Versions in use stay.
+// The versions in memory, or parts of them, limited in bytes. The least recently used versions are
+// unloaded first, and pinned versions (those that aliases point to) after all others. Versions in
+// use stay.
 //
 // Not thread-safe; the registry guards it.
 #ifndef PHIMAP_SERVER_REGISTRY_LIVE_VERSIONS_H_
@@ -33,23 +34,27 @@ class LiveVersions {
   explicit LiveVersions(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Returns the version and makes it the most recently used. Returns null if it is not loaded.
-  std::shared_ptr<const LiveVersion> Find(absl::string_view mapping, int64_t number);
+  std::shared_ptr<const LiveVersion> Find(absl::string_view mapping, int64_t number,
+                                          LivePart part = LivePart::kFeatures);
   // Finds a version without making it the most recently used.
-  std::shared_ptr<const LiveVersion> Peek(absl::string_view mapping, int64_t number) const;
-  // Whether the version is live. Does not count as a use.
-  bool Contains(absl::string_view mapping, int64_t number) const;
-  // All live versions, by name and number. Does not count as a use.
+  std::shared_ptr<const LiveVersion> Peek(absl::string_view mapping, int64_t number,
+                                          LivePart part = LivePart::kFeatures) const;
+  // Whether the version's features are live. Does not count as a use.
+  bool Contains(absl::string_view mapping, int64_t number) const {
+    return Peek(mapping, number) != nullptr;
+  }
+  // All parts of versions that are live, by name, number and part. Does not count as a use.
   std::vector<std::shared_ptr<const LiveVersion>> All() const;
   // Unloads unused versions, the least recently used first, until `bytes` more fit. Pinned versions
   // are unloaded only if no other version is left to unload and `eviction` permits it. Returns
   // false, and unloads nothing, if `bytes` cannot fit: because `bytes` alone exceeds the limit, or
   // because versions that are in use or pinned must stay.
   bool FreeCapacity(int64_t bytes, Eviction eviction = Eviction::kPinnedLast);
-  // Adds a version. REQUIRES: FreeCapacity(version->memory_bytes()) returned true, and no version
-  // of the same mapping with the same number is loaded.
+  // Adds a version. REQUIRES: FreeCapacity(version->memory_bytes()) returned true, and no such part
+  // of a version of the same mapping with the same number is loaded.
   void Insert(std::shared_ptr<const LiveVersion> version);
-  // Makes the version, if it is loaded, impossible to find. If the version is in use, its memory
-  // still counts, and the version is the first to be unloaded once it is unused.
+  // Makes all parts of the version that are loaded impossible to find. If a part is in use, its
+  // memory still counts, and it is the first to be unloaded once it is unused.
   void Retire(absl::string_view mapping, int64_t number);
 
   // Pins these versions of the mapping, loaded or not, and unpins all its other versions. REQUIRES:
@@ -58,7 +63,7 @@ class LiveVersions {
   bool IsPinned(absl::string_view mapping, int64_t number) const;
   // Returns the pinned versions that are not loaded.
   std::vector<VersionName> MissingPinned() const;
-  // Number of pinned versions, and number of those that are loaded.
+  // Number of pinned versions, and number of those whose features are loaded.
   int64_t pinned() const { return pinned_count_; }
   int64_t pinned_here() const { return pinned_here_; }
 
@@ -69,6 +74,8 @@ class LiveVersions {
 
  private:
   using Recent = std::list<std::shared_ptr<const LiveVersion>>;
+  // The number of a version, and a part of it.
+  using PartKey = std::pair<int64_t, LivePart>;
 
   // Returns how many of `numbers` are loaded.
   int64_t CountHere(absl::string_view mapping, const std::vector<int64_t>& numbers) const;
@@ -84,7 +91,7 @@ class LiveVersions {
   int64_t evictions_ = 0;
   // Sorted by last use, the most recent first.
   Recent recent_;
-  absl::flat_hash_map<std::string, absl::flat_hash_map<int64_t, Recent::iterator>> index_;
+  absl::flat_hash_map<std::string, absl::flat_hash_map<PartKey, Recent::iterator>> index_;
   // The numbers ascend. Mappings without pinned versions are absent.
   absl::flat_hash_map<std::string, std::vector<int64_t>> pinned_;
   int64_t pinned_count_ = 0;

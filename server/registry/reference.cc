@@ -34,14 +34,14 @@ std::string ExpectedDigest() {
 
 absl::Status BadReference(absl::string_view text) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "REFERENCE_INVALID", "reference",
+      absl::StatusCode::kInvalidArgument, reason::kReferenceInvalid, "reference",
       absl::StrCat("expected \"name\", \"name@7\", \"name@alias\" or \"name@", kDigestPrefix,
                    "…\" with ", ExpectedDigest(), "; got ", Quoted(text)));
 }
 
 absl::Status BadName(absl::string_view text, absl::string_view field, absl::string_view end) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "NAME_INVALID", field,
+      absl::StatusCode::kInvalidArgument, reason::kNameInvalid, field,
       absl::StrCat("expected a lower-case letter, then up to 62 letters, digits and hyphens", end,
                    "; got ", Quoted(text)));
 }
@@ -61,19 +61,6 @@ absl::Status CheckMappingName(absl::string_view text, absl::string_view field) {
 
 absl::Status CheckAliasName(absl::string_view text, absl::string_view field) {
   return IsAliasName(text) ? absl::OkStatus() : BadName(text, field, "");
-}
-
-absl::Status CheckDigest(absl::string_view text, absl::string_view field) {
-  if (IsDigest(text)) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "DIGEST_INVALID", field,
-                   absl::StrCat("expected ", ExpectedDigest(), "; got ", Quoted(text)));
-}
-
-absl::Status CheckVersionNumber(int64_t number, absl::string_view field) {
-  if (number >= 1) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
-                   absl::StrCat("expected a version number from 1, got ", number),
-                   {{"actual", absl::StrCat(number)}});
 }
 
 absl::StatusOr<Reference> ParseReference(absl::string_view text) {
@@ -111,7 +98,7 @@ absl::StatusOr<VersionRecord> LookUpVersion(Store& store, const Reference& refer
   absl::StatusOr<VersionRecord> found = store.GetVersion(reference.mapping, reference.number);
   if (found.ok() || !reference.number.has_value()) return found;
   std::optional<ErrorDetail> detail = DetailOf(found.status());
-  if (!detail.has_value() || detail->reason != "VERSION_NOT_FOUND") return found;
+  if (!detail.has_value() || detail->reason != reason::kVersionNotFound) return found;
   // The store does not know which field a number came from.
   return MakeError(found.status().code(), detail->reason, "reference", found.status().message(),
                    std::move(detail->metadata));

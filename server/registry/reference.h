@@ -44,13 +44,6 @@ bool IsAliasName(absl::string_view text);
 // NAME_INVALID) with `field`.
 absl::Status CheckMappingName(absl::string_view text, absl::string_view field);
 absl::Status CheckAliasName(absl::string_view text, absl::string_view field);
-// Returns OK for the first digits of a digest, and otherwise INVALID_ARGUMENT (reason
-// DIGEST_INVALID) with `field`.
-absl::Status CheckDigest(absl::string_view text, absl::string_view field);
-// Returns OK if `number` is at least 1, and otherwise INVALID_ARGUMENT (reason FIELD_OUT_OF_RANGE)
-// with `field`.
-absl::Status CheckVersionNumber(int64_t number, absl::string_view field);
-
 // Looks up in the store which version a reference means now. Blocking. Errors: those of the store,
 // and NOT_FOUND for an unknown mapping, version, digest or alias, with the field "reference" unless
 // the mapping is unknown.

@@ -38,7 +38,7 @@ absl::StatusOr<Revision> ParseRevision(absl::string_view text) {
     revision.id = std::string(text.substr(0, colon));
     return revision;
   }
-  return MakeError(Code::kInvalidArgument, "REVISION_INVALID", std::string(kMinRevisionKey),
+  return MakeError(Code::kInvalidArgument, reason::kRevisionInvalid, std::string(kMinRevisionKey),
                    absl::StrCat("expected the value of an answer's ", kRevisionKey,
                                 ", ID:NUMBER, got ", Quoted(text)));
 }
@@ -78,7 +78,7 @@ absl::Status RevisionFinder::Judge(const Revision& wanted) const {
   // Revisions are told only after their commit, so the store has lost one that is ahead of it.
   const Revision known = registry_.revision();
   return MakeError(
-      Code::kFailedPrecondition, "REVISION_HISTORY_MISMATCH", std::string(kMinRevisionKey),
+      Code::kFailedPrecondition, reason::kRevisionHistoryMismatch, std::string(kMinRevisionKey),
       absl::StrCat("the store does not have revision ", RevisionText(wanted), "; its latest is ",
                    RevisionText(known),
                    ": the database failed over or was restored from a backup since then; check "

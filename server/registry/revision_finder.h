@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "server/calls/revisions.h"
+#include "core/thread/mutex.h"
 #include "server/registry/version_registry.h"
+#include "server/rpc/revisions.h"
 #include "server/schedule/task_pool.h"
 #include "server/store/records.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

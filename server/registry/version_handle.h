@@ -15,6 +15,7 @@
 #include "core/digest/named_columns.h"
 #include "core/drift/drift_reference.h"
 #include "core/engine/engine.h"
+#include "core/head/head_answers.h"
 #include "core/plan/examples.h"
 #include "core/plan/residual.h"
 #include "server/kernel_client/kernel_queue.h"
@@ -54,10 +55,28 @@ class RowSampling {
   std::atomic<int64_t> interval_{0};
 };
 
+// What of a version is in memory. Each part is loaded, counted and unloaded by itself, so that a
+// version which only predicts does not hold its projection.
+enum class LivePart {
+  // The features.
+  kFeatures,
+  // The scores of the head.
+  kAnswers,
+  // Features and scores, and what the deviations of answers take if the head has them.
+  kBoth,
+};
+inline constexpr LivePart kLiveParts[] = {LivePart::kFeatures, LivePart::kAnswers, LivePart::kBoth};
+
 // Immutable once it is shared.
 struct LiveVersion {
   VersionRecord record;
-  std::unique_ptr<const Engine> engine;
+  LivePart part = LivePart::kFeatures;
+  // Computes the features, or, for kAnswers of a folded head, its scores.
+  std::shared_ptr<const Engine> engine;
+  // Makes answers of what the engine computes; null for kFeatures.
+  std::unique_ptr<const HeadAnswers> head = nullptr;
+  // What is known of the head; null if the version has none.
+  std::shared_ptr<const HeadFacts> head_facts = nullptr;
   // Set for F2 only.
   std::optional<Residual> residual = std::nullopt;
   // Queue to the service that computes a remote kernel; null otherwise. The engine then maps the
@@ -79,8 +98,8 @@ struct LiveVersion {
   mutable RowSampling sampling = {};
 
   int64_t memory_bytes() const {
-    return engine->memory_bytes() + static_cast<int64_t>(certificate.size()) +
-           columns.memory_bytes() +
+    return engine->memory_bytes() + (head == nullptr ? 0 : head->memory_bytes()) +
+           static_cast<int64_t>(certificate.size()) + columns.memory_bytes() +
            (drift_reference == nullptr ? 0 : drift_reference->memory_bytes()) +
            (kernel == nullptr ? 0 : kernel->memory_bytes());
   }
@@ -96,7 +115,11 @@ class VersionHandle {
 
   explicit operator bool() const { return version_ != nullptr; }
   const VersionRecord& record() const { return version_->record; }
+  LivePart part() const { return version_->part; }
   const Engine& engine() const { return *version_->engine; }
+  // REQUIRES: part() is not kFeatures.
+  const HeadAnswers& head() const { return *version_->head; }
+  const std::shared_ptr<const HeadFacts>& head_facts() const { return version_->head_facts; }
   // Whether rows with this many numbers can be mapped. The version's number of columns is accepted,
   // and one more, for K(x, x), if kernel values come with the request.
   bool TakesColumns(int64_t columns) const {
@@ -130,6 +153,23 @@ class VersionHandle {
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();
   }
+  // Computes answers (HeadAnswers::Compute) and counts them. REQUIRES: as head().
+  absl::StatusOr<Answers> Answer(WantedAnswers wanted, const ExamplesView& rows,
+                                 const void* computed, EngineScratch& scratch) const {
+    const PredictionCounts* const counts =
+        version_->series == nullptr ? nullptr : &version_->series->predictions();
+    const bool asked = wanted.probabilities;
+    const bool measured = counts != nullptr && (counts->IsDue() || asked) &&
+                          head().head().link.kind != Link::Kind::kNone;
+    wanted.probabilities |= measured;
+    absl::StatusOr<Answers> answers = head().Compute(wanted, rows, computed, residual(), scratch);
+    if (!answers.ok() || counts == nullptr) return answers;
+    counts->Count(rows.rows(), answers->labels);
+    if (!measured) return answers;
+    counts->CountConfidence(std::as_const(answers->probabilities).view());
+    if (!asked) answers->probabilities = Matrix<double>();
+    return answers;
+  }
   // Called when an alias names the version.
   void NoteAlias() const {
     if (version_->series != nullptr) version_->series->Promote();
@@ -137,9 +177,10 @@ class VersionHandle {
   // Counts of the version's requests.
   VersionTally& tally() const { return version_->tally; }
   int64_t memory_bytes() const { return version_->memory_bytes(); }
-  // Samples the version's inputs; null if they are not sampled.
+  // Samples the version's inputs; null if they are not sampled, as without features.
   const InputDrift* drift() const {
-    return version_->series == nullptr ? nullptr : &version_->series->drift();
+    return version_->series == nullptr || part() == LivePart::kAnswers ? nullptr
+                                                                       : &version_->series->drift();
   }
   // Returns the engine. The version stays pinned while the result lives.
   std::shared_ptr<const Engine> pinned_engine() const {

@@ -13,6 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/drift/drift_reference.h"
+#include "core/head/head.h"
+#include "core/head/head_answers.h"
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -20,9 +22,9 @@
 
 namespace phimap {
 
-LoadKey LoadKey::Of(const Reference& reference) {
+LoadKey LoadKey::Of(const Reference& reference, LivePart part) {
   return {std::string(reference.mapping), reference.number.value_or(0),
-          std::string(reference.alias), std::string(reference.digest)};
+          std::string(reference.alias), std::string(reference.digest), part};
 }
 
 Reference LoadKey::reference() const {
@@ -53,6 +55,14 @@ namespace {
 
 constexpr int64_t kNoMemoryRetryDelayMs = 500;
 
+absl::Status NoHead(const VersionRecord& record) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kHeadMissing, "reference",
+                   absl::StrCat("version ", record.number, " of \"", record.mapping,
+                                "\" has features alone and no head that predicts; train one "
+                                "(LearningService.Train, phimap train), or name a version that has "
+                                "one"));
+}
+
 // Returns the artifact's drift reference, or null if it has none.
 absl::StatusOr<std::shared_ptr<const DriftReference>> ReferenceOf(const Artifact& artifact,
                                                                   bool has_residual) {
@@ -64,12 +74,25 @@ absl::StatusOr<std::shared_ptr<const DriftReference>> ReferenceOf(const Artifact
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Load(
-    const VersionRecord& record) const {
+absl::StatusOr<std::shared_ptr<const HeadFacts>> ReadHeadFacts(Store& store,
+                                                               const VersionRecord& record) {
+  const ArtifactRange range = [&](int64_t offset, int64_t bytes) {
+    return store.ReadArtifactRange(record.digest, offset, bytes);
+  };
+  PHIMAP_ASSIGN_OR_RETURN(const ArtifactFacts facts,
+                          ReadArtifactFacts(record.artifact_size_bytes, range));
+  if (!facts.has_head) return nullptr;
+  PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, ReadHead(record.artifact_size_bytes, range));
+  PHIMAP_ASSIGN_OR_RETURN(const Head head, DecodeHead(bytes));
+  return std::make_shared<const HeadFacts>(FactsOf(head, facts.has_head_variance));
+}
+
+absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Load(const VersionRecord& record,
+                                                                       LivePart part) const {
   try {
-    return Unpack(record);
+    return Unpack(record, part);
   } catch (const std::bad_alloc&) {
-    return MakeError(absl::StatusCode::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+    return MakeError(absl::StatusCode::kResourceExhausted, reason::kMachineMemoryFull, "",
                      absl::StrCat("not enough memory to load version ", record.number, " of \"",
                                   record.mapping, "\""),
                      {}, kNoMemoryRetryDelayMs);
@@ -77,9 +100,10 @@ absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Load(
 }
 
 absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Unpack(
-    const VersionRecord& record) const {
+    const VersionRecord& record, LivePart part) const {
   auto version = std::make_shared<LiveVersion>();
   version->record = record;
+  version->part = part;
   PHIMAP_ASSIGN_OR_RETURN(std::string bytes, store_.ReadArtifactOf(record));
   PHIMAP_ASSIGN_OR_RETURN(Artifact artifact, DecodeArtifact(bytes));
   bytes = std::string();  // Freed before packing, which needs as much again.
@@ -87,12 +111,30 @@ absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionLoader::Unpack(
   version->standardize = artifact.provenance.standardize;
   version->seed = artifact.provenance.seed;
   version->columns = NamedColumns(std::move(artifact.provenance.column_names));
-  PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
   version->residual = Residual::Of(artifact.plan, artifact.provenance);
-  PHIMAP_ASSIGN_OR_RETURN(version->drift_reference,
-                          ReferenceOf(artifact, version->residual.has_value()));
   PHIMAP_ASSIGN_OR_RETURN(version->kernel, KernelOf(artifact.plan, version->residual.has_value()));
-  version->series = metrics_.versions->Open(record.mapping, record.number);
+  if (artifact.head.empty() && part != LivePart::kFeatures) return NoHead(record);
+  Head head;
+  if (!artifact.head.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(head, DecodeHead(artifact.head));
+    version->head_facts =
+        std::make_shared<const HeadFacts>(FactsOf(head, !artifact.head_variance.empty()));
+  }
+  version->series = metrics_.versions->Open(record.mapping, record.number, version->head_facts);
+  if (part == LivePart::kFeatures) {
+    PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
+    PHIMAP_ASSIGN_OR_RETURN(version->drift_reference,
+                            ReferenceOf(artifact, version->residual.has_value()));
+    return version;
+  }
+  const bool both = part == LivePart::kBoth;
+  if (both && !artifact.head_variance.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(head.variance, DecodeVariance(artifact.head_variance));
+  }
+  if (!both) version->residual.reset();
+  PHIMAP_ASSIGN_OR_RETURN(version->head,
+                          HeadAnswers::Load(std::move(artifact.plan), std::move(head), both));
+  version->engine = version->head->engine();
   return version;
 }
 
@@ -122,7 +164,7 @@ constexpr int64_t kFullRetryDelayMs = 200;
 // The machine has no memory for the version. Without a message if it has none for that either.
 absl::Status NoMemoryToLoad() {
   try {
-    return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+    return MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "",
                      "not enough memory to load the version", {}, kRetryDelayMs);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("");  // an error without a message needs no memory
@@ -131,7 +173,7 @@ absl::Status NoMemoryToLoad() {
 
 // Too many requests wait for a version of `mapping`.
 absl::Status TooManyWaiters(absl::string_view mapping, int limit) {
-  return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
+  return MakeError(Code::kResourceExhausted, reason::kQueueFull, "",
                    absl::StrCat("too many requests wait for a version of \"", mapping,
                                 "\" to be loaded; the limit is ", limit),
                    {{"limit", absl::StrCat(limit)}}, kRetryDelayMs);
@@ -139,7 +181,7 @@ absl::Status TooManyWaiters(absl::string_view mapping, int limit) {
 
 // Too many versions wait to be loaded.
 absl::Status TooManyLoads(int limit) {
-  return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
+  return MakeError(Code::kResourceExhausted, reason::kQueueFull, "",
                    absl::StrCat("too many version loads are waiting; the limit is ", limit),
                    {{"limit", absl::StrCat(limit)}}, kFullRetryDelayMs);
 }
@@ -150,7 +192,7 @@ absl::Status LiveVersionsFull(absl::string_view mapping, int64_t number, int64_t
   // A version that exceeds the limit by itself will not fit later either.
   const int64_t retry_delay_ms = bytes <= limit ? kRetryDelayMs : 0;
   return MakeError(
-      Code::kResourceExhausted, "LIVE_VERSIONS_FULL", "",
+      Code::kResourceExhausted, reason::kLiveVersionsFull, "",
       absl::StrCat("version ", number, " of \"", mapping, "\" needs ", bytes,
                    " bytes; live versions in use hold ", held, " of the limit of ", limit),
       {{"limit", absl::StrCat(limit)}}, retry_delay_ms);
@@ -181,24 +223,27 @@ VersionRegistry::VersionRegistry(Options options, Store& store, const RegistryMe
 
 VersionRegistry::~VersionRegistry() { StopWarming(); }
 
-void VersionRegistry::Acquire(absl::string_view reference, LoadPriority priority, Callback done) {
+void VersionRegistry::Acquire(absl::string_view reference, LivePart part, LoadPriority priority,
+                              Callback done) {
   Key key;
-  std::optional<absl::StatusOr<VersionHandle>> at_hand = Resolve(reference, key);
+  std::optional<absl::StatusOr<VersionHandle>> at_hand = Resolve(reference, part, key);
   if (at_hand.has_value()) return done(*std::move(at_hand));
   EnqueueLoad(key, priority, std::move(done));
 }
 
 std::optional<absl::StatusOr<VersionHandle>> VersionRegistry::Resolve(absl::string_view text,
-                                                                      Key& key) {
+                                                                      LivePart part, Key& key) {
   const absl::StatusOr<Reference> reference = ParseReference(text);
   if (!reference.ok()) return reference.status();
   if (const int64_t number = view_.Find(*reference); number != 0) {
     MutexLock lock(&mutex_);
-    if (auto live = live_.Find(reference->mapping, number)) return VersionHandle(std::move(live));
+    if (auto live = live_.Find(reference->mapping, number, part)) {
+      return VersionHandle(std::move(live));
+    }
   }
   // The key holds the name, not the number, because the name may mean another version when it is
   // loaded.
-  key = LoadKey::Of(*reference);
+  key = LoadKey::Of(*reference, part);
   return std::nullopt;
 }
 
@@ -326,12 +371,14 @@ bool VersionRegistry::Conclude(const Key& key, const Attempt& attempt,
   }
   waiters = std::move(waiting->second.callbacks);
   waiting_.erase(waiting);
-  if (key.by_number()) warming_.EndLoad({key.mapping, key.number});
+  if (key.by_number() && key.part == LivePart::kFeatures) {
+    warming_.EndLoad({key.mapping, key.number});
+  }
   if (loaded.ok()) {
     const VersionRecord& record = (*loaded)->record;
-    warming_.NoteLive({record.mapping, record.number});
+    if (key.part == LivePart::kFeatures) warming_.NoteLive({record.mapping, record.number});
     // Only this thread inserts versions, so the capacity is still free.
-    if (live_.Find(record.mapping, record.number) == nullptr) live_.Insert(*loaded);
+    if (live_.Find(record.mapping, record.number, key.part) == nullptr) live_.Insert(*loaded);
     ++remembered_;
   }
   UpdateMetrics();
@@ -342,8 +389,10 @@ void VersionRegistry::LogFailure(const Key& key, int64_t number, const Attempt& 
                                  const absl::Status& error) {
   if (absl::IsNotFound(error)) return;
   const LoggedError facts = ErrorForLog(error);
+  // The caller's mistake, and no fault of the version.
+  if (facts.reason == reason::kHeadMissing) return;
   // A background load that failed only for lack of capacity is not counted as an error.
-  const bool passed_over = !attempt.for_readers && facts.reason == "LIVE_VERSIONS_FULL";
+  const bool passed_over = !attempt.for_readers && facts.reason == reason::kLiveVersionsFull;
   if (!passed_over) metrics_.load_errors->Increment();
   logger_.Log(passed_over ? LogLevel::kWarning : LogLevel::kError,
               passed_over ? "alias_version_not_warm" : "version_load_failed",
@@ -364,13 +413,13 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadVersion(const Key& 
     number = record.number;
     {
       MutexLock lock(&mutex_);
-      if (Loaded live = live_.Find(record.mapping, record.number)) return live;
+      if (Loaded live = live_.Find(record.mapping, record.number, key.part)) return live;
     }
     if (last != nullptr && last->record.number == record.number &&
         last->record.digest == record.digest) {
       return last;
     }
-    absl::StatusOr<Loaded> loaded = LoadRecord(record, attempt.eviction());
+    absl::StatusOr<Loaded> loaded = LoadRecord(record, key.part, attempt.eviction());
     // The version was deleted after the look-up. Its name may now mean another version, or none.
     if (!absl::IsNotFound(loaded.status())) return loaded;
     PHIMAP_RETURN_IF_ERROR(CatchUp());
@@ -405,13 +454,14 @@ absl::StatusOr<VersionRecord> VersionRegistry::RecordOf(const std::string& mappi
 }
 
 absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadRecord(const VersionRecord& record,
+                                                                    LivePart part,
                                                                     Eviction eviction) {
   // An estimate: loading packs the artifact into memory of about its size.
   PHIMAP_RETURN_IF_ERROR(FreeCapacity(record, record.artifact_size_bytes, eviction));
   ReturnFreedMemory();
   if (options_.before_load) options_.before_load();
   const auto started = std::chrono::steady_clock::now();
-  PHIMAP_ASSIGN_OR_RETURN(Loaded version, version_loader_.Load(record));
+  PHIMAP_ASSIGN_OR_RETURN(Loaded version, version_loader_.Load(record, part));
   PHIMAP_RETURN_IF_ERROR(FreeCapacity(record, version->memory_bytes(), eviction));
   metrics_.loads->Increment();
   metrics_.load_seconds->Observe(
@@ -517,10 +567,12 @@ bool VersionRegistry::HasSame(const MappingNames& now, int64_t number) {
   if (found == now.versions.end() || *found != number) return false;
   if (now.digests.empty()) return true;
   const std::string& digest = now.digests[static_cast<size_t>(found - now.versions.begin())];
-  const Loaded live = live_.Peek(now.mapping, number);
+  for (const LivePart part : kLiveParts) {
+    const Loaded live = live_.Peek(now.mapping, number, part);
+    if (live != nullptr && live->record.digest != digest) return false;
+  }
   const VersionRecord* const record = records_.Find(now.mapping, number);
-  return (live == nullptr || live->record.digest == digest) &&
-         (record == nullptr || record->digest == digest);
+  return record == nullptr || record->digest == digest;
 }
 
 void VersionRegistry::Retire(const std::string& mapping, int64_t number) {

@@ -32,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/plan/plan.h"
+#include "core/thread/mutex.h"
 #include "server/kernel_client/kernel_service.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -43,7 +44,6 @@
 #include "server/schedule/task_pool.h"
 #include "server/store/records.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 
@@ -51,15 +51,16 @@ namespace phimap {
 // administration.
 enum class LoadPriority { kLast, kFirst };
 
-// A reference that owns its text.
+// A reference that owns its text, and what is wanted of the version.
 struct LoadKey {
   std::string mapping;
   // 0 if the reference is not by number.
   int64_t number = 0;
   std::string alias = {};
   std::string digest = {};
+  LivePart part = LivePart::kFeatures;
 
-  static LoadKey Of(const Reference& reference);
+  static LoadKey Of(const Reference& reference, LivePart part);
   Reference reference() const;
   bool by_number() const { return number != 0; }
   friend auto operator<=>(const LoadKey& a, const LoadKey& b) = default;
@@ -120,13 +121,16 @@ class VersionLoader {
   VersionLoader(Store& store, const RegistryMetrics& metrics, const KernelServices* kernels)
       : store_(store), metrics_(metrics), kernels_(kernels) {}
 
-  // Reads the artifact, decodes it and packs it. Blocking. Errors: those of the store, of
-  // DecodeArtifact and of Engine::Load; KERNEL_SERVICE_NOT_LISTED; RESOURCE_EXHAUSTED
-  // (MACHINE_MEMORY_FULL).
-  absl::StatusOr<std::shared_ptr<const LiveVersion>> Load(const VersionRecord& record) const;
+  // Reads the artifact, decodes it and packs what `part` takes. Blocking. Errors: those of the
+  // store, of DecodeArtifact and of Engine::Load; KERNEL_SERVICE_NOT_LISTED; RESOURCE_EXHAUSTED
+  // (MACHINE_MEMORY_FULL); FAILED_PRECONDITION (HEAD_MISSING) for answers of a version without a
+  // head.
+  absl::StatusOr<std::shared_ptr<const LiveVersion>> Load(const VersionRecord& record,
+                                                          LivePart part) const;
 
  private:
-  absl::StatusOr<std::shared_ptr<const LiveVersion>> Unpack(const VersionRecord& record) const;
+  absl::StatusOr<std::shared_ptr<const LiveVersion>> Unpack(const VersionRecord& record,
+                                                            LivePart part) const;
   // Returns a queue to the service that computes the plan's kernel, or null if the kernel is not
   // remote.
   absl::StatusOr<std::shared_ptr<KernelQueue>> KernelOf(const Plan& plan, bool want_diagonal) const;
@@ -135,6 +139,11 @@ class VersionLoader {
   const RegistryMetrics& metrics_;
   const KernelServices* const kernels_;
 };
+
+// Returns what is known of the head of a version; null if it has none. Blocking. Errors: those of
+// the store; DATA_LOSS if the data read is damaged.
+absl::StatusOr<std::shared_ptr<const HeadFacts>> ReadHeadFacts(Store& store,
+                                                               const VersionRecord& record);
 
 class VersionRegistry {
  public:
@@ -167,11 +176,12 @@ class VersionRegistry {
   // thread. Errors: INVALID_ARGUMENT (not a reference), NOT_FOUND, DATA_LOSS, RESOURCE_EXHAUSTED
   // (too many wait; the version does not fit), and those of the store.
   void Acquire(absl::string_view reference, Callback done) {
-    Acquire(reference, LoadPriority::kLast, std::move(done));
+    Acquire(reference, LivePart::kFeatures, LoadPriority::kLast, std::move(done));
   }
-  // Like the function above, with a place in the queue. An administrative load waits for at most
-  // one load of a reader, and is not rejected because too many requests wait.
-  void Acquire(absl::string_view reference, LoadPriority priority, Callback done);
+  // Like the function above, for another part of the version, and with a place in the queue. An
+  // administrative load waits for at most one load of a reader, and is not rejected because too
+  // many requests wait.
+  void Acquire(absl::string_view reference, LivePart part, LoadPriority priority, Callback done);
 
   // Returns the version if it is in memory, and an empty handle otherwise. Never waits.
   VersionHandle FindLive(absl::string_view mapping, int64_t number);
@@ -179,7 +189,8 @@ class VersionRegistry {
   // memory.
   VersionHandle FindLive(const Reference& reference);
 
-  // Returns all versions in memory, by name and number. The call does not count as a use.
+  // Returns all parts of versions in memory, by name, number and part. The call does not count as a
+  // use.
   std::vector<VersionHandle> AllLive();
 
   // Records a use of a version. For users whose requests are not counted by the version's
@@ -254,8 +265,8 @@ class VersionRegistry {
   };
 
   // Answers without access to the disk if possible. Returns nullopt if `key` must be loaded.
-  std::optional<absl::StatusOr<VersionHandle>> Resolve(absl::string_view text, Key& key)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<absl::StatusOr<VersionHandle>> Resolve(absl::string_view text, LivePart part,
+                                                       Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
   void EnqueueLoad(const Key& key, LoadPriority priority, Callback done)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds a key to load_line_. If the key `waits` there already, only moves it to the front part if
@@ -286,7 +297,7 @@ class VersionRegistry {
   // Returns the record of a version that the view knows, from the cache or from the store.
   absl::StatusOr<VersionRecord> RecordOf(const std::string& mapping, int64_t number)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<Loaded> LoadRecord(const VersionRecord& record, Eviction eviction);
+  absl::StatusOr<Loaded> LoadRecord(const VersionRecord& record, LivePart part, Eviction eviction);
   // Returns the memory of evicted versions to the system. Runs on the loader thread, before a load.
   void ReturnFreedMemory() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status FreeCapacity(const VersionRecord& record, int64_t bytes, Eviction eviction)

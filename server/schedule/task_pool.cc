@@ -32,7 +32,7 @@ absl::Status TaskPool::Submit(Task task, const CallerPointer& caller) {
   std::optional<SharedPlaces::Place> place = places_.Take(caller);
   if (!place.has_value()) {
     return MakeError(
-        absl::StatusCode::kResourceExhausted, "QUEUE_FULL", "",
+        absl::StatusCode::kResourceExhausted, reason::kQueueFull, "",
         absl::StrCat("too many ", name_, " are waiting; the limit is ", places_.Text(caller)),
         {{"limit", absl::StrCat(places_.LimitOf(caller))}}, kRetryDelayMs);
   }

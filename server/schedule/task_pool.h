@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/thread/mutex.h"
 #include "prometheus/gauge.h"
-#include "server/memory/caller_shares.h"
-#include "server/sync/mutex.h"
+#include "server/admission/caller_shares.h"
 
 namespace phimap {
 

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -81,21 +80,6 @@ constexpr auto kMemoryPause = std::chrono::milliseconds(10);
 // Time by which a call's deadline timer may fire early.
 constexpr absl::Duration kTimerPrecision = absl::Milliseconds(5);
 
-// Converts the row of an error from the engine, which counts from the start of the tile, to the row
-// of the client's request.
-absl::Status WithRowOffset(const absl::Status& status, int64_t first_row) {
-  if (status.ok() || first_row == 0) return status;
-  std::optional<ErrorDetail> detail = DetailOf(status);
-  int64_t row = 0;
-  if (!detail || !absl::SimpleAtoi(detail->metadata["row"], &row)) return status;
-  const std::string actual = absl::StrCat(first_row + row);
-  detail->metadata["row"] = actual;
-  // MakeError puts the new field before the message, so the old field is removed from it.
-  const size_t prefix = detail->field.empty() ? 0 : detail->field.size() + 2;
-  return MakeError(status.code(), detail->reason, absl::StrCat("rows[", actual, "]"),
-                   status.message().substr(prefix), detail->metadata, detail->retry_delay_ms);
-}
-
 // Returns the next `rows` rows of a request.
 TransformPart PartOf(const QueuedWork& queued, int64_t rows) {
   const Engine& engine = *queued.work.engine;
@@ -115,7 +99,7 @@ void DoneWithoutMemory(const TransformWork& work) {
 }
 
 absl::Status OutOfMemory() {
-  return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+  return MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "",
                    "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
 }
 
@@ -150,8 +134,8 @@ std::optional<QueuedWork> TransformScheduler::Accept(TransformWork work) {
       return QueuedWork(std::move(work), options_.now(), *this);
     }
   }
-  work.done(MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", "the server is shutting down",
-                      {},
+  work.done(MakeError(Code::kUnavailable, reason::kServerShuttingDown, "",
+                      "the server is shutting down", {},
                       /*retry_delay_ms=*/1000));
   return std::nullopt;
 }

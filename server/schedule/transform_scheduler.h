@@ -37,11 +37,11 @@
 #include "absl/time/time.h"
 #include "core/engine/engine.h"
 #include "core/plan/examples.h"
+#include "core/thread/mutex.h"
+#include "core/thread/steady_time.h"
 #include "server/observe/metrics.h"
 #include "server/observe/version_series.h"
 #include "server/schedule/batch_policy.h"
-#include "server/sync/mutex.h"
-#include "server/sync/steady_time.h"
 
 namespace phimap {
 

@@ -208,7 +208,7 @@ absl::Status EndClaim(SqlSession& session, absl::string_view mapping, absl::stri
 }
 
 absl::Status BuildTakenOver(absl::string_view mapping, absl::string_view build_id) {
-  return MakeError(absl::StatusCode::kAborted, "BUILD_TAKEN_OVER", "build_id",
+  return MakeError(absl::StatusCode::kAborted, reason::kBuildTakenOver, "build_id",
                    absl::StrCat("another server took over build ", build_id, " of \"", mapping,
                                 "\", because this server did not renew its lease in time; send "
                                 "the stream again, or attach to the build there"),

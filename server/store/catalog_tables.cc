@@ -48,7 +48,7 @@ VersionRecord VersionAt(const SqlRows& rows, size_t row) {
   version.input_columns = rows.Int(row, 5);
   version.output_columns = rows.Int(row, 6);
   version.serving_type = rows.Text(row, 7);
-  version.mapping_text = rows.Text(row, 8);
+  version.spec_text = rows.Text(row, 8);
   version.kernel_text = rows.Text(row, 9);
   version.imported = rows.Int(row, 10) != 0;
   if (rows.Int(row, 11) > 0) version.ttl = absl::Microseconds(rows.Int(row, 11));
@@ -125,6 +125,13 @@ absl::Status DecodeError(absl::StatusCode code, const std::string& message,
   return MakeError(code, lines[0], lines[1], bare, std::move(metadata), retry_delay_ms);
 }
 
+// A restore that is under way makes the tables before it fills them.
+absl::Status StoreRowMissing() {
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kStoreInvalid, "",
+                   "the table store lacks its row; if the database is being restored, wait for the "
+                   "end, and otherwise restore it from a backup");
+}
+
 }  // namespace
 
 std::string NewOperationId() {
@@ -136,6 +143,7 @@ int64_t RetentionStartMicros(absl::Time now) { return absl::ToUnixMicros(now - k
 
 absl::StatusOr<Revision> CatalogTables::CurrentRevision() {
   PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT id, revision FROM head"));
+  if (rows.empty()) return StoreRowMissing();
   return Revision{rows.Text(0, 0), rows.Int(0, 1)};
 }
 
@@ -215,6 +223,7 @@ absl::Status CatalogTables::CountChange(absl::string_view mapping) {
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows rows,
       session_.Run("UPDATE store SET revision = revision + 1 RETURNING revision"));
+  if (rows.empty()) return StoreRowMissing();
   return session_
       .Run("UPDATE mappings SET revision = $1 WHERE name = $2", {rows.Int(0, 0), mapping})
       .status();
@@ -285,8 +294,8 @@ absl::Status CatalogTables::InsertVersion(const VersionRecord& version) {
                         ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"),
            {version.mapping, version.number, version.digest, version.artifact_size_bytes,
             absl::ToUnixMicros(version.create_time), version.input_columns, version.output_columns,
-            version.serving_type, version.mapping_text, version.kernel_text,
-            int64_t{version.imported}, TtlMicros(version.ttl), ExpiryMicros(version.expire_time)})
+            version.serving_type, version.spec_text, version.kernel_text, int64_t{version.imported},
+            TtlMicros(version.ttl), ExpiryMicros(version.expire_time)})
       .status();
 }
 
@@ -433,7 +442,7 @@ absl::StatusOr<BuildRecord> CatalogTables::GetBuild(absl::string_view mapping,
                    "WHERE mapping = $1 AND build_id = $2 AND end_time_us >= $3",
                    {mapping, build_id, RetentionStartMicros(now)}));
   if (rows.empty()) {
-    return MakeError(absl::StatusCode::kNotFound, "BUILD_NOT_FOUND", "",
+    return MakeError(absl::StatusCode::kNotFound, reason::kBuildNotFound, "",
                      absl::StrCat("no build ", build_id, " of \"", mapping, "\" ended in the last ",
                                   absl::FormatDuration(kBuildRetention)),
                      {{"mapping", std::string(mapping)}, {"build_id", std::string(build_id)}});
@@ -458,7 +467,7 @@ absl::StatusOr<std::optional<std::string>> CatalogTables::FindOperation(
                    {operation.id}));
   if (rows.empty()) return std::nullopt;
   if (rows.Text(0, 0) == operation.request) return rows.Text(0, 1);
-  return MakeError(absl::StatusCode::kAlreadyExists, "OPERATION_ID_REUSED", "operation_id",
+  return MakeError(absl::StatusCode::kAlreadyExists, reason::kOperationIdReused, "operation_id",
                    absl::StrCat("operation ", operation.id, " was another request: ",
                                 rows.Text(0, 0), "; send each change with an id of its own"),
                    {{"operation_id", operation.id}});

@@ -100,7 +100,7 @@ absl::Status CheckAllRead(SqlSession& session, int64_t artifact_format, int64_t 
           {absl::ToInt64Microseconds(FleetMember::kLifetime), artifact_format, arithmetic}));
   if (rows.empty()) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "FLEET_TOO_OLD", "",
+      absl::StatusCode::kFailedPrecondition, reason::kFleetTooOld, "",
       absl::StrCat("expected every server to read artifacts of format ", artifact_format,
                    " and arithmetic ", arithmetic, ", but ", rows.Text(0, 0), " (release ",
                    rows.Text(0, 1), ") reads format ", rows.Int(0, 2), " and arithmetic ",

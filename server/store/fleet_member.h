@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/thread/mutex.h"
 #include "server/store/sql_database.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

@@ -52,7 +52,7 @@ class FieldReader {
   }
   absl::Status End() const {
     if (valid_ && next_ == fields_.size()) return absl::OkStatus();
-    return MakeError(absl::StatusCode::kDataLoss, "DATABASE_DAMAGED", "",
+    return MakeError(absl::StatusCode::kDataLoss, reason::kDatabaseDamaged, "",
                      "a record that was kept as text cannot be read; look up what it was about");
   }
 
@@ -88,7 +88,7 @@ std::string TextOf(const VersionRecord& version) {
   return Joined({version.mapping, absl::StrCat(version.number), version.digest,
                  absl::StrCat(version.artifact_size_bytes), Micros(version.create_time),
                  absl::StrCat(version.input_columns), absl::StrCat(version.output_columns),
-                 version.serving_type, version.mapping_text, version.kernel_text,
+                 version.serving_type, version.spec_text, version.kernel_text,
                  version.imported ? "1" : "0",
                  absl::StrCat(expires ? absl::ToInt64Microseconds(version.ttl) : 0),
                  Micros(version.expire_time)});
@@ -105,7 +105,7 @@ absl::StatusOr<VersionRecord> VersionFrom(absl::string_view text) {
   version.input_columns = reader.Int();
   version.output_columns = reader.Int();
   version.serving_type = reader.Text();
-  version.mapping_text = reader.Text();
+  version.spec_text = reader.Text();
   version.kernel_text = reader.Text();
   version.imported = reader.Int() != 0;
   if (const int64_t ttl = reader.Int(); ttl > 0) version.ttl = absl::Microseconds(ttl);

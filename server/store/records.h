@@ -35,7 +35,8 @@ struct VersionRecord {
   int64_t output_columns = 0;
   // "float32" or "float64".
   std::string serving_type;
-  std::string mapping_text;
+  // The column mapping_text of the catalog, which is older than this name.
+  std::string spec_text;
   std::string kernel_text;
   // The version came by Import, and was not built from a stream by a server of this store.
   bool imported = false;

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/plan/artifact.h"
@@ -13,6 +14,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 #include "server/store/catalog_errors.h"
 #include "server/store/catalog_tables.h"
 #include "server/store/fleet_member.h"
@@ -128,14 +130,14 @@ absl::Status CheckPublishableIn(CatalogTables& tables, const PublishRequest& req
   PHIMAP_ASSIGN_OR_RETURN(const bool known, tables.HasBuild(mapping, request.build_id, now));
   if (known) {
     return MakeError(
-        absl::StatusCode::kAlreadyExists, "BUILD_EXISTS", "build_id",
+        absl::StatusCode::kAlreadyExists, reason::kBuildExists, "build_id",
         absl::StrCat("build ", request.build_id, " of \"", mapping, "\" has already ended"),
         {{"mapping", mapping}, {"build_id", request.build_id}});
   }
   if (!request.expected_newest.has_value()) return absl::OkStatus();
   PHIMAP_ASSIGN_OR_RETURN(const int64_t newest, tables.NewestVersion(mapping));
   if (newest == *request.expected_newest) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kAborted, "NEWEST_VERSION_CHANGED", "",
+  return MakeError(absl::StatusCode::kAborted, reason::kNewestVersionChanged, "",
                    absl::StrCat("expected version ", *request.expected_newest,
                                 " to be the newest of \"", mapping, "\", but it is ", newest),
                    {{"mapping", mapping},
@@ -367,31 +369,37 @@ namespace {
 // Maximum number of candidates that the error about an ambiguous digest lists.
 constexpr int64_t kListedCandidates = 10;
 
+// Returns the number of the version that the first digits of a digest mean.
+absl::StatusOr<int64_t> NumberOfDigest(SqlSession& session, absl::string_view mapping,
+                                       absl::string_view digest) {
+  // `end` comes after every digest that begins with `digest`, and before every larger digest that
+  // does not, because text compares byte by byte.
+  const std::string end = absl::StrCat(digest, "g");
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session.Run("SELECT digest, max(number) FROM versions "
+                                      "WHERE mapping = $1 AND digest >= $2 AND digest < $3 "
+                                      "GROUP BY digest ORDER BY digest LIMIT $4",
+                                      {mapping, digest, end, kListedCandidates + 1}));
+  if (rows.size() == 1) return rows.Int(0, 1);
+  if (rows.empty()) {
+    PHIMAP_RETURN_IF_ERROR(CatalogTables(session).GetMapping(mapping).status());
+    return NoSuchDigest(mapping, digest);
+  }
+  std::vector<std::string> candidates;
+  for (size_t i = 0; i < rows.size() && i < kListedCandidates; ++i) {
+    candidates.push_back(
+        absl::StrCat(mapping, "@", rows.Int(i, 1), " (sha256:", rows.Text(i, 0), ")"));
+  }
+  return AmbiguousDigest(mapping, digest, candidates, rows.size() > kListedCandidates);
+}
+
 }  // namespace
 
 absl::StatusOr<VersionRecord> Store::GetVersionByDigest(absl::string_view mapping,
                                                         absl::string_view digest) {
   return Read(Op::kGetVersionByDigest, [&](SqlSession& session) -> absl::StatusOr<VersionRecord> {
-    CatalogTables tables(session);
-    // `end` comes after every digest that begins with `digest`, and before every larger digest that
-    // does not, because text compares byte by byte.
-    const std::string end = absl::StrCat(digest, "g");
-    PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
-                            session.Run("SELECT digest, max(number) FROM versions "
-                                        "WHERE mapping = $1 AND digest >= $2 AND digest < $3 "
-                                        "GROUP BY digest ORDER BY digest LIMIT $4",
-                                        {mapping, digest, end, kListedCandidates + 1}));
-    if (rows.size() == 1) return tables.GetVersion(mapping, rows.Int(0, 1));
-    if (rows.empty()) {
-      PHIMAP_RETURN_IF_ERROR(tables.GetMapping(mapping).status());
-      return NoSuchDigest(mapping, digest);
-    }
-    std::vector<std::string> candidates;
-    for (size_t i = 0; i < rows.size() && i < kListedCandidates; ++i) {
-      candidates.push_back(
-          absl::StrCat(mapping, "@", rows.Int(i, 1), " (sha256:", rows.Text(i, 0), ")"));
-    }
-    return AmbiguousDigest(mapping, digest, candidates, rows.size() > kListedCandidates);
+    PHIMAP_ASSIGN_OR_RETURN(const int64_t number, NumberOfDigest(session, mapping, digest));
+    return CatalogTables(session).GetVersion(mapping, number);
   });
 }
 
@@ -403,7 +411,7 @@ absl::StatusOr<int64_t> Store::ArtifactSizeBytes(absl::string_view digest) {
                             return CatalogTables(session).ArtifactSizeBytes(digest);
                           }));
   if (size_bytes.has_value()) return *size_bytes;
-  return MakeError(absl::StatusCode::kNotFound, "ARTIFACT_NOT_FOUND", "",
+  return MakeError(absl::StatusCode::kNotFound, reason::kArtifactNotFound, "",
                    absl::StrCat("no version has an artifact with digest \"", digest, "\""),
                    {{"digest", std::string(digest)}});
 }
@@ -588,22 +596,47 @@ absl::Status CheckUnused(CatalogTables& tables, absl::string_view mapping, int64
 
 absl::Status Store::DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
                                   absl::string_view operation_id) {
+  const auto find = [&](SqlSession&) { return absl::StatusOr<int64_t>(number); };
+  return DeleteFound(mapping, absl::StrCat(number), find, rollbacks, operation_id).status();
+}
+
+absl::StatusOr<int64_t> Store::DeleteVersionByDigest(absl::string_view mapping,
+                                                     absl::string_view digest, Rollbacks rollbacks,
+                                                     absl::string_view operation_id) {
+  const auto find = [&](SqlSession& session) { return NumberOfDigest(session, mapping, digest); };
+  PHIMAP_ASSIGN_OR_RETURN(
+      const std::string outcome,
+      DeleteFound(mapping, absl::StrCat("sha256:", digest), find, rollbacks, operation_id));
+  int64_t number = 0;
+  PHIMAP_CHECK(absl::SimpleAtoi(outcome, &number));
+  return number;
+}
+
+absl::StatusOr<std::string> Store::DeleteFound(
+    absl::string_view mapping, const std::string& which,
+    absl::FunctionRef<absl::StatusOr<int64_t>(SqlSession&)> find, Rollbacks rollbacks,
+    absl::string_view operation_id) {
   const auto remove = [&](SqlSession& session, absl::Time) -> absl::StatusOr<std::string> {
     CatalogTables tables(session);
+    PHIMAP_ASSIGN_OR_RETURN(const int64_t number, find(session));
     PHIMAP_RETURN_IF_ERROR(tables.GetVersion(mapping, number).status());
     PHIMAP_RETURN_IF_ERROR(CheckUnused(tables, mapping, number, rollbacks));
     PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, number));
     PHIMAP_RETURN_IF_ERROR(tables.CountChange(mapping));
-    return std::string();
+    return absl::StrCat(number);
   };
-  return Metered(metrics_, Op::kDeleteVersion, [&] {
-    return Delete([&] {
-      return Make(operation_id,
-                  absl::StrCat("delete version ", mapping, "@", number,
-                               rollbacks == Rollbacks::kGiveUp ? " and rollbacks to it" : ""),
-                  absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"), remove)
-          .status();
-    });
+  return Metered(metrics_, Op::kDeleteVersion, [&]() -> absl::StatusOr<std::string> {
+    std::string outcome;
+    PHIMAP_RETURN_IF_ERROR(Delete([&]() -> absl::Status {
+      PHIMAP_ASSIGN_OR_RETURN(
+          outcome,
+          Make(operation_id,
+               absl::StrCat("delete version ", mapping, "@", which,
+                            rollbacks == Rollbacks::kGiveUp ? " and rollbacks to it" : ""),
+               absl::StrCat("version ", which, " of ", Quoted(mapping), " was deleted"), remove));
+      return absl::OkStatus();
+    }));
+    return outcome;
   });
 }
 
@@ -674,18 +707,18 @@ absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration tt
   const bool later =
       version.expire_time != absl::InfiniteFuture() && now + ttl >= version.expire_time;
   if (ttl >= version.ttl || later) return absl::OkStatus();
-  const std::string life =
-      version.ttl == absl::InfiniteDuration()
-          ? "for ever"
-          : absl::StrCat(absl::ToInt64Seconds(version.ttl), " seconds after its last use");
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition, "TTL_TOO_SHORT", "ttl",
-      absl::StrCat(version.mapping, "@", version.number, " lives ", life,
-                   ", and KeepVersion can only extend that; got ", absl::ToInt64Seconds(ttl),
-                   " seconds. To remove the version sooner, delete it"),
-      {{"mapping", version.mapping},
-       {"version", absl::StrCat(version.number)},
-       {"actual", absl::StrCat(absl::ToInt64Seconds(ttl))}});
+  const std::string life = version.ttl == absl::InfiniteDuration()
+                               ? "for ever"
+                               : absl::StrCat(CountOf(absl::ToInt64Seconds(version.ttl), "second"),
+                                              " after its last use");
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kTtlTooShort, "ttl",
+                   absl::StrCat(version.mapping, "@", version.number, " lives ", life,
+                                ", and that can only be extended; got ",
+                                CountOf(absl::ToInt64Seconds(ttl), "second"),
+                                ". To remove the version sooner, delete it"),
+                   {{"mapping", version.mapping},
+                    {"version", absl::StrCat(version.number)},
+                    {"actual", absl::StrCat(absl::ToInt64Seconds(ttl))}});
 }
 
 }  // namespace

@@ -158,6 +158,12 @@ class Store {
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                              Rollbacks rollbacks = Rollbacks::kKeep,
                              absl::string_view operation_id = {});
+  // Deletes the version that GetVersionByDigest finds, and returns its number. An operation that is
+  // repeated returns the number that it deleted first, even if the digest means another version
+  // now.
+  absl::StatusOr<int64_t> DeleteVersionByDigest(absl::string_view mapping, absl::string_view digest,
+                                                Rollbacks rollbacks = Rollbacks::kKeep,
+                                                absl::string_view operation_id = {});
   // Deletes a mapping with all its versions; its counter of version numbers is kept.
   // FAILED_PRECONDITION while it has an alias, or has versions and `occupied` is kRefuse.
   absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied = Occupied::kDelete,
@@ -219,6 +225,12 @@ class Store {
   // words (Operation in catalog_tables.h).
   absl::StatusOr<std::string> Make(absl::string_view operation_id, std::string request,
                                    std::string what, Change change);
+  // Deletes the version whose number `find` returns; `which` names it in the log and in errors. The
+  // outcome is its number; releases before 0.2 logged an empty one.
+  absl::StatusOr<std::string> DeleteFound(
+      absl::string_view mapping, const std::string& which,
+      absl::FunctionRef<absl::StatusOr<int64_t>(SqlSession&)> find, Rollbacks rollbacks,
+      absl::string_view operation_id);
   // See Prune.
   absl::StatusOr<int64_t> PruneIn(SqlSession& session, absl::Time now) const;
 

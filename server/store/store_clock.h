@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/thread/mutex.h"
+#include "core/thread/steady_time.h"
 #include "server/store/sql_database.h"
-#include "server/sync/mutex.h"
-#include "server/sync/steady_time.h"
 
 namespace phimap {
 

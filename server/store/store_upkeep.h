@@ -17,12 +17,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/thread/mutex.h"
 #include "server/observe/log.h"
 #include "server/store/blobs.h"
 #include "server/store/garbage_collector.h"
 #include "server/store/sql_database.h"
 #include "server/store/store_clock.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

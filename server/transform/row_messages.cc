@@ -1,10 +1,15 @@
 #include "server/transform/row_messages.h"
 
 #include <iterator>
+#include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/plan/residual.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
+#include "server/transform/row_server.h"
 
 namespace phimap {
 namespace {
@@ -13,22 +18,23 @@ using Code = absl::StatusCode;
 
 absl::Status CheckCount(const char* field, int64_t count, int64_t limit) {
   if (count >= 1 && count <= limit) return absl::OkStatus();
-  return MakeError(Code::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
+  return MakeError(Code::kInvalidArgument, reason::kFieldOutOfRange, field,
                    absl::StrCat("expected 1..", limit, ", got ", count),
                    {{"actual", absl::StrCat(count)}, {"limit", absl::StrCat(limit)}});
 }
 
 absl::Status WrongLength(const char* field, const char* unit, int64_t expected, int64_t actual,
                          const v1::DenseRows& dense) {
-  return MakeError(Code::kInvalidArgument, "LENGTH_MISMATCH", field,
-                   absl::StrCat("expected ", expected, " ", unit, " (", dense.rows(), " rows × ",
-                                dense.columns(), " columns), got ", actual),
-                   {{"expected", absl::StrCat(expected)}, {"actual", absl::StrCat(actual)}});
+  return MakeError(
+      Code::kInvalidArgument, reason::kLengthMismatch, field,
+      absl::StrCat("expected ", expected, " ", unit, " (", CountOf(dense.rows(), "row"), " × ",
+                   CountOf(dense.columns(), "column"), "), got ", actual),
+      {{"expected", absl::StrCat(expected)}, {"actual", absl::StrCat(actual)}});
 }
 
 absl::Status WrongLength(const char* field, const std::string& expected, int64_t bytes,
                          size_t actual) {
-  return MakeError(Code::kInvalidArgument, "LENGTH_MISMATCH", field,
+  return MakeError(Code::kInvalidArgument, reason::kLengthMismatch, field,
                    absl::StrCat("expected ", bytes, " bytes (", expected, "), got ", actual),
                    {{"expected", absl::StrCat(bytes)}, {"actual", absl::StrCat(actual)}});
 }
@@ -67,7 +73,7 @@ absl::StatusOr<RowsView> FromDense(const v1::DenseRows& dense) {
     case v1::DenseRows::VALUES_NOT_SET:
       break;
   }
-  return MakeError(Code::kInvalidArgument, "FIELD_MISSING", "examples.dense.values",
+  return MakeError(Code::kInvalidArgument, reason::kFieldMissing, "examples.dense.values",
                    "expected one of float32_le, float64_le and numbers, got none");
 }
 
@@ -94,7 +100,7 @@ SparseValues ValuesOf(const v1::SparseRows& sparse) {
 absl::Status CheckOuterOffsets(const SparseRowsView& rows, int64_t entries) {
   if (rows.offset(0) == 0 && rows.offset(rows.rows) == entries) return absl::OkStatus();
   return MakeError(
-      Code::kInvalidArgument, "OFFSETS_INVALID", "examples.sparse.row_offsets_le",
+      Code::kInvalidArgument, reason::kOffsetsInvalid, "examples.sparse.row_offsets_le",
       absl::StrCat("expected the first offset to be 0 and the last to be ", entries,
                    ", the number of column indices; got ", rows.offset(0), " and ",
                    rows.offset(rows.rows)),
@@ -109,15 +115,15 @@ absl::StatusOr<ExamplesView> FromSparse(const v1::SparseRows& sparse) {
       CheckCount("examples.sparse.columns", sparse.columns(), kMaxColumnsPerMessage));
   const SparseValues values = ValuesOf(sparse);
   if (values.bytes == nullptr) {
-    return MakeError(Code::kInvalidArgument, "FIELD_MISSING", "examples.sparse.values",
+    return MakeError(Code::kInvalidArgument, reason::kFieldMissing, "examples.sparse.values",
                      "expected one of float32_le and float64_le, got none");
   }
   const int64_t offsets = int64_t{sparse.rows()} + 1;
   if (static_cast<int64_t>(sparse.row_offsets_le().size()) != 8 * offsets) {
-    return WrongLength(
-        "examples.sparse.row_offsets_le",
-        absl::StrCat("int64 offsets: one for each of ", sparse.rows(), " rows and one for the end"),
-        8 * offsets, sparse.row_offsets_le().size());
+    return WrongLength("examples.sparse.row_offsets_le",
+                       absl::StrCat("int64 offsets: one for each of ",
+                                    CountOf(sparse.rows(), "row"), " and one for the end"),
+                       8 * offsets, sparse.row_offsets_le().size());
   }
   const int64_t entries = static_cast<int64_t>(sparse.column_indices_le().size()) / 4;
   const SparseRowsView rows{values.type,
@@ -127,7 +133,7 @@ absl::StatusOr<ExamplesView> FromSparse(const v1::SparseRows& sparse) {
                             sparse.column_indices_le().data(),
                             values.bytes->data()};
   PHIMAP_RETURN_IF_ERROR(CheckOuterOffsets(rows, entries));
-  const std::string count = absl::StrCat(entries, " entries");
+  const std::string count = CountOf(entries, "entry");
   if (static_cast<int64_t>(sparse.column_indices_le().size()) != 4 * entries) {
     return WrongLength("examples.sparse.column_indices_le",
                        absl::StrCat("an int32 for each of ", count), 4 * entries,
@@ -168,8 +174,75 @@ absl::StatusOr<ExamplesView> ExamplesFromProto(const v1::Examples& examples) {
     case v1::Examples::KIND_NOT_SET:
       break;
   }
-  return MakeError(Code::kInvalidArgument, "FIELD_MISSING", "examples",
+  return MakeError(Code::kInvalidArgument, reason::kFieldMissing, "examples",
                    "expected one of dense, sparse, bytes and text, got none");
+}
+
+absl::Status CheckDigest(const VersionHandle& version, absl::string_view expected) {
+  const VersionRecord& record = version.record();
+  if (expected.empty() || expected == record.digest) return absl::OkStatus();
+  return MakeError(Code::kFailedPrecondition, reason::kDigestMismatch, "expected_digest",
+                   absl::StrCat("version ", record.number, " of \"", record.mapping,
+                                "\" has the digest ", record.digest),
+                   {{"expected", std::string(expected.substr(0, record.digest.size()))},
+                    {"actual", record.digest}});
+}
+
+absl::Status CheckColumnNamesHash(const VersionHandle& version, uint64_t hash,
+                                  absl::string_view field) {
+  const NamedColumns& columns = version.columns();
+  if (hash == 0 || columns.hash() == 0 || hash == columns.hash()) return absl::OkStatus();
+  const VersionRecord& record = version.record();
+  return MakeError(
+      Code::kInvalidArgument, reason::kColumnNamesMismatch, field,
+      absl::StrCat("the columns have other names, or another order, than those of version ",
+                   record.number, " of ", Quoted(record.mapping), ", which are ",
+                   ShownColumnNames(columns.names()), "; send them as GetVersion lists them"),
+      {{"expected", absl::StrCat(columns.hash())}, {"actual", absl::StrCat(hash)}});
+}
+
+absl::string_view RowsField(ExampleKind kind) {
+  switch (kind) {
+    case ExampleKind::kDense:
+      return "examples.dense.";
+    case ExampleKind::kSparse:
+      return "examples.sparse.";
+    case ExampleKind::kBytes:
+      return "examples.bytes.";
+    case ExampleKind::kText:
+      break;
+  }
+  return "examples.text.";
+}
+
+absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const ExamplesView& rows,
+                                           absl::string_view field) {
+  if (version.residual() != nullptr) {
+    if (HasSelfValues(version, rows)) return version.residual();
+    return MakeError(
+        Code::kInvalidArgument, reason::kSelfValuesMissing, field,
+        absl::StrCat("for a precomputed kernel, the residual needs K(x, x) as the last of ",
+                     CountOf(version.engine().input_columns() + 1, "column"), "; got ",
+                     rows.columns(), " columns"),
+        {{"expected", absl::StrCat(version.engine().input_columns() + 1)},
+         {"actual", absl::StrCat(rows.columns())}});
+  }
+  return MakeError(
+      Code::kFailedPrecondition, reason::kResidualNotAvailable, field,
+      absl::StrCat("version ", version.record().number, " of \"", version.record().mapping,
+                   "\" is ", version.record().spec_text, "; only ", Residual::kFamily,
+                   " on inputs that are not projected has residuals"),
+      {{"spec", version.record().spec_text}});
+}
+
+absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
+  const std::string message = absl::StrCat("request ", number, ": ", status.message());
+  std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value()) return absl::Status(status.code(), message);
+  detail->metadata["request"] = absl::StrCat(number);
+  return MakeError(status.code(), detail->reason, detail->field,
+                   absl::StrCat("request ", number, ": ", WithoutField(status)), detail->metadata,
+                   detail->retry_delay_ms);
 }
 
 }  // namespace phimap

@@ -17,10 +17,9 @@
 #include "google/protobuf/descriptor.h"
 #include "phimap/v1/transform_service.pb.h"
 #include "server/registry/version_handle.h"
-#include "server/serving/planned_answer.h"
-#include "server/serving/row_stream_call.h"
+#include "server/transform/planned_answer.h"
 #include "server/transform/row_messages.h"
-#include "server/transform/transform_checks.h"
+#include "server/transform/row_stream_call.h"
 
 namespace phimap {
 namespace {
@@ -28,18 +27,8 @@ namespace {
 using Code = absl::StatusCode;
 
 using Response = v1::TransformResponse;
-// One function writes both messages, so their field numbers must agree.
-static_assert(static_cast<int>(Response::kVersionFieldNumber) ==
-              static_cast<int>(v1::TransformStreamResponse::kVersionFieldNumber));
-static_assert(static_cast<int>(Response::kFeaturesFieldNumber) ==
-              static_cast<int>(v1::TransformStreamResponse::kFeaturesFieldNumber));
-static_assert(static_cast<int>(Response::kResidualsFieldNumber) ==
-              static_cast<int>(v1::TransformStreamResponse::kResidualsFieldNumber));
-static_assert(static_cast<int>(Response::kResidualAllowancesFieldNumber) ==
-              static_cast<int>(v1::TransformStreamResponse::kResidualAllowancesFieldNumber));
-
-// The answer of Transform or TransformStream, which have the same fields. An answer is laid out
-// before the features are computed, and then written in place.
+// An answer of Transform or TransformStream. It is laid out before the features are computed, and
+// then written in place.
 //
 // Not thread-safe.
 class TransformAnswer {
@@ -51,11 +40,14 @@ class TransformAnswer {
             const Residual* residual);
 
   PlannedAnswer& message() { return message_; }
-  // Destination of the features. REQUIRES: the message is allocated.
-  char* Features() { return message_.field(features_); }
+  // Allocates the message, and returns the destination of the features in it.
+  char* Allocate(const TransformMetrics& metrics) {
+    message_.Allocate(metrics);
+    return message_.field(features_);
+  }
   // Writes the other parts of the answer. Called after the features were written. `seen` are the
   // rows that the engine got.
-  void Complete(const ExamplesView& seen);
+  absl::Status Complete(const ExamplesView& seen);
 
  private:
   PlannedAnswer message_;
@@ -95,14 +87,20 @@ void TransformAnswer::Plan(const VersionHandle& version, int64_t rows, bool name
   }
 }
 
-void TransformAnswer::Complete(const ExamplesView& seen) {
-  if (residual_ == nullptr) return;
+absl::Status TransformAnswer::Complete(const ExamplesView& seen) {
+  if (residual_ == nullptr) return absl::OkStatus();
   // Vectors are needed because the fields in the message may not be aligned for doubles.
   std::vector<double> values(static_cast<size_t>(seen.rows()));
   std::vector<double> allowances(values.size());
-  residual_->Compute(seen, Features(), values.data(), allowances.data());
+  residual_->Compute(seen, message_.field(features_), values.data(), allowances.data());
   std::memcpy(message_.field(residuals_), values.data(), values.size() * sizeof(double));
   std::memcpy(message_.field(allowances_), allowances.data(), values.size() * sizeof(double));
+  return absl::OkStatus();
+}
+
+// Returns the bytes that a row takes in the answer.
+int64_t RowBytes(const VersionHandle& version, const Residual* residual) {
+  return FeatureRowBytes(version) + (residual == nullptr ? 0 : kResidualBytes + kAllowanceBytes);
 }
 
 // One Transform call: receives rows, sends features.
@@ -113,21 +111,21 @@ class TransformCall final : public RowCall<v1::TransformRequest> {
 
  private:
   absl::StatusOr<Wanted> Read() override;
-  absl::Status Accept(const VersionHandle& version, const ExamplesView& rows) override;
+  absl::StatusOr<int64_t> Accept(const VersionHandle& version, const ExamplesView& rows) override;
   PlannedAnswer& answer() override { return answer_.message(); }
-  char* Features() override { return answer_.Features(); }
-  void Complete(const ExamplesView& seen) override { answer_.Complete(seen); }
+  char* Allocate(const TransformMetrics& metrics) override { return answer_.Allocate(metrics); }
+  absl::Status Complete(const ExamplesView& seen) override { return answer_.Complete(seen); }
 
   TransformAnswer answer_;
 };
 
 absl::StatusOr<TransformCall::Wanted> TransformCall::Read() {
   PHIMAP_ASSIGN_OR_RETURN(const ExamplesView rows, ExamplesFromProto(request().examples()));
-  return Wanted{request().reference(), rows, RowsField(rows.kind()), deadline(),
-                request().residual() ? kResidualBytes + kAllowanceBytes : 0};
+  return Wanted{request().reference(), rows, RowsField(rows.kind()), deadline()};
 }
 
-absl::Status TransformCall::Accept(const VersionHandle& version, const ExamplesView& rows) {
+absl::StatusOr<int64_t> TransformCall::Accept(const VersionHandle& version,
+                                              const ExamplesView& rows) {
   PHIMAP_RETURN_IF_ERROR(CheckDigest(version, request().expected_digest()));
   PHIMAP_RETURN_IF_ERROR(
       CheckColumnNamesHash(version, request().column_names_hash(), "column_names_hash"));
@@ -137,44 +135,14 @@ absl::Status TransformCall::Accept(const VersionHandle& version, const ExamplesV
     PHIMAP_ASSIGN_OR_RETURN(residual, ResidualOf(version, rows, "residual"));
   }
   answer_.Plan(version, rows.rows(), /*names_version=*/true, residual);
-  return absl::OkStatus();
-}
-
-// Adds the request's number in its stream to an error.
-absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
-  const std::string message = absl::StrCat("request ", number, ": ", status.message());
-  std::optional<ErrorDetail> detail = DetailOf(status);
-  if (!detail.has_value()) return absl::Status(status.code(), message);
-  detail->metadata["request"] = absl::StrCat(number);
-  const size_t prefix = detail->field.empty() ? 0 : detail->field.size() + 2;
-  return MakeError(status.code(), detail->reason, detail->field,
-                   absl::StrCat("request ", number, ": ", status.message().substr(prefix)),
-                   detail->metadata, detail->retry_delay_ms);
-}
-
-// Rejects fields that only the first request may have.
-absl::Status CheckLater(const v1::TransformStreamRequest& request) {
-  if (!request.reference().empty()) {
-    return MakeError(Code::kInvalidArgument, "FIELD_UNEXPECTED", "reference",
-                     "expected in the first request only");
-  }
-  if (!request.expected_digest().empty()) {
-    return MakeError(Code::kInvalidArgument, "FIELD_UNEXPECTED", "expected_digest",
-                     "expected in the first request only");
-  }
-  if (request.column_names_hash() != 0) {
-    return MakeError(Code::kInvalidArgument, "FIELD_UNEXPECTED", "column_names_hash",
-                     "expected in the first request only");
-  }
-  return absl::OkStatus();
+  return RowBytes(version, residual);
 }
 
 // One TransformStream call: receives requests and sends features, in order. Several requests may be
 // in progress at once.
 //
 // The first request names the version for the whole stream. An error ends the stream.
-class TransformStreamCall final
-    : public RowStreamCall<v1::TransformStreamRequest, TransformAnswer> {
+class TransformStreamCall final : public RowStreamCall<v1::TransformRequest, TransformAnswer> {
  public:
   TransformStreamCall(const CallStart& start, const RowCallEnvironment& environment,
                       const absl::Duration& idle_limit)
@@ -192,7 +160,7 @@ class TransformStreamCall final
 absl::Status TransformStreamCall::Read(Slot& slot) {
   if (slot.number == 0) return absl::OkStatus();
   slot.version = version_;
-  return CheckLater(slot.request);
+  return CheckNamesNoVersion(slot.request);
 }
 
 absl::Status TransformStreamCall::Accept(Slot& slot) {
@@ -209,9 +177,8 @@ absl::Status TransformStreamCall::Accept(Slot& slot) {
   if (slot.request.residual()) {
     PHIMAP_ASSIGN_OR_RETURN(residual, ResidualOf(version_, slot.rows, "residual"));
   }
-  const absl::Status fits = CheckAnswerFits(
-      version_, slot.rows.rows(), residual == nullptr ? 0 : kResidualBytes + kAllowanceBytes,
-      environment().max_message_bytes);
+  const absl::Status fits = CheckAnswerFits(RowBytes(version_, residual), slot.rows.rows(),
+                                            environment().max_message_bytes);
   if (!fits.ok()) return WithFieldPrefix(fits, slot.field);
   slot.answer.Plan(version_, slot.rows.rows(), /*names_version=*/slot.number == 0, residual);
   return absl::OkStatus();

@@ -3,8 +3,8 @@
 #define PHIMAP_SERVER_TRANSFORM_TRANSFORM_SERVICE_H_
 
 #include "absl/time/time.h"
-#include "server/calls/dispatcher.h"
-#include "server/serving/row_call.h"
+#include "server/rpc/dispatcher.h"
+#include "server/transform/row_call.h"
 
 namespace phimap {
 

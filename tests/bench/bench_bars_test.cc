@@ -2,9 +2,9 @@
 #include <string>
 
 #include "bench/bars.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::bench {
 namespace {
@@ -15,9 +15,8 @@ class BarsTest : public ::testing::Test {
     std::ofstream(folder_.path() + "/" + name) << json;
   }
   Bar Find(const std::string& what) {
-    const absl::StatusOr<RunResults> results = RunResults::Load(folder_.path());
-    EXPECT_TRUE(results.ok()) << results.status();
-    for (const Bar& bar : Bars(*results)) {
+    const RunResults results = RunResults::Load(folder_.path()).value();
+    for (const Bar& bar : Bars(results)) {
       if (bar.what.find(what) != std::string::npos) return bar;
     }
     ADD_FAILURE() << "no bar's text contains " << what;
@@ -28,9 +27,8 @@ class BarsTest : public ::testing::Test {
 };
 
 TEST_F(BarsTest, WhatWasNotMeasuredHasNoVerdict) {
-  const absl::StatusOr<RunResults> results = RunResults::Load(folder_.path());
-  ASSERT_TRUE(results.ok());
-  const std::vector<Bar> bars = Bars(*results);
+  const RunResults results = RunResults::Load(folder_.path()).value();
+  const std::vector<Bar> bars = Bars(results);
   EXPECT_GT(bars.size(), 10u);
   for (const Bar& bar : bars) EXPECT_EQ(bar.Met(), std::nullopt) << bar.what;
 }
@@ -129,7 +127,7 @@ TEST_F(BarsTest, ADamagedFileIsNamed) {
   Write("closed-512-1-floor.1.json", "{\"latency_us\": ");
   const absl::StatusOr<RunResults> results = RunResults::Load(folder_.path());
   ASSERT_FALSE(results.ok());
-  EXPECT_THAT(std::string(results.status().message()), ::testing::HasSubstr("closed-512-1-floor"));
+  EXPECT_THAT(std::string(results.status().message()), HasSubstr("closed-512-1-floor"));
 }
 
 }  // namespace

@@ -6,24 +6,23 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
 
 using google::protobuf::Struct;
-using ::testing::HasSubstr;
 
 class BenchCommandTest : public ::testing::Test {
  protected:
   BenchCommandTest() {
     GeneratedRows rows(500, 8, 1);
-    const auto built = server_.Connect()->Build(
-        {.mapping = "small", .mapping_text = "f2(landmarks=20)", .kernel_text = "rbf(gamma=1)"},
-        rows);
-    EXPECT_TRUE(built.ok()) << built.status();
+    const auto built =
+        server_.Connect()
+            ->Build({.name = "small", .spec = "f2(landmarks=20)", .kernel = "rbf(gamma=1)"}, rows)
+            .value();
   }
   std::vector<std::string> Bench(std::vector<std::string> flags) {
     std::vector<std::string> arguments = {PHIMAP_BINARY, "--server=" + server_.address(), "bench"};
@@ -84,6 +83,24 @@ TEST_F(BenchCommandTest, BothProtocolsAreAnsweredByTheSameVersionWithAsManyFeatu
     EXPECT_GT(json.fields().at("answered").number_value(), 0);
     EXPECT_TRUE(json.fields().at("errors").struct_value().fields().empty());
   }
+}
+
+// A version that predicts, on the same server.
+TEST_F(BenchCommandTest, PredictionsAreCalledForToo) {
+  EXPECT_NE(RunProcess(Bench({"small", "--protocol=predict"})).exit_code, 0);  // it has no head
+  LabeledGeneratedRows rows(300, 4, 3);
+  const auto trained =
+      server_.Connect()->Train({.build = client::TrainedFeatures{.name = "answers",
+                                                                 .spec = "f2(landmarks=20)",
+                                                                 .kernel = "rbf(gamma=scale)"}},
+                               rows);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  const ProcessResult result = RunProcess(Bench(
+      {"answers", "--protocol=predict", "--json", "--rows=5", "--seconds=0.2", "--warmup=0"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\"protocol\": \"predict\""));
+  EXPECT_THAT(result.out, HasSubstr("\"version\": \"answers@1\""));
+  EXPECT_THAT(result.out, HasSubstr("\"errors\": {}"));
 }
 
 // The machine may be busy, so the test only checks that the rate is not exceeded. 50 calls are due

@@ -5,16 +5,13 @@
 #include <vector>
 
 #include "client/cli/bench/bench_load.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::cli {
 namespace {
 
 using google::protobuf::Struct;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::UnorderedElementsAre;
 
 Struct Parsed(const std::string& json) {
   Struct parsed;
@@ -29,12 +26,11 @@ std::vector<std::string> Keys(const Struct& json) {
 }
 
 LoadOptions Options() {
-  LoadOptions options;
-  options.target = "unix:/tmp/a \"quoted\" path";
-  options.reference = "letters";
-  options.rate = 100;
-  options.rows = 4;
-  options.columns = 16;
+  LoadOptions options{.target = "unix:/tmp/a \"quoted\" path",
+                      .reference = "letters",
+                      .rate = 100,
+                      .rows = 4,
+                      .columns = 16};
   return options;
 }
 

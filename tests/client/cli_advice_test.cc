@@ -5,57 +5,38 @@
 
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
+#include "tests/support/matchers.h"
+#include "tests/support/text_proto.h"
 
 namespace phimap::cli {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-v1::AdviseRequest Question() {
-  v1::AdviseRequest request;
-  request.set_margin(0.5);
-  request.set_error(0.1);
-  request.set_confidence(0.95);
-  return request;
+v1::AdviseRequest Question(const std::string& more = "") {
+  return testing::Parsed<v1::AdviseRequest>("margin: 0.5 error: 0.1 confidence: 0.95 " + more);
 }
 
 v1::AdviseResponse Answer() {
-  v1::AdviseResponse response;
-  v1::AdviseResponse::Line* f2 = response.add_lines();
-  f2->set_what("F2");
-  f2->set_source("Theorem 1");
-  f2->set_tier("literal");
-  f2->set_landmarks(82'397);
-  f2->set_dimensions(82'397);
-  f2->set_margin(0.25);
-  f2->set_error(0.1);
-  f2->set_note("(8/ε)(1/γ² + ln 1/δ)");
-  v1::AdviseResponse::Line* sharper = response.add_lines();
-  *sharper = *f2;
-  sharper->set_tier("derived");
-  sharper->set_landmarks(215);
-  v1::AdviseResponse::Line* weak = response.add_lines();
-  weak->set_what("weak learner");
-  weak->set_source("Theorem 1");
-  weak->set_tier("literal");
-  weak->set_note("the paper says Ω(γ) only");
-  response.set_to_do("Build f2(landmarks=215).");
-  response.set_verdict("F3 cannot help. Use F2.");
-  response.set_proposal("f2(landmarks=215)");
-  return response;
+  return testing::Parsed<v1::AdviseResponse>(R"text(
+      lines { subject: SUBJECT_F2 source: "Theorem 1" tier: TIER_LITERAL landmarks: 82397
+              dimensions: 82397 margin: 0.25 error: 0.1 note: "(8/ε)(1/γ² + ln 1/δ)" }
+      lines { subject: SUBJECT_F2 source: "Theorem 1" tier: TIER_DERIVED landmarks: 215
+              dimensions: 82397 margin: 0.25 error: 0.1 note: "(8/ε)(1/γ² + ln 1/δ)" }
+      lines { subject: SUBJECT_WEAK_LEARNER source: "Theorem 1" tier: TIER_LITERAL
+              note: "the paper says Ω(γ) only" }
+      to_do: "Build f2(landmarks=215)." verdict: "F3 cannot help. Use F2."
+      proposal: "f2(landmarks=215)")text");
 }
 
 TEST(AdviceViewTest, DrawsABlockForEachTheoremAndARowForEachTier) {
   EXPECT_EQ(RenderAdvice(Question(), Answer(), 80),
             "Build f2(landmarks=215).\n"
-            "  phimap build NAME --input=ROWS --mapping='f2(landmarks=215)' ...\n"
+            "  phimap build NAME --input=ROWS --spec='f2(landmarks=215)' ...\n"
             "\n"
             "Why: F3 cannot help. Use F2.\n"
             "\n"
             "margin 0.5, error 0.1, confidence 0.95\n"
             "                     landmarks        dimensions    margin     error distortion\n"
-            "F2: Theorem 1\n"
+            "f2: Theorem 1\n"
             "  literal               82,397            82,397      0.25       0.1          -\n"
             "             (8/ε)(1/γ² + ln 1/δ)\n"
             "  derived                  215            82,397      0.25       0.1          -\n"
@@ -71,16 +52,16 @@ TEST(AdviceViewTest, BeginsWithWhatToMeasureWhereTheTheoremAsksForTooMuch) {
   answer.clear_proposal();
   answer.set_to_do("Measure: the theorem asks for a million landmarks.");
   answer.set_to_measure("f2(landmarks=auto(residual=0.1))");
-  EXPECT_THAT(RenderAdvice(Question(), answer, 100),
-              ::testing::StartsWith(
-                  "Measure: the theorem asks for a million landmarks.\n"
-                  "  phimap build NAME --input=ROWS --mapping='f2(landmarks=auto(residual=0.1))' "
-                  "...\n"
-                  "  phimap evaluate NAME --input=ROWS --label=COLUMN\n"
-                  "  phimap sweep --input=ROWS --label=COLUMN --mapping=f2 "
-                  "--landmarks=100,300,1000,3000 ...\n"
-                  "\n"
-                  "Why: F3 cannot help. Use F2.\n"));
+  EXPECT_THAT(
+      RenderAdvice(Question(), answer, 100),
+      StartsWith("Measure: the theorem asks for a million landmarks.\n"
+                 "  phimap build NAME --input=ROWS --spec='f2(landmarks=auto(residual=0.1))' "
+                 "...\n"
+                 "  phimap evaluate NAME --input=ROWS --label=COLUMN\n"
+                 "  phimap sweep --input=ROWS --label=COLUMN --spec=f2 "
+                 "--landmarks=100,300,1000,3000 ...\n"
+                 "\n"
+                 "Why: F3 cannot help. Use F2.\n"));
 }
 
 TEST(AdviceViewTest, ProposesNothingWhenTheServerDoesNot) {
@@ -89,16 +70,12 @@ TEST(AdviceViewTest, ProposesNothingWhenTheServerDoesNot) {
   answer.clear_to_do();
   const std::string text = RenderAdvice(Question(), answer, 80);
   EXPECT_THAT(text, Not(HasSubstr("phimap build")));
-  EXPECT_THAT(text, ::testing::StartsWith("No theorem covers this case: measure instead."));
+  EXPECT_THAT(text, StartsWith("No theorem covers this case: measure instead."));
 }
 
 TEST(AdviceViewTest, RepeatsWhatWasAsked) {
-  v1::AdviseRequest question = Question();
-  question.set_alpha(0.02);
-  question.set_points(1000);
-  question.set_classes(10);
-  question.set_distortion(0.05);
-  question.set_kernel_error(0.2);
+  const v1::AdviseRequest question =
+      Question("alpha: 0.02 points: 1000 classes: 10 distortion: 0.05 kernel_error: 0.2");
   EXPECT_THAT(RenderAdvice(question, Answer(), 80),
               HasSubstr("margin 0.5, error 0.1, confidence 0.95, alpha 0.02, points 1,000, classes "
                         "10, distortion 0.05, kernel error 0.2\n"));

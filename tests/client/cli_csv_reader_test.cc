@@ -12,13 +12,10 @@
 
 #include "client/files/csv_reader.h"
 #include "tests/client/temp_file.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::cli {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 class CsvReaderTest : public ::testing::Test {
  protected:
@@ -59,23 +56,51 @@ TEST_F(CsvReaderTest, ReadsEveryFormOfTheFormat) {
            "a,b\n +1.0 ,2e0\n3,4\n",
        }) {
     SCOPED_TRACE(text);
-    const auto values = ReadAll(text);
-    ASSERT_TRUE(values.ok()) << values.status();
-    EXPECT_THAT(*values, ElementsAre(1, 2, 3, 4));
+    const auto values = ReadAll(text).value();
+    EXPECT_THAT(values, ElementsAre(1, 2, 3, 4));
   }
 }
 
 TEST_F(CsvReaderTest, LabelColumnIsLeftOutAndKept) {
-  auto reader = Open("x,class,y\n1,\"A, or B\",2\n3,C,4\n", "class");
-  ASSERT_TRUE(reader.ok()) << reader.status();
-  (*reader)->KeepLabels();
-  EXPECT_THAT((*reader)->column_names(), ElementsAre("x", "y"));
-  const auto block = (*reader)->NextRows(10);
-  ASSERT_TRUE(block.ok());
-  EXPECT_EQ(block->rows, 2);
-  EXPECT_EQ(block->columns, 2);
-  EXPECT_EQ(block->At(1, 1), 4);
-  EXPECT_THAT((*reader)->TakeLabels(), ElementsAre("A, or B", "C"));
+  auto reader = Open("x,class,y\n1,\"A, or B\",2\n3,C,4\n", "class").value();
+  reader->KeepLabels();
+  EXPECT_THAT(reader->column_names(), ElementsAre("x", "y"));
+  const auto block = reader->NextRows(10).value();
+  EXPECT_EQ(block.rows, 2);
+  EXPECT_EQ(block.columns, 2);
+  EXPECT_EQ(block.At(1, 1), 4);
+  EXPECT_THAT(reader->TakeLabels(), ElementsAre("A, or B", "C"));
+}
+
+TEST_F(CsvReaderTest, WeightsGroupsAndPartsAreKeptAndNoInputs) {
+  const auto open = [&](const std::string& text) {
+    auto file = InputFile::Open(folder_.Write("known.csv", text)).value();
+    ColumnChoice choice{.label = "class"};
+    choice.weights = "w";
+    choice.groups = "who";
+    choice.parts = "use";
+    auto reader = CsvReader::Open(std::move(file), choice, ',').value();
+    reader->KeepLabels();
+    return reader;
+  };
+  auto reader = open("who,x,class,w,use\nann,1,A,0.5,test\nbob,2,B,2, \n\"c,d\",3,A,1,validate\n");
+  EXPECT_THAT(reader->column_names(), ElementsAre("x"));
+  ASSERT_EQ(reader->NextRows(2)->rows, 2);
+  client::RowFacts facts = reader->TakeFacts();
+  EXPECT_THAT(facts.weights, ElementsAre(0.5, 2));
+  EXPECT_THAT(facts.groups, ElementsAre("ann", "bob"));
+  EXPECT_THAT(facts.parts, ElementsAre("test", ""));
+  ASSERT_EQ(reader->NextRows(2)->rows, 1);
+  facts = reader->TakeFacts();
+  EXPECT_THAT(facts.groups, ElementsAre("c,d"));
+  EXPECT_THAT(facts.parts, ElementsAre("validate"));
+  const auto error = [&](const std::string& row) {
+    return std::string(open("who,x,class,w,use\n" + row)->NextRows(2).status().message());
+  };
+  EXPECT_THAT(error("ann,1,A,0,test\n"),
+              HasSubstr("line 2: column 4 (w): expected a weight over 0"));
+  EXPECT_THAT(error("ann,1,A,much,test\n"), HasSubstr("column 4 (w)"));
+  EXPECT_THAT(error("ann,1,A,1,tset\n"), HasSubstr("column 5 (use): expected train, validate"));
 }
 
 TEST_F(CsvReaderTest, ErrorsNameThePlaceWhatWasExpectedAndWhatCame) {
@@ -112,9 +137,8 @@ TEST_F(CsvReaderTest, ErrorsNameThePlaceWhatWasExpectedAndWhatCame) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.text);
-    const absl::Status status = ReadAll(c.text).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(status.message()), EndsWith("rows.csv, " + c.message));
+    EXPECT_THAT(ReadAll(c.text).status(), testing::IsError(StatusCode::kInvalidArgument, _, _,
+                                                           EndsWith("rows.csv, " + c.message)));
   }
 }
 
@@ -139,16 +163,14 @@ TEST_F(CsvReaderTest, QuoteThatIsNeverClosedDoesNotSwallowALargeFile) {
 }
 
 TEST_F(CsvReaderTest, RewindStartsAgainAtTheFirstRowEvenAfterAnInterrupt) {
-  auto reader = Open("a\n1\n2\n");
-  ASSERT_TRUE(reader.ok());
-  EXPECT_EQ((*reader)->NextRows(1)->At(0, 0), 1);
-  ASSERT_TRUE((*reader)->CanRewind());
-  (*reader)->Interrupt();
-  ASSERT_TRUE((*reader)->Rewind().ok());
-  const auto block = (*reader)->NextRows(9);
-  ASSERT_TRUE(block.ok()) << block.status();
-  EXPECT_EQ(block->rows, 2);
-  EXPECT_EQ(block->At(0, 0), 1);
+  auto reader = Open("a\n1\n2\n").value();
+  EXPECT_EQ(reader->NextRows(1)->At(0, 0), 1);
+  ASSERT_TRUE(reader->CanRewind());
+  reader->Interrupt();
+  ASSERT_TRUE(reader->Rewind().ok());
+  const auto block = reader->NextRows(9).value();
+  EXPECT_EQ(block.rows, 2);
+  EXPECT_EQ(block.At(0, 0), 1);
 }
 
 TEST_F(CsvReaderTest, InterruptEndsTheWaitForAPipe) {
@@ -157,15 +179,13 @@ TEST_F(CsvReaderTest, InterruptEndsTheWaitForAPipe) {
   // The pipe is opened for reading and writing. Therefore neither call of open() waits, and the
   // reader never sees the end of the file.
   const int writer = open(path.c_str(), O_RDWR);
-  auto file = InputFile::Open(path);
-  ASSERT_TRUE(file.ok());
+  auto file = InputFile::Open(path).value();
   ASSERT_EQ(write(writer, "a\n1\n", 4), 4);
-  auto reader = CsvReader::Open(*std::move(file), "");
-  ASSERT_TRUE(reader.ok());
-  EXPECT_FALSE((*reader)->CanRewind());
-  auto next = std::async([&] { return (*reader)->NextRows(2).status(); });
-  (*reader)->Interrupt();
-  EXPECT_EQ(next.get().code(), absl::StatusCode::kCancelled);
+  auto reader = CsvReader::Open(std::move(file), "").value();
+  EXPECT_FALSE(reader->CanRewind());
+  auto next = std::async([&] { return reader->NextRows(2).status(); });
+  reader->Interrupt();
+  EXPECT_EQ(next.get().code(), StatusCode::kCancelled);
   close(writer);
 }
 

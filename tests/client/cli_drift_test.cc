@@ -4,47 +4,24 @@
 #include <string>
 
 #include "client/cli/views/views.h"
+#include "tests/support/matchers.h"
+#include "tests/support/text_proto.h"
 
 namespace phimap::cli {
 namespace {
 
 // An alias whose test has much evidence.
 v1::AliasDrift Drifted() {
-  v1::AliasDrift alias;
-  alias.set_alias("prod");
-  alias.set_version(3);
-  alias.set_false_alarms(0.05);
-  alias.set_promised_rows(25'920'000);
-  alias.set_rows(12'300);
-  alias.set_rows_not_finite(2);
-  alias.set_evidence(1.25);
-  alias.mutable_crossed_time()->set_seconds(1'700'000'000);
-  v1::AliasDrift::Score& column = *alias.add_scores();
-  column.set_kind("column");
-  column.set_index(4);
-  column.set_name("width");
-  column.set_location(1.25);
-  v1::AliasDrift::Score& direction = *alias.add_scores();
-  direction.set_kind("direction");
-  direction.set_index(2);
-  direction.set_location(0.2);
-  direction.set_spread(0.6);
-  v1::AliasDrift::Score& weak = *alias.add_scores();
-  weak.set_kind("norm");
-  weak.set_location(0.3);
-  alias.set_counted_rows(12'300);
-  alias.set_shift(0.06);
-  alias.set_shift_scale(0.5);
-  alias.set_beyond_range_share(0.01);
-  alias.set_beyond_range_expected(0.0001);
-  v1::AliasDrift::Column& beyond = *alias.add_columns_beyond_range();
-  beyond.set_index(4);
-  beyond.set_name("width");
-  beyond.set_share(0.16);
-  v1::AliasDrift::Column& unnamed = *alias.add_columns_beyond_range();
-  unnamed.set_index(7);
-  unnamed.set_share(0.02);
-  return alias;
+  return testing::Parsed<v1::AliasDrift>(R"(
+      alias: "prod" version: 3 false_alarms: 0.05 promised_rows: 25920000 rows: 12300
+      rows_not_finite: 2 evidence: 1.25 crossed_time { seconds: 1700000000 }
+      scores { kind: KIND_COLUMN index: 4 name: "width" location: 1.25 }
+      scores { kind: KIND_DIRECTION index: 2 location: 0.2 spread: 0.6 }
+      scores { kind: KIND_NORM location: 0.3 }
+      counted_rows: 12300 shift: 0.06 shift_scale: 0.5
+      beyond_range_share: 0.01 beyond_range_expected: 0.0001
+      columns_beyond_range { index: 4 name: "width" share: 0.16 }
+      columns_beyond_range { index: 7 share: 0.02 })");
 }
 
 std::string Rendered(const v1::AliasDrift& alias) {
@@ -71,26 +48,21 @@ TEST(DriftViewTest, DriftIsSaidFirstAndExplained) {
 }
 
 TEST(DriftViewTest, NoEvidenceIsNoDrift) {
-  v1::AliasDrift alias;
-  alias.set_alias("prod");
-  alias.set_version(1);
-  alias.set_rows(50);
-  EXPECT_THAT(Rendered(alias), ::testing::HasSubstr("): no evidence of drift\n"));
+  auto alias = testing::Parsed<v1::AliasDrift>("alias: 'prod' version: 1 rows: 50");
+  EXPECT_THAT(Rendered(alias), HasSubstr("): no evidence of drift\n"));
   alias.mutable_crossed_time()->set_seconds(1'700'000'000);
-  EXPECT_THAT(Rendered(alias), ::testing::HasSubstr("): no evidence of drift any more\n"));
+  EXPECT_THAT(Rendered(alias), HasSubstr("): no evidence of drift any more\n"));
   alias.clear_crossed_time();
   alias.set_rows(0);
-  EXPECT_THAT(Rendered(alias), ::testing::HasSubstr("): no rows tested yet\n"));
+  EXPECT_THAT(Rendered(alias), HasSubstr("): no rows tested yet\n"));
 }
 
 TEST(DriftViewTest, AnAliasThatIsNotTestedSaysWhy) {
-  v1::AliasDrift alias;
-  alias.set_alias("prod");
-  alias.set_version(1);
-  alias.set_not_tested("its version is not in this server's memory");
-  EXPECT_EQ(Rendered(alias),
-            "letters@prod (version 1): drift is not tested: its version is not in this server's "
-            "memory\n");
+  EXPECT_EQ(
+      Rendered(testing::Parsed<v1::AliasDrift>(
+          "alias: 'prod' version: 1 not_tested: \"its version is not in this server's memory\"")),
+      "letters@prod (version 1): drift is not tested: its version is not in this server's "
+      "memory\n");
 }
 
 }  // namespace

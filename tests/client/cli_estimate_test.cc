@@ -2,21 +2,16 @@
 #include <gtest/gtest.h>
 
 #include "client/cli/views/views.h"
+#include "tests/support/matchers.h"
+#include "tests/support/text_proto.h"
 
 namespace phimap::cli {
 namespace {
 
-using ::testing::HasSubstr;
-
 v1::EstimateBuildResponse Estimate() {
-  v1::EstimateBuildResponse estimate;
-  estimate.set_peak_memory_bytes(50 << 20);
-  estimate.set_reserved_memory_bytes(60 << 20);
-  estimate.set_memory_limit_bytes(int64_t{4} << 30);
-  estimate.set_artifact_size_bytes(2 << 20);
-  estimate.set_flops(1.234e10);
-  estimate.set_seconds(0.31);
-  return estimate;
+  return testing::Parsed<v1::EstimateBuildResponse>(
+      "peak_memory_bytes: 52428800 reserved_memory_bytes: 62914560 memory_limit_bytes: 4294967296 "
+      "artifact_size_bytes: 2097152 flops: 1.234e10 seconds: 0.31");
 }
 
 TEST(EstimateViewTest, DrawsEachNumberWithWhatItMeans) {

@@ -10,51 +10,28 @@
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
 #include "tests/client/temp_file.h"
+#include "tests/support/matchers.h"
+#include "tests/support/text_proto.h"
 
 namespace phimap::cli {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 v1::Evaluation Example(int classes = 2) {
-  v1::Evaluation evaluation;
-  evaluation.mutable_version()->set_mapping("letters");
-  evaluation.mutable_version()->set_number(3);
-  evaluation.set_learner("linear_svm(C=1)");
-  evaluation.set_rows(1000);
-  evaluation.set_tested_rows(300);
-  evaluation.set_held_out(0.3);
-  evaluation.set_errors(30);
-  evaluation.set_error(0.1);
-  evaluation.set_error_standard_error(0.0173);
-  evaluation.set_error_low(0.0684);
-  evaluation.set_error_high(0.1397);
-  evaluation.set_error_premise("assumes that the tested rows were drawn");
-  evaluation.set_confidence(0.95);
+  auto evaluation = testing::Parsed<v1::Evaluation>(R"text(
+      version { name: "letters" number: 3 } learner: "linear_svm(C=1)" rows: 1000
+      tested_rows: 300 held_out: 0.3 errors: 30 error: 0.1 error_standard_error: 0.0173
+      error_low: 0.0684 error_high: 0.1397 confidence: 0.95
+      error_premise: "assumes that the tested rows were drawn"
+      confusion { actual: 1 predicted: 0 count: 15 } folds { summary: "5 steps" }
+      certified_margins { alpha: 0 rows_margin: -0.5 }
+      certified_margins { alpha: 0.05 rows_margin: 0.02 margin: -0.01 }
+      certified_margins { alpha: 0.1 rows_margin: 0.1 margin: 0.08 }
+      certified_margins { alpha: 0.2 rows_margin: 0.2 margin: 0.16 })text");
   for (int i = 0; i < classes; ++i) {
-    auto& c = *evaluation.add_classes();
-    c.set_label(absl::StrCat("class ", i));
-    c.set_rows(500);
-    c.set_tested_rows(150);
-    c.set_predicted(140);
-    c.set_correct(135);
+    *evaluation.add_classes() = testing::Parsed<v1::Evaluation::Class>(absl::StrCat(
+        "label: 'class ", i, "' rows: 500 tested_rows: 150 predicted: 140 correct: 135"));
   }
-  auto& mistake = *evaluation.add_confusion();
-  mistake.set_actual(1);
-  mistake.set_predicted(0);
-  mistake.set_count(15);
-  evaluation.add_folds()->set_summary("5 steps");
   for (int i = 0; i <= 100; ++i) evaluation.add_margin_quantiles(i / 100.0);
-  struct {
-    double alpha, rows, margin;
-  } const certified[] = {{0, -0.5, 0}, {0.05, 0.02, -0.01}, {0.1, 0.1, 0.08}, {0.2, 0.2, 0.16}};
-  for (const auto& c : certified) {
-    auto& added = *evaluation.add_certified_margins();
-    added.set_alpha(c.alpha);
-    added.set_rows_margin(c.rows);
-    if (c.margin != 0) added.set_margin(c.margin);
-  }
   return evaluation;
 }
 
@@ -76,13 +53,10 @@ TEST(EvaluationViewTest, ShowsErrorsClassesMarginsAndWhatIsCertified) {
 
 // The standard error of no error is 0, which is no certainty: 0.31 % is 1 − .025^(1/1200).
 TEST(EvaluationViewTest, NoErrorIsShownWithItsInterval) {
-  v1::Evaluation evaluation = Example();
-  evaluation.set_tested_rows(1200);
-  evaluation.set_errors(0);
-  evaluation.set_error(0);
-  evaluation.set_error_standard_error(0);
-  evaluation.set_error_low(0);
-  evaluation.set_error_high(0.0030694);
+  v1::Evaluation evaluation =
+      testing::Merged(Example(),
+                      "tested_rows: 1200 errors: 0 error: 0 error_standard_error: 0 error_low: 0 "
+                      "error_high: 0.0030694");
   const std::string text = RenderEvaluation(evaluation, 100);
   EXPECT_THAT(text, HasSubstr("0.00 to 0.31 % "));
   EXPECT_THAT(text, Not(HasSubstr("±")));
@@ -117,12 +91,11 @@ TEST(EvaluationViewTest, LabelsCannotDrawAndManyClassesAreCut) {
 
 TEST(CertifiedQuestionTest, TakesTheLeastShareWithAMarginOrTheOneThatIsNamed) {
   v1::AdviseRequest request;
-  absl::StatusOr<std::string> origin = AskFromEvaluation(Example(), std::nullopt, request);
-  ASSERT_TRUE(origin.ok()) << origin.status();
+  std::string origin = AskFromEvaluation(Example(), std::nullopt, request).value();
   EXPECT_EQ(request.margin(), 0.08);
   EXPECT_EQ(request.alpha(), 0.1);
   EXPECT_EQ(request.classes(), 0);
-  EXPECT_THAT(*origin, HasSubstr("letters@3"));
+  EXPECT_THAT(origin, HasSubstr("letters@3"));
   ASSERT_TRUE(AskFromEvaluation(Example(), 0.2, request).ok());
   EXPECT_EQ(request.margin(), 0.16);
   EXPECT_EQ(request.alpha(), 0.2);
@@ -132,11 +105,10 @@ TEST(CertifiedQuestionTest, OfSeveralClassesTheMarginOfTwoIsHalfAndTheInterceptI
   v1::Evaluation evaluation = Example(5);
   evaluation.set_intercept_scale(1);
   v1::AdviseRequest request;
-  const absl::StatusOr<std::string> origin = AskFromEvaluation(evaluation, std::nullopt, request);
-  ASSERT_TRUE(origin.ok());
+  const std::string origin = AskFromEvaluation(evaluation, std::nullopt, request).value();
   EXPECT_EQ(request.margin(), 0.04);
   EXPECT_EQ(request.classes(), 5);
-  EXPECT_THAT(*origin, HasSubstr("K + 1"));
+  EXPECT_THAT(origin, HasSubstr("K + 1"));
   request.set_classes(7);
   ASSERT_TRUE(AskFromEvaluation(evaluation, std::nullopt, request).ok());
   EXPECT_EQ(request.classes(), 7);
@@ -164,9 +136,8 @@ TEST(CertifiedQuestionTest, ReadsWhatEvaluateWroteAndNothingElse) {
     return ReadEvaluation(folder.Write("evaluation.json", text));
   };
   const v1::Evaluation evaluation = Example();
-  const absl::StatusOr<v1::Evaluation> same = read(*JsonText(evaluation));
-  ASSERT_TRUE(same.ok()) << same.status();
-  EXPECT_EQ(same->SerializeAsString(), evaluation.SerializeAsString());
+  const v1::Evaluation same = read(*JsonText(evaluation)).value();
+  EXPECT_EQ(same.SerializeAsString(), evaluation.SerializeAsString());
   for (const char* text : {"", "{}", "[1]", "{\"lines\": []}", "not json"}) {
     EXPECT_EQ(read(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }

@@ -17,12 +17,10 @@
 #include "client/cli/arguments/input_rows.h"
 #include "client/files/input_file.h"
 #include "tests/client/temp_file.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::cli {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::string Gzip(const std::string& text) {
   z_stream stream = {};
@@ -79,9 +77,8 @@ TEST_F(CompressedInputTest, GzipAndZstdAreToldByTheirFirstBytesAndReadAsBefore) 
        {Gzip(text), Zstd(text), Gzip(half) + Gzip(rest), Zstd(half) + Zstd(rest),
         Gzip("") + Gzip(text), Zstd("") + Zstd(text), text}) {
     for (const size_t capacity : {1000, 256 << 10}) {
-      const absl::StatusOr<std::string> read = ReadFile(bytes, capacity);
-      ASSERT_TRUE(read.ok()) << read.status();
-      EXPECT_TRUE(*read == text) << read->size() << " of " << text.size();
+      const std::string read = ReadFile(bytes, capacity).value();
+      EXPECT_TRUE(read == text) << read.size() << " of " << text.size();
     }
   }
   EXPECT_EQ(*ReadFile(Gzip(LongCsv(3)), 1), LongCsv(3));
@@ -108,9 +105,8 @@ TEST_F(CompressedInputTest, ADamagedOrCutOffFileIsNamed) {
       {std::string("\x1f\x8b\x08\x00 damaged", 12), "expected a complete gzip file: "},
   };
   for (const auto& c : cases) {
-    const absl::Status status = ReadFile(c.bytes).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr(c.message));
+    EXPECT_THAT(ReadFile(c.bytes).status(),
+                testing::IsError(StatusCode::kInvalidArgument, _, _, HasSubstr(c.message)));
   }
 }
 
@@ -230,10 +226,10 @@ TEST_F(InputRowsTest, SeveralFilesAreOneStream) {
 TEST_F(InputRowsTest, FilesWithOtherHeadersAreRefusedBeforeARowIsRead) {
   const std::string one = folder_.Write("one.csv", "a,b\nno number\n");
   const std::string two = folder_.Write("two.csv", "b,a\n1,2\n");
-  const absl::Status status = Read({.paths = {one, two}}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(), absl::StrCat("the files of one stream must have the same header\n  ",
-                                           one, " has a,b\n  ", two, " has b,a"));
+  EXPECT_THAT(Read({.paths = {one, two}}).status(),
+              testing::IsError(StatusCode::kInvalidArgument, _, _,
+                               absl::StrCat("the files of one stream must have the same header\n  ",
+                                            one, " has a,b\n  ", two, " has b,a")));
 }
 
 TEST_F(InputRowsTest, FilesOfTwoFormatsOrTypesAreRefused) {
@@ -261,7 +257,7 @@ TEST_F(InputRowsTest, RowsAreCountedOverAllFilesAndTheStreamCanBeReadAgain) {
     EXPECT_EQ(rows->share_read(), 0);
   }
   rows->Interrupt();
-  EXPECT_EQ(rows->Next({}).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(rows->Next({}).status().code(), StatusCode::kCancelled);
 }
 
 TEST_F(InputRowsTest, SparseFilesHaveTheColumnsOfTheWidest) {

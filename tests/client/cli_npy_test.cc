@@ -19,12 +19,10 @@
 #include "client/files/file_format.h"
 #include "client/files/npy_file.h"
 #include "tests/client/temp_file.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::cli {
 namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 // Returns the bytes of a NumPy file of format version `major` with this header dictionary and these
 // values.
@@ -57,11 +55,10 @@ class NpyTest : public ::testing::Test {
 
 TEST_F(NpyTest, ReadsVersions1And2) {
   for (const int major : {1, 2}) {
-    const auto block = ReadAll(NpyBytes(major, kTwoByThree, {1, 2, 3, 4, 5, 6}));
-    ASSERT_TRUE(block.ok()) << block.status();
-    EXPECT_EQ(block->rows, 2);
-    EXPECT_EQ(block->columns, 3);
-    EXPECT_EQ(block->At(1, 0), 4);
+    const auto block = ReadAll(NpyBytes(major, kTwoByThree, {1, 2, 3, 4, 5, 6})).value();
+    EXPECT_EQ(block.rows, 2);
+    EXPECT_EQ(block.columns, 3);
+    EXPECT_EQ(block.At(1, 0), 4);
   }
 }
 
@@ -107,9 +104,8 @@ TEST_F(NpyTest, ErrorsSayWhatWasExpectedAndHowToConvert) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.message);
-    const absl::Status status = ReadAll(c.bytes).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(status.message()), EndsWith("rows.npy: " + c.message));
+    EXPECT_THAT(ReadAll(c.bytes).status(), testing::IsError(StatusCode::kInvalidArgument, _, _,
+                                                            EndsWith("rows.npy: " + c.message)));
   }
 }
 
@@ -163,11 +159,10 @@ TEST_F(NpyTest, EveryTypeIsCastToTheSmallerFloatThatHoldsItsValues) {
     SCOPED_TRACE(c.descr);
     const int columns = 2;
     const int rows = static_cast<int>(c.expected.size()) / columns;
-    const auto block = ReadAll(NpyOf(c.descr, "False", rows, columns, c.values));
-    ASSERT_TRUE(block.ok()) << block.status();
-    EXPECT_EQ(block->type, c.type);
+    const auto block = ReadAll(NpyOf(c.descr, "False", rows, columns, c.values)).value();
+    EXPECT_EQ(block.type, c.type);
     for (int i = 0; i < rows * columns; ++i) {
-      EXPECT_EQ(block->At(i / columns, i % columns), c.expected[i]) << i;
+      EXPECT_EQ(block.At(i / columns, i % columns), c.expected[i]) << i;
     }
   }
 }
@@ -184,11 +179,11 @@ TEST_F(NpyTest, AnIntegerThatFloat64DoesNotHoldIsNamedWithItsPlace) {
       {"<u8", StoredBytes<uint64_t>({1, 2, 3, UINT64_MAX}), "18446744073709551615"},
   };
   for (const auto& c : cases) {
-    const absl::Status status = ReadAll(NpyOf(c.descr, "False", 2, 2, c.values)).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat(
-                                      "the integer ", c.number,
-                                      " at array[1, 1] cannot be represented exactly in float64")));
+    EXPECT_THAT(ReadAll(NpyOf(c.descr, "False", 2, 2, c.values)).status(),
+                testing::IsError(StatusCode::kInvalidArgument, _, _,
+                                 HasSubstr(absl::StrCat(
+                                     "the integer ", c.number,
+                                     " at array[1, 1] cannot be represented exactly in float64"))));
   }
   EXPECT_THAT(
       ReadAll(NpyOf("<f2", "False", 1, 2, StoredBytes<uint16_t>({0, 0x7c00}))).status().message(),
@@ -210,18 +205,16 @@ TEST_F(NpyTest, FortranOrderGivesTheRowsOfCOrder) {
   }
   const std::string path =
       folder_.Write("f.npy", NpyOf("<f4", "True", kRows, kColumns, StoredBytes(by_column)));
-  auto reader = NpyReader::Open(*InputFile::Open(path));
-  ASSERT_TRUE(reader.ok()) << reader.status();
+  auto reader = NpyReader::Open(*InputFile::Open(path)).value();
   for (int time = 0; time < 2; ++time) {
     std::string values;
     while (true) {
-      const auto block = (*reader)->NextRows(65'536);
-      ASSERT_TRUE(block.ok()) << block.status();
-      if (block->empty()) break;
-      values += block->values_le;
+      const auto block = reader->NextRows(65'536).value();
+      if (block.empty()) break;
+      values += block.values_le;
     }
     EXPECT_TRUE(values == StoredBytes(by_row));
-    ASSERT_TRUE((*reader)->Rewind().ok());
+    ASSERT_TRUE(reader->Rewind().ok());
   }
 }
 
@@ -242,20 +235,18 @@ TEST_F(NpyTest, FortranOrderThatCannotBeReadIsNamed) {
 
 TEST_F(NpyTest, WriterPatchesTheRowCountAndTheReaderGetsTheSameBits) {
   auto file = OutputFile::Open(folder_.Path("out.npy"));
-  auto writer = NpyWriter::Open(*std::move(file), std::nullopt);
-  ASSERT_TRUE(writer.ok());
+  auto writer = NpyWriter::Open(*std::move(file), std::nullopt).value();
   const std::vector<double> first = {1.0 / 3, -0.0};
   const std::vector<double> second = {1e300, 5e-324, 2, 3};
-  ASSERT_TRUE((*writer)->Append(client::MakeRowBlock(absl::Span<const double>(first), 2)).ok());
-  ASSERT_TRUE((*writer)->Append(client::MakeRowBlock(absl::Span<const double>(second), 2)).ok());
+  ASSERT_TRUE(writer->Append(client::MakeRowBlock(absl::Span<const double>(first), 2)).ok());
+  ASSERT_TRUE(writer->Append(client::MakeRowBlock(absl::Span<const double>(second), 2)).ok());
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("out.npy")));
-  ASSERT_TRUE((*writer)->Finish().ok());
+  ASSERT_TRUE(writer->Finish().ok());
   const std::string bytes = folder_.Read("out.npy");
   EXPECT_EQ(bytes.size(), 128 + 6 * 8);
-  const auto block = ReadAll(bytes);
-  ASSERT_TRUE(block.ok()) << block.status();
-  EXPECT_EQ(block->rows, 3);
-  EXPECT_EQ(block->values_le, bytes.substr(128));
+  const auto block = ReadAll(bytes).value();
+  EXPECT_EQ(block.rows, 3);
+  EXPECT_EQ(block.values_le, bytes.substr(128));
   EXPECT_EQ(folder_.FileCount(), 2);  // only out.npy and rows.npy, no temporary file
 }
 
@@ -276,17 +267,15 @@ TEST_F(NpyTest, PipeIsRefusedUnlessTheRowCountIsKnown) {
 
 TEST(CsvWriterTest, WritesTheShortestTextThatReadsBackTheSame) {
   TempFolder folder;
-  auto writer = OpenWriter(folder.Path("out.csv"), FileFormat::kCsv, std::nullopt);
-  ASSERT_TRUE(writer.ok());
+  auto writer = OpenWriter(folder.Path("out.csv"), FileFormat::kCsv, std::nullopt).value();
   const std::vector<float> values = {0.1f, 1.0f / 3, -0.0f, 1e-38f};
-  ASSERT_TRUE((*writer)->Append(client::MakeRowBlock(absl::Span<const float>(values), 2)).ok());
-  ASSERT_TRUE((*writer)->Finish().ok());
+  ASSERT_TRUE(writer->Append(client::MakeRowBlock(absl::Span<const float>(values), 2)).ok());
+  ASSERT_TRUE(writer->Finish().ok());
   EXPECT_EQ(folder.Read("out.csv"), "f0,f1\n0.1,0.33333334\n-0,1e-38\n");
   auto rows = CsvReader::Open(*InputFile::Open(folder.Path("out.csv")), "");
-  const auto block = (*rows)->NextRows(10);
-  ASSERT_TRUE(block.ok());
+  const auto block = (*rows)->NextRows(10).value();
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(static_cast<float>(block->At(i / 2, i % 2)), values[i]);
+    EXPECT_EQ(static_cast<float>(block.At(i / 2, i % 2)), values[i]);
   }
 }
 
@@ -294,9 +283,8 @@ TEST(OutputFileTest, WithoutCommitTheOldFileStaysAndNothingElseIsLeft) {
   TempFolder folder;
   folder.Write("out.csv", "old");
   {
-    auto file = OutputFile::Open(folder.Path("out.csv"));
-    ASSERT_TRUE(file.ok());
-    ASSERT_TRUE((*file)->Append("half of the new").ok());
+    auto file = OutputFile::Open(folder.Path("out.csv")).value();
+    ASSERT_TRUE(file->Append("half of the new").ok());
   }
   EXPECT_EQ(folder.Read("out.csv"), "old");
   EXPECT_EQ(folder.FileCount(), 1);

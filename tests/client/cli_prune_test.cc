@@ -7,13 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/flags.h"
 #include "client/cli/commands/prune_plan.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::cli {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const absl::Time kBegin = absl::FromUnixSeconds(1'700'000'000);
 
@@ -22,7 +19,7 @@ std::vector<v1::Version> VersionsOf(const std::string& mapping, int n) {
   std::vector<v1::Version> versions;
   for (int i = n; i >= 1; --i) {
     v1::Version& version = versions.emplace_back();
-    version.mutable_ref()->set_mapping(mapping);
+    version.mutable_ref()->set_name(mapping);
     version.mutable_ref()->set_number(i);
     version.mutable_create_time()->set_seconds(absl::ToUnixSeconds(kBegin) + i * 86'400);
   }
@@ -43,7 +40,7 @@ v1::Mapping MappingOf(const std::string& name, int64_t aliased = 0, int64_t befo
 std::vector<std::string> DeletedBy(const PrunePlan& plan) {
   std::vector<std::string> names;
   for (const v1::Version& version : plan.versions) {
-    names.push_back(absl::StrCat(version.ref().mapping(), "@", version.ref().number()));
+    names.push_back(client::ReferenceTo(version.ref()));
   }
   return names;
 }

@@ -14,12 +14,10 @@
 #include "client/files/input_file.h"
 #include "client/files/svmlight_reader.h"
 #include "tests/client/temp_file.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::cli {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // The numbers of each row, including zeros.
 using Dense = std::vector<std::vector<double>>;
@@ -77,12 +75,12 @@ class SvmlightReaderTest : public ::testing::Test {
 
 TEST_F(SvmlightReaderTest, ReadsEveryFormOfTheFormat) {
   const auto rows = Read(
-      "\xEF\xBB\xBF# a comment\n"
-      "+1 1:0.5 3:-2e-3\n\n-1 qid:7 2:+4\t3:1 # why\r\n"
-      "0\n  2:1");
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_THAT(*rows, ElementsAre(ElementsAre(0.5, 0, -2e-3), ElementsAre(0, 4, 1),
-                                 ElementsAre(0, 0, 0), ElementsAre(0, 1, 0)));
+                        "\xEF\xBB\xBF# a comment\n"
+                        "+1 1:0.5 3:-2e-3\n\n-1 qid:7 2:+4\t3:1 # why\r\n"
+                        "0\n  2:1")
+                        .value();
+  EXPECT_THAT(rows, ElementsAre(ElementsAre(0.5, 0, -2e-3), ElementsAre(0, 4, 1),
+                                ElementsAre(0, 0, 0), ElementsAre(0, 1, 0)));
 }
 
 TEST_F(SvmlightReaderTest, ColumnsAreTheLargestIndexUnlessGiven) {
@@ -105,9 +103,8 @@ TEST_F(SvmlightReaderTest, LabelsAreKeptInOneWritingOfEachNumber) {
 
 TEST_F(SvmlightReaderTest, ARowWithoutItsLabelIsAnErrorOnlyWhereLabelsAreWanted) {
   auto reader = *Open("1 1:1\n2:1 3:4\n");
-  const auto rows = ReadAll(*reader, {});
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_THAT(*rows, ElementsAre(ElementsAre(1, 0, 0), ElementsAre(0, 1, 4)));
+  const auto rows = ReadAll(*reader, {}).value();
+  EXPECT_THAT(rows, ElementsAre(ElementsAre(1, 0, 0), ElementsAre(0, 1, 4)));
   ASSERT_TRUE(reader->Rewind().ok());
   reader->KeepLabels();
   EXPECT_THAT(ReadAll(*reader, {}).status().message(),
@@ -164,9 +161,8 @@ TEST_F(SvmlightReaderTest, RowsAreTheSameInBlocksOfAnySizeAndAfterARewind) {
        {client::BlockLimits{.rows = 1}, client::BlockLimits{.rows = 7}, client::BlockLimits{},
         client::BlockLimits{.rows = 99, .bytes = 100}}) {
     ASSERT_TRUE(reader->Rewind().ok());
-    const auto rows = ReadAll(*reader, limits);
-    ASSERT_TRUE(rows.ok()) << rows.status();
-    EXPECT_EQ(*rows, expected);
+    const auto rows = ReadAll(*reader, limits).value();
+    EXPECT_EQ(rows, expected);
   }
 }
 
@@ -174,19 +170,17 @@ TEST_F(SvmlightReaderTest, ABlockHoldsAboutAsManyBytesAsItMay) {
   std::string text;
   for (int i = 0; i < 1000; ++i) absl::StrAppend(&text, "1 1:1 2:2 3:3\n");
   auto reader = *Open(text);
-  const auto block = reader->Next({.bytes = 1000});
-  ASSERT_TRUE(block.ok());
+  const auto block = reader->Next({.bytes = 1000}).value();
   // The block still contains the row with which it reaches the limit.
-  EXPECT_GE(block->bytes(), 1000 - 8);
-  EXPECT_LE(block->bytes(), 1000 + 8 + 3 * 12 + 8);
+  EXPECT_GE(block.bytes(), 1000 - 8);
+  EXPECT_LE(block.bytes(), 1000 + 8 + 3 * 12 + 8);
 }
 
 TEST_F(SvmlightReaderTest, AnInputThatIsReadOnceNeedsItsColumns) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  auto file = InputFile::Open(absl::StrCat("/dev/fd/", ends[0]));
-  ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_THAT(SvmlightReader::Open(*std::move(file), {}, cancel_).status().message(),
+  auto file = InputFile::Open(absl::StrCat("/dev/fd/", ends[0])).value();
+  EXPECT_THAT(SvmlightReader::Open(std::move(file), {}, cancel_).status().message(),
               HasSubstr("can be read only once"));
   close(ends[0]);
   close(ends[1]);

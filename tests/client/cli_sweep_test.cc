@@ -10,18 +10,15 @@
 #include "client/cli/arguments/input_rows.h"
 #include "client/cli/commands/sweep_points.h"
 #include "tests/client/temp_file.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::cli {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 SweepPoint SomePoint() {
   return {.key = {"f2(landmarks=100, policy=uniform)", "rbf(gamma=\"scale\")", 7, "linear_svm(C=1)",
                   "ab12", true},
-          .mapping = "f2",
+          .family = "f2",
           .landmarks = 100,
           .policy = "uniform",
           .output_columns = 99,
@@ -38,13 +35,11 @@ SweepPoint SomePoint() {
 
 TEST(SweepPointsTest, ALineReadsBackAsItsPoint) {
   const std::string line = SweepLine(SomePoint());
-  EXPECT_THAT(line,
-              ::testing::StartsWith("{\"format\": \"phimap-sweep-1\", \"spec\": \"f2(landmarks="));
+  EXPECT_THAT(line, StartsWith("{\"format\": \"phimap-sweep-1\", \"spec\": \"f2(landmarks="));
   EXPECT_THAT(line, HasSubstr("\"accuracy\": 0.9, \"kernel_error_mean\": 1e-09"));
-  const absl::StatusOr<SweepPoint> back = ParseSweepLine(line);
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(back->key, SomePoint().key);
-  EXPECT_EQ(SweepLine(*back), line);
+  const SweepPoint back = ParseSweepLine(line).value();
+  EXPECT_EQ(back.key, SomePoint().key);
+  EXPECT_EQ(SweepLine(back), line);
   SweepPoint bare = SomePoint();
   bare.landmarks.reset();
   bare.policy.reset();
@@ -65,16 +60,44 @@ TEST(SweepPointsTest, ALineOfAnotherFormatIsRefusedAndUnknownNamesAreNot) {
   EXPECT_TRUE(ParseSweepLine(line).ok());
 }
 
-TEST(SweepPointsTest, MappingsAreTakenWithEachOfTheParameters) {
+TEST(SweepPointsTest, ALineOfAnEarlierReleaseReadsBack) {
+  std::string line = SweepLine(SomePoint());
+  line.replace(line.find("\"family\""), 8, "\"mapping\"");
+  EXPECT_EQ(SweepLine(*ParseSweepLine(line)), SweepLine(SomePoint()));
+}
+
+google::protobuf::RepeatedPtrField<v1::Capability> Families() {
+  const std::vector<std::vector<std::string>> described = {{"span", "landmarks", "policy"},
+                                                           {"short", "landmarks", "dimensions"},
+                                                           {"waves", "dimensions"}};
+  google::protobuf::RepeatedPtrField<v1::Capability> families;
+  for (const std::vector<std::string>& words : described) {
+    v1::Capability& family = *families.Add();
+    family.set_name(words[0]);
+    for (size_t i = 1; i < words.size(); ++i) family.add_parameters()->set_name(words[i]);
+  }
+  return families;
+}
+
+TEST(SweepPointsTest, EachFamilyIsCombinedWithTheParametersThatItHas) {
   EXPECT_THAT(
-      *SweepSpecs("f1,f2", "100,300", "", "uniform,rpcholesky"),
-      ElementsAre("f1(landmarks=100, policy=uniform)", "f1(landmarks=100, policy=rpcholesky)",
-                  "f1(landmarks=300, policy=uniform)", "f1(landmarks=300, policy=rpcholesky)",
-                  "f2(landmarks=100, policy=uniform)", "f2(landmarks=100, policy=rpcholesky)",
-                  "f2(landmarks=300, policy=uniform)", "f2(landmarks=300, policy=rpcholesky)"));
-  EXPECT_THAT(*SweepSpecs("f3, fourier(dimensions=64, x=1)", " 10", "5", ""),
-              ElementsAre("f3(landmarks=10, dimensions=5)", "fourier(dimensions=64, x=1)"));
-  EXPECT_FALSE(SweepSpecs(" , ", "10", "", "").ok());
+      *SweepSpecs("span, short,waves,waves(dimensions=9),span(landmarks=1, x=1)",
+                  {{"landmarks", "100, 300"}, {"dimensions", "5,9"}, {"policy", "near"}},
+                  Families()),
+      ElementsAre("span(landmarks=100, policy=near)", "span(landmarks=300, policy=near)",
+                  "short(landmarks=100, dimensions=5)", "short(landmarks=100, dimensions=9)",
+                  "short(landmarks=300, dimensions=5)", "short(landmarks=300, dimensions=9)",
+                  "waves(dimensions=5)", "waves(dimensions=9)", "span(landmarks=1, x=1)"));
+  EXPECT_THAT(*SweepSpecs("waves", {{"landmarks", ""}}, Families()), ElementsAre("waves()"));
+}
+
+TEST(SweepPointsTest, WhatNoFamilyTakesIsRefusedByName) {
+  const auto refusal = [](const std::string& families, const std::string& landmarks) {
+    return SweepSpecs(families, {{"landmarks", landmarks}}, Families()).status().ToString();
+  };
+  EXPECT_THAT(refusal("waves, span(landmarks=2)", "100"), HasSubstr("--landmarks: no family of"));
+  EXPECT_THAT(refusal("wave", ""), HasSubstr("no family 'wave'; expected span, short, waves"));
+  EXPECT_THAT(refusal(" , ", ""), HasSubstr("--spec: expected specs"));
 }
 
 TEST(SweepPointsTest, AFileIsReadUpToItsLastWholeLineAndGoesOnThere) {
@@ -99,12 +122,10 @@ TEST(SweepDataTest, RowsAreKnownByTheirLabelsAndNumbersInWhateverFile) {
   client::CancelToken cancel;
   const auto digest = [&](const std::string& name, const std::string& text, InputArguments input) {
     input.paths = {folder.Write(name, text)};
-    auto rows = OpenLabeledRows(*WithFiles(input), cancel);
-    EXPECT_TRUE(rows.ok()) << rows.status();
-    const absl::StatusOr<SweepData> data = ReadSweepData(**rows);
-    EXPECT_TRUE(data.ok()) << data.status();
-    EXPECT_EQ(data->timed.rows(), 2);
-    return data->digest;
+    auto rows = OpenLabeledRows(*WithFiles(input), cancel).value();
+    const SweepData data = ReadSweepData(*rows).value();
+    EXPECT_EQ(data.timed.rows(), 2);
+    return data.digest;
   };
   const std::string expected = "6d7c4ecfe4ce4e5e40256b58eb2a534816f498e58a0e13600745124d8e8652ff";
   EXPECT_EQ(digest("r.csv", "a,y,b\n1,u,2.5\n0,v,-1\n", {.choice = {.label = "y"}}), expected);

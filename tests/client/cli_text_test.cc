@@ -10,13 +10,11 @@
 #include "client/files/input_file.h"
 #include "client/files/text_reader.h"
 #include "tests/client/temp_file.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::cli {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using Texts = std::vector<std::string>;
 
 absl::StatusOr<Texts> ReadAll(client::RowSource& reader, const client::BlockLimits& limits = {}) {
@@ -34,16 +32,14 @@ absl::StatusOr<Texts> ReadAll(client::RowSource& reader, const client::BlockLimi
 class TextReaderTest : public ::testing::Test {
  protected:
   std::unique_ptr<TextLinesReader> Lines(const std::string& text) {
-    auto file = InputFile::Open(folder_.Write("texts.txt", text));
-    EXPECT_TRUE(file.ok());
-    return std::make_unique<TextLinesReader>(*std::move(file));
+    auto file = InputFile::Open(folder_.Write("texts.txt", text)).value();
+    return std::make_unique<TextLinesReader>(std::move(file));
   }
   absl::StatusOr<std::unique_ptr<TextColumnReader>> Column(const std::string& text,
                                                            const std::string& column,
                                                            const std::string& label = "") {
-    auto file = InputFile::Open(folder_.Write("texts.csv", text));
-    EXPECT_TRUE(file.ok());
-    return TextColumnReader::Open(*std::move(file), column, label);
+    auto file = InputFile::Open(folder_.Write("texts.csv", text)).value();
+    return TextColumnReader::Open(std::move(file), column, label);
   }
 
   TempFolder folder_;
@@ -62,21 +58,20 @@ TEST_F(TextReaderTest, EveryLineIsATextAnEmptyOneToo) {
 
 TEST_F(TextReaderTest, ALineThatIsNoTextIsNamed) {
   const auto reader = Lines("one\ntw\xff\n");
-  const absl::Status status = ReadAll(*reader).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("line 2: expected text in UTF-8"));
+  EXPECT_THAT(ReadAll(*reader).status(),
+              testing::IsError(StatusCode::kInvalidArgument, _, _,
+                               HasSubstr("line 2: expected text in UTF-8")));
 }
 
 TEST_F(TextReaderTest, AColumnOfACsvFileIsReadWithItsLabels) {
   const std::string csv =
       "id,text,kind\n1,\"well, \"\"yes\"\"\",good\n2,\"over\nlines\",bad\n\n3,,good\n";
-  auto reader = Column(csv, "text", "kind");
-  ASSERT_TRUE(reader.ok()) << reader.status();
+  auto reader = Column(csv, "text", "kind").value();
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(*ReadAll(**reader, {.rows = 2}), ElementsAre("well, \"yes\"", "over\nlines", ""));
-    EXPECT_THAT((*reader)->TakeLabels(), ElementsAre("good", "bad", "good"));
-    EXPECT_THAT((*reader)->TakeLabels(), IsEmpty());
-    ASSERT_TRUE((*reader)->Rewind().ok());
+    EXPECT_THAT(*ReadAll(*reader, {.rows = 2}), ElementsAre("well, \"yes\"", "over\nlines", ""));
+    EXPECT_THAT(reader->TakeLabels(), ElementsAre("good", "bad", "good"));
+    EXPECT_THAT(reader->TakeLabels(), IsEmpty());
+    ASSERT_TRUE(reader->Rewind().ok());
   }
 }
 
@@ -98,9 +93,9 @@ TEST_F(TextReaderTest, FaultsOfACsvFileAreNamed) {
   };
   for (const auto& c : cases) {
     auto reader = Column(c.text, c.column, c.label);
-    const absl::Status status = reader.ok() ? ReadAll(**reader).status() : reader.status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.message;
-    EXPECT_THAT(std::string(status.message()), HasSubstr(c.message));
+    EXPECT_THAT(reader.ok() ? ReadAll(**reader).status() : reader.status(),
+                testing::IsError(StatusCode::kInvalidArgument, _, _, HasSubstr(c.message)))
+        << c.message;
   }
 }
 

@@ -14,13 +14,11 @@
 #include "client/cli/views/views.h"
 #include "core/status/error.h"
 #include "core/status/exit_code.h"
+#include "tests/support/matchers.h"
+#include "tests/support/text_proto.h"
 
 namespace phimap::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 ProgressState Sending() {
   return {.label = "letters", .rows = 12'288, .elapsed = absl::Seconds(2)};
@@ -46,7 +44,7 @@ TEST(ProgressTest, ShowsTheShareOfTheInputWhereTheTotalIsNotKnown) {
             "letters  [######..................] 25%  12,288 rows  6,144 rows/s  about 6 s left");
   // After one second, it is too early to estimate the remaining time.
   state.elapsed = absl::Seconds(1);
-  EXPECT_THAT(RenderProgress(state, 80), ::testing::EndsWith("12,288 rows/s  1 s"));
+  EXPECT_THAT(RenderProgress(state, 80), EndsWith("12,288 rows/s  1 s"));
 }
 
 TEST(ProgressTest, ShowsPhaseAndShareOnceRowsAreThrough) {
@@ -127,19 +125,13 @@ TEST(ProgressTest, WritesNothingWhereThereIsNoTerminal) {
 }
 
 v1::Version Letters() {
-  v1::Version version;
-  version.mutable_ref()->set_mapping("letters");
-  version.mutable_ref()->set_number(3);
-  version.set_output_columns(499);
-  v1::Certificate& certificate = *version.mutable_certificate();
-  certificate.set_stream_rows(20'000);
-  certificate.set_landmarks(500);
-  certificate.set_rank(499);
-  certificate.mutable_kernel_error()->set_mean(0.0123456);
-  certificate.mutable_kernel_error()->set_max(0.34);
-  certificate.mutable_kernel_error()->set_count(1'999'000);
-  certificate.add_warnings("the tolerance was reached: one landmark in 500 was dropped");
-  return version;
+  return testing::Parsed<v1::Version>(R"(
+      ref { name: "letters" number: 3 } output_columns: 499
+      certificate {
+        stream_rows: 20000 landmarks: 500 rank: 499
+        kernel_error { mean: 0.0123456 max: 0.34 count: 1999000 }
+        warnings: "the tolerance was reached: one landmark in 500 was dropped"
+      })");
 }
 
 TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
@@ -153,6 +145,43 @@ TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
             HasSubstr("  WARNING: the tolerance was reached")));
   // A value that was not measured is left out, not shown as zero.
   EXPECT_THAT(text, AllOf(Not(HasSubstr("trace residual")), Not(HasSubstr("serving error"))));
+}
+
+// A test error of 3 of 40 rows and what it stands beside; what was not measured is left out.
+TEST(HeadViewTest, SaysHowWellAHeadPredictsAndBesideWhat) {
+  const auto version = testing::Parsed<v1::Version>(R"pb(
+    ref { name: "letters" number: 3 }
+    head {
+      learner: "ridge(alpha=0.1)"
+      task: HEAD_TASK_CLASSES
+      class_names: "A"
+      class_names: "B"
+      folded: true
+      report {
+        parts { train: 1500 validate: 20 calibrate_link: 30 calibrate_sets: 31 test: 40 }
+        confidence: 0.95
+        premise: "rows are drawn independently"
+        classes {
+          rows: 40
+          errors: 3
+          error { value: 0.075 low: 0.016 high: 0.204 }
+          balanced_accuracy: 0.9
+          classes { rows: 30 predicted: 31 correct: 29 }
+          classes { rows: 10 predicted: 9 correct: 8 }
+        }
+        baselines { name: "the most frequent class" error: 0.25 }
+        coverage { confidence: 0.9 covered: 37 rows: 40 mean_size: 1.05 }
+        folding { rows: 40 changed: 1 }
+      }
+    })pb");
+  const std::string text = RenderHead(version, 80);
+  EXPECT_THAT(text, AllOf(HasSubstr("head: ridge(alpha=0.1)\n"), HasSubstr("2 classes\n"),
+                          HasSubstr("1,500"), HasSubstr("3 of 40 test rows; from 1.6 to 20.4 %"),
+                          HasSubstr("7.50 %"), HasSubstr("25.00 %"), HasSubstr("sets of 90 %"),
+                          HasSubstr("92.50 %"), HasSubstr("folding changes 1 of 40 answers"),
+                          HasSubstr("rows are drawn independently")));
+  EXPECT_THAT(text,
+              AllOf(Not(HasSubstr("AUC")), Not(HasSubstr("log loss")), Not(HasSubstr(" \n"))));
 }
 
 // The words are the server's; a warning and the colour of the grade are added.
@@ -193,18 +222,11 @@ TEST(CertificateViewTest, ShowsTheVerdictOfTheServerWithItsAdvice) {
 TEST(CertificateViewTest, ShowsWhatALearnerLosesAndWhereFewRowsCarryTheMeans) {
   v1::Version version = Letters();
   v1::Certificate& certificate = *version.mutable_certificate();
-  v1::Certificate::Fidelity& fidelity = *certificate.mutable_fidelity();
-  fidelity.set_rows(300);
-  for (const auto& [lambda, distance] : {std::pair{1.0, 0.125}, std::pair{0.01, 0.25}}) {
-    fidelity.add_smoothers()->set_lambda(lambda);
-    fidelity.mutable_smoothers()->rbegin()->set_distance(distance);
-  }
-  fidelity.set_gram_error(0.03);
-  fidelity.set_centred_gram_error(0.04);
-  fidelity.set_self_error_median(0.05);
-  fidelity.set_self_error_quantile_95(0.06);
-  certificate.mutable_effective_rows()->set_kernel(51);
-  certificate.mutable_effective_rows()->set_error(50);
+  certificate = testing::Merged(certificate, R"(
+      fidelity { rows: 300 smoothers { lambda: 1 distance: 0.125 }
+                 smoothers { lambda: 0.01 distance: 0.25 } gram_error: 0.03
+                 centred_gram_error: 0.04 self_error_median: 0.05 self_error_quantile_95: 0.06 }
+      effective_rows { kernel: 51 error: 50 })");
   std::string text = RenderVersion(version, 200);
   EXPECT_THAT(text, HasSubstr("learner           12.5 / 25 %"));
   EXPECT_THAT(text, HasSubstr("at λ = 1 / 0.01, over 300 new rows"));
@@ -213,7 +235,7 @@ TEST(CertificateViewTest, ShowsWhatALearnerLosesAndWhereFewRowsCarryTheMeans) {
   EXPECT_THAT(text, Not(HasSubstr("effective rows")));
   certificate.mutable_effective_rows()->set_error(49);
   EXPECT_THAT(RenderVersion(version, 200), HasSubstr("effective rows    51 / 49"));
-  fidelity.clear_smoothers();
+  certificate.mutable_fidelity()->clear_smoothers();
   EXPECT_THAT(RenderVersion(version, 200), HasSubstr("nothing to learn"));
 }
 
@@ -221,10 +243,10 @@ TEST(CertificateViewTest, SaysOfWhichKernelTheErrorIs) {
   v1::Version version = Letters();
   version.mutable_certificate()->mutable_kernel_error()->set_scale(0.75);
   EXPECT_THAT(RenderVersion(version, 80), HasSubstr("pairs; the largest K(x,x) of them is 0.75\n"));
-  version.set_mapping_text("kpca(landmarks=500, dimensions=10, centred=true, policy=uniform)");
+  version.set_spec_text("kpca(landmarks=500, dimensions=10, centred=true, policy=uniform)");
   EXPECT_THAT(RenderVersion(version, 80),
               HasSubstr("pairs; the largest K(x,x) of them, centred on the landmarks, is 0.75\n"));
-  version.set_mapping_text("kpca(landmarks=500, dimensions=10, centred=false, policy=uniform)");
+  version.set_spec_text("kpca(landmarks=500, dimensions=10, centred=false, policy=uniform)");
   EXPECT_THAT(RenderVersion(version, 80), HasSubstr("pairs; the largest K(x,x) of them is 0.75\n"));
 }
 
@@ -248,10 +270,7 @@ TEST(CertificateViewTest, WrapsSentencesBetweenWords) {
 }
 
 v1::Certificate::Spectrum FallingSpectrum() {
-  v1::Certificate::Spectrum spectrum;
-  spectrum.set_rows(512);
-  spectrum.set_held_out(true);
-  spectrum.set_trace(2);
+  auto spectrum = testing::Parsed<v1::Certificate::Spectrum>("rows: 512 held_out: true trace: 2");
   for (int i = 0; i < 64; ++i) spectrum.add_eigenvalues(1.2 * std::pow(0.7, i));
   for (const double level : {0.1, 0.01}) {
     auto& dimension = *spectrum.add_effective_dimensions();
@@ -318,13 +337,10 @@ TEST(CertificateViewTest, DrawsTheSpectrumAndWhatTheChoiceLeft) {
 }
 
 TEST(CertificateViewTest, SaysOfAllPairsWhatIsApproximateAndWhatIsExact) {
-  v1::Version version = Letters();
+  v1::Version version = testing::Merged(Letters(), R"(
+      certificate { kernel_error { interval_low: 0.0119 interval_high: 0.0128
+                                   pair_bound { pairs: 1000 largest: 0.00385 share: 0.0029912 } } })");
   v1::Certificate::Error& error = *version.mutable_certificate()->mutable_kernel_error();
-  error.set_interval_low(0.0119);
-  error.set_interval_high(0.0128);
-  error.mutable_pair_bound()->set_pairs(1000);
-  error.mutable_pair_bound()->set_largest(0.00385);
-  error.mutable_pair_bound()->set_share(0.0029912);
   const std::string text = RenderVersion(version, 80);
   EXPECT_THAT(text, AllOf(HasSubstr("mean between 0.0119 and 0.0128 (95 %, approximate)\n"),
                           HasSubstr("at most 0.3 % of pairs err more than 0.0039 (95 %, exact, "
@@ -353,13 +369,9 @@ TEST(CertificateViewTest, SaysTheResidualMassOfRowsAndWhichRowsTheTheoremCovers)
   certificate.set_held_out_trace_residual(0.0852);
   certificate.set_tolerance(3e-5);
   EXPECT_THAT(RenderVersion(version, 80), HasSubstr("residual under which a landmark is dropped"));
-  certificate.set_zero_landmarks(3);
-  certificate.set_theorem_scope("the stream's own empirical distribution");
-  v1::Certificate::ResidualShare& share = *certificate.mutable_residual_share();
-  share.set_median(0.015);
-  share.set_quantile_95(0.475);
-  share.set_rows(1990);
-  share.set_zero_rows(10);
+  certificate = testing::Merged(certificate, R"(
+      zero_landmarks: 3 theorem_scope: "the stream's own empirical distribution"
+      residual_share { median: 0.015 quantile_95: 0.475 rows: 1990 zero_rows: 10 })");
   EXPECT_THAT(
       RenderVersion(version, 80),
       AllOf(HasSubstr("share of its own K(x,x) at which a landmark is dropped"),
@@ -386,12 +398,11 @@ TEST(CertificateViewTest, FitsInOneLine) {
 }
 
 TEST(JsonTextTest, KeepsProtoNamesAndZeros) {
-  const auto text = JsonText(Letters());
-  ASSERT_TRUE(text.ok());
-  EXPECT_THAT(*text, AllOf(HasSubstr("\"output_columns\": 499"),
-                           HasSubstr("\"artifact_size_bytes\": \"0\""),
-                           Not(HasSubstr("held_out_trace_residual"))));
-  EXPECT_EQ(text->back(), '\n');
+  const auto text = JsonText(Letters()).value();
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("\"output_columns\": 499"), HasSubstr("\"artifact_size_bytes\": \"0\""),
+                  Not(HasSubstr("held_out_trace_residual"))));
+  EXPECT_EQ(text.back(), '\n');
 }
 
 TEST(ExitCodeTest, EveryCanonicalCodeHasItsExitCode) {
@@ -427,14 +438,18 @@ TEST(ErrorTextTest, NamesTheOptionThatWasTypedForAField) {
     const char* place;
   };
   const Case cases[] = {
-      {"build", "spec.mapping", "NAME: "},
-      {"build", "spec.spec.text", "--mapping: "},
-      {"build", "spec.spec.landmarks", "--mapping: landmarks: "},
-      {"build", "spec.kernel", "--kernel: "},
-      {"build", "spec.seed", "--seed: "},
+      {"build", "name", "NAME: "},
+      {"build", "spec", "--spec: "},
+      {"build", "landmarks", "landmarks: "},
+      {"sweep", "kernel", "--kernel: "},
+      {"build", "kernel", "--kernel: "},
+      {"build", "seed", "--seed: "},
       {"build", "examples", "--input: "},
-      {"build", "spec.build_id", "spec.build_id: "},  // no flag sets this field
-      {"build", "spec.kernels", "spec.kernels: "},    // not part of spec.kernel
+      {"build", "column_names", "--input: "},
+      {"build", "spec.column_names", "--input: "},
+      {"list", "server", "--server: "},
+      {"build", "kernels", "kernels: "},  // not part of kernel
+      {"evaluate", "learner.epochs", "--learner: "},
       {"transform", "examples.dense.columns", "--input: "},
       {"transform", "reference", "NAME[@VERSION]: "},
       {"show", "reference", "NAME[@VERSION]: "},
@@ -449,9 +464,19 @@ TEST(ErrorTextTest, NamesTheOptionThatWasTypedForAField) {
   }
 }
 
+TEST(ErrorTextTest, SaysThatAHeaderNamesTheColumns) {
+  const absl::Status status =
+      MakeError(absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "spec.column_names",
+                "expected no names", {{"expected", "0"}, {"actual", "3"}});
+  EXPECT_EQ(
+      ErrorText(status, "h:1", "build"),
+      "phimap: --input: expected no names\n  the header of a CSV file names its columns; give "
+      "such rows as an npy file, which has no names\n");
+  EXPECT_EQ(ErrorText(status, "h:1", ""), "phimap: spec.column_names: expected no names\n");
+}
+
 TEST(ErrorTextTest, KeepsTheFieldsForAProgram) {
-  EXPECT_EQ(ErrorText(FieldError("spec.spec.landmarks"), "h:1", ""),
-            "phimap: spec.spec.landmarks: wrong\n");
+  EXPECT_EQ(ErrorText(FieldError("kernel"), "h:1", ""), "phimap: kernel: wrong\n");
 }
 
 TEST(ErrorTextTest, NamesTheRowOfTheInputAndNotOfTheRequest) {

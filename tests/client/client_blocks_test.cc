@@ -82,12 +82,11 @@ TEST(MemoryRowSourceTest, YieldsTheSameRowsInBlocksOfAnySize) {
     int32_t rows = 0;
     for (int pass = 0; pass < 2; ++pass) {
       while (true) {
-        const auto block = source.Next(limits);
-        ASSERT_TRUE(block.ok());
-        if (block->empty()) break;
-        EXPECT_LE(block->rows(), limits.rows);
-        rows += block->rows();
-        const std::vector<double> more = NumbersOf<double>(block->sparse()->values_le);
+        const auto block = source.Next(limits).value();
+        if (block.empty()) break;
+        EXPECT_LE(block.rows(), limits.rows);
+        rows += block.rows();
+        const std::vector<double> more = NumbersOf<double>(block.sparse()->values_le);
         values.insert(values.end(), more.begin(), more.end());
       }
       ASSERT_TRUE(source.Rewind().ok());

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <future>
 #include <memory>
 #include <numeric>
@@ -11,11 +12,10 @@
 #include "core/status/error.h"
 #include "phimap/rpc/error_details.pb.h"
 #include "tests/client/scripted_server.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::client {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int32_t kColumns = 4;
 
@@ -68,7 +68,7 @@ void Accept(BuildStream& stream, bool attached) {
 
 void SendVersion(BuildStream& stream, int64_t number) {
   v1::BuildResponse event;
-  event.mutable_version()->mutable_ref()->set_mapping("m");
+  event.mutable_version()->mutable_ref()->set_name("m");
   event.mutable_version()->mutable_ref()->set_number(number);
   stream.Write(event);
 }
@@ -91,14 +91,26 @@ Received ReadAll(BuildStream& stream) {
   return received;
 }
 
+// A server that accepts the build, reads all that the client sends, and ends the call with `end`,
+// after version `number` unless it is 0.
+BuildScript Reads(Received* received, int64_t number, const grpc::Status& end,
+                  bool attached = false) {
+  return [=](BuildStream& stream) {
+    Accept(stream, attached);
+    const Received all = ReadAll(stream);
+    if (received != nullptr) *received = all;
+    if (number != 0) SendVersion(stream, number);
+    return end;
+  };
+}
+
 class BuildTest : public ::testing::Test {
  protected:
   std::unique_ptr<Client> Connect() {
     // Without backoff, so that tests do not wait.
     return *Client::Connect(server_.target(), {.retry = {.initial_backoff = absl::ZeroDuration()}});
   }
-  const BuildOptions options_{
-      .mapping = "m", .mapping_text = "f1(landmarks=2)", .kernel_text = "linear()"};
+  const BuildOptions options_{.name = "m", .spec = "f1(landmarks=2)", .kernel = "linear()"};
   const grpc::Status broken_{grpc::StatusCode::UNAVAILABLE, "Socket closed"};
   ScriptedServer server_;
 };
@@ -106,12 +118,7 @@ class BuildTest : public ::testing::Test {
 TEST_F(BuildTest, SendsAllRowsAndTheirCountAndReturnsTheVersion) {
   Received received;
   const StopAtEnd stop(server_);
-  server_.builds = {[&](BuildStream& stream) {
-    Accept(stream, false);
-    received = ReadAll(stream);
-    SendVersion(stream, 7);
-    return grpc::Status::OK;
-  }};
+  server_.builds = {Reads(&received, 7, grpc::Status::OK)};
   MemoryRowSource rows(Rows(100'000));  // these rows fill several blocks
   BuildProgress last;
   const auto version =
@@ -135,20 +142,16 @@ TEST_F(BuildTest, ErrorOfARowSurfacesWithItsDetailsWhileRowsAreStillBeingSent) {
     rpc::BadRequest bad_request;
     bad_request.add_field_violations()->set_field("examples.dense.rows[3].columns[1]");
     rpc::Status details;
-    google::protobuf::Any& any = *details.add_details();
-    any.set_type_url("type.googleapis.com/google.rpc.BadRequest");
-    any.set_value(bad_request.SerializeAsString());
+    Pack(bad_request, "BadRequest", details);
     return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
                         "examples.dense.rows[3].columns[1]: expected a finite value, got nan",
                         details.SerializeAsString());
   }};
   EndlessRows rows;
-  const absl::Status status = Connect()->Build(options_, rows).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(),
-            "examples.dense.rows[3].columns[1]: expected a finite value, got nan");
-  ASSERT_TRUE(DetailOf(status).has_value());
-  EXPECT_EQ(DetailOf(status)->field, "examples.dense.rows[3].columns[1]");
+  EXPECT_THAT(
+      Connect()->Build(options_, rows).status(),
+      testing::IsError(StatusCode::kInvalidArgument, _, "examples.dense.rows[3].columns[1]",
+                       "examples.dense.rows[3].columns[1]: expected a finite value, got nan"));
 }
 
 TEST_F(BuildTest, ErrorOfTheServerSurfacesWhileTheSourceWaitsForInput) {
@@ -159,7 +162,7 @@ TEST_F(BuildTest, ErrorOfTheServerSurfacesWhileTheSourceWaitsForInput) {
     rows.waiting.get_future().wait();
     return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many builds");
   }};
-  EXPECT_EQ(Connect()->Build(options_, rows).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Connect()->Build(options_, rows).status().code(), StatusCode::kResourceExhausted);
 }
 
 TEST_F(BuildTest, ErrorOfTheSourceEndsTheBuildAndIsReturnedAsItIs) {
@@ -168,37 +171,23 @@ TEST_F(BuildTest, ErrorOfTheSourceEndsTheBuildAndIsReturnedAsItIs) {
       return absl::InvalidArgumentError("rows.csv, line 9");
     }
   };
-  int64_t finish_row_count = 0;
+  Received received;
   const StopAtEnd stop(server_);
-  server_.builds = {[&](BuildStream& stream) {
-    Accept(stream, false);
-    finish_row_count = ReadAll(stream).finish_row_count;
-    return grpc::Status::CANCELLED;
-  }};
+  server_.builds = {Reads(&received, 0, grpc::Status::CANCELLED)};
   BadRows rows;
   EXPECT_EQ(Connect()->Build(options_, rows).status(),
             absl::InvalidArgumentError("rows.csv, line 9"));
-  EXPECT_LE(finish_row_count, 0);
+  EXPECT_LE(received.finish_row_count, 0);
 }
 
 TEST_F(BuildTest, AttachesWithTheSameIdWhenTheConnectionBreaksAfterFinish) {
   Received first, second;
   const StopAtEnd stop(server_);
-  server_.builds = {[&](BuildStream& stream) {
-                      Accept(stream, false);
-                      first = ReadAll(stream);
-                      return broken_;
-                    },
-                    [&](BuildStream& stream) {
-                      Accept(stream, true);
-                      second = ReadAll(stream);
-                      SendVersion(stream, 3);
-                      return grpc::Status::OK;
-                    }};
+  server_.builds = {Reads(&first, 0, broken_),
+                    Reads(&second, 3, grpc::Status::OK, /*attached=*/true)};
   OnceRows rows(Rows(10));
-  const auto version = Connect()->Build(options_, rows);
-  ASSERT_TRUE(version.ok()) << version.status();
-  EXPECT_EQ(version->ref().number(), 3);
+  const auto version = Connect()->Build(options_, rows).value();
+  EXPECT_EQ(version.ref().number(), 3);
   EXPECT_EQ(first.rows, 10);
   EXPECT_EQ(second.rows, 0);
   EXPECT_EQ(first.build_id, second.build_id);
@@ -207,17 +196,9 @@ TEST_F(BuildTest, AttachesWithTheSameIdWhenTheConnectionBreaksAfterFinish) {
 TEST_F(BuildTest, WaitsForTheServerToLetGoOfTheBrokenStream) {
   const StopAtEnd stop(server_);
   server_.builds = {
-      [&](BuildStream& stream) {
-        Accept(stream, false);
-        ReadAll(stream);
-        return broken_;
-      },
+      Reads(nullptr, 0, broken_),
       [&](BuildStream&) { return grpc::Status(grpc::StatusCode::ABORTED, "its stream is open"); },
-      [&](BuildStream& stream) {
-        Accept(stream, true);
-        SendVersion(stream, 3);
-        return grpc::Status::OK;
-      }};
+      Reads(nullptr, 3, grpc::Status::OK, /*attached=*/true)};
   OnceRows rows(Rows(10));
   EXPECT_TRUE(Connect()->Build(options_, rows).ok());
   EXPECT_EQ(server_.build_attempts, 3);
@@ -233,12 +214,7 @@ TEST_F(BuildTest, SendsAllRowsAgainWhenTheServerLostTheBuildAndTheSourceCanRewin
                       stream.Read(&request);
                       return broken_;  // breaks before `finish`
                     },
-                    [&](BuildStream& stream) {
-                      Accept(stream, false);
-                      second = ReadAll(stream);
-                      SendVersion(stream, 4);
-                      return grpc::Status::OK;
-                    }};
+                    Reads(&second, 4, grpc::Status::OK)};
   MemoryRowSource rows(Rows(200'000));
   EXPECT_TRUE(Connect()->Build(options_, rows).ok());
   EXPECT_EQ(second.rows, 200'000);
@@ -247,20 +223,10 @@ TEST_F(BuildTest, SendsAllRowsAgainWhenTheServerLostTheBuildAndTheSourceCanRewin
 
 TEST_F(BuildTest, SaysSoWhenTheServerLostTheBuildAndTheInputIsGone) {
   const StopAtEnd stop(server_);
-  server_.builds = {[&](BuildStream& stream) {
-                      Accept(stream, false);
-                      ReadAll(stream);
-                      return broken_;
-                    },
-                    [&](BuildStream& stream) {
-                      Accept(stream, false);
-                      ReadAll(stream);
-                      return grpc::Status::CANCELLED;
-                    }};
+  server_.builds = {Reads(nullptr, 0, broken_), Reads(nullptr, 0, grpc::Status::CANCELLED)};
   OnceRows rows(Rows(10));
-  const absl::Status status = Connect()->Build(options_, rows).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
-  EXPECT_THAT(status.message(), HasSubstr("start the build again"));
+  EXPECT_THAT(Connect()->Build(options_, rows).status(),
+              testing::IsError(StatusCode::kAborted, _, _, HasSubstr("start the build again")));
 }
 
 TEST_F(BuildTest, GivesUpAfterTheLastAttempt) {
@@ -274,7 +240,7 @@ TEST_F(BuildTest, GivesUpAfterTheLastAttempt) {
   auto client = *Client::Connect(
       server_.target(), {.retry = {.max_attempts = 3, .initial_backoff = absl::ZeroDuration()}});
   MemoryRowSource rows(Rows(10));
-  EXPECT_EQ(client->Build(options_, rows).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(client->Build(options_, rows).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(server_.build_attempts, 3);
 }
 
@@ -282,41 +248,24 @@ TEST_F(BuildTest, DoesNotRetryAServerThatNeverAccepted) {
   const StopAtEnd stop(server_);
   server_.builds.assign(2, [&](BuildStream&) { return broken_; });
   MemoryRowSource rows(Rows(10));
-  EXPECT_EQ(Connect()->Build(options_, rows).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Connect()->Build(options_, rows).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(server_.build_attempts, 1);
 }
 
 TEST_F(BuildTest, ABuildThatAServerThatStopsDidNotBeginIsBegunAgainWithAllRowsOfAPipe) {
-  rpc::ErrorInfo info;
-  info.set_reason("SERVER_SHUTTING_DOWN");
-  rpc::Status details;
-  google::protobuf::Any& any = *details.add_details();
-  any.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
-  any.set_value(info.SerializeAsString());
-  const grpc::Status stops(grpc::StatusCode::UNAVAILABLE, "bye", details.SerializeAsString());
+  const grpc::Status stops = Refusal(grpc::StatusCode::UNAVAILABLE, "SERVER_SHUTTING_DOWN");
   Received received;
   const StopAtEnd stop(server_);
   server_.builds = {[&](BuildStream&) { return stops; }, [&](BuildStream&) { return stops; },
-                    [&](BuildStream& stream) {
-                      Accept(stream, false);
-                      received = ReadAll(stream);
-                      SendVersion(stream, 6);
-                      return grpc::Status::OK;
-                    }};
+                    Reads(&received, 6, grpc::Status::OK)};
   OnceRows rows(Rows(10));
-  const auto version = Connect()->Build(options_, rows);
-  ASSERT_TRUE(version.ok()) << version.status();
+  const auto version = Connect()->Build(options_, rows).value();
   EXPECT_EQ(received.finish_row_count, 10);
 }
 
 TEST_F(BuildTest, VersionThatWasSentCountsEvenIfTheStreamBreaksBehindIt) {
   const StopAtEnd stop(server_);
-  server_.builds = {[&](BuildStream& stream) {
-    Accept(stream, false);
-    ReadAll(stream);
-    SendVersion(stream, 5);
-    return broken_;
-  }};
+  server_.builds = {Reads(nullptr, 5, broken_)};
   MemoryRowSource rows(Rows(10));
   EXPECT_TRUE(Connect()->Build(options_, rows).ok());
 }
@@ -325,11 +274,7 @@ TEST_F(BuildTest, CancelEndsTheCallAndTheServersBuild) {
   SilentRows rows;
   std::string cancelled_id;
   const StopAtEnd stop(server_);
-  server_.builds = {[&](BuildStream& stream) {
-    Accept(stream, false);
-    ReadAll(stream);
-    return grpc::Status::CANCELLED;
-  }};
+  server_.builds = {Reads(nullptr, 0, grpc::Status::CANCELLED)};
   const StopAtEnd stop_2(server_);
   server_.cancel_build = [&](const v1::CancelBuildRequest& request, v1::BuildJob&) {
     cancelled_id = request.build_id();
@@ -349,24 +294,20 @@ TEST_F(BuildTest, CancelEndsTheCallAndTheServersBuild) {
 
 TEST_F(BuildTest, CancelOfAPublishedBuildNamesTheVersion) {
   const StopAtEnd stop(server_);
-  server_.builds = {[&](BuildStream& stream) {
-    Accept(stream, false);
-    ReadAll(stream);
-    return grpc::Status::CANCELLED;
-  }};
+  server_.builds = {Reads(nullptr, 0, grpc::Status::CANCELLED)};
   const StopAtEnd stop_2(server_);
   server_.cancel_build = [&](const v1::CancelBuildRequest&, v1::BuildJob& job) {
-    job.set_state(v1::BuildJob::DONE);
-    job.mutable_version()->set_mapping("m");
+    job.set_state(v1::BuildJob::STATE_DONE);
+    job.mutable_version()->set_name("m");
     job.mutable_version()->set_number(9);
     return grpc::Status::OK;
   };
   CancelToken cancel;
   cancel.Cancel();
   MemoryRowSource rows(Rows(10));
-  const absl::Status status = Connect()->Build(options_, rows, nullptr, &cancel).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(status.message(), HasSubstr("m@9 was already published"));
+  EXPECT_THAT(
+      Connect()->Build(options_, rows, nullptr, &cancel).status(),
+      testing::IsError(StatusCode::kCancelled, _, _, HasSubstr("m@9 was already published")));
 }
 
 TEST_F(BuildTest, ListMappingsFollowsAllPages) {
@@ -377,19 +318,30 @@ TEST_F(BuildTest, ListMappingsFollowsAllPages) {
     if (request.page_token().empty()) response.set_next_page_token("next");
     return grpc::Status::OK;
   };
-  const auto mappings = Connect()->ListMappings();
-  ASSERT_TRUE(mappings.ok()) << mappings.status();
-  ASSERT_EQ(mappings->size(), 2);
-  EXPECT_EQ((*mappings)[1].name(), "b");
+  const auto mappings = Connect()->ListMappings().value();
+  ASSERT_EQ(mappings.size(), 2);
+  EXPECT_EQ(mappings[1].name(), "b");
 }
 
 TEST(ConnectTest, RefusesTargetsWithoutAPort) {
   for (const char* target : {"", "host", "host:", ":7450", "host:0", "host:65536", "unix:"}) {
-    EXPECT_EQ(Client::Connect(target, {}).status().code(), absl::StatusCode::kInvalidArgument)
-        << target;
+    EXPECT_EQ(Client::Connect(target, {}).status().code(), StatusCode::kInvalidArgument) << target;
   }
   for (const char* target : {"host:7450", "[::1]:7450", "unix:/run/phimap.sock"}) {
     EXPECT_TRUE(Client::Connect(target, {}).ok()) << target;
+  }
+}
+
+TEST(SpecTextTest, NumbersReadBackEqualAndOnlyWordsAndNumbersAreTaken) {
+  EXPECT_EQ(*SpecText("f2", {}), "f2()");
+  EXPECT_EQ(*SpecText("f2", {{"landmarks", 500}, {"policy", "uniform"}, {"x", true}}),
+            "f2(landmarks=500, policy=uniform, x=true)");
+  EXPECT_EQ(*SpecText("rbf", {{"gamma", 0.1}, {"b", 1e-300}, {"c", 1.0 / 3}}),
+            "rbf(gamma=0.1, b=1e-300, c=0.3333333333333333)");
+  for (const SpecValue& value : {SpecValue("a, b=1"), SpecValue(""), SpecValue(std::nan(""))}) {
+    const absl::Status refused = SpecText("f2", {{"policy", value}}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused));
+    EXPECT_EQ(testing::FieldOf(refused), "policy");
   }
 }
 

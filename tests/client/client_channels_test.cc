@@ -26,9 +26,9 @@ class ClientChannelsTest : public ::testing::Test {
       return Echo(request.examples(), *response.mutable_features());
     };
     server_.transform_stream = [](TransformStreamStream& stream) {
-      v1::TransformStreamRequest request;
+      v1::TransformRequest request;
       while (stream.Read(&request)) {
-        v1::TransformStreamResponse response;
+        v1::TransformResponse response;
         Echo(request.examples(), *response.mutable_features());
         stream.Write(response);
       }
@@ -39,11 +39,9 @@ class ClientChannelsTest : public ::testing::Test {
   // Makes `calls` Transform calls, one after the other. Returns, for each call, the client's
   // address of its connection.
   std::vector<std::string> PeersOf(int calls, int channels) {
-    auto client = Client::Connect(server_.target(), {.channels = channels});
-    EXPECT_TRUE(client.ok()) << client.status();
+    auto client = Client::Connect(server_.target(), {.channels = channels}).value();
     for (int i = 0; i < calls; ++i) {
-      const auto result = (*client)->Transform("letters", OneRow());
-      EXPECT_TRUE(result.ok()) << result.status();
+      const auto result = client->Transform("letters", OneRow()).value();
     }
     return server_.peers();
   }
@@ -70,12 +68,11 @@ TEST_F(ClientChannelsTest, ClientsDoNotShareConnections) {
 }
 
 TEST_F(ClientChannelsTest, AStreamStaysOnOneConnectionAndTheNextTakesAnother) {
-  auto client = Client::Connect(server_.target(), {.channels = 2});
-  ASSERT_TRUE(client.ok());
+  auto client = Client::Connect(server_.target(), {.channels = 2}).value();
   for (int i = 0; i < 2; ++i) {
     MemoryRowSource source(OneRow());
     const auto result =
-        (*client)->TransformStream("letters", source, [](RowBlock) { return absl::OkStatus(); });
+        client->TransformStream("letters", source, [](RowBlock) { return absl::OkStatus(); });
     ASSERT_TRUE(result.ok()) << result.status();
   }
   ASSERT_EQ(server_.peers().size(), 2);

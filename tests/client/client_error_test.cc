@@ -10,37 +10,33 @@
 #include "client/cpp/grpc_status.h"
 #include "core/status/error.h"
 #include "phimap/rpc/error_details.pb.h"
+#include "tests/client/scripted_server.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::client {
 namespace {
-
-void Pack(rpc::Status& status, const std::string& name, const google::protobuf::Message& message) {
-  google::protobuf::Any& any = *status.add_details();
-  any.set_type_url("type.googleapis.com/google.rpc." + name);
-  any.set_value(message.SerializeAsString());
-}
 
 TEST(ErrorDecoderTest, ReadsFieldReasonNumbersAndRetryDelay) {
   rpc::Status packed;
   rpc::BadRequest bad_request;
   bad_request.add_field_violations()->set_field("spec.landmarks");
-  Pack(packed, "BadRequest", bad_request);
+  Pack(bad_request, "BadRequest", packed);
   rpc::ErrorInfo info;
   info.set_reason("TOO_MANY");
   (*info.mutable_metadata())["limit"] = "8192";
-  Pack(packed, "ErrorInfo", info);
+  Pack(info, "ErrorInfo", packed);
   rpc::RetryInfo retry;
   retry.mutable_retry_delay()->set_seconds(2);
   retry.mutable_retry_delay()->set_nanos(1);
-  Pack(packed, "RetryInfo", retry);
+  Pack(retry, "RetryInfo", packed);
 
   const absl::Status status =
       DecodeError(8, "spec.landmarks: at most 8192", packed.SerializeAsString());
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "spec.landmarks: at most 8192");
+  EXPECT_THAT(status,
+              testing::IsError(StatusCode::kResourceExhausted, _, _, "landmarks: at most 8192"));
   const auto detail = DetailOf(status);
   ASSERT_TRUE(detail.has_value());
-  EXPECT_EQ(detail->field, "spec.landmarks");
+  EXPECT_EQ(detail->field, "landmarks");
   EXPECT_EQ(detail->reason, "TOO_MANY");
   EXPECT_EQ(detail->metadata.at("limit"), "8192");
   EXPECT_EQ(detail->retry_delay_ms, 2001);
@@ -48,7 +44,7 @@ TEST(ErrorDecoderTest, ReadsFieldReasonNumbersAndRetryDelay) {
 
 TEST(ErrorDecoderTest, KeepsCodeAndMessageWhenDetailsAreMissingOrMalformed) {
   rpc::Status unknown;
-  Pack(unknown, "DebugInfo", rpc::ErrorInfo());
+  Pack(rpc::ErrorInfo(), "DebugInfo", unknown);
   rpc::Status damaged;
   damaged.add_details()->set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
   damaged.mutable_details(0)->set_value("\xff\xff\xff");
@@ -65,7 +61,7 @@ TEST(ErrorDecoderTest, NulInWordsOfTheServerStaysAsItIs) {
   rpc::ErrorInfo info;
   info.set_reason(std::string("A\0B", 3));
   (*info.mutable_metadata())[std::string("k\0", 2)] = std::string("\0v", 2);
-  Pack(packed, "ErrorInfo", info);
+  Pack(info, "ErrorInfo", packed);
   const auto detail = DetailOf(DecodeError(3, "m", packed.SerializeAsString()));
   ASSERT_TRUE(detail.has_value());
   EXPECT_EQ(detail->reason, std::string("A\0B", 3));
@@ -74,9 +70,9 @@ TEST(ErrorDecoderTest, NulInWordsOfTheServerStaysAsItIs) {
 
 TEST(ErrorDecoderTest, CodesOutsideTheCanonicalOnesAreUnknown) {
   EXPECT_TRUE(DecodeError(0, "", "").ok());
-  EXPECT_EQ(DecodeError(16, "m", "").code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_EQ(DecodeError(17, "m", "").code(), absl::StatusCode::kUnknown);
-  EXPECT_EQ(DecodeError(-1, "m", "").code(), absl::StatusCode::kUnknown);
+  EXPECT_EQ(DecodeError(16, "m", "").code(), StatusCode::kUnauthenticated);
+  EXPECT_EQ(DecodeError(17, "m", "").code(), StatusCode::kUnknown);
+  EXPECT_EQ(DecodeError(-1, "m", "").code(), StatusCode::kUnknown);
 }
 
 TEST(UuidTest, IsARandomVersion4Uuid) {
@@ -84,7 +80,7 @@ TEST(UuidTest, IsARandomVersion4Uuid) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const std::string uuid = RandomUuid();
-    EXPECT_THAT(uuid, ::testing::MatchesRegex(kForm));
+    EXPECT_THAT(uuid, MatchesRegex(kForm));
     seen.insert(uuid);
   }
   EXPECT_EQ(seen.size(), 1000);

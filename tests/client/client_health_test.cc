@@ -12,6 +12,7 @@
 #include "client/cpp/client.h"
 #include "gtest/gtest.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::client {
 namespace {
@@ -57,15 +58,15 @@ TEST_F(ClientHealthTest, TellsWhatTheServerSaysOfItselfAndOfEachService) {
 
 TEST_F(ClientHealthTest, AnUnknownServiceIsNotFoundAndNamed) {
   const auto health = ConnectTo(port_)->CheckHealth("b.Service", kPatience);
-  EXPECT_EQ(health.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(health.status().message(), "the server has no service 'b.Service'");
+  EXPECT_THAT(health.status(), testing::IsError(StatusCode::kNotFound, _, _,
+                                                "the server has no service 'b.Service'"));
 }
 
 TEST_F(ClientHealthTest, AStoppedServerIsUnavailable) {
   server_->Shutdown();
   server_.reset();
   const auto health = ConnectTo(port_)->CheckHealth("", kPatience);
-  EXPECT_EQ(health.status().code(), absl::StatusCode::kUnavailable) << health.status();
+  EXPECT_EQ(health.status().code(), StatusCode::kUnavailable) << health.status();
 }
 
 // The operating system accepts the connection, but nobody ever reads from it, just as with a
@@ -80,7 +81,7 @@ TEST(SilentServerTest, ASilentServerIsOutOfTime) {
   ASSERT_EQ(listen(listener, 8), 0);
   ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
   const auto health = ConnectTo(ntohs(address.sin_port))->CheckHealth("", absl::Milliseconds(200));
-  EXPECT_EQ(health.status().code(), absl::StatusCode::kDeadlineExceeded) << health.status();
+  EXPECT_EQ(health.status().code(), StatusCode::kDeadlineExceeded) << health.status();
   close(listener);
 }
 

@@ -15,33 +15,12 @@
 #include "phimap/rpc/error_details.pb.h"
 #include "proto/artifact/artifact_chunk.h"
 #include "tests/client/scripted_server.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::client {
 namespace {
 
-using ::testing::Each;
-
 const grpc::Status kBroken{grpc::StatusCode::UNAVAILABLE, "Socket closed"};
-
-void Pack(const google::protobuf::Message& detail, const char* name, rpc::Status& status) {
-  google::protobuf::Any& any = *status.add_details();
-  any.set_type_url(absl::StrCat("type.googleapis.com/google.rpc.", name));
-  any.set_value(detail.SerializeAsString());
-}
-
-// Returns an error as phimapd would send it. It includes a retry delay unless `delay_ms` is 0.
-grpc::Status Refusal(grpc::StatusCode code, const char* reason, int delay_ms) {
-  rpc::Status details;
-  rpc::ErrorInfo info;
-  info.set_reason(reason);
-  Pack(info, "ErrorInfo", details);
-  if (delay_ms > 0) {
-    rpc::RetryInfo retry;
-    retry.mutable_retry_delay()->set_nanos(delay_ms * 1'000'000);
-    Pack(retry, "RetryInfo", details);
-  }
-  return {code, "refused", details.SerializeAsString()};
-}
 
 grpc::Status ShuttingDown(int delay_ms = 0) {
   return Refusal(grpc::StatusCode::UNAVAILABLE, "SERVER_SHUTTING_DOWN", delay_ms);
@@ -141,8 +120,8 @@ TEST_F(ClientRetryTest, AChangeKeepsItsIdAndTheNextOneHasAnother) {
     return next(request, response);
   };
   const auto client = Connect();
-  EXPECT_TRUE(client->SetAlias("m", "prod", 1).ok());
-  EXPECT_TRUE(client->DeleteVersion("m", 1).ok());
+  EXPECT_TRUE(client->SetAlias("m@1", "prod").ok());
+  EXPECT_TRUE(client->DeleteVersion("m@1").ok());
   ASSERT_EQ(ids.size(), 6);
   EXPECT_EQ(ids[0].size(), 36);
   EXPECT_THAT(std::vector<std::string>(ids.begin() + 1, ids.begin() + 4), Each(ids[0]));
@@ -152,7 +131,7 @@ TEST_F(ClientRetryTest, AChangeKeepsItsIdAndTheNextOneHasAnother) {
 
 TEST_F(ClientRetryTest, NoOtherCodeCarriesTheReason) {
   FailWith({Refusal(grpc::StatusCode::ABORTED, "SERVER_SHUTTING_DOWN", 1)});
-  EXPECT_TRUE(absl::IsAborted(Connect()->SetAlias("m", "prod", 1).status()));
+  EXPECT_TRUE(absl::IsAborted(Connect()->SetAlias("m@1", "prod").status()));
   EXPECT_EQ(calls_, 1);
 }
 
@@ -174,7 +153,7 @@ TEST_F(ClientRetryTest, NobodyWaitsBeyondTheDeadline) {
   const absl::Time before = absl::Now();
   const absl::Status status =
       Connect()->Transform("m", HalfRow(), {.timeout = absl::Milliseconds(800)}).status();
-  EXPECT_EQ(DetailOf(status)->reason, "SERVER_SHUTTING_DOWN") << status;
+  EXPECT_EQ(testing::ReasonOf(status), "SERVER_SHUTTING_DOWN") << status;
   EXPECT_LT(absl::Now() - before, absl::Milliseconds(800));
   EXPECT_EQ(calls_, 1);
 }
@@ -234,8 +213,7 @@ TEST(TargetTest, OfSeveralServersIsChecked) {
   }
   for (const char* target : {"ipv4:", "ipv4:10.0.0.1:7450,", "ipv4:10.0.0.1,10.0.0.2:7450",
                              "dns:///phimap", "10.0.0.1:0,10.0.0.2:65536"}) {
-    EXPECT_EQ(Client::Connect(target, {}).status().code(), absl::StatusCode::kInvalidArgument)
-        << target;
+    EXPECT_EQ(Client::Connect(target, {}).status().code(), StatusCode::kInvalidArgument) << target;
   }
 }
 

@@ -16,24 +16,17 @@
 #include "phimap/rpc/error_details.pb.h"
 #include "proto/artifact/artifact_chunk.h"
 #include "tests/client/scripted_server.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::client {
 namespace {
 
-using ::testing::ElementsAre;
-
 // Returns the error that phimapd sends if a call requires a revision of another history. `asked` is
 // that revision, and `now` the server's own.
 grpc::Status OfAnotherHistory(const std::string& asked, const std::string& now = "") {
-  rpc::ErrorInfo info;
-  info.set_reason("REVISION_HISTORY_MISMATCH");
-  (*info.mutable_metadata())["actual"] = asked;
-  if (!now.empty()) (*info.mutable_metadata())["expected"] = now;
-  rpc::Status details;
-  google::protobuf::Any& any = *details.add_details();
-  any.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
-  any.set_value(info.SerializeAsString());
-  return {grpc::StatusCode::FAILED_PRECONDITION, "refused", details.SerializeAsString()};
+  std::map<std::string, std::string> metadata = {{"actual", asked}};
+  if (!now.empty()) metadata["expected"] = now;
+  return Refusal(grpc::StatusCode::FAILED_PRECONDITION, "REVISION_HISTORY_MISMATCH", 0, metadata);
 }
 
 // A source of two rows with different labels. Like a pipe, it can be read only once.
@@ -68,9 +61,9 @@ class ClientRevisionsTest : public ::testing::Test {
     };
     server_.transform_stream = [this](TransformStreamStream& stream) {
       const grpc::Status answer = Answer();
-      v1::TransformStreamRequest request;
+      v1::TransformRequest request;
       while (answer.ok() && stream.Read(&request)) {
-        v1::TransformStreamResponse response;
+        v1::TransformResponse response;
         FillFeatures(request.examples().dense().rows(), *response.mutable_features());
         stream.Write(response);
       }
@@ -81,7 +74,7 @@ class ClientRevisionsTest : public ::testing::Test {
       v1::EvaluateRequest request;
       v1::EvaluateResponse response;
       stream.Read(&request);
-      response.mutable_progress()->set_state(v1::EvaluateProgress::RECEIVING);
+      response.mutable_progress()->set_state(v1::EvaluateProgress::STATE_RECEIVING);
       stream.Write(response);
       while (stream.Read(&request) && !request.has_finish()) {
       }
@@ -101,7 +94,7 @@ class ClientRevisionsTest : public ::testing::Test {
     if (call == meanwhile_at_) meanwhile_();
     return call >= fail_at_ && call < fail_at_ + failures_ ? failure_ : grpc::Status::OK;
   }
-  absl::Status Change() { return client_->SetAlias("m", "prod", 1).status(); }
+  absl::Status Change() { return client_->SetAlias("m@1", "prod").status(); }
   absl::Status Read() {
     return client_->Transform("m@prod", MakeRowBlock(std::vector<float>{0.5f}, 1)).status();
   }

@@ -10,6 +10,7 @@
 
 #include "phimap/rpc/error_details.pb.h"
 #include "tests/client/transform_stream_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::client {
 namespace {
@@ -29,7 +30,7 @@ class TransformRetryTest : public TransformStreamTest {
   void BreakTheFirstStreamAfter(size_t answered) {
     server_.transform_stream = [this, answered](TransformStreamStream& stream) {
       StreamAttempt& attempt = attempts_.emplace_back();
-      v1::TransformStreamRequest request;
+      v1::TransformRequest request;
       while (stream.Read(&request)) {
         if (attempt.rows.empty()) {
           attempt.reference = request.reference();
@@ -43,7 +44,7 @@ class TransformRetryTest : public TransformStreamTest {
         if (attempts_.size() == 1 && attempt.rows.size() > answered) {
           return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server stops");
         }
-        v1::TransformStreamResponse answer = EchoFeatures(request, attempt.rows.size() == 1);
+        v1::TransformResponse answer = EchoFeatures(request, attempt.rows.size() == 1);
         if (answer.has_version()) answer.mutable_version()->set_digest("d2");
         stream.Write(answer);
       }
@@ -76,16 +77,15 @@ TEST_F(TransformRetryTest, ABrokenStreamGoesOnAtTheFirstRowWithoutAnAnswerOnTheS
   const StopAtEnd stop(server_);
   BreakTheFirstStreamAfter(3);
   MemoryRowSource rows(OneColumn(20));
-  const auto result = RunWith(fast_, {.window = 4, .rows_per_request = 2}, rows);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->rows, 20);
+  const auto result = RunWith(fast_, {.window = 4, .rows_per_request = 2}, rows).value();
+  EXPECT_EQ(result.rows, 20);
   EXPECT_EQ(seen_, UpTo(20));
   ASSERT_EQ(attempts_.size(), 2);
   EXPECT_EQ(attempts_[0].reference, "m");
   EXPECT_EQ(attempts_[0].digest, "");
   EXPECT_EQ(attempts_[1].reference, "m@2");
   EXPECT_EQ(attempts_[1].digest, "d2");
-  EXPECT_THAT(attempts_[1].rows, ::testing::ElementsAre(6, 8, 10, 12, 14, 16, 18));
+  EXPECT_THAT(attempts_[1].rows, ElementsAre(6, 8, 10, 12, 14, 16, 18));
   ASSERT_EQ(errors_.size(), 1);
   EXPECT_EQ(errors_[0], absl::UnavailableError("the server stops"));
 }
@@ -107,8 +107,7 @@ TEST_F(TransformRetryTest, ASourceThatCannotRewindIsNeitherRewoundNorInterrupted
   const StopAtEnd stop(server_);
   BreakTheFirstStreamAfter(0);
   Pipe rows(OneColumn(9));
-  const auto result = RunWith(fast_, {.window = 2, .rows_per_request = 1}, rows);
-  ASSERT_TRUE(result.ok()) << result.status();
+  const auto result = RunWith(fast_, {.window = 2, .rows_per_request = 1}, rows).value();
   EXPECT_EQ(seen_, UpTo(9));
 }
 
@@ -122,7 +121,7 @@ TEST_F(TransformRetryTest, AttemptsWithoutAnAnswerAreCountedAndTheLastErrorIsRet
   EXPECT_EQ(RunWith(fast_, {.rows_per_request = 1}, rows).status(),
             absl::UnavailableError("not yet"));
   EXPECT_EQ(attempts_.size(), 3);
-  EXPECT_THAT(waits_, ::testing::ElementsAre(absl::Milliseconds(1), absl::Milliseconds(2)));
+  EXPECT_THAT(waits_, ElementsAre(absl::Milliseconds(1), absl::Milliseconds(2)));
 }
 
 // The number of attempts before the first answer is limited. A user who has given a wrong address
@@ -134,7 +133,7 @@ TEST_F(TransformRetryTest, AttemptsBeforeTheFirstAnswerAreAtMostFive) {
     attempts_.clear();
     server_.transform_stream = [&](TransformStreamStream& stream) {
       attempts_.emplace_back();
-      v1::TransformStreamRequest request;
+      v1::TransformRequest request;
       if (answers && attempts_.size() == 1 && stream.Read(&request)) {
         stream.Write(EchoFeatures(request, true));
       }
@@ -154,30 +153,16 @@ TEST_F(TransformRetryTest, AnAnswerStartsTheCountAgain) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [this](TransformStreamStream& stream) {
     attempts_.emplace_back();
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     if (!stream.Read(&request)) return grpc::Status::OK;
     stream.Write(EchoFeatures(request, true));
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "one at a time");
   };
   MemoryRowSource rows(OneColumn(20));
   const auto result = RunWith({.max_attempts = 2, .initial_backoff = absl::Milliseconds(1)},
-                              {.window = 1, .rows_per_request = 1}, rows);
-  ASSERT_TRUE(result.ok()) << result.status();
+                              {.window = 1, .rows_per_request = 1}, rows)
+                          .value();
   EXPECT_EQ(seen_, UpTo(20));
-}
-
-// Returns an error of the server with the given machine-readable reason.
-grpc::Status Refusal(grpc::StatusCode code, const std::string& reason) {
-  rpc::ErrorInfo info;
-  info.set_reason(reason);
-  info.set_domain("phimap");
-  rpc::Status status;
-  status.set_code(code);
-  status.set_message(reason);
-  google::protobuf::Any& detail = *status.add_details();
-  detail.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
-  detail.set_value(info.SerializeAsString());
-  return grpc::Status(code, reason, status.SerializeAsString());
 }
 
 // If a version is exported, deleted and imported again while a stream is broken, it has the same
@@ -190,7 +175,7 @@ TEST_F(TransformRetryTest, AVersionWhoseNumberIsGoneIsAskedForByItsDigest) {
     seen_.clear();
     server_.transform_stream = [&](TransformStreamStream& stream) {
       StreamAttempt& attempt = attempts_.emplace_back();
-      v1::TransformStreamRequest request;
+      v1::TransformRequest request;
       for (int i = 0; stream.Read(&request); ++i) {
         if (i == 0) attempt.reference = request.reference();
         if (i == 0) attempt.digest = request.expected_digest();
@@ -198,15 +183,14 @@ TEST_F(TransformRetryTest, AVersionWhoseNumberIsGoneIsAskedForByItsDigest) {
           return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server stops");
         }
         if (attempt.reference == "m@2") return Refusal(grpc::StatusCode::NOT_FOUND, reason);
-        v1::TransformStreamResponse answer = EchoFeatures(request, i == 0);
+        v1::TransformResponse answer = EchoFeatures(request, i == 0);
         if (answer.has_version()) answer.mutable_version()->set_digest("d2");
         stream.Write(answer);
       }
       return grpc::Status::OK;
     };
     MemoryRowSource rows(OneColumn(20));
-    const auto result = RunWith(fast_, {.window = 4, .rows_per_request = 2}, rows);
-    ASSERT_TRUE(result.ok()) << result.status();
+    const auto result = RunWith(fast_, {.window = 4, .rows_per_request = 2}, rows).value();
     EXPECT_EQ(seen_, UpTo(20));
     ASSERT_EQ(attempts_.size(), 3);
     EXPECT_EQ(attempts_[1].reference, "m@2");
@@ -219,7 +203,7 @@ TEST_F(TransformRetryTest, WhereTheDigestIsGoneTooTheErrorIsTheNumbers) {
   const StopAtEnd stop(server_);
   std::vector<std::string> references;
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     stream.Read(&request);
     references.push_back(request.reference());
     return references.size() % 2 == 1
@@ -235,12 +219,12 @@ TEST_F(TransformRetryTest, WhereTheDigestIsGoneTooTheErrorIsTheNumbers) {
         .status();
   };
   EXPECT_TRUE(absl::IsFailedPrecondition(run("m@2", "d2")));
-  EXPECT_THAT(references, ::testing::ElementsAre("m@2", "m@sha256:d2"));
+  EXPECT_THAT(references, ElementsAre("m@2", "m@sha256:d2"));
   // The client looks for a digest only if the reference was a version number with a known digest.
   for (const char* const reference : {"m", "m@prod", "m@sha256:d2"}) {
     references.clear();
     EXPECT_TRUE(absl::IsFailedPrecondition(run(reference, "d2")));
-    EXPECT_THAT(references, ::testing::ElementsAre(reference));
+    EXPECT_THAT(references, ElementsAre(reference));
   }
 }
 
@@ -278,15 +262,14 @@ TEST_F(TransformRetryTest, ARefusalThatSaysWhenToComeAgainIsWaitedFor) {
     if (attempts_.size() == 1) {
       return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", details);
     }
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     while (stream.Read(&request)) stream.Write(EchoFeatures(request, false));
     return grpc::Status::OK;
   };
   MemoryRowSource rows(OneColumn(3));
-  const auto result = RunWith(fast_, {.rows_per_request = 1}, rows);
-  ASSERT_TRUE(result.ok()) << result.status();
+  const auto result = RunWith(fast_, {.rows_per_request = 1}, rows).value();
   EXPECT_EQ(seen_, UpTo(3));
-  EXPECT_THAT(waits_, ::testing::ElementsAre(absl::Milliseconds(50)));
+  EXPECT_THAT(waits_, ElementsAre(absl::Milliseconds(50)));
 }
 
 TEST_F(TransformRetryTest, AWaitThatTheTimeoutDoesNotAllowIsNotBegun) {

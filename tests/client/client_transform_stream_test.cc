@@ -9,17 +9,16 @@
 
 #include "phimap/rpc/error_details.pb.h"
 #include "tests/client/transform_stream_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::client {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST_F(TransformStreamTest, FeaturesArriveInOrderAndTheVersionIsNamed) {
   std::vector<std::string> references;
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     while (stream.Read(&request)) {
       references.push_back(request.reference());
       stream.Write(EchoFeatures(request, references.size() == 1));
@@ -31,10 +30,9 @@ TEST_F(TransformStreamTest, FeaturesArriveInOrderAndTheVersionIsNamed) {
     references.clear();
     seen_.clear();
     MemoryRowSource rows(OneColumn(1000));
-    const auto result = Run(rows, {.rows_per_request = rows_per_request});
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(result->rows, 1000);
-    EXPECT_EQ(result->version.number(), 2);
+    const auto result = Run(rows, {.rows_per_request = rows_per_request}).value();
+    EXPECT_EQ(result.rows, 1000);
+    EXPECT_EQ(result.version.number(), 2);
     std::vector<double> expected(1000);
     std::iota(expected.begin(), expected.end(), 0.0);
     EXPECT_EQ(seen_, expected);
@@ -51,8 +49,8 @@ TEST_F(TransformStreamTest, KeepsAFullWindowOfRequestsInFlight) {
   constexpr int kWindow = 4;
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    std::vector<v1::TransformStreamRequest> held;
-    v1::TransformStreamRequest request;
+    std::vector<v1::TransformRequest> held;
+    v1::TransformRequest request;
     bool first = true;
     while (stream.Read(&request)) {
       held.push_back(request);
@@ -63,9 +61,8 @@ TEST_F(TransformStreamTest, KeepsAFullWindowOfRequestsInFlight) {
     return grpc::Status::OK;
   };
   MemoryRowSource rows(OneColumn(40));
-  const auto result = Run(rows, {.window = kWindow, .rows_per_request = 1});
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->rows, 40);
+  const auto result = Run(rows, {.window = kWindow, .rows_per_request = 1}).value();
+  EXPECT_EQ(result.rows, 40);
 }
 
 // The source counts the rows that are read from it. The rows read may exceed the rows answered by
@@ -83,7 +80,7 @@ TEST_F(TransformStreamTest, NeverRunsAheadOfTheAnswersByMoreThanTheWindow) {
   };
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     while (stream.Read(&request)) stream.Write(EchoFeatures(request, false));
     return grpc::Status::OK;
   };
@@ -103,7 +100,7 @@ TEST_F(TransformStreamTest, NeverRunsAheadOfTheAnswersByMoreThanTheWindow) {
 TEST_F(TransformStreamTest, ErrorOfTheServerEndsAStreamWhoseWindowIsFull) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     stream.Read(&request);
     return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "request 0: wrong width");
   };
@@ -116,7 +113,7 @@ TEST_F(TransformStreamTest, ErrorOfTheServerEndsAStreamWhoseWindowIsFull) {
 TEST_F(TransformStreamTest, AStreamThatTakesLongerThanItsTimeoutIsEnded) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     while (stream.Read(&request)) {
     }
     return grpc::Status::CANCELLED;
@@ -124,13 +121,13 @@ TEST_F(TransformStreamTest, AStreamThatTakesLongerThanItsTimeoutIsEnded) {
   MemoryRowSource rows(OneColumn(1000));
   const absl::Status status =
       Run(rows, {.window = 1, .rows_per_request = 1, .timeout = absl::Milliseconds(50)}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
 }
 
 TEST_F(TransformStreamTest, ErrorOfTheSinkEndsTheStreamAndIsReturned) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     while (stream.Read(&request)) stream.Write(EchoFeatures(request, false));
     return grpc::Status::CANCELLED;
   };
@@ -142,23 +139,22 @@ TEST_F(TransformStreamTest, ErrorOfTheSinkEndsTheStreamAndIsReturned) {
 TEST_F(TransformStreamTest, AnswerOfTheWrongHeightIsAnError) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     stream.Read(&request);
-    v1::TransformStreamResponse answer = EchoFeatures(request, true);
+    v1::TransformResponse answer = EchoFeatures(request, true);
     answer.mutable_features()->set_rows(1);
     stream.Write(answer);
     return grpc::Status::OK;
   };
   MemoryRowSource rows(OneColumn(4));
-  const absl::Status status = Run(rows, {.rows_per_request = 4}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(status.message(), HasSubstr("to a request of 4 rows"));
+  EXPECT_THAT(Run(rows, {.rows_per_request = 4}).status(),
+              testing::IsError(StatusCode::kInternal, _, _, HasSubstr("to a request of 4 rows")));
 }
 
 TEST_F(TransformStreamTest, MissingAnswersAreAnError) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     while (stream.Read(&request)) {
     }
     return grpc::Status::OK;
@@ -171,7 +167,7 @@ TEST_F(TransformStreamTest, MissingAnswersAreAnError) {
 TEST_F(TransformStreamTest, SourceWithoutRowsIsAnError) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {
-    v1::TransformStreamRequest request;
+    v1::TransformRequest request;
     stream.Read(&request);
     return grpc::Status::OK;
   };

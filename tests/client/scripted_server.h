@@ -7,13 +7,15 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "phimap/v1/evaluation_service.grpc.pb.h"
+#include "phimap/rpc/error_details.pb.h"
+#include "phimap/v1/learning_service.grpc.pb.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 
@@ -21,15 +23,37 @@ namespace phimap::client {
 
 using BuildStream = grpc::ServerReaderWriter<v1::BuildResponse, v1::BuildRequest>;
 using BuildScript = std::function<grpc::Status(BuildStream&)>;
-using TransformStreamStream =
-    grpc::ServerReaderWriter<v1::TransformStreamResponse, v1::TransformStreamRequest>;
+using TransformStreamStream = grpc::ServerReaderWriter<v1::TransformResponse, v1::TransformRequest>;
 using EvaluateStream = grpc::ServerReaderWriter<v1::EvaluateResponse, v1::EvaluateRequest>;
+
+// Adds a detail to an error, as the message google.rpc.NAME.
+inline void Pack(const google::protobuf::Message& detail, const std::string& name,
+                 rpc::Status& status) {
+  google::protobuf::Any& any = *status.add_details();
+  any.set_type_url("type.googleapis.com/google.rpc." + name);
+  any.set_value(detail.SerializeAsString());
+}
+// Returns an error as phimapd would send it. It includes a retry delay unless `delay_ms` is 0.
+inline grpc::Status Refusal(grpc::StatusCode code, const std::string& reason, int delay_ms = 0,
+                            const std::map<std::string, std::string>& metadata = {}) {
+  rpc::Status details;
+  rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.mutable_metadata()->insert(metadata.begin(), metadata.end());
+  Pack(info, "ErrorInfo", details);
+  if (delay_ms > 0) {
+    rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_nanos(delay_ms * 1'000'000);
+    Pack(retry, "RetryInfo", details);
+  }
+  return {code, "refused", details.SerializeAsString()};
+}
 
 // A server that listens on a free port of the loopback interface. A test sets its scripts before it
 // makes calls.
 class ScriptedServer : public v1::MappingService::Service,
                        public v1::TransformService::Service,
-                       public v1::EvaluationService::Service {
+                       public v1::LearningService::Service {
  public:
   ScriptedServer() {
     grpc::ServerBuilder builder;
@@ -39,7 +63,7 @@ class ScriptedServer : public v1::MappingService::Service,
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(static_cast<v1::MappingService::Service*>(this));
     builder.RegisterService(static_cast<v1::TransformService::Service*>(this));
-    builder.RegisterService(static_cast<v1::EvaluationService::Service*>(this));
+    builder.RegisterService(static_cast<v1::LearningService::Service*>(this));
     server_ = builder.BuildAndStart();
     target_ = absl::StrCat("127.0.0.1:", port);
   }
@@ -58,6 +82,7 @@ class ScriptedServer : public v1::MappingService::Service,
   std::function<grpc::Status(const v1::CancelBuildRequest&, v1::BuildJob&)> cancel_build;
   std::function<grpc::Status(const v1::ListMappingsRequest&, v1::ListMappingsResponse&)>
       list_mappings;
+  std::function<grpc::Status(const v1::GetVersionRequest&, v1::Version&)> get_version;
   std::function<grpc::Status(const v1::SetAliasRequest&, v1::Alias&)> set_alias;
   std::function<grpc::Status(const v1::DeleteVersionRequest&, v1::DeleteVersionResponse&)>
       delete_version;
@@ -92,6 +117,10 @@ class ScriptedServer : public v1::MappingService::Service,
   grpc::Status ListMappings(grpc::ServerContext*, const v1::ListMappingsRequest* request,
                             v1::ListMappingsResponse* response) override {
     return list_mappings(*request, *response);
+  }
+  grpc::Status GetVersion(grpc::ServerContext*, const v1::GetVersionRequest* request,
+                          v1::Version* version) override {
+    return get_version(*request, *version);
   }
   grpc::Status SetAlias(grpc::ServerContext* context, const v1::SetAliasRequest* request,
                         v1::Alias* alias) override {

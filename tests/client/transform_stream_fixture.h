@@ -20,11 +20,10 @@ inline RowBlock OneColumn(int32_t rows) {
 }
 
 // Returns an answer whose features are the rows of the request.
-inline v1::TransformStreamResponse EchoFeatures(const v1::TransformStreamRequest& request,
-                                                bool first) {
-  v1::TransformStreamResponse answer;
+inline v1::TransformResponse EchoFeatures(const v1::TransformRequest& request, bool first) {
+  v1::TransformResponse answer;
   if (first) {
-    answer.mutable_version()->set_mapping("m");
+    answer.mutable_version()->set_name("m");
     answer.mutable_version()->set_number(2);
   }
   *answer.mutable_features() = request.examples().dense();

@@ -14,7 +14,30 @@
 
 #include "server/store/blobs.h"
 
-namespace phimap {
+namespace phimap::testing {
+
+// Returns pseudo-random bytes, so that bytes from a wrong position are noticed.
+inline std::string SomeBytes(int64_t size) {
+  std::string bytes(static_cast<size_t>(size), '\0');
+  uint32_t state = 1;
+  for (char& byte : bytes) {
+    state = state * 1'664'525 + 1'013'904'223;
+    byte = static_cast<char>(state >> 24);
+  }
+  return bytes;
+}
+
+// Reads and joins all pieces of a reader, or returns the first error.
+inline absl::StatusOr<std::string> ReadAll(ArtifactReader& reader, int64_t limit_bytes) {
+  std::string all;
+  for (;;) {
+    absl::StatusOr<std::string> piece = reader.Next(limit_bytes);
+    if (!piece.ok()) return piece.status();
+    if (piece->empty()) return all;
+    EXPECT_LE(piece->size(), limit_bytes);
+    all += *piece;
+  }
+}
 
 // An empty storage place for blobs.
 class BlobsHarness {
@@ -47,6 +70,6 @@ class BlobsContractTest : public ::testing::TestWithParam<BlobsHarnessFactory> {
   const std::unique_ptr<Blobs> blobs_;
 };
 
-}  // namespace phimap
+}  // namespace phimap::testing
 
 #endif  // PHIMAP_TESTS_CONTRACT_BLOBS_CONTRACT_H_

@@ -6,8 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 const absl::Time kTime = absl::FromUnixSeconds(1'704'067'200);
@@ -158,7 +159,7 @@ TEST_P(BuildClaimsContractTest, TheOldHolderPublishesAndRecordsNothing) {
   for (const absl::Status& refused :
        {Publish(a_, old), a_.catalog->RecordFailedBuild(Failure(old))}) {
     EXPECT_TRUE(absl::IsAborted(refused)) << refused;
-    EXPECT_EQ(DetailOf(refused)->reason, "BUILD_TAKEN_OVER");
+    EXPECT_EQ(ReasonOf(refused), "BUILD_TAKEN_OVER");
   }
   EXPECT_TRUE(absl::IsNotFound(a_.catalog->GetMapping("letters").status()));
   EXPECT_TRUE(Publish(b_, holder).ok());
@@ -184,10 +185,9 @@ TEST_P(BuildClaimsContractTest, OfThoseWhoTakeOneIdAtOnceOneHasIt) {
     std::vector<std::thread> threads;
     for (ClaimingServer& server : servers) {
       threads.emplace_back([&] {
-        const absl::StatusOr<BuildClaims::Taken> taken =
-            server.claims->Take("letters", id, "spec", absl::Hours(1));
-        ASSERT_TRUE(taken.ok()) << taken.status();
-        if (taken->ours) ++winners;
+        const BuildClaims::Taken taken =
+            server.claims->Take("letters", id, "spec", absl::Hours(1)).value();
+        if (taken.ours) ++winners;
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -204,4 +204,4 @@ TEST_P(BuildClaimsContractTest, NoRevisionIsTaken) {
   EXPECT_EQ(a_.catalog->ChangesSince(Revision())->revision, before);
 }
 
-}  // namespace phimap
+}  // namespace phimap::testing

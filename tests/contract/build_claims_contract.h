@@ -17,7 +17,7 @@
 #include "server/store/store.h"
 #include "tests/contract/memory_blobs.h"
 
-namespace phimap {
+namespace phimap::testing {
 
 // The parts of a store, as one server process opens them.
 struct ClaimingServer {
@@ -67,6 +67,6 @@ class BuildClaimsContractTest : public ::testing::TestWithParam<BuildClaimsHarne
   ClaimingServer b_ = harness_->Open("b");
 };
 
-}  // namespace phimap
+}  // namespace phimap::testing
 
 #endif  // PHIMAP_TESTS_CONTRACT_BUILD_CLAIMS_CONTRACT_H_

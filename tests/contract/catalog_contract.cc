@@ -13,13 +13,11 @@
 #include "absl/strings/str_join.h"
 #include "core/status/error.h"
 #include "tests/contract/publish_request.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::ElementsAreArray;
-using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
 
 // Writes the names as texts such as "letters=1,3 prod->1", which make expectations easy to read.
@@ -207,27 +205,23 @@ TEST_P(CatalogContractTest, EachRevisionHasAnIdAndIsInItsHistoryAlone) {
 TEST_P(CatalogContractTest, ARepeatedOperationMakesNoChangeAndHasItsFirstResult) {
   Insert("letters", "build-1");
   Insert("letters", "build-2");
-  const absl::StatusOr<AliasRecord> first = catalog_->SetAlias("letters", "prod", 1, "none", "a1");
-  ASSERT_TRUE(first.ok()) << first.status();
-  const absl::StatusOr<VersionRecord> kept =
-      catalog_->KeepVersion("letters", 1, absl::InfiniteDuration(), "k1");
-  ASSERT_TRUE(kept.ok()) << kept.status();
+  const AliasRecord first = catalog_->SetAlias("letters", "prod", 1, "none", "a1").value();
+  const VersionRecord kept =
+      catalog_->KeepVersion("letters", 1, absl::InfiniteDuration(), "k1").value();
   // Meanwhile others change the same things, so that the same requests would now fail or undo that.
   const std::unique_ptr<Store> other = harness_->Open();
-  ASSERT_TRUE(other->SetAlias("letters", "prod", 2, first->etag, "").ok());
+  ASSERT_TRUE(other->SetAlias("letters", "prod", 2, first.etag, "").ok());
   const Revision before = Now();
   for (Store* const catalog : {catalog_.get(), other.get()}) {
-    const absl::StatusOr<AliasRecord> again = catalog->SetAlias("letters", "prod", 1, "none", "a1");
-    ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(again->etag, first->etag);
-    EXPECT_EQ(again->version, 1);
-    EXPECT_EQ(again->digest, first->digest);
-    EXPECT_EQ(again->move_time, first->move_time);
-    const absl::StatusOr<VersionRecord> kept_again =
-        catalog->KeepVersion("letters", 1, absl::InfiniteDuration(), "k1");
-    ASSERT_TRUE(kept_again.ok()) << kept_again.status();
-    EXPECT_EQ(kept_again->digest, kept->digest);
-    EXPECT_EQ(kept_again->create_time, kept->create_time);
+    const AliasRecord again = catalog->SetAlias("letters", "prod", 1, "none", "a1").value();
+    EXPECT_EQ(again.etag, first.etag);
+    EXPECT_EQ(again.version, 1);
+    EXPECT_EQ(again.digest, first.digest);
+    EXPECT_EQ(again.move_time, first.move_time);
+    const VersionRecord kept_again =
+        catalog->KeepVersion("letters", 1, absl::InfiniteDuration(), "k1").value();
+    EXPECT_EQ(kept_again.digest, kept.digest);
+    EXPECT_EQ(kept_again.create_time, kept.create_time);
   }
   EXPECT_EQ(Now(), before);
   EXPECT_EQ(catalog_->GetAliasedVersion("letters", "prod")->number, 2);
@@ -260,8 +254,8 @@ TEST_P(CatalogContractTest, AnIdIsForOneRequestAndAFailedOneMayTryAgain) {
         catalog_->DeleteMapping("letters", Occupied::kDelete, "a1"),
         catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, "a1")}) {
     EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
-    EXPECT_EQ(DetailOf(refused)->reason, "OPERATION_ID_REUSED");
-    EXPECT_EQ(DetailOf(refused)->field, "operation_id");
+    EXPECT_EQ(ReasonOf(refused), "OPERATION_ID_REUSED");
+    EXPECT_EQ(FieldOf(refused), "operation_id");
   }
   EXPECT_EQ(Now(), before);
 }
@@ -273,9 +267,8 @@ TEST_P(CatalogContractTest, AnotherProcessSeesWhatWasCommitted) {
   EXPECT_EQ(Insert(*other, "letters", "build-2"), 2);
   EXPECT_EQ(catalog_->GetVersion("letters", std::nullopt)->number, 2);
   EXPECT_TRUE(*other->IsInHistory(before));
-  const absl::StatusOr<NameChanges> changes = other->ChangesSince(before);
-  ASSERT_TRUE(changes.ok()) << changes.status();
-  EXPECT_THAT(TextOf(changes->mappings), ElementsAre("letters=1,2"));
+  const NameChanges changes = other->ChangesSince(before).value();
+  EXPECT_THAT(TextOf(changes.mappings), ElementsAre("letters=1,2"));
 }
 
 TEST_P(CatalogContractTest, TwoWritersAtOnceLoseNothingAndTakeEachNumberOnce) {
@@ -376,4 +369,4 @@ TEST_P(CatalogContractTest, WhoeverFollowsNeverMissesAChange) {
   }
 }
 
-}  // namespace phimap
+}  // namespace phimap::testing

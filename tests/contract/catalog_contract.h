@@ -17,7 +17,7 @@
 #include "server/store/store.h"
 #include "tests/contract/memory_blobs.h"
 
-namespace phimap {
+namespace phimap::testing {
 
 // An empty storage place for a store.
 class CatalogHarness {
@@ -58,6 +58,6 @@ class CatalogContractTest : public ::testing::TestWithParam<CatalogHarnessFactor
   const std::unique_ptr<Store> catalog_;
 };
 
-}  // namespace phimap
+}  // namespace phimap::testing
 
 #endif  // PHIMAP_TESTS_CONTRACT_CATALOG_CONTRACT_H_

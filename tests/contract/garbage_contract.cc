@@ -9,7 +9,7 @@
 #include "server/store/sha256.h"
 #include "server/store/store.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 constexpr absl::Duration kGrace = absl::Hours(1);
@@ -184,9 +184,7 @@ TEST_P(GarbageContractTest, APublishWhoseBlobIsCollectedBeforeItsCommitWritesItA
   // An import also writes its blob again.
   ASSERT_TRUE(f.store.DeleteVersion("letters", 2).ok());
   f.blobs->after_write = [&] { EXPECT_EQ(f.MustRun(absl::ZeroDuration()).removed, 1); };
-  VersionRecord version;
-  version.mapping = "spam";
-  version.serving_type = "float32";
+  VersionRecord version{.mapping = "spam", .serving_type = "float32"};
   EXPECT_TRUE(f.store.Import(version, "artifact").ok());
   EXPECT_TRUE(f.IsThere("artifact"));
 }
@@ -243,4 +241,4 @@ TEST_P(GarbageContractTest, APartOfAnUploadGoesOnlyWhenItIsOld) {
   EXPECT_FALSE(harness_->HasPart());
 }
 
-}  // namespace phimap
+}  // namespace phimap::testing

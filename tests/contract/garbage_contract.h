@@ -17,7 +17,7 @@
 #include "server/store/blobs.h"
 #include "server/store/sql_database.h"
 
-namespace phimap {
+namespace phimap::testing {
 
 // An empty store, consisting of a database and blobs.
 class GarbageHarness {
@@ -48,6 +48,6 @@ class GarbageContractTest : public ::testing::TestWithParam<GarbageHarnessFactor
   const std::unique_ptr<GarbageHarness> harness_;
 };
 
-}  // namespace phimap
+}  // namespace phimap::testing
 
 #endif  // PHIMAP_TESTS_CONTRACT_GARBAGE_CONTRACT_H_

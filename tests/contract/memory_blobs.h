@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/thread/mutex.h"
 #include "server/store/blobs.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 

@@ -16,7 +16,7 @@ inline PublishRequest PublishRequestFor(const std::string& mapping, const std::s
   request.version.input_columns = 16;
   request.version.output_columns = 256;
   request.version.serving_type = "float32";
-  request.version.mapping_text = "f2(landmarks=256)";
+  request.version.spec_text = "f2(landmarks=256)";
   request.version.kernel_text = "rbf(gamma=0.5)";
   request.build_id = build_id;
   request.spec_digest = "spec-digest";

@@ -4,19 +4,16 @@
 
 #include <atomic>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "tests/contract/publish_request.h"
+#include "tests/support/matchers.h"
+#include "tests/support/threads.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::vector<int64_t> Numbers(const absl::StatusOr<std::vector<VersionRecord>>& versions) {
   EXPECT_TRUE(versions.ok()) << versions.status();
@@ -42,7 +39,7 @@ BuildRecord FailedBuild(const std::string& mapping, const std::string& build_id,
       .rows_received = 5,
       .end_time = end,
       .version = 0,
-      .error = MakeError(absl::StatusCode::kInvalidArgument, "NOT_PSD", "spec.kernel",
+      .error = MakeError(StatusCode::kInvalidArgument, "NOT_PSD", "spec.kernel",
                          "is not positive\nsemidefinite", {{"row", "3"}, {"text", "a\tö\n"}}, 250)};
 }
 
@@ -55,6 +52,12 @@ VersionRecord StoreContractTest::MustPublish(const std::string& mapping,
       store().Publish(PublishRequestFor(mapping, build_id), artifact);
   EXPECT_TRUE(version.ok()) << version.status();
   return version.value_or(VersionRecord{});
+}
+
+void StoreContractTest::PublishLetters(int count) {
+  for (int i = 1; i <= count; ++i) {
+    MustPublish("letters", absl::StrCat("b", i), absl::StrCat("a", i));
+  }
 }
 
 TEST_P(StoreContractTest, AnEmptyStoreHasNothing) {
@@ -75,22 +78,20 @@ TEST_P(StoreContractTest, APublishedVersionIsReadBackExactlyAlsoAfterARestart) {
   for (const bool restarted : {false, true}) {
     SCOPED_TRACE(restarted);
     if (restarted) harness_->Restart();
-    const absl::StatusOr<VersionRecord> read = store().GetVersion("letters", 1);
-    ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(read->mapping, "letters");
-    EXPECT_EQ(read->number, 1);
-    EXPECT_EQ(read->digest, published.digest);
-    EXPECT_EQ(read->artifact_size_bytes, 3);
-    EXPECT_EQ(read->create_time, published.create_time);
-    EXPECT_EQ(read->create_time, harness_->Now());
-    EXPECT_EQ(read->input_columns, 16);
-    EXPECT_EQ(read->output_columns, 256);
-    EXPECT_EQ(read->serving_type, "float32");
-    EXPECT_EQ(read->mapping_text, "f2(landmarks=256)");
-    EXPECT_EQ(read->kernel_text, "rbf(gamma=0.5)");
-    const absl::StatusOr<std::string> artifact = store().ReadArtifact(read->digest);
-    ASSERT_TRUE(artifact.ok()) << artifact.status();
-    EXPECT_EQ(*artifact, "abc");
+    const VersionRecord read = store().GetVersion("letters", 1).value();
+    EXPECT_EQ(read.mapping, "letters");
+    EXPECT_EQ(read.number, 1);
+    EXPECT_EQ(read.digest, published.digest);
+    EXPECT_EQ(read.artifact_size_bytes, 3);
+    EXPECT_EQ(read.create_time, published.create_time);
+    EXPECT_EQ(read.create_time, harness_->Now());
+    EXPECT_EQ(read.input_columns, 16);
+    EXPECT_EQ(read.output_columns, 256);
+    EXPECT_EQ(read.serving_type, "float32");
+    EXPECT_EQ(read.spec_text, "f2(landmarks=256)");
+    EXPECT_EQ(read.kernel_text, "rbf(gamma=0.5)");
+    const std::string artifact = store().ReadArtifact(read.digest).value();
+    EXPECT_EQ(artifact, "abc");
   }
 }
 
@@ -100,9 +101,8 @@ TEST_P(StoreContractTest, ArtifactsOfAnyBytesAndSizesSurvive) {
   for (size_t i = 0; i < artifacts.size(); ++i) {
     SCOPED_TRACE(i);
     const VersionRecord version = MustPublish("letters", absl::StrCat("build-", i), artifacts[i]);
-    const absl::StatusOr<std::string> read = store().ReadArtifact(version.digest);
-    ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(*read, artifacts[i]);
+    const std::string read = store().ReadArtifact(version.digest).value();
+    EXPECT_EQ(read, artifacts[i]);
   }
 }
 
@@ -122,12 +122,11 @@ TEST_P(StoreContractTest, AMappingCountsItsVersionsAndKeepsItsFirstTime) {
   MustPublish("letters", "build-1");
   harness_->AdvanceClock(absl::Hours(1));
   MustPublish("letters", "build-2");
-  const absl::StatusOr<MappingRecord> mapping = store().GetMapping("letters");
-  ASSERT_TRUE(mapping.ok()) << mapping.status();
-  EXPECT_EQ(mapping->name, "letters");
-  EXPECT_EQ(mapping->newest_version, 2);
-  EXPECT_EQ(mapping->version_count, 2);
-  EXPECT_EQ(mapping->create_time, created);
+  const MappingRecord mapping = store().GetMapping("letters").value();
+  EXPECT_EQ(mapping.name, "letters");
+  EXPECT_EQ(mapping.newest_version, 2);
+  EXPECT_EQ(mapping.version_count, 2);
+  EXPECT_EQ(mapping.create_time, created);
 }
 
 TEST_P(StoreContractTest, MappingsPageByName) {
@@ -188,15 +187,14 @@ TEST_P(StoreContractTest, ABuildIdPublishesOncePerMapping) {
 TEST_P(StoreContractTest, TheBuildOfAVersionIsRecordedWithIt) {
   MustPublish("letters", "build-0");
   MustPublish("letters", "build-1");
-  const absl::StatusOr<BuildRecord> build = store().GetBuild("letters", "build-1");
-  ASSERT_TRUE(build.ok()) << build.status();
-  EXPECT_EQ(build->mapping, "letters");
-  EXPECT_EQ(build->build_id, "build-1");
-  EXPECT_EQ(build->version, 2);
-  EXPECT_EQ(build->spec_digest, "spec-digest");
-  EXPECT_EQ(build->rows_received, 1000);
-  EXPECT_EQ(build->end_time, harness_->Now());
-  EXPECT_TRUE(build->error.ok());
+  const BuildRecord build = store().GetBuild("letters", "build-1").value();
+  EXPECT_EQ(build.mapping, "letters");
+  EXPECT_EQ(build.build_id, "build-1");
+  EXPECT_EQ(build.version, 2);
+  EXPECT_EQ(build.spec_digest, "spec-digest");
+  EXPECT_EQ(build.rows_received, 1000);
+  EXPECT_EQ(build.end_time, harness_->Now());
+  EXPECT_TRUE(build.error.ok());
   EXPECT_TRUE(absl::IsNotFound(store().GetBuild("spam", "build-1").status()));
 }
 
@@ -204,13 +202,12 @@ TEST_P(StoreContractTest, AFailedBuildKeepsItsErrorWithDetailsAndMakesNoMapping)
   const BuildRecord failed = FailedBuild("letters", "build-1", harness_->Now());
   ASSERT_TRUE(store().RecordFailedBuild(failed).ok());
   harness_->Restart();
-  const absl::StatusOr<BuildRecord> read = store().GetBuild("letters", "build-1");
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->version, 0);
-  EXPECT_EQ(read->rows_received, 5);
-  EXPECT_EQ(read->spec_digest, "spec-of-failure");
+  const BuildRecord read = store().GetBuild("letters", "build-1").value();
+  EXPECT_EQ(read.version, 0);
+  EXPECT_EQ(read.rows_received, 5);
+  EXPECT_EQ(read.spec_digest, "spec-of-failure");
   // The errors are equal, including their payload: reason, field, metadata and retry delay.
-  EXPECT_EQ(read->error, failed.error);
+  EXPECT_EQ(read.error, failed.error);
   EXPECT_TRUE(absl::IsNotFound(store().GetMapping("letters").status()));
   EXPECT_TRUE(absl::IsAlreadyExists(store().RecordFailedBuild(failed)));
   EXPECT_TRUE(absl::IsAlreadyExists(
@@ -252,22 +249,18 @@ TEST_P(StoreContractTest, ConcurrentPublishersGetEveryNumberOnce) {
   constexpr int kThreads = 8;
   constexpr int kEach = 4;
   std::vector<std::vector<int64_t>> numbers(kThreads);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < kEach; ++i) {
-        // Half of the threads write the same artifact at the same time.
-        const std::string artifact = t % 2 == 0 ? "shared" : absl::StrCat("own-", t, "-", i);
-        const absl::StatusOr<VersionRecord> version = store().Publish(
-            PublishRequestFor("letters", absl::StrCat("build-", t, "-", i)), artifact);
-        EXPECT_TRUE(version.ok()) << version.status();
-        if (!version.ok()) return;
-        numbers[t].push_back(version->number);
-        EXPECT_EQ(store().ReadArtifact(version->digest).value_or(""), artifact);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  RunTogether(kThreads, [&](int t) {
+    for (int i = 0; i < kEach; ++i) {
+      // Half of the threads write the same artifact at the same time.
+      const std::string artifact = t % 2 == 0 ? "shared" : absl::StrCat("own-", t, "-", i);
+      const absl::StatusOr<VersionRecord> version = store().Publish(
+          PublishRequestFor("letters", absl::StrCat("build-", t, "-", i)), artifact);
+      EXPECT_TRUE(version.ok()) << version.status();
+      if (!version.ok()) return;
+      numbers[t].push_back(version->number);
+      EXPECT_EQ(store().ReadArtifact(version->digest).value_or(""), artifact);
+    }
+  });
   std::set<int64_t> all;
   for (const auto& some : numbers) all.insert(some.begin(), some.end());
   ASSERT_EQ(all.size(), kThreads * kEach);
@@ -279,27 +272,20 @@ TEST_P(StoreContractTest, OfRacingPublishersWithTheSameExpectationOneWinsAndKeep
   constexpr int kThreads = 8;
   for (int round = 0; round < 5; ++round) {
     std::atomic<int> won{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, t] {
-        PublishRequest request =
-            PublishRequestFor("letters", absl::StrCat("build-", round, "-", t));
-        request.expected_newest = round;
-        const absl::Status status =
-            store().Publish(request, absl::StrCat("artifact-", round)).status();
-        EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
-        won += status.ok();
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    RunTogether(kThreads, [&](int t) {
+      PublishRequest request = PublishRequestFor("letters", absl::StrCat("build-", round, "-", t));
+      request.expected_newest = round;
+      const absl::Status status =
+          store().Publish(request, absl::StrCat("artifact-", round)).status();
+      EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
+      won += status.ok();
+    });
     EXPECT_EQ(won, 1);
-    const absl::StatusOr<VersionRecord> version = store().GetVersion("letters", std::nullopt);
-    ASSERT_TRUE(version.ok()) << version.status();
-    EXPECT_EQ(version->number, round + 1);
+    const VersionRecord version = store().GetVersion("letters", std::nullopt).value();
+    EXPECT_EQ(version.number, round + 1);
     // The publishes that lost had also written this blob, and then gave it up.
-    EXPECT_EQ(store().ReadArtifact(version->digest).value_or("?"),
-              absl::StrCat("artifact-", round));
+    EXPECT_EQ(store().ReadArtifact(version.digest).value_or("?"), absl::StrCat("artifact-", round));
   }
 }
 
-}  // namespace phimap
+}  // namespace phimap::testing

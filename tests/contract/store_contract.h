@@ -14,7 +14,7 @@
 
 #include "server/store/store.h"
 
-namespace phimap {
+namespace phimap::testing {
 
 // An empty store to be tested, with a clock that only the test moves.
 class StoreHarness {
@@ -43,10 +43,13 @@ class StoreContractTest : public ::testing::TestWithParam<StoreHarnessFactory> {
   // Publishes a version. Fails the test if the publish fails.
   VersionRecord MustPublish(const std::string& mapping, const std::string& build_id,
                             const std::string& artifact = "artifact");
+  // Publishes versions 1 to `count` of "letters", by the builds b1, b2 … with the artifacts a1, a2
+  // …
+  void PublishLetters(int count);
 
   const std::unique_ptr<StoreHarness> harness_;
 };
 
-}  // namespace phimap
+}  // namespace phimap::testing
 
 #endif  // PHIMAP_TESTS_CONTRACT_STORE_CONTRACT_H_

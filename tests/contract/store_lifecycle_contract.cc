@@ -4,24 +4,16 @@
 
 #include <atomic>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "tests/contract/store_contract.h"
+#include "tests/support/matchers.h"
+#include "tests/support/threads.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-std::string ReasonOf(const absl::Status& status) {
-  const std::optional<ErrorDetail> detail = DetailOf(status);
-  return detail.has_value() ? detail->reason : "";
-}
 
 // Writes aliases as texts such as "prod=2<1": name, version, and the version that the alias pointed
 // at before.
@@ -48,29 +40,27 @@ std::string ReadInPieces(ArtifactReader& reader, int64_t limit) {
 }
 
 VersionRecord ImportOf(const std::string& mapping) {
-  VersionRecord version;
-  version.mapping = mapping;
-  version.input_columns = 16;
-  version.output_columns = 256;
-  version.serving_type = "float64";
-  version.mapping_text = "f2(landmarks=256)";
-  version.kernel_text = "rbf(gamma=0.5)";
+  VersionRecord version{.mapping = mapping,
+                        .input_columns = 16,
+                        .output_columns = 256,
+                        .serving_type = "float64",
+                        .spec_text = "f2(landmarks=256)",
+                        .kernel_text = "rbf(gamma=0.5)"};
   return version;
 }
 
 }  // namespace
 
 TEST_P(StoreContractTest, AnAliasPointsAtAVersionAndRemembersWhereItCameFrom) {
-  for (int i = 1; i <= 3; ++i) MustPublish("letters", absl::StrCat("b", i), absl::StrCat("a", i));
-  const absl::StatusOr<AliasRecord> made = store().SetAlias("letters", "prod", 1, "");
-  ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_EQ(made->mapping, "letters");
-  EXPECT_EQ(made->name, "prod");
-  EXPECT_EQ(made->version, 1);
-  EXPECT_EQ(store().ReadArtifact(made->digest).value_or(""), "a1");
-  EXPECT_EQ(made->previous_version, 0);
-  EXPECT_NE(made->etag, "");
-  EXPECT_EQ(made->move_time, harness_->Now());
+  PublishLetters(3);
+  const AliasRecord made = store().SetAlias("letters", "prod", 1, "").value();
+  EXPECT_EQ(made.mapping, "letters");
+  EXPECT_EQ(made.name, "prod");
+  EXPECT_EQ(made.version, 1);
+  EXPECT_EQ(store().ReadArtifact(made.digest).value_or(""), "a1");
+  EXPECT_EQ(made.previous_version, 0);
+  EXPECT_NE(made.etag, "");
+  EXPECT_EQ(made.move_time, harness_->Now());
   ASSERT_TRUE(store().SetAlias("letters", "canary", 3, "").ok());
   harness_->AdvanceClock(absl::Minutes(1));
   const absl::StatusOr<AliasRecord> moved = store().SetAlias("letters", "prod", 2, "");
@@ -81,10 +71,9 @@ TEST_P(StoreContractTest, AnAliasPointsAtAVersionAndRemembersWhereItCameFrom) {
     SCOPED_TRACE(restarted);
     if (restarted) harness_->Restart();
     EXPECT_THAT(AliasTexts(store().GetMapping("letters")), ElementsAre("canary=3<0", "prod=2<1"));
-    const absl::StatusOr<VersionRecord> version = store().GetAliasedVersion("letters", "prod");
-    ASSERT_TRUE(version.ok()) << version.status();
-    EXPECT_EQ(version->number, 2);
-    EXPECT_EQ(store().ReadArtifact(version->digest).value_or(""), "a2");
+    const VersionRecord version = store().GetAliasedVersion("letters", "prod").value();
+    EXPECT_EQ(version.number, 2);
+    EXPECT_EQ(store().ReadArtifact(version.digest).value_or(""), "a2");
     const AliasRecord stored = store().GetMapping("letters")->aliases[1];
     EXPECT_EQ(stored.digest, moved->digest);
     EXPECT_EQ(stored.etag, moved->etag);
@@ -98,19 +87,17 @@ TEST_P(StoreContractTest, ListedMappingsCarryTheirOwnAliases) {
     ASSERT_TRUE(store().SetAlias(name, "prod", 1, "").ok());
     ASSERT_TRUE(store().SetAlias(name, "canary", 1, "").ok());
   }
-  const absl::StatusOr<std::vector<MappingRecord>> all = store().ListMappings("", 10);
-  ASSERT_TRUE(all.ok()) << all.status();
-  ASSERT_EQ(all->size(), 4);
-  EXPECT_THAT(AliasTexts((*all)[0]), ElementsAre("canary=1<0", "prod=1<0"));
-  EXPECT_THAT(AliasTexts((*all)[1]), IsEmpty());
-  EXPECT_THAT(AliasTexts((*all)[2]), ElementsAre("canary=1<0", "prod=1<0"));
+  const std::vector<MappingRecord> all = store().ListMappings("", 10).value();
+  ASSERT_EQ(all.size(), 4);
+  EXPECT_THAT(AliasTexts(all[0]), ElementsAre("canary=1<0", "prod=1<0"));
+  EXPECT_THAT(AliasTexts(all[1]), IsEmpty());
+  EXPECT_THAT(AliasTexts(all[2]), ElementsAre("canary=1<0", "prod=1<0"));
   EXPECT_THAT(AliasTexts((*store().ListMappings("b", 1))[0]),
               ElementsAre("canary=1<0", "prod=1<0"));
 }
 
 TEST_P(StoreContractTest, AnEtagChangesWithEveryMoveAndNeverComesBack) {
-  MustPublish("letters", "b1", "a1");
-  MustPublish("letters", "b2", "a2");
+  PublishLetters(2);
   std::set<std::string> seen;
   for (int i = 0; i < 20; ++i) {
     seen.insert(store().SetAlias("letters", "prod", 1 + i % 2, "")->etag);
@@ -122,21 +109,18 @@ TEST_P(StoreContractTest, AnEtagChangesWithEveryMoveAndNeverComesBack) {
 }
 
 TEST_P(StoreContractTest, AnAliasThatPointsThereAlreadyIsLeftAsItIs) {
-  MustPublish("letters", "b1", "a1");
-  MustPublish("letters", "b2", "a2");
+  PublishLetters(2);
   ASSERT_TRUE(store().SetAlias("letters", "prod", 1, "").ok());
   const AliasRecord moved = *store().SetAlias("letters", "prod", 2, "");
   harness_->AdvanceClock(absl::Minutes(1));
-  const absl::StatusOr<AliasRecord> again = store().SetAlias("letters", "prod", 2, moved.etag);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->etag, moved.etag);
-  EXPECT_EQ(again->previous_version, 1);
-  EXPECT_EQ(again->move_time, moved.move_time);
+  const AliasRecord again = store().SetAlias("letters", "prod", 2, moved.etag).value();
+  EXPECT_EQ(again.etag, moved.etag);
+  EXPECT_EQ(again.previous_version, 1);
+  EXPECT_EQ(again.move_time, moved.move_time);
 }
 
 TEST_P(StoreContractTest, EtagsFenceSetAndDelete) {
-  MustPublish("letters", "b1", "a1");
-  MustPublish("letters", "b2", "a2");
+  PublishLetters(2);
   const auto expect_aborted = [&](const absl::Status& status, const std::string& current) {
     EXPECT_TRUE(absl::IsAborted(status)) << status;
     EXPECT_EQ(ReasonOf(status), "ETAG_MISMATCH");
@@ -168,16 +152,12 @@ TEST_P(StoreContractTest, OfRacingMovesUnderTheSameEtagOneWins) {
   std::string etag(kNoEtag);
   for (int round = 0; round < 5; ++round) {
     std::atomic<int> won{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t) {
-      threads.emplace_back([&, t] {
-        const int64_t version = 1 + (round * 4 + t) % 9;
-        const absl::Status status = store().SetAlias("letters", "prod", version, etag).status();
-        EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
-        won += status.ok();
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    RunTogether(4, [&](int t) {
+      const int64_t version = 1 + (round * 4 + t) % 9;
+      const absl::Status status = store().SetAlias("letters", "prod", version, etag).status();
+      EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
+      won += status.ok();
+    });
     EXPECT_EQ(won, 1);
     etag = store().GetMapping("letters")->aliases[0].etag;
   }
@@ -197,8 +177,7 @@ TEST_P(StoreContractTest, AliasesOfUnknownMappingsAndVersionsAreNotFound) {
 }
 
 TEST_P(StoreContractTest, AMappingHasABoundedNumberOfAliases) {
-  MustPublish("letters", "b1");
-  MustPublish("letters", "b2");
+  PublishLetters(2);
   for (int i = 0; i < kMaxAliases; ++i) {
     ASSERT_TRUE(store().SetAlias("letters", absl::StrCat("a", i), 1, "").ok());
   }
@@ -253,8 +232,7 @@ TEST_P(StoreContractTest, AnArtifactIsKeptUntilItsLastVersionIsDeleted) {
 }
 
 TEST_P(StoreContractTest, WhatAnAliasPointsAtIsNotDeleted) {
-  MustPublish("letters", "b1", "a1");
-  MustPublish("letters", "b2", "a2");
+  PublishLetters(2);
   for (const char* alias : {"prod", "canary"}) {
     ASSERT_TRUE(store().SetAlias("letters", alias, 1, "").ok());
   }
@@ -274,7 +252,7 @@ TEST_P(StoreContractTest, WhatAnAliasPointsAtIsNotDeleted) {
 }
 
 TEST_P(StoreContractTest, WhatAnAliasWouldBeRolledBackToIsDeletedOnlyIfThatIsGivenUp) {
-  for (int i = 1; i <= 3; ++i) MustPublish("letters", absl::StrCat("b", i), absl::StrCat("a", i));
+  PublishLetters(3);
   for (const int version : {1, 2}) {
     ASSERT_TRUE(store().SetAlias("letters", "prod", version, "").ok());
     ASSERT_TRUE(store().SetAlias("letters", "canary", version, "").ok());
@@ -336,20 +314,18 @@ TEST_P(StoreContractTest, AMappingWithoutVersionsCanBeDeleted) {
 
 TEST_P(StoreContractTest, AnImportIsTheNextVersionAndIsReadBackExactly) {
   MustPublish("letters", "b1", "a1");
-  const absl::StatusOr<VersionRecord> imported = store().Import(ImportOf("letters"), "elsewhere");
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->number, 2);
-  EXPECT_TRUE(imported->imported);
+  const VersionRecord imported = store().Import(ImportOf("letters"), "elsewhere").value();
+  EXPECT_EQ(imported.number, 2);
+  EXPECT_TRUE(imported.imported);
   harness_->Restart();
-  const absl::StatusOr<VersionRecord> read = store().GetVersion("letters", std::nullopt);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->number, 2);
-  EXPECT_TRUE(read->imported);
-  EXPECT_EQ(read->digest, imported->digest);
-  EXPECT_EQ(read->artifact_size_bytes, 9);
-  EXPECT_EQ(read->serving_type, "float64");
-  EXPECT_EQ(read->create_time, harness_->Now());
-  EXPECT_EQ(store().ReadArtifact(read->digest).value_or("?"), "elsewhere");
+  const VersionRecord read = store().GetVersion("letters", std::nullopt).value();
+  EXPECT_EQ(read.number, 2);
+  EXPECT_TRUE(read.imported);
+  EXPECT_EQ(read.digest, imported.digest);
+  EXPECT_EQ(read.artifact_size_bytes, 9);
+  EXPECT_EQ(read.serving_type, "float64");
+  EXPECT_EQ(read.create_time, harness_->Now());
+  EXPECT_EQ(store().ReadArtifact(read.digest).value_or("?"), "elsewhere");
   EXPECT_FALSE(store().GetVersion("letters", 1)->imported);
   // An import can also create a mapping.
   EXPECT_EQ(store().Import(ImportOf("new"), "elsewhere")->number, 1);
@@ -368,12 +344,8 @@ TEST_P(StoreContractTest, ImportingTwiceIsImportingOnce) {
   // If a deleted version is imported again, it gets a new number.
   ASSERT_TRUE(store().DeleteVersion("letters", 2).ok());
   EXPECT_EQ(store().Import(ImportOf("letters"), "elsewhere")->number, 3);
-  std::vector<std::thread> threads;
   std::atomic<int64_t> sum{0};
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] { sum += store().Import(ImportOf("letters"), "raced")->number; });
-  }
-  for (std::thread& thread : threads) thread.join();
+  RunTogether(4, [&](int) { sum += store().Import(ImportOf("letters"), "raced")->number; });
   EXPECT_EQ(sum, 4 * 4);
 }
 
@@ -383,11 +355,10 @@ TEST_P(StoreContractTest, AnArtifactIsReadInPiecesOfAnySize) {
   for (const int64_t limit :
        {int64_t{1} << 20, int64_t{100'003}, int64_t{100'002}, int64_t{4096}}) {
     SCOPED_TRACE(limit);
-    const absl::StatusOr<std::unique_ptr<ArtifactReader>> reader = store().OpenArtifact(digest);
-    ASSERT_TRUE(reader.ok()) << reader.status();
-    EXPECT_EQ((*reader)->size_bytes(), 100'003);
-    EXPECT_EQ(ReadInPieces(**reader, limit), artifact);
-    EXPECT_EQ((*reader)->Next(limit).value_or("?"), "");  // Next at the end returns "" again
+    const std::unique_ptr<ArtifactReader> reader = store().OpenArtifact(digest).value();
+    EXPECT_EQ(reader->size_bytes(), 100'003);
+    EXPECT_EQ(ReadInPieces(*reader, limit), artifact);
+    EXPECT_EQ(reader->Next(limit).value_or("?"), "");  // Next at the end returns "" again
   }
   EXPECT_TRUE(absl::IsNotFound(store().OpenArtifact(std::string(64, 'a')).status()));
 }
@@ -409,32 +380,27 @@ TEST_P(StoreContractTest, APartOfAnArtifactIsReadWhereItStands) {
 TEST_P(StoreContractTest, AnArtifactThatIsBeingReadOutlivesItsVersion) {
   const std::string artifact(50'000, 'x');
   const std::string digest = MustPublish("letters", "b1", artifact).digest;
-  const absl::StatusOr<std::unique_ptr<ArtifactReader>> reader = store().OpenArtifact(digest);
-  ASSERT_TRUE(reader.ok()) << reader.status();
-  std::string read = (*reader)->Next(20'000).value_or("?");
+  const std::unique_ptr<ArtifactReader> reader = store().OpenArtifact(digest).value();
+  std::string read = reader->Next(20'000).value_or("?");
   ASSERT_TRUE(store().DeleteVersion("letters", 1).ok());
-  read += ReadInPieces(**reader, 20'000);
+  read += ReadInPieces(*reader, 20'000);
   EXPECT_EQ(read, artifact);
 }
 
 TEST_P(StoreContractTest, PublishersAndDeletersOfOneArtifactLeaveNoVersionWithoutIt) {
   constexpr int kRounds = 20;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      const std::string mapping = absl::StrCat("m", t);
-      for (int i = 1; i <= kRounds; ++i) {
-        const VersionRecord version = MustPublish(mapping, absl::StrCat("b", i), "shared");
-        EXPECT_EQ(store().ReadArtifact(version.digest).value_or("?"), "shared");
-        EXPECT_TRUE(store().DeleteVersion(mapping, version.number).ok());
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  RunTogether(4, [&](int t) {
+    const std::string mapping = absl::StrCat("m", t);
+    for (int i = 1; i <= kRounds; ++i) {
+      const VersionRecord version = MustPublish(mapping, absl::StrCat("b", i), "shared");
+      EXPECT_EQ(store().ReadArtifact(version.digest).value_or("?"), "shared");
+      EXPECT_TRUE(store().DeleteVersion(mapping, version.number).ok());
+    }
+  });
   const std::string digest = MustPublish("last", "b1", "shared").digest;
   EXPECT_EQ(store().ReadArtifact(digest).value_or("?"), "shared");
   ASSERT_TRUE(store().DeleteVersion("last", 1).ok());
   EXPECT_TRUE(absl::IsNotFound(store().ReadArtifact(digest).status()));
 }
 
-}  // namespace phimap
+}  // namespace phimap::testing

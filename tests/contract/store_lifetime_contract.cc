@@ -6,20 +6,17 @@
 #include <array>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "server/store/sha256.h"
 #include "tests/contract/store_contract.h"
+#include "tests/support/matchers.h"
+#include "tests/support/threads.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr absl::Duration kTtl = absl::Hours(10);
 
@@ -28,7 +25,7 @@ PublishRequest ExpiringRequest(const std::string& mapping, const std::string& bu
   PublishRequest request;
   request.version.mapping = mapping;
   request.version.serving_type = "float32";
-  request.version.mapping_text = "f2(landmarks=256)";
+  request.version.spec_text = "f2(landmarks=256)";
   request.version.kernel_text = "rbf(gamma=0.5)";
   request.version.ttl = ttl;
   request.build_id = build_id;
@@ -59,17 +56,16 @@ TEST_P(StoreContractTest, AVersionIsFoundByItsDigestAndByTheBeginningOfIt) {
   MustPublish("spam", "b3", "one");
   const std::string digest = Sha256Hex("one");
   for (const size_t digits : {size_t{64}, size_t{63}, size_t{12}, size_t{7}}) {
-    const absl::StatusOr<VersionRecord> found =
-        store().GetVersionByDigest("letters", digest.substr(0, digits));
-    ASSERT_TRUE(found.ok()) << found.status();
-    EXPECT_EQ(found->mapping, "letters");
-    EXPECT_EQ(found->number, 1);
-    EXPECT_EQ(found->digest, digest);
+    const VersionRecord found =
+        store().GetVersionByDigest("letters", digest.substr(0, digits)).value();
+    EXPECT_EQ(found.mapping, "letters");
+    EXPECT_EQ(found.number, 1);
+    EXPECT_EQ(found.digest, digest);
   }
   const absl::Status unknown = store().GetVersionByDigest("letters", std::string(64, '0')).status();
   EXPECT_TRUE(absl::IsNotFound(unknown));
   EXPECT_EQ(ReasonIn(unknown), "VERSION_NOT_FOUND");
-  EXPECT_EQ(DetailOf(unknown)->field, "reference");
+  EXPECT_EQ(FieldOf(unknown), "reference");
   EXPECT_EQ(ReasonIn(store().GetVersionByDigest("digits", digest).status()), "MAPPING_NOT_FOUND");
 }
 
@@ -109,13 +105,11 @@ TEST_P(StoreContractTest, EachBuildOfTheSameArtifactHasItsNumberAndTheBlobStaysF
 
 TEST_P(StoreContractTest, ChangesTellTheDigestsOfVersions) {
   MustPublish("letters", "b1", "one");
-  const absl::StatusOr<NameChanges> all = store().ChangesSince(Revision());
-  ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_THAT(all->mappings[0].digests, ElementsAre(Sha256Hex("one")));
+  const NameChanges all = store().ChangesSince(Revision()).value();
+  EXPECT_THAT(all.mappings[0].digests, ElementsAre(Sha256Hex("one")));
   MustPublish("letters", "b2", "two");
-  const absl::StatusOr<NameChanges> news = store().ChangesSince(all->revision);
-  ASSERT_TRUE(news.ok()) << news.status();
-  EXPECT_THAT(news->mappings[0].digests, ElementsAre(Sha256Hex("one"), Sha256Hex("two")));
+  const NameChanges news = store().ChangesSince(all.revision).value();
+  EXPECT_THAT(news.mappings[0].digests, ElementsAre(Sha256Hex("one"), Sha256Hex("two")));
 }
 
 TEST_P(StoreContractTest, AVersionWithoutATtlLivesForEver) {
@@ -128,15 +122,13 @@ TEST_P(StoreContractTest, AVersionWithoutATtlLivesForEver) {
 }
 
 TEST_P(StoreContractTest, AVersionWithATtlIsDeletedWhenItsTimeIsOverWithItsBuildAndArtifact) {
-  const absl::StatusOr<VersionRecord> version =
-      store().Publish(ExpiringRequest("trial", "b1"), "artifact");
-  ASSERT_TRUE(version.ok()) << version.status();
+  const VersionRecord version = store().Publish(ExpiringRequest("trial", "b1"), "artifact").value();
   MustPublish("letters", "b1", "other");
-  EXPECT_EQ(version->ttl, kTtl);
-  EXPECT_EQ(version->expire_time, harness_->Now() + kTtl);
+  EXPECT_EQ(version.ttl, kTtl);
+  EXPECT_EQ(version.expire_time, harness_->Now() + kTtl);
   harness_->Restart();
   EXPECT_EQ(store().GetVersion("trial", 1)->ttl, kTtl);
-  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, version->expire_time);
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, version.expire_time);
   harness_->AdvanceClock(kTtl - absl::Seconds(1));
   EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
   const Revision before = store().ChangesSince(Revision())->revision;
@@ -146,7 +138,7 @@ TEST_P(StoreContractTest, AVersionWithATtlIsDeletedWhenItsTimeIsOverWithItsBuild
   // The mapping is no longer visible, and the change is reported to servers.
   EXPECT_TRUE(absl::IsNotFound(store().GetMapping("trial").status()));
   EXPECT_TRUE(absl::IsNotFound(store().GetBuild("trial", "b1").status()));
-  EXPECT_TRUE(absl::IsNotFound(store().ReadArtifact(version->digest).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().ReadArtifact(version.digest).status()));
   const absl::StatusOr<NameChanges> changes = store().ChangesSince(before);
   ASSERT_EQ(changes->mappings.size(), 1);
   EXPECT_EQ(changes->mappings[0].mapping, "trial");
@@ -226,14 +218,13 @@ TEST_P(StoreContractTest, AnAliasKeepsAVersionAndTheOneItWouldBeRolledBackTo) {
 TEST_P(StoreContractTest, KeepingExtendsALifeAndNeverShortensIt) {
   ASSERT_TRUE(store().Publish(ExpiringRequest("trial", "b1"), "artifact").ok());
   harness_->AdvanceClock(kTtl / 2);
-  const absl::StatusOr<VersionRecord> kept = store().KeepVersion("trial", 1, kTtl);
-  ASSERT_TRUE(kept.ok()) << kept.status();
-  EXPECT_EQ(kept->ttl, kTtl);
-  EXPECT_EQ(kept->expire_time, harness_->Now() + kTtl);
+  const VersionRecord kept = store().KeepVersion("trial", 1, kTtl).value();
+  EXPECT_EQ(kept.ttl, kTtl);
+  EXPECT_EQ(kept.expire_time, harness_->Now() + kTtl);
   const absl::Status shorter = store().KeepVersion("trial", 1, kTtl / 2).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(shorter)) << shorter;
   EXPECT_EQ(ReasonIn(shorter), "TTL_TOO_SHORT");
-  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, kept->expire_time);
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, kept.expire_time);
   // A shorter ttl is accepted once it ends later than the version's life.
   harness_->AdvanceClock(kTtl / 2);
   EXPECT_EQ(store().KeepVersion("trial", 1, kTtl / 2)->ttl, kTtl / 2);
@@ -257,16 +248,12 @@ TEST_P(StoreContractTest, NoAcknowledgedKeepIsLost) {
             .Publish(ExpiringRequest("trial", absl::StrCat("b", round), absl::Hours(1)), "artifact")
             .ok());
     std::array<absl::Duration, kCallers> acknowledged;
-    std::vector<std::thread> callers;
-    for (int caller = 0; caller < kCallers; ++caller) {
-      callers.emplace_back([&, caller] {
-        const absl::StatusOr<VersionRecord> kept =
-            store().KeepVersion("trial", round, absl::Hours(2 + (caller + round) % kCallers));
-        acknowledged[caller] = kept.ok() ? kept->ttl : absl::ZeroDuration();
-        EXPECT_TRUE(kept.ok() || ReasonIn(kept.status()) == "TTL_TOO_SHORT") << kept.status();
-      });
-    }
-    for (std::thread& caller : callers) caller.join();
+    RunTogether(kCallers, [&](int caller) {
+      const absl::StatusOr<VersionRecord> kept =
+          store().KeepVersion("trial", round, absl::Hours(2 + (caller + round) % kCallers));
+      acknowledged[caller] = kept.ok() ? kept->ttl : absl::ZeroDuration();
+      EXPECT_TRUE(kept.ok() || ReasonIn(kept.status()) == "TTL_TOO_SHORT") << kept.status();
+    });
     EXPECT_EQ(store().GetVersion("trial", round)->ttl,
               *std::max_element(acknowledged.begin(), acknowledged.end()));
   }
@@ -274,12 +261,10 @@ TEST_P(StoreContractTest, NoAcknowledgedKeepIsLost) {
 
 TEST_P(StoreContractTest, WhatIsImportedLivesForEver) {
   ASSERT_TRUE(store().Publish(ExpiringRequest("trial", "b1"), "artifact").ok());
-  VersionRecord imported;
-  imported.mapping = "trial";
-  const absl::StatusOr<VersionRecord> version = store().Import(imported, "artifact");
-  ASSERT_TRUE(version.ok()) << version.status();
-  EXPECT_EQ(version->number, 1);
-  EXPECT_EQ(version->ttl, absl::InfiniteDuration());
+  VersionRecord imported{.mapping = "trial"};
+  const VersionRecord version = store().Import(imported, "artifact").value();
+  EXPECT_EQ(version.number, 1);
+  EXPECT_EQ(version.ttl, absl::InfiniteDuration());
   harness_->AdvanceClock(10 * kTtl);
   EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
 }
@@ -294,4 +279,4 @@ TEST_P(StoreContractTest, AMappingMayBeDeletedOnlyIfItHasNoVersion) {
   EXPECT_TRUE(absl::IsNotFound(store().GetMapping("letters").status()));
 }
 
-}  // namespace phimap
+}  // namespace phimap::testing

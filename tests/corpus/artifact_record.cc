@@ -195,24 +195,22 @@ std::string CertificateRecord(const Certificate& c) {
 std::string ArtifactRecord(const Artifact& artifact, const CorpusInputs& inputs, RowForm form) {
   std::string out;
   const Provenance& made = artifact.provenance;
-  AddLine(out, "mapping", made.mapping_text);
+  AddLine(out, "mapping", made.spec_text);
   AddLine(out, "kernel", made.kernel_text);
   AddLine(out, "standardize", made.standardize ? "true" : "false");
   AddLine(out, "seed", absl::StrCat(made.seed));
   AddLine(out, "names", absl::StrJoin(made.column_names, ","));
-  const absl::StatusOr<Certificate> certificate = DecodeCertificate(artifact.certificate);
-  PHIMAP_CHECK(certificate.ok());
-  absl::StrAppend(&out, CertificateRecord(*certificate));
+  const Certificate certificate = DecodeCertificate(artifact.certificate).value();
+  absl::StrAppend(&out, CertificateRecord(certificate));
 
-  const absl::StatusOr<std::unique_ptr<const Engine>> engine = Engine::Load(artifact.plan);
-  PHIMAP_CHECK(engine.ok());
-  const int64_t columns = (*engine)->output_columns();
-  const int64_t bytes = FloatTypeBytes((*engine)->serving_type());
+  const std::unique_ptr<const Engine> engine = Engine::Load(artifact.plan).value();
+  const int64_t columns = engine->output_columns();
+  const int64_t bytes = FloatTypeBytes(engine->serving_type());
   AddLine(out, "columns",
-          absl::StrCat((*engine)->input_columns(), " in, ", columns, " out, ",
-                       FloatTypeName((*engine)->serving_type())));
-  const MappedExamples examples = ExamplesFor(**engine, inputs, form);
-  const std::vector<char> features = FeaturesOf(**engine, examples.view);
+          absl::StrCat(engine->input_columns(), " in, ", columns, " out, ",
+                       FloatTypeName(engine->serving_type())));
+  const MappedExamples examples = ExamplesFor(*engine, inputs, form);
+  const std::vector<char> features = FeaturesOf(*engine, examples.view);
   for (int64_t i = 0; i < examples.view.rows(); ++i) {
     std::string line = "features";
     for (int64_t j = 0; j < columns; ++j) {

@@ -21,21 +21,17 @@
 #include "tests/corpus/corpus_inputs.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using testing::CorpusBuild;
-using testing::CorpusFolders;
-using testing::CorpusInputs;
-
 bool HasFusedTarget() {
-  for (const testing::VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     if (target.fused) return true;
   }
   return false;
 }
 
-// Fields of the certificate that are measured otherwise since 0.2: the spectrum is over held-out
+// Fields of the certificate that are measured otherwise after 0.1: the spectrum is over held-out
 // rows, and the interval of the kernel error is absent where few rows carry the mean.
 constexpr std::array<absl::string_view, 4> kMeasuredOtherwise = {
     "spectrum ", "eigenvalues ", "effective_dimension ", "kernel_error_interval "};
@@ -53,15 +49,11 @@ bool MayDiffer(absl::string_view line, const CorpusBuild& build) {
 // Checks that the certificate has every field that it had in the stored artifact, with its value.
 void ExpectFieldsOf(const std::string& stored, const BuiltVersion& built,
                     const CorpusBuild& build) {
-  const absl::StatusOr<Artifact> artifact = DecodeArtifact(stored);
-  ASSERT_TRUE(artifact.ok()) << artifact.status();
-  const absl::StatusOr<Certificate> before = DecodeCertificate(artifact->certificate);
-  ASSERT_TRUE(before.ok()) << before.status();
-  const std::vector<std::string> lines =
-      absl::StrSplit(testing::CertificateRecord(built.certificate), '\n');
+  const Artifact artifact = DecodeArtifact(stored).value();
+  const Certificate before = DecodeCertificate(artifact.certificate).value();
+  const std::vector<std::string> lines = absl::StrSplit(CertificateRecord(built.certificate), '\n');
   int compared = 0;
-  const std::vector<std::string> stored_lines =
-      absl::StrSplit(testing::CertificateRecord(*before), '\n');
+  const std::vector<std::string> stored_lines = absl::StrSplit(CertificateRecord(before), '\n');
   for (const std::string& line : stored_lines) {
     if (MayDiffer(line, build)) continue;
     ++compared;
@@ -74,16 +66,14 @@ void ExpectFieldsOf(const std::string& stored, const BuiltVersion& built,
 
 TEST(BuildCorpusTest, EqualSpecsSeedsAndStreamsGiveTheSectionsOfTheirRelease) {
   if (!HasFusedTarget()) GTEST_SKIP() << "no target with fused multiply-add, so all bits differ";
-  ASSERT_EQ(BlasCoreName(), testing::kCorpusBlasCore)
-      << "OPENBLAS_CORETYPE must be " << testing::kCorpusBlasCore << ", as ctest sets it";
+  ASSERT_EQ(BlasCoreName(), kCorpusBlasCore)
+      << "OPENBLAS_CORETYPE must be " << kCorpusBlasCore << ", as ctest sets it";
   UseOneBlasThread();
   int64_t builds = 0;
   for (const std::string& folder : CorpusFolders()) {
-    const CorpusInputs inputs = testing::ReadCorpusInputs(folder);
-    const std::vector<std::string> lines =
-        testing::LinesOf(testing::ReadCorpusFile(folder + "/builds.txt"));
-    const std::vector<std::string> sections =
-        testing::LinesOf(testing::ReadCorpusFile(folder + "/sections.txt"));
+    const CorpusInputs inputs = ReadCorpusInputs(folder);
+    const std::vector<std::string> lines = LinesOf(ReadCorpusFile(folder + "/builds.txt"));
+    const std::vector<std::string> sections = LinesOf(ReadCorpusFile(folder + "/sections.txt"));
     ASSERT_EQ(sections.size(), lines.size());
     for (size_t i = 0; i < lines.size(); ++i) {
       SCOPED_TRACE(lines[i]);
@@ -94,22 +84,21 @@ TEST(BuildCorpusTest, EqualSpecsSeedsAndStreamsGiveTheSectionsOfTheirRelease) {
       ASSERT_EQ(fields.size(), 3u);
       ASSERT_EQ(fields[0], build.name);
       const FloatType type = fields[1] == "float32" ? FloatType::kFloat32 : FloatType::kFloat64;
-      const absl::StatusOr<BuiltVersion> built = BuildOfCorpus(build, inputs, type);
-      ASSERT_TRUE(built.ok()) << built.status();
-      EXPECT_EQ(testing::SectionsDigest(built->bytes), fields[2]);
+      const BuiltVersion built = BuildOfCorpus(build, inputs, type).value();
+      EXPECT_EQ(SectionsDigest(built.bytes), fields[2]);
       const std::string path = folder + "/" + build.name + ".phimap";
       if (!std::filesystem::exists(path)) continue;
-      const std::string stored = testing::ReadCorpusFile(path);
+      const std::string stored = ReadCorpusFile(path);
       // The stored artifact is that of its release, and so is its digest without the certificate.
       Sha256 hash;
       hash.Update(stored);
       EXPECT_EQ(hash.Hex(), build.digest);
-      EXPECT_EQ(testing::SectionsDigest(stored), fields[2]);
-      ExpectFieldsOf(stored, *built, build);
+      EXPECT_EQ(SectionsDigest(stored), fields[2]);
+      ExpectFieldsOf(stored, built, build);
     }
   }
   EXPECT_GE(builds, 60);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

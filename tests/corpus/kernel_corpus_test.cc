@@ -15,14 +15,8 @@
 #include "tests/corpus/kernel_record.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::CorpusBuild;
-using testing::CorpusFolders;
-using testing::FieldsOf;
-using testing::LinesOf;
-using testing::ReadCorpusFile;
 
 // Returns the records in `text` by their kernel.
 std::map<std::string, std::string> RecordsIn(const std::string& text) {
@@ -36,15 +30,15 @@ std::map<std::string, std::string> RecordsIn(const std::string& text) {
 }
 
 TEST(KernelCorpusTest, EveryKernelIsWhatItsReleaseKnewOfIt) {
-  if (!testing::SupportedVectorTargets().front().fused) {
+  if (!SupportedVectorTargets().front().fused) {
     GTEST_SKIP() << "no target with fused multiply-add, so all bits differ";
   }
   for (const std::string& folder : CorpusFolders()) {
     const auto records = RecordsIn(ReadCorpusFile(folder + "/kernels.txt"));
     EXPECT_GE(records.size(), 50u);
-    const testing::CorpusInputs inputs = testing::ReadCorpusInputs(folder);
+    const CorpusInputs inputs = ReadCorpusInputs(folder);
     for (const auto& [kernel, record] : records) {
-      EXPECT_EQ(testing::KernelRecord(kernel, inputs), record) << folder;
+      EXPECT_EQ(KernelRecord(kernel, inputs), record) << folder;
     }
   }
 }
@@ -59,7 +53,7 @@ std::vector<double> NumbersOf(const std::string& line) {
   return numbers;
 }
 
-// Later releases measure more: since 0.2 a build compares Gram matrices, and makes a reference for
+// Later releases measure more: after 0.1 a build compares Gram matrices, and makes a reference for
 // tests of drift. So nothing costs less than its release forecast, except that a spectrum of
 // held-out rows needs fewer values of a remote kernel.
 TEST(KernelCorpusTest, NoBuildCostsLessThanItsReleaseForecast) {
@@ -70,7 +64,7 @@ TEST(KernelCorpusTest, NoBuildCostsLessThanItsReleaseForecast) {
     for (size_t i = 0; i < builds.size(); ++i) {
       const CorpusBuild build = CorpusBuild::FromText(builds[i]);
       const bool is_remote = build.stream == "gram" || absl::StartsWith(build.kernel, "service(");
-      const std::string cost = absl::StrCat(build.name, " ", testing::CostRecord(build.Spec()));
+      const std::string cost = absl::StrCat(build.name, " ", CostRecord(build.Spec()));
       const std::vector<double> now = NumbersOf(cost), before = NumbersOf(costs[i]);
       ASSERT_EQ(now.size(), 11u) << cost;
       ASSERT_EQ(before.size(), 11u) << costs[i];
@@ -85,4 +79,4 @@ TEST(KernelCorpusTest, NoBuildCostsLessThanItsReleaseForecast) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -83,7 +83,7 @@ void WriteRest(const std::string& folder, const CorpusInputs& inputs) {
   for (CorpusPlan& made : CorpusPlanCases()) {
     const Artifact artifact{
         .plan = std::move(made.plan),
-        .provenance = {.mapping_text = "f2(landmarks=6)", .kernel_text = "rbf(gamma=0.5)"},
+        .provenance = {.spec_text = "f2(landmarks=6)", .kernel_text = "rbf(gamma=0.5)"},
         .certificate = EncodeCertificate(Certificate{})};
     WriteArtifact(folder, made.name, EncodeArtifact(artifact).value(), inputs);
   }

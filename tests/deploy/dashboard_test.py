@@ -27,7 +27,6 @@ LATER = {"phimap_drift_crossed_timestamp_seconds", "phimap_drift_shift_ratio", "
 
 
 class DashboardTest(unittest.TestCase):
-    maxDiff = None
 
     @classmethod
     def setUpClass(cls):
@@ -121,15 +120,27 @@ class DashboardTest(unittest.TestCase):
         self.assertEqual(server.dashboard()["uid"], "phimap")
 
     def test_the_documentation_lists_every_metric_with_its_type_and_labels_and_no_other(self):
-        text = (server.SOURCE / "docs/operations/watch.md").read_text()
+        page = "docs/operations/watch.md"
+        text = (server.SOURCE / page).read_text()
         section = re.search(r"^## Metrics\n(.*?)^## ", text, re.M | re.S).group(1)
         listed = {}
         for name, kind, labels in re.findall(r"^\| `(\w+)` \| (\w+) \|([^|]*)\|", section, re.M):
             self.assertNotIn(name, listed)
             listed[name] = (kind, set(re.findall(r"`(\w+)`", labels)))
-        shown = {name: (kind, self.labels_of(name)) for name, kind in self.types.items()}
+        lines = {name: number for number, line in enumerate(text.splitlines(), 1) for name in re.findall(r"^\| `(\w+)` \|", line)}
+        for name, kind in self.types.items():
+            labels = self.labels_of(name)
+            shown = f"| `{name}` | {kind} | {', '.join(f'`{label}`' for label in sorted(labels))} |"
+            with self.subTest(name):
+                if name not in listed:
+                    self.fail(f"{page}:{max(lines.values())}: add after this line, or where it belongs in the section Metrics, the row "
+                              f"{shown} what it counts |")
+                if listed[name] != (kind, labels) and name not in LATER:
+                    self.fail(f"{page}:{lines[name]}: the server shows {shown}, so correct the row")
         self.assertLessEqual(LATER, set(listed))
-        self.assertEqual(*({name: facts for name, facts in metrics.items() if name not in LATER} for metrics in (listed, shown)))
+        for name in listed.keys() - self.types.keys() - LATER:
+            with self.subTest(name):
+                self.fail(f"{page}:{lines[name]}: remove the row of {name}, which the server does not show")
 
     def test_no_family_is_shown_without_help(self):
         self.assertEqual(set(re.findall(r"^# HELP (\w+) \S", self.text, re.M)), set(self.types))

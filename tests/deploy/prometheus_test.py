@@ -101,7 +101,11 @@ class PrometheusTest(unittest.TestCase):
         cls.server.set_alias("letters", "prod", 1)
         load = cls.server.start_load(seconds=600)
         cls.addClassCleanup(lambda: (load.kill(), load.wait()))
+        cls.server.train()
+        predictions = cls.server.start_load(seconds=600, protocol="predict", mapping="answers")
+        cls.addClassCleanup(lambda: (predictions.kill(), predictions.wait()))
         cls.prometheus.wait_for("rate(phimap_transform_rows_total[1m]) > 0")
+        cls.prometheus.wait_for("rate(phimap_version_confidence_rows_total{mapping='answers'}[1m]) > 0")
         cls.prometheus.wait_for("rate(phimap_version_drift_rows_total{mapping='letters'}[1m]) > 0")
         cls.prometheus.wait_for("phimap_certificate_rank")
         cls.prometheus.wait_for("phimap_drift_shift_ratio")  # from 100 tested rows on

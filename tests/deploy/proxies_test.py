@@ -41,7 +41,7 @@ class ProxyCase:
         cls.running = cls.proxy(cls.folder, [cls.server.address, cls.nowhere()], cls.tls, cls.tls)
         cls.enterClassContext(cls.running)
         built = cls.phimap("build", "letters", f"--input={server.SOURCE}/lab/data/letter.csv", "--label=label",
-                           "--mapping=f2(landmarks=20)", "--kernel=rbf(gamma=scale)")
+                           "--spec=f2(landmarks=20)", "--kernel=rbf(gamma=scale)")
         assert built.returncode == 0, built.stderr
 
     @classmethod

@@ -34,7 +34,7 @@ class RestoreTest(unittest.TestCase):
         return started
 
     def build(self, where, mapping, landmarks):
-        where.run("build", mapping, f"--input={self.folder}/rows.csv", f"--mapping=f1(landmarks={landmarks})",
+        where.run("build", mapping, f"--input={self.folder}/rows.csv", f"--spec=f1(landmarks={landmarks})",
                   "--kernel=rbf(gamma=0.1)")
 
     def run_block(self, block, where):

@@ -43,18 +43,22 @@ class Server:
 
     def build(self, mapping="letters", landmarks=300):
         self.run("build", mapping, f"--input={SOURCE}/lab/data/letter.csv", "--label=label",
-                 f"--mapping=f2(landmarks={landmarks})", "--kernel=rbf(gamma=scale)",
+                 f"--spec=f2(landmarks={landmarks})", "--kernel=rbf(gamma=scale)",
                  "--standardize")
 
     def set_alias(self, mapping, alias, version):
         self.run("alias", "set", f"{mapping}@{alias}", str(version))
 
-    def start_load(self, seconds):
-        """Starts a process that makes 200 calls of Transform per second. This rate leaves enough CPU time for other
-        tests."""
+    def train(self, mapping="answers", landmarks=50):
+        self.run("train", mapping, f"--input={SOURCE}/lab/data/letter.csv", "--label=label", f"--spec=f2(landmarks={landmarks})",
+                 "--kernel=rbf(gamma=scale)", "--standardize")
+
+    def start_load(self, seconds, protocol="native", mapping="letters"):
+        """Starts a process that makes 200 calls of Transform, or of another kind, per second. This rate leaves enough CPU
+        time for other tests."""
         return subprocess.Popen(
-            [PHIMAP, "--server=" + self.address, "bench", "letters", "--rate=200",
-             f"--seconds={seconds}", "--rows=4", "--json"], stdout=subprocess.DEVNULL)
+            [PHIMAP, "--server=" + self.address, "bench", mapping, "--rate=200",
+             f"--seconds={seconds}", "--rows=4", f"--protocol={protocol}", "--json"], stdout=subprocess.DEVNULL)
 
     def scrape(self):
         with urllib.request.urlopen(f"http://{self.http_address}/metrics") as answer:

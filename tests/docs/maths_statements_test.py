@@ -23,6 +23,7 @@ NUMBERED = {
            "Theorem 8", "Theorem 9", *(f"equation {n}" for n in range(1, 13)),
            *(f"figure {n}" for n in range(1, 5))],
     "CO": [],  # a lecture without numbered items
+    "Links, sets and parts": [],  # from several sources
 }
 
 

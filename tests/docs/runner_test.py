@@ -140,7 +140,7 @@ class RunnerTest(unittest.TestCase):
 
     def test_a_server_that_a_page_starts_takes_its_commands(self):
         text = block("$ phimapd --data_dir=/tmp/store --log_level=error &\nphimapd ready: grpc=127.0.0.1:7450 http=127.0.0.1:7451\n"
-                     "$ phimap build it --input=lab/data/spam.csv --label=label --mapping='f1(landmarks=3)' --kernel='linear()'\n"
+                     "$ phimap build it --input=lab/data/spam.csv --label=label --spec='f1(landmarks=3)' --kernel='linear()'\n"
                      "$ phimap --server=OTHER show it\nphimap: …\n")
         self.assertEqual(self.run_page(text), [])
 

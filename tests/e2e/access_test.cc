@@ -6,20 +6,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 #include "tests/e2e/server_process.h"
 #include "tests/support/certificates.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
 
 using testing::CertificateAuthority;
-using ::testing::HasSubstr;
 using testing::KeyPair;
-using ::testing::Not;
 using testing::ReplaceFile;
 
 constexpr char kToken[] = "reader-token-0123456789";

@@ -10,8 +10,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "gmock/gmock.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
@@ -32,14 +32,15 @@ class AdministrationTest : public ::testing::Test {
   static void Build(const ServerProcess& server, const std::string& mapping, int32_t columns,
                     int dimensions) {
     GeneratedRows rows(40, columns, 1);
-    const auto version = server.Connect()->Build(
-        {.mapping = mapping,
-         .mapping_text = absl::StrCat("random_projection(dimensions=", dimensions, ")"),
-         .kernel_text = "linear()"},
-        rows);
-    ASSERT_TRUE(version.ok()) << version.status();
+    const auto version =
+        server.Connect()
+            ->Build({.name = mapping,
+                     .spec = absl::StrCat("random_projection(dimensions=", dimensions, ")"),
+                     .kernel = "linear()"},
+                    rows)
+            .value();
     if (mapping == "large") {
-      EXPECT_GE(version->artifact_size_bytes(), kArtifactBytes);
+      EXPECT_GE(version.artifact_size_bytes(), kArtifactBytes);
     }
   }
 
@@ -72,12 +73,11 @@ TEST_F(AdministrationTest, ReadersOfLargeColdVersionsHoldUpNoAliasAndTakeLittleM
   while (Begun(server) < kReaders / 2) {
   }
   const auto begin = std::chrono::steady_clock::now();
-  const auto moved = server.Connect()->SetAlias("small", "prod", 1);
+  const auto moved = server.Connect()->SetAlias("small@1", "prod").value();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  EXPECT_TRUE(moved.ok()) << moved.status();
   EXPECT_LT(took.count(), 1);
   for (std::thread& reader : readers) reader.join();
-  EXPECT_THAT(answers, ::testing::Each(absl::OkStatus()));
+  EXPECT_THAT(answers, Each(absl::OkStatus()));
   const int64_t grown = server.PeakMemoryBytes() - before;
   std::cout << "SetAlias took " << took.count() << " s; the peak grew by "
             << static_cast<double>(grown) / (1 << 20) << " MiB\n";

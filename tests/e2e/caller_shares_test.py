@@ -3,7 +3,6 @@
     caller_shares_test.py --phimapd=… --phimap=…
 """
 
-import argparse
 import contextlib
 import os
 import pathlib
@@ -16,7 +15,7 @@ import unittest
 sys.dont_write_bytecode = True
 import http2_frames
 from http2_frames import Connection
-from phimapd import MIB, Phimapd, bench_result
+from phimapd import MIB, Phimapd, bench_result, take_flags
 
 GREEDY = "the-token-of-a-caller-that-takes-everything"
 OTHER = "the-token-of-another-caller-0123456789abc"
@@ -129,8 +128,5 @@ class CallerSharesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--phimapd", required=True)
-    parser.add_argument("--phimap", required=True)
-    arguments, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    arguments = take_flags("phimapd", "phimap")
+    unittest.main()

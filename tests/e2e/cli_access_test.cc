@@ -5,18 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
 #include "tests/support/certificates.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
 
 using testing::CertificateAuthority;
-using ::testing::HasSubstr;
 using testing::KeyPair;
-using ::testing::Not;
 using testing::ReplaceFile;
 
 constexpr char kReader[] = "reader-token-0123456789";
@@ -78,7 +76,7 @@ TEST_F(CliAccessTest, EveryCommandCallsWithTheTokenOfTheEnvironmentOrOfAFile) {
   const std::string reader = absl::StrCat("PHIMAP_TOKEN=", kReader);
   const ProcessResult build =
       Phimap(server, {ca, reader},  // the flag wins over the environment
-             {"build", "rows", "--input=" + Path("rows.csv"), "--mapping=f2(landmarks=10)",
+             {"build", "rows", "--input=" + Path("rows.csv"), "--spec=f2(landmarks=10)",
               "--kernel=rbf(gamma=1)", "--token_file=" + Path("token")});
   ASSERT_EQ(build.exit_code, 0) << build.err;
   const std::vector<std::vector<std::string>> commands = {
@@ -111,7 +109,7 @@ TEST_F(CliAccessTest, ARefusalSaysWhatToDoAndNotTheToken) {
   EXPECT_THAT(stranger.err, Not(HasSubstr("stranger-token")));
   const ProcessResult reader = Phimap(server, {ca, absl::StrCat("PHIMAP_TOKEN=", kReader)},
                                       {"build", "rows", "--input=" + Path("rows.csv"),
-                                       "--mapping=f2(landmarks=10)", "--kernel=rbf(gamma=1)"});
+                                       "--spec=f2(landmarks=10)", "--kernel=rbf(gamma=1)"});
   EXPECT_EQ(reader.exit_code, 5);
   EXPECT_THAT(reader.err, HasSubstr("needs the role builder"));
   const ProcessResult untrusting = Phimap(server, {absl::StrCat("PHIMAP_TOKEN=", kReader)},

@@ -5,21 +5,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class CliArgumentsTest : public CliFixture {
  protected:
   void BuildSmall() {
     input_ = File("a,b\n1,2\n3,4\n5,6\n", "small.csv");
     const ProcessResult built = Phimap(
-        {"build", "small", "--input=" + input_, "--mapping=f1(landmarks=2)", "--kernel=linear()"});
+        {"build", "small", "--input=" + input_, "--spec=f1(landmarks=2)", "--kernel=linear()"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
   // Runs phimap through a shell, so that tests can use process substitution and redirections.
@@ -44,6 +41,9 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"build", "x", "--rows=many", "--lable=a"}, "--lable; did you mean --label?"},
       {{"transform", "--outptu=o.csv"}, "--outptu; did you mean --output?"},
       {{"transform", "x", "--output_fromat=csv"}, "--output_fromat; did you mean --output-format?"},
+      {{"train", "--jsno"}, "--jsno; did you mean --json?"},
+      {{"tune", "--jsno"}, "--jsno; did you mean --json?"},
+      {{"predict", "--confidnce=0.9"}, "--confidnce; did you mean --confidence?"},
       {{"list", "--jsno"}, "--jsno; did you mean --json?"},
       {{"capabilities", "--jsno"}, "--jsno; did you mean --json?"},
       {{"show", "--jsn"}, "--jsn; did you mean --json?"},
@@ -80,9 +80,11 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
   names.pop_back();
   for (size_t at = 0; at < names.size(); at = names.find(", ", at) + 2) {
     const std::string name = names.substr(at, names.find(", ", at) - at);
-    EXPECT_TRUE(std::any_of(std::begin(cases), std::end(cases), [&](const auto& c) {
-      return c.words[0] == name;
-    })) << name;
+    EXPECT_TRUE(std::any_of(std::begin(cases), std::end(cases),
+                            [&](const auto& c) { return c.words[0] == name; }))
+        << "tests/e2e/cli_arguments_test.cc: add to the cases of this test a line {{\"" << name
+        << "\", \"--jsno\"}, \"--jsno; did you mean --json?\"}, with a misspelt flag of the "
+           "command";
     if (names.find(", ", at) == std::string::npos) break;
   }
 }
@@ -115,21 +117,28 @@ TEST_F(CliArgumentsTest, WhatIsWrongWithAWordIsSaidWithWhatToWrite) {
     std::vector<std::string> words;
     const char* error;
   } cases[] = {
-      {{"build", "x", "--label", "--mapping=f1(landmarks=2)"},
-       "--label takes a value, such as --label=VALUE; the next word, --mapping=f1(landmarks=2), "
+      {{"build", "x", "--label", "--spec=f1(landmarks=2)"},
+       "--label takes a value, such as --label=VALUE; the next word, --spec=f1(landmarks=2), "
        "is a flag"},
-      {{"build", "x", "--input=y", "--mapping"},
-       "--mapping takes a value, such as --mapping=VALUE"},
-      {{"build", "x", "--mapping=f1(landmarks=2)", "--rows=many"},
-       "--rows: Value many not in range"},
+      {{"build", "x", "--input=y", "--spec"}, "--spec takes a value, such as --spec=VALUE"},
+      {{"build", "x", "--input=y", "--mapping=f1(landmarks=2)"}, "--mapping is now --spec\n"},
+      {{"sweep", "--input=y", "--mapping", "f1"}, "--mapping is now --spec\n"},
+      {{"build", "x", "--spec=f1(landmarks=2)", "--rows=many"},
+       "--rows: expected an integer from 1 to 1000000000000, got 'many'\n  phimap build --help"},
       {{"advise", "--error=0.1", "--confidence=0.9", "--points=many"},
        "--points: expected a number, got 'many'\n  phimap advise --help"},
       {{"alias", "set", "letters@prod", "one"},
-       "VERSION: expected the number of a version, such as 3, or sha256: and at least 7"},
+       "VERSION: expected the number of a version, such as 7, or sha256: and at least 7 digits of "
+       "its digest; got 'one'\n"},
+      {{"alias", "set", "letters@prod", "0"}, "VERSION: expected the number of a version"},
       {{"transform", "x"}, "--output is required\n  phimap transform --help"},
-      {{"build", "x", "--mapping=f1(landmarks=2)"},
-       "--input is required: one or more files of rows"},
-      {{"completion", "tcsh"}, "SHELL: tcsh not in {bash,zsh,fish}"},
+      {{"build", "x", "--spec=f1(landmarks=2)"}, "--input is required: one or more files of rows"},
+      {{"completion", "tcsh"}, "SHELL: expected bash, zsh or fish, got 'tcsh'\n"},
+      {{"capabilities", "mappings"},
+       "KIND: expected families, kernels, policies or learners, got 'mappings'\n"},
+      {{"bench", "x", "--protocol=0"},
+       "--protocol: expected native, predict or inference, got '0'\n"},
+      {{"list", "a", "b"}, "expected no further word, got 'b'\n  phimap list --help"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(::testing::PrintToString(c.words));
@@ -137,6 +146,8 @@ TEST_F(CliArgumentsTest, WhatIsWrongWithAWordIsSaidWithWhatToWrite) {
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.err, StartsWith(absl::StrCat("phimap: ", c.error)));
   }
+  EXPECT_THAT(RunProcess({PHIMAP_BINARY, "list", "--server=foo:bar"}).err,
+              StartsWith("phimap: --server: expected HOST:PORT, unix:PATH, or for several "));
   BuildSmall();
   EXPECT_THAT(
       Phimap({"transform", "small", "--input=" + input_, "--output=/dev/fd/77"}).err,
@@ -153,6 +164,7 @@ TEST_F(CliArgumentsTest, DashesAndUnderscoresOfFlagsAreAlike) {
       csv);
   EXPECT_EQ(Phimap({"transform", "small", input_, "--output", "-", "--output_format", "csv"}).out,
             csv);
+  EXPECT_EQ(Phimap({"transform", "small", input_, "-o", "-"}).out, csv);
   EXPECT_THAT(Phimap({"list", "--token-file=/nowhere"}).err, HasSubstr("/nowhere"));
   // Arguments after "--" are not flags.
   EXPECT_THAT(Phimap({"show", "--", "--output_format"}).err, HasSubstr("--output_format"));
@@ -182,7 +194,7 @@ TEST_F(CliArgumentsTest, ColoursAreForTerminalsThatWantThem) {
   EXPECT_THAT(on_terminal("TERM=xterm"), HasSubstr(red));
   EXPECT_THAT(on_terminal("TERM=xterm NO_COLOR="), HasSubstr(red));
   for (const char* environment : {"TERM=dumb", "TERM=xterm NO_COLOR=1"}) {
-    EXPECT_THAT(on_terminal(environment), ::testing::Not(HasSubstr("\x1b[3")));
+    EXPECT_THAT(on_terminal(environment), Not(HasSubstr("\x1b[3")));
   }
 }
 
@@ -198,7 +210,7 @@ TEST_F(CliArgumentsTest, BashCompletesCommandsFlagsAndValues) {
     EXPECT_THAT(result.err, HasSubstr("-F _phimap phimap"));
     return result.out.substr(0, result.out.find('\n'));
   };
-  EXPECT_EQ(complete("phimap tr", 1), "transform");
+  EXPECT_EQ(complete("phimap tra", 1), "transform train");
   EXPECT_EQ(complete("phimap alias ''", 2).substr(0, 24), "set rollback delete list");
   EXPECT_EQ(complete("phimap transform x --output-", 3), "--output-format");
   EXPECT_EQ(complete("phimap transform x --output-format = c", 5), "csv");
@@ -228,7 +240,7 @@ TEST_F(CliArgumentsTest, JsonHasIntegersOf64BitsAsStrings) {
   EXPECT_THAT(json, HasSubstr("\"stream_rows\": \"3\""));
   EXPECT_THAT(json, HasSubstr("\"input_columns\": 2"));
   const std::string seeded =
-      Phimap({"build", "seeded", input_, "--mapping=random_projection(dimensions=2)", "--json",
+      Phimap({"build", "seeded", input_, "--spec=random_projection(dimensions=2)", "--json",
               "--seed=18446744073709551615"})
           .out;
   EXPECT_THAT(seeded, HasSubstr("\"18446744073709551615\""));
@@ -237,7 +249,7 @@ TEST_F(CliArgumentsTest, JsonHasIntegersOf64BitsAsStrings) {
 TEST_F(CliArgumentsTest, TheVersionIsPrinted) {
   const ProcessResult phimap = RunProcess({PHIMAP_BINARY, "--version"});
   EXPECT_EQ(phimap.exit_code, 0);
-  EXPECT_THAT(phimap.out, ::testing::MatchesRegex("phimap [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(phimap.out, MatchesRegex("phimap [0-9]+\\.[0-9]+\\.[0-9]+\n"));
   const ProcessResult phimapd = RunProcess({PHIMAPD_BINARY, "--version"});
   EXPECT_EQ(phimapd.exit_code, 0);
   EXPECT_EQ(phimapd.out, "phimapd" + phimap.out.substr(phimap.out.find(' ')));

@@ -8,19 +8,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 class CliDataTest : public CliFixture {
  protected:
   void SetUp() override {
     const ProcessResult built = Phimap({"build", "letters", "--label=label", "--input=" + kLetters,
-                                        "--mapping=f2(landmarks=50)", "--kernel=rbf(gamma=0.1)"});
+                                        "--spec=f2(landmarks=50)", "--kernel=rbf(gamma=0.1)"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
@@ -65,8 +63,8 @@ TEST_F(CliDataTest, CompressedRowsOfSeveralFilesGiveTheFeaturesOfOne) {
           .out == whole);
   // A build from the three files gives the same version as a build from the whole file.
   const auto digest = [&](const std::vector<std::string>& files) {
-    std::vector<std::string> words = {"build", "again", "--label=label",
-                                      "--mapping=f2(landmarks=50)", "--kernel=rbf(gamma=0.1)"};
+    std::vector<std::string> words = {"build", "again", "--label=label", "--spec=f2(landmarks=50)",
+                                      "--kernel=rbf(gamma=0.1)"};
     words.insert(words.end(), files.begin(), files.end());
     const std::string text = Phimap(words).out;
     const size_t at = text.find("digest");
@@ -168,7 +166,7 @@ TEST_F(CliDataTest, ResumeKeepsTheVersionAndRefusesAnotherInputOrAnotherQuestion
   // The alias moves meanwhile. The remaining rows are still mapped by the version that mapped the
   // first rows.
   ASSERT_EQ(Phimap({"build", "letters", "--label=label", "--input=" + kLetters,
-                    "--mapping=f2(landmarks=30)", "--kernel=rbf(gamma=0.1)"})
+                    "--spec=f2(landmarks=30)", "--kernel=rbf(gamma=0.1)"})
                 .exit_code,
             0);
   ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "2"}).exit_code, 0);
@@ -211,7 +209,7 @@ TEST_F(CliDataTest, CellsThatAreCarriedAlongStayWithTheirRowsOverFilesAndStops) 
                     ",", i, ",", i % 7, "\n");
   }
   const std::string rows = File(text, "ids.csv");
-  ASSERT_EQ(Phimap({"build", "small", rows, "--exclude=id", "--mapping=f1(landmarks=2)",
+  ASSERT_EQ(Phimap({"build", "small", rows, "--exclude=id", "--spec=f1(landmarks=2)",
                     "--kernel=linear()"})
                 .exit_code,
             0);

@@ -10,15 +10,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class CliTest : public CliFixture {
  protected:
@@ -28,7 +25,7 @@ class CliTest : public CliFixture {
                                           name,
                                           "--input=" + kLetters,
                                           "--label=label",
-                                          "--mapping=" + mapping,
+                                          "--spec=" + mapping,
                                           "--kernel=rbf(gamma=scale)",
                                           "--standardize"};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -111,7 +108,7 @@ TEST_F(CliTest, ARandomProjectionIsBuiltWithoutAKernelAndVerifiedBitForBit) {
     const std::string mapping =
         absl::StrCat("random_projection(dimensions=12, projection=", projection, ")");
     const ProcessResult built = Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
-                                        "--mapping=" + mapping, "--standardize"});
+                                        "--spec=" + mapping, "--standardize"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
     EXPECT_THAT(built.out, HasSubstr("16 in, 12 out"));
     EXPECT_THAT(built.out, HasSubstr("linear()"));
@@ -119,7 +116,7 @@ TEST_F(CliTest, ARandomProjectionIsBuiltWithoutAKernelAndVerifiedBitForBit) {
     EXPECT_EQ(Phimap({"verify", "letters"}).exit_code, 0);
   }
   const ProcessResult wide = Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
-                                     "--mapping=random_projection(dimensions=17, "
+                                     "--spec=random_projection(dimensions=17, "
                                      "projection=orthonormal)"});
   EXPECT_EQ(wide.exit_code, 5) << wide.err;
   EXPECT_THAT(wide.err, HasSubstr("no more than 16 rows of 16 columns can be orthonormal"));
@@ -128,10 +125,9 @@ TEST_F(CliTest, ARandomProjectionIsBuiltWithoutAKernelAndVerifiedBitForBit) {
 TEST_F(CliTest, FourierFeaturesAreBuiltCertifiedAndVerifiedBitForBit) {
   for (const char* options : {"", ", form=phase", ", orthogonal=true", ", serving_type=float64"}) {
     SCOPED_TRACE(options);
-    const ProcessResult built =
-        Phimap({"build", "letters", "--input=" + kLetters, "--label=label", "--standardize",
-                absl::StrCat("--mapping=fourier(dimensions=64", options, ")"),
-                "--kernel=rbf(gamma=median)"});
+    const ProcessResult built = Phimap(
+        {"build", "letters", "--input=" + kLetters, "--label=label", "--standardize",
+         absl::StrCat("--spec=fourier(dimensions=64", options, ")"), "--kernel=rbf(gamma=median)"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
     EXPECT_THAT(built.out, HasSubstr("16 in, 64 out"));
     EXPECT_THAT(built.out, HasSubstr("rows that gamma=median was computed from"));
@@ -139,13 +135,12 @@ TEST_F(CliTest, FourierFeaturesAreBuiltCertifiedAndVerifiedBitForBit) {
     EXPECT_THAT(built.out, Not(HasSubstr("landmarks")));
     EXPECT_EQ(Phimap({"verify", "letters"}).exit_code, 0);
   }
-  const ProcessResult odd =
-      Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
-              "--mapping=fourier(dimensions=65)", "--kernel=rbf(gamma=scale)"});
+  const ProcessResult odd = Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
+                                    "--spec=fourier(dimensions=65)", "--kernel=rbf(gamma=scale)"});
   EXPECT_EQ(odd.exit_code, 2) << odd.err;
   EXPECT_THAT(odd.err, HasSubstr("an even number, got 65"));
   const ProcessResult other = Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
-                                      "--mapping=fourier(dimensions=64)", "--kernel=linear()"});
+                                      "--spec=fourier(dimensions=64)", "--kernel=linear()"});
   EXPECT_EQ(other.exit_code, 2) << other.err;
   EXPECT_THAT(other.err, HasSubstr("fourier requires "));
 }
@@ -155,7 +150,7 @@ TEST_F(CliTest, KernelPrincipalComponentsAreBuiltCertifiedAndVerifiedBitForBit) 
     SCOPED_TRACE(options);
     const ProcessResult built =
         Phimap({"build", "letters", "--input=" + kLetters, "--label=label", "--standardize",
-                absl::StrCat("--mapping=kpca(landmarks=200, dimensions=10", options, ")"),
+                absl::StrCat("--spec=kpca(landmarks=200, dimensions=10", options, ")"),
                 "--kernel=rbf(gamma=scale)"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
     EXPECT_THAT(built.out, HasSubstr("16 in, 10 out"));
@@ -164,7 +159,7 @@ TEST_F(CliTest, KernelPrincipalComponentsAreBuiltCertifiedAndVerifiedBitForBit) 
   }
   const ProcessResult many =
       Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
-              "--mapping=kpca(landmarks=20, dimensions=21)", "--kernel=rbf(gamma=scale)"});
+              "--spec=kpca(landmarks=20, dimensions=21)", "--kernel=rbf(gamma=scale)"});
   EXPECT_EQ(many.exit_code, 2) << many.err;
   EXPECT_THAT(many.err, HasSubstr("no more components than landmarks"));
 }
@@ -185,10 +180,10 @@ TEST_F(CliTest, StandardInputAndCsvAndNpyFilesGiveTheSameFeatures) {
   EXPECT_EQ(to_npy.exit_code, 0) << to_npy.err;
   EXPECT_GT(std::filesystem::file_size(npy), 100u * 50 * 4);
   // The output of a transform is a matrix like any other, so a mapping can be built from it.
-  EXPECT_EQ(Phimap({"build", "second", "--input=" + npy, "--mapping=f1(landmarks=10)",
-                    "--kernel=linear()"})
-                .exit_code,
-            0);
+  EXPECT_EQ(
+      Phimap({"build", "second", "--input=" + npy, "--spec=f1(landmarks=10)", "--kernel=linear()"})
+          .exit_code,
+      0);
 }
 
 TEST_F(CliTest, TheSameSeedGivesTheSameDigest) {
@@ -212,7 +207,7 @@ TEST_F(CliTest, BadInputIsNamedAndNothingIsStored) {
   const std::string header = "a,b,label\n";
   std::string good = header;
   for (int i = 0; i < 40; ++i) absl::StrAppend(&good, i, ",", i * i % 7, ",x\n");
-  const std::string f2 = "--mapping=f2(landmarks=10)";
+  const std::string f2 = "--spec=f2(landmarks=10)";
   const std::string rbf = "--kernel=rbf(gamma=scale)";
   const BadBuild cases[] = {
       {"NaN", header + "1,2,x\n3,nan,x\n", {f2, rbf}, 2, {"nan", "b"}},
@@ -224,15 +219,11 @@ TEST_F(CliTest, BadInputIsNamedAndNothingIsStored) {
        header + "1,2,x\n3,4,x\n",
        {f2, rbf},
        5,
-       {"phimap: --mapping: landmarks: ", "2 rows", "10"}},
-      {"mapping",
-       good,
-       {"--mapping=f2(landmark=10)", rbf},
-       2,
-       {"phimap: --mapping: column 4: ", "landmark"}},
+       {"phimap: landmarks: ", "2 rows", "10"}},
+      {"spec", good, {"--spec=f2(landmark=10)", rbf}, 2, {"phimap: landmark: f2 has no parameter"}},
       {"kernel", good, {f2, "--kernel=rbf(gamma=)"}, 2, {"phimap: --kernel: column 11: "}},
       {"not PSD", good, {f2, "--kernel=poly(degree=2, coef0=-1)"}, 2, {"coef0"}},
-      {"landmarks", good, {"--mapping=f2(landmarks=9000)", rbf}, 2, {"8192"}},
+      {"landmarks", good, {"--spec=f2(landmarks=9000)", rbf}, 2, {"8192"}},
       {"same names", "a,b,a\n1,2,3\n", {f2, rbf, "--label=b"}, 2, {"columns 1 and 3", "'a'"}},
       {"negative seed",
        good,
@@ -296,10 +287,12 @@ TEST_F(CliTest, AnUnknownOrMissingCommandIsNamedAndTheCommandsAreListed) {
   const ProcessResult unknown = Phimap({"frob", "--input=x"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("no command 'frob'"));
-  EXPECT_THAT(unknown.err, HasSubstr("the commands are build, transform, list, show, verify, "));
+  EXPECT_THAT(unknown.err,
+              HasSubstr("the commands are build, transform, train, tune, predict, list, show, "));
   const ProcessResult missing = Phimap({});
   EXPECT_EQ(missing.exit_code, 2);
-  EXPECT_THAT(missing.err, HasSubstr("the commands are build, transform, list, show, verify, "));
+  EXPECT_THAT(missing.err,
+              HasSubstr("the commands are build, transform, train, tune, predict, list, show, "));
   EXPECT_THAT(Phimap({""}).err, HasSubstr("no command ''"));
   EXPECT_EQ(Phimap({"--help"}).exit_code, 0);
   // An error in the flags is not reported as a missing command.
@@ -316,14 +309,14 @@ TEST_F(CliTest, ErrorsOfTransformNameWhatWasTypedAndForJsonTheFields) {
           .exit_code,
       2);
   const ProcessResult program =
-      Phimap({"build", "x", "--input=" + File("a\n1\n"), "--mapping=f2(landmarks=1)",
+      Phimap({"build", "x", "--input=" + File("a\n1\n"), "--spec=f2(landmarks=1)",
               "--kernel=rbf(gama=1)", "--json"});
   EXPECT_EQ(program.exit_code, 2);
-  EXPECT_THAT(program.err, HasSubstr("phimap: spec.kernel: column 5: "));
+  EXPECT_THAT(program.err, HasSubstr("phimap: gama: rbf has no parameter 'gama'"));
 
   std::string rows = "a,b\n";
   for (int i = 0; i < 3000; ++i) absl::StrAppend(&rows, i % 17, ",", i % 5, "\n");
-  ASSERT_EQ(Phimap({"build", "small", "--input=" + File(rows), "--mapping=f1(landmarks=10)",
+  ASSERT_EQ(Phimap({"build", "small", "--input=" + File(rows), "--spec=f1(landmarks=10)",
                     "--kernel=linear()"})
                 .exit_code,
             0);
@@ -339,10 +332,10 @@ TEST_F(CliTest, ErrorsOfTransformNameWhatWasTypedAndForJsonTheFields) {
 TEST_F(CliTest, AnOutputThatIsTheInputIsRefusedAndTheInputStays) {
   const std::string text = "a,b\n1,2\n3,4\n5,6\n";
   const std::string input = File(text);
-  ASSERT_EQ(Phimap({"build", "small", "--input=" + input, "--mapping=f1(landmarks=2)",
-                    "--kernel=linear()"})
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      Phimap({"build", "small", "--input=" + input, "--spec=f1(landmarks=2)", "--kernel=linear()"})
+          .exit_code,
+      0);
   const std::string link = folder_.path() + "/link.csv";
   std::filesystem::create_symlink(input, link);
   const std::string dots = folder_.path() + "/./rows.csv";
@@ -410,7 +403,7 @@ TEST_F(CliTest, ADryRunSaysWhatABuildWouldTakeAndBuildsNothing) {
                                           "--dry-run",
                                           "--rows=20000",
                                           "--columns=16",
-                                          "--mapping=f2(landmarks=100)",
+                                          "--spec=f2(landmarks=100)",
                                           "--kernel=rbf(gamma=scale)",
                                           "--standardize"};
   EXPECT_EQ(Phimap(given).out, counted.out);
@@ -421,7 +414,7 @@ TEST_F(CliTest, ADryRunSaysWhatABuildWouldTakeAndBuildsNothing) {
 }
 
 TEST_F(CliTest, ADryRunNamesWhatIsMissingOrWrong) {
-  const std::vector<std::string> base = {"build", "letters", "--mapping=f2(landmarks=100)",
+  const std::vector<std::string> base = {"build", "letters", "--spec=f2(landmarks=100)",
                                          "--kernel=rbf(gamma=scale)"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), base.begin(), base.end());

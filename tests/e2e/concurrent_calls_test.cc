@@ -23,22 +23,20 @@ namespace {
 constexpr int kCalls = 1000;
 // An allowance for threads that the server starts and ends meanwhile.
 constexpr int kFewThreads = 8;
-// The number of reflection calls that the server serves at once (server/grpc_listener.cc).
+// The number of reflection calls that the server serves at once.
 constexpr int kSynchronousThreads = 16;
 
-using StreamCall =
-    grpc::ClientReaderWriter<v1::TransformStreamRequest, v1::TransformStreamResponse>;
+using StreamCall = grpc::ClientReaderWriter<v1::TransformRequest, v1::TransformResponse>;
 
 class ConcurrentCallsTest : public ::testing::Test {
  protected:
   ConcurrentCallsTest() : server_(folder_.path()) {
     GeneratedRows rows(200, 4, 3);
-    PHIMAP_CHECK(server_.Connect()
-                     ->Build({.mapping = "letters",
-                              .mapping_text = "f2(landmarks=20)",
-                              .kernel_text = "rbf(gamma=scale)"},
-                             rows)
-                     .ok());
+    PHIMAP_CHECK(
+        server_.Connect()
+            ->Build({.name = "letters", .spec = "f2(landmarks=20)", .kernel = "rbf(gamma=scale)"},
+                    rows)
+            .ok());
     for (int i = 0; i < 4; ++i) {
       grpc::ChannelArguments arguments;
       arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -106,9 +104,9 @@ TEST_F(ConcurrentCallsTest, AThousandStreamsStayOpenWithoutAThreadEach) {
   const int threads = server_.Threads();
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<StreamCall>> streams;
-  v1::TransformStreamRequest request;
+  v1::TransformRequest request;
   *request.mutable_examples() = OneRow();
-  v1::TransformStreamResponse response;
+  v1::TransformResponse response;
   for (int i = 0; i < kCalls; ++i) {
     contexts.push_back(std::make_unique<grpc::ClientContext>());
     streams.push_back(

@@ -1,6 +1,6 @@
-// Tests kill -9 at random moments of builds, imports, moves of aliases and deletions, on both
-// stores. After each kill, every acknowledged change must be there, and every other change must be
-// there completely or not at all.
+// Tests kill -9 at random moments of builds, trainings, imports, moves of aliases and deletions, on
+// both stores. After each kill, every acknowledged change must be there, and every other change
+// must be there completely or not at all.
 //
 // PHIMAP_TEST_KILLS is the number of kills (default 40).
 #include <signal.h>
@@ -66,9 +66,8 @@ MappingState ReadState(client::Client& client, const std::string& mapping) {
   for (const v1::Alias& alias : described->aliases()) {
     state.aliases[alias.name()] = alias.version();
   }
-  const auto versions = client.ListVersions(mapping);
-  EXPECT_TRUE(versions.ok()) << versions.status();
-  for (const v1::Version& version : *versions) {
+  const auto versions = client.ListVersions(mapping).value();
+  for (const v1::Version& version : versions) {
     state.versions[version.ref().number()] = version.ref().digest();
   }
   return state;
@@ -129,6 +128,11 @@ class CrashWriter {
       const std::string reference = absl::StrCat(mapping_, "@", number);
       const auto mapped = client.Transform(reference, FleetRow(), {.expected_digest = digest});
       EXPECT_TRUE(mapped.ok()) << reference << ": " << mapped.status();
+      const auto version = client.GetVersion(reference);
+      ASSERT_TRUE(version.ok()) << reference << ": " << version.status();
+      if (!version->has_head()) continue;
+      const auto predicted = client.Predict(reference, FleetRow(), {.wanted = {.scores = true}});
+      EXPECT_TRUE(predicted.ok()) << reference << ": " << predicted.status();
     }
   }
 
@@ -139,6 +143,7 @@ class CrashWriter {
     if (choice < 25 && !state_.versions.empty()) return MoveAlias(after);
     if (choice < 45) return Delete(after);
     if (choice < 65) return Import(after);
+    if (choice < 80) return Train(after);
     return Build(after);
   }
 
@@ -157,9 +162,9 @@ class CrashWriter {
 
   bool Build(MappingState& after) {
     GeneratedRows rows(200, kFleetColumns, ++seed_);
-    const auto version = client_->Build({.mapping = mapping_,
-                                         .mapping_text = "f2(landmarks=20)",
-                                         .kernel_text = "rbf(gamma=scale)",
+    const auto version = client_->Build({.name = mapping_,
+                                         .spec = "f2(landmarks=20)",
+                                         .kernel = "rbf(gamma=scale)",
                                          .seed = seed_,
                                          .timeout = absl::Seconds(20)},
                                         rows);
@@ -167,6 +172,26 @@ class CrashWriter {
     after.versions[number] = version.ok() ? version->ref().digest() : "";
     if (version.ok()) {
       EXPECT_EQ(version->ref().number(), number);
+    }
+    return Note(version.status(), std::move(after));
+  }
+
+  // Trains a head on a version, or on features of the same rows.
+  bool Train(MappingState& after) {
+    LabeledGeneratedRows rows(300, kFleetColumns, ++seed_);
+    client::TrainOptions options{.seed = seed_, .timeout = absl::Seconds(20)};
+    if (after.versions.empty() || seed_ % 2 == 0) {
+      options.build = client::TrainedFeatures{
+          .name = mapping_, .spec = "f2(landmarks=20)", .kernel = "rbf(gamma=scale)"};
+    } else {
+      options.reference = absl::StrCat(mapping_, "@", after.versions.rbegin()->first);
+    }
+    const auto version = client_->Train(options, rows);
+    const int64_t number = after.next_version++;
+    after.versions[number] = version.ok() ? version->ref().digest() : "";
+    if (version.ok()) {
+      EXPECT_EQ(version->ref().number(), number);
+      EXPECT_TRUE(version->has_head());
     }
     return Note(version.status(), std::move(after));
   }
@@ -194,15 +219,17 @@ class CrashWriter {
     auto version = after.versions.begin();
     std::advance(version, random_() % after.versions.size());
     after.aliases["prod"] = version->first;
-    return Note(client_->SetAlias(mapping_, "prod", version->first).status(), std::move(after));
+    return Note(client_->SetAlias(absl::StrCat(mapping_, "@", version->first), "prod").status(),
+                std::move(after));
   }
 
   bool Delete(MappingState& after) {
     for (const auto& [number, digest] : state_.versions) {
       if (!after.aliases.empty() && after.aliases["prod"] == number) continue;
       after.versions.erase(number);
-      return Note(client_->DeleteVersion(mapping_, number, /*give_up_rollback=*/true),
-                  std::move(after));
+      return Note(
+          client_->DeleteVersion(absl::StrCat(mapping_, "@", number), /*give_up_rollback=*/true),
+          std::move(after));
     }
     return true;
   }

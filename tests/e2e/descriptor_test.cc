@@ -10,16 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/status/check.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
 #include "tests/server/support/client_socket.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
 
 using testing::ClientSocket;
-using ::testing::HasSubstr;
 
 // The server's limit of file descriptors, and a number of connections far above that limit.
 constexpr int kDescriptors = 128;
@@ -35,9 +34,8 @@ class DescriptorTest : public ::testing::Test {
 
   absl::StatusOr<v1::Version> Build(client::Client& client, const std::string& name) {
     GeneratedRows rows(200, 4, 3);
-    return client.Build(
-        {.mapping = name, .mapping_text = "f2(landmarks=20)", .kernel_text = "rbf(gamma=scale)"},
-        rows);
+    return client.Build({.name = name, .spec = "f2(landmarks=20)", .kernel = "rbf(gamma=scale)"},
+                        rows);
   }
   static absl::Status Transform(client::Client& client) {
     const std::vector<float> row = {0.1f, 0.2f, 0.3f, 0.4f};
@@ -77,8 +75,7 @@ TEST_F(DescriptorTest, AFullServerServesItsClientsBuildsAndServesOthersAgainWhen
   ASSERT_TRUE(Build(*client, "letters").ok());
   Exhaust();
   // The store can still open files, because some descriptors are reserved for it.
-  const auto built = Build(*client, "digits");
-  EXPECT_TRUE(built.ok()) << built.status();
+  const auto built = Build(*client, "digits").value();
   EXPECT_TRUE(Transform(*client).ok());
   connections_.clear();
   const absl::Duration wait = TimeToServe();

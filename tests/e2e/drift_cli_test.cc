@@ -3,14 +3,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class DriftCliTest : public CliFixture {
  protected:
@@ -18,7 +15,7 @@ class DriftCliTest : public CliFixture {
     std::string csv = "a,b\n";
     for (int i = 0; i < rows; ++i) absl::StrAppend(&csv, i % 37, ",", i * i % 101, "\n");
     const ProcessResult built = Phimap(
-        {"build", name, "--input=" + File(csv), "--mapping=f1(landmarks=2)", "--kernel=linear()"});
+        {"build", name, "--input=" + File(csv), "--spec=f1(landmarks=2)", "--kernel=linear()"});
     EXPECT_EQ(built.exit_code, 0) << built.err;
   }
   std::string Out(std::vector<std::string> words) {

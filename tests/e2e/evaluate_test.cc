@@ -7,17 +7,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "phimap/v1/evaluation_service.pb.h"
+#include "phimap/v1/learning_service.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/matchers.h"
 #include "tests/support/source_dir.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 const std::string kCancer = testing::SourcePath("lab/data/cancer.csv");
 
@@ -25,7 +23,7 @@ class EvaluateTest : public CliFixture {
  protected:
   void Build(const std::string& name, const std::string& input, const std::string& mapping) {
     const ProcessResult built =
-        Phimap({"build", name, "--input=" + input, "--label=label", "--mapping=" + mapping,
+        Phimap({"build", name, "--input=" + input, "--label=label", "--spec=" + mapping,
                 "--kernel=rbf(gamma=scale)", "--standardize"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
@@ -96,7 +94,7 @@ TEST_F(EvaluateTest, WhatItCertifiesIsAQuestionForTheAdvisor) {
       Phimap({"advise", "--from-evaluation=" + file, "--error=0.1", "--confidence=0.95"});
   ASSERT_EQ(advice.exit_code, 0) << advice.err;
   EXPECT_THAT(advice.out, HasSubstr("0.95 by cancer@1 and linear_svm"));
-  EXPECT_THAT(advice.out, HasSubstr("F2: Balcan, Blum, Vempala 2006, Theorem 1"));
+  EXPECT_THAT(advice.out, HasSubstr("f2: Balcan, Blum, Vempala 2006, Theorem 1"));
   // The advice from an evaluation file must equal the advice for the margins that the file
   // contains.
   v1::Evaluation evaluation;
@@ -130,8 +128,7 @@ TEST_F(EvaluateTest, ErrorsNameWhatTheUserTyped) {
     EXPECT_EQ(done.out, "");
   };
   expect(Evaluate("cancer", kCancer, {"--learner=svm()"}), "--learner: ");
-  expect(Evaluate("cancer", kCancer, {"--learner=linear_svm(C=-1)"}),
-         "--learner: column 14: C of linear_svm");
+  expect(Evaluate("cancer", kCancer, {"--learner=linear_svm(C=-1)"}), "phimap: C: C of linear_svm");
   expect(Evaluate("cancer", kCancer, {"--folds=700"}), "--folds: ");
   expect(Evaluate("cancer", kCancer, {"--confidence=3"}), "--confidence: ");
   expect(Evaluate("cancer@9", kCancer), "9");

@@ -7,18 +7,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
 #include "tests/support/artifact_surgery.h"
+#include "tests/support/matchers.h"
 #include "tests/support/source_dir.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 std::string Content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -49,7 +45,7 @@ class ExchangeTest : public ::testing::Test {
   }
   void MustBuild(const std::string& name, const std::string& mapping) const {
     const ProcessResult built =
-        Phimap({"build", name, "--input=" + Path("rows.csv"), "--mapping=" + mapping,
+        Phimap({"build", name, "--input=" + Path("rows.csv"), "--spec=" + mapping,
                 "--kernel=rbf(gamma=scale)", "--standardize"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
@@ -104,7 +100,7 @@ TEST_F(ExchangeTest, AnotherServerAnswersTheSameBytes) {
     const ProcessResult imported =
         PhimapAt(other.address(), {"import", Path("letters.phimap"), "--name=copy", "--json"});
     ASSERT_EQ(imported.exit_code, 0) << imported.err;
-    EXPECT_THAT(imported.out, HasSubstr("\"mapping\": \"copy\""));
+    EXPECT_THAT(imported.out, HasSubstr("\"name\": \"copy\""));
     EXPECT_EQ(Features(other.address(), "copy"), Features(server_.address(), "letters"));
   }
 }

@@ -95,13 +95,14 @@ class Fleet {
 inline void BuildVersions(client::Client& client, const std::string& mapping, int count) {
   for (int i = 1; i <= count; ++i) {
     GeneratedRows rows(200, kFleetColumns, i);
-    const auto version = client.Build({.mapping = mapping,
-                                       .mapping_text = "f1(landmarks=20)",
-                                       .kernel_text = "rbf(gamma=scale)",
-                                       .seed = static_cast<uint64_t>(i)},
-                                      rows);
-    ASSERT_TRUE(version.ok()) << version.status();
-    ASSERT_EQ(version->ref().number(), i);
+    const auto version = client
+                             .Build({.name = mapping,
+                                     .spec = "f1(landmarks=20)",
+                                     .kernel = "rbf(gamma=scale)",
+                                     .seed = static_cast<uint64_t>(i)},
+                                    rows)
+                             .value();
+    ASSERT_EQ(version.ref().number(), i);
   }
 }
 

@@ -66,9 +66,9 @@ class FleetHistoryTest : public ::testing::Test {
     for (const char* name : {"canary", "kept"}) {
       GeneratedRows rows(200, kFleetColumns, 1);
       EXPECT_TRUE(client
-                      ->Build({.mapping = name,
-                               .mapping_text = "f1(landmarks=20)",
-                               .kernel_text = "rbf(gamma=scale)",
+                      ->Build({.name = name,
+                               .spec = "f1(landmarks=20)",
+                               .kernel = "rbf(gamma=scale)",
                                .ttl = absl::Minutes(10)},
                               rows)
                       .ok());
@@ -116,7 +116,7 @@ class FleetHistoryTest : public ::testing::Test {
     const auto client = servers_[0]->Connect();
     absl::Status moved;
     do {  // until it is certain
-      moved = client->SetAlias(opened->name(), opened->alias, 1).status();
+      moved = client->SetAlias(absl::StrCat(opened->name(), "@1"), opened->alias).status();
     } while (absl::IsUnavailable(moved));
     ASSERT_TRUE(moved.ok()) << moved;
     Use(opened);
@@ -135,9 +135,8 @@ class FleetHistoryTest : public ::testing::Test {
                     grpc::ClientContext& context) {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(12));
     v1::SetAliasRequest request;
-    request.set_mapping(mapping);
+    request.set_reference(absl::StrCat(mapping, "@", value));
     request.set_alias(alias);
-    request.set_version(value);
     v1::Alias moved;
     return v1::MappingService::NewStub(channels_[server])->SetAlias(&context, request, &moved);
   }
@@ -423,8 +422,13 @@ class FleetHistoryTest : public ::testing::Test {
       // Changes of the new history, so that it is not shorter than the old one.
       const Instant limit = Now() + kStaleLimit;
       for (int i = 0; i < 30 || (newest_.Get().empty() && Now() < limit); ++i) {
+        const int server = (sleeper + 1) % kServers;
+        // A call to a channel without a connection fails at once, and gRPC makes no connection
+        // while nobody waits for it.
+        channels_[server]->WaitForConnected(std::chrono::system_clock::now() +
+                                            std::chrono::seconds(1));
         grpc::ClientContext context;
-        status = Move((sleeper + 1) % kServers, "m0", "other", 1 + i % 2, context);
+        status = Move(server, "m0", "other", 1 + i % 2, context);
         if (status.ok()) newest_.Note(context);
       }
     }

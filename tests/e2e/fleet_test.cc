@@ -8,13 +8,12 @@
 #include <iostream>
 #include <thread>
 
-#include "gmock/gmock.h"
+#include "absl/strings/str_cat.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 
 class FleetTest : public ::testing::Test {
@@ -32,15 +31,14 @@ TEST_F(FleetTest, AnAliasMovedAtOneIsServedByTheOtherWithinASecond) {
   const auto mover = one->Connect();
   const auto reader = two->Connect();
   BuildVersions(*mover, "letters", 2);
-  ASSERT_TRUE(mover->SetAlias("letters", "prod", 1, "none").ok());
+  ASSERT_TRUE(mover->SetAlias("letters@1", "prod", "none").ok());
   for (int number : {1, 2}) {
     EXPECT_EQ(Answering(*reader, absl::StrCat("letters@", number)), number);
   }
   std::chrono::duration<double> longest{0};
   for (int move = 1; move <= kMoves; ++move) {
     const int64_t target = 1 + move % 2;
-    const auto moved = mover->SetAlias("letters", "prod", target, "*");
-    ASSERT_TRUE(moved.ok()) << moved.status();
+    const auto moved = mover->SetAlias(absl::StrCat("letters@", target), "prod", "*").value();
     if (move % 10 == 0) fleet_.CutConnections();
     const Clock::time_point start = Clock::now();
     while (Answering(*reader, "letters@prod") != target && !HasFailure()) {
@@ -60,12 +58,10 @@ TEST_F(FleetTest, WhatOneMadeTheOtherServesWithTheSameBits) {
   BuildVersions(*first, "letters", 1);
   // Server two finds the new mapping at once, because a server looks up an unknown name in the
   // database.
-  const auto there = second->Transform("letters", FleetRow());
-  const auto here = first->Transform("letters", FleetRow());
-  ASSERT_TRUE(there.ok()) << there.status();
-  ASSERT_TRUE(here.ok()) << here.status();
-  EXPECT_EQ(there->version.SerializeAsString(), here->version.SerializeAsString());
-  EXPECT_EQ(there->features.values_le, here->features.values_le);
+  const auto there = second->Transform("letters", FleetRow()).value();
+  const auto here = first->Transform("letters", FleetRow()).value();
+  EXPECT_EQ(there.version.SerializeAsString(), here.version.SerializeAsString());
+  EXPECT_EQ(there.features.values_le, here.features.values_le);
 }
 
 TEST_F(FleetTest, WhatOneMadeTheOtherFindsByItsDigest) {
@@ -74,15 +70,15 @@ TEST_F(FleetTest, WhatOneMadeTheOtherFindsByItsDigest) {
   const auto first = one->Connect();
   const auto second = two->Connect();
   BuildVersions(*first, "letters", 2);
-  const auto version = first->GetVersion("letters@1");
-  ASSERT_TRUE(version.ok()) << version.status();
-  const std::string& digest = version->ref().digest();
+  const auto version = first->GetVersion("letters@1").value();
+  const std::string& digest = version.ref().digest();
   for (const std::string& digits : {digest, digest.substr(0, 7)}) {
     EXPECT_EQ(Answering(*second, "letters@sha256:" + digits), 1);
   }
-  ASSERT_TRUE(first->SetAliasToDigest("letters", "prod", digest.substr(0, 12)).ok());
+  ASSERT_TRUE(
+      first->SetAlias(absl::StrCat("letters", "@sha256:", digest.substr(0, 12)), "prod").ok());
   ASSERT_TRUE(first->DeleteAlias("letters", "prod").ok());
-  ASSERT_TRUE(first->DeleteVersion("letters", 1).ok());
+  ASSERT_TRUE(first->DeleteVersion("letters@1").ok());
   const Clock::time_point start = Clock::now();
   absl::Status status;
   do {
@@ -98,7 +94,7 @@ TEST_F(FleetTest, WhatOneDeletedTheOtherDoesNotServe) {
   const auto second = two->Connect();
   BuildVersions(*first, "letters", 2);
   EXPECT_EQ(Answering(*second, "letters@1"), 1);
-  ASSERT_TRUE(first->DeleteVersion("letters", 1).ok());
+  ASSERT_TRUE(first->DeleteVersion("letters@1").ok());
   const Clock::time_point start = Clock::now();
   absl::Status status;
   do {
@@ -152,7 +148,7 @@ TEST_F(FleetTest, FlagsThatDoNotFitAreRefusedBeforeAnythingIsDone) {
     EXPECT_EQ(result.exit_code, 2) << result.err;
     return result.err;
   };
-  EXPECT_THAT(refused({"--nonsense"}), ::testing::StartsWith("phimapd: "));
+  EXPECT_THAT(refused({"--nonsense"}), StartsWith("phimapd: "));
   EXPECT_THAT(refused({}), HasSubstr("--data_dir: expected a path"));
   EXPECT_THAT(refused({"--data_dir=/x", "--cache_dir=/y"}),
               HasSubstr("--cache_dir: must not be set"));
@@ -182,11 +178,11 @@ TEST(OwnChangesTest, AClientSeesItsOwnChangesOnEveryServer) {
   BuildVersions(*client, "letters", 2);
   // This client makes no changes, so its calls require no revision.
   const auto stranger = *client::Client::Connect(both, {});
-  ASSERT_TRUE(client->SetAlias("letters", "prod", 1).ok());
+  ASSERT_TRUE(client->SetAlias("letters@1", "prod").ok());
   int old_answers = 0;
   for (int move = 0; move < kMoves; ++move) {
     const int64_t version = 1 + move % 2;
-    ASSERT_TRUE(client->SetAlias("letters", "prod", version).ok());
+    ASSERT_TRUE(client->SetAlias(absl::StrCat("letters@", version), "prod").ok());
     old_answers += Answering(*stranger, "letters@prod") != version;
     ASSERT_EQ(Answering(*client, "letters@prod"), version) << move;
   }
@@ -196,7 +192,7 @@ TEST(OwnChangesTest, AClientSeesItsOwnChangesOnEveryServer) {
   // The client must cope with this without an error.
   fleet.postgres().Run("UPDATE phimap.changes SET id = 'another' || revision", fleet.database());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Answering(*client, "letters@prod"), 2);
-  ASSERT_TRUE(client->SetAlias("letters", "prod", 1).ok());
+  ASSERT_TRUE(client->SetAlias("letters@1", "prod").ok());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Answering(*client, "letters@prod"), 1);
   std::cout << old_answers << " of " << kMoves << " answers to a stranger were old\n";
 }
@@ -219,8 +215,7 @@ TEST(OwnChangesTest, ManyThreadsOfOneClientSeeNoErrorWhenTheHistoryChanges) {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, alias = absl::StrCat("of-", i)] {
       for (int64_t move = 0; !over && !::testing::Test::HasFailure(); ++move) {
-        const auto moved = client->SetAlias("letters", alias, 1 + move % 2);
-        EXPECT_TRUE(moved.ok()) << moved.status();
+        const auto moved = client->SetAlias(absl::StrCat("letters@", 1 + move % 2), alias).value();
         for (int read = 0; read < 4; ++read) Answering(*client, absl::StrCat("letters@", alias));
         calls += 5;
       }

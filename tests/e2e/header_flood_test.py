@@ -8,9 +8,7 @@ ms (on an idle machine it is a few milliseconds). The server's memory may grow b
 answer after the flood. With --full, a flood lasts ten times as long, and one of the floods sends a header of 900 MiB.
 """
 
-import argparse
 import struct
-import sys
 import threading
 import time
 import unittest
@@ -18,7 +16,7 @@ import unittest
 from http2_frames import (CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY,
                           REFUSED_STREAM, RST_STREAM, SETTINGS, TRANSFORM, TRANSFORM_STREAM, WINDOW_UPDATE, Connection,
                           frame, header, length, request, request_headers)
-from phimapd import MIB, Phimapd, bench_result
+from phimapd import MIB, Phimapd, bench_result, take_flags
 
 REST = 64 * MIB
 P99_MS = 250
@@ -250,9 +248,5 @@ class StreamLimitTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--phimapd", required=True)
-    parser.add_argument("--phimap", required=True)
-    parser.add_argument("--full", action="store_true")
-    arguments, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    arguments = take_flags("phimapd", "phimap", switches=["full"])
+    unittest.main()

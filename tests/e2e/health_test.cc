@@ -3,14 +3,12 @@
 
 #include <string>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 // An answer takes a millisecond. The timeout is much longer because the machine may be busy.
 ProcessResult Health(const std::string& target, const std::string& service = "") {
@@ -24,7 +22,7 @@ TEST(HealthTest, AServerServesAsAWholeAndWithEachService) {
   TemporaryFolder folder;
   ServerProcess server(folder.path());
   for (const char* service : {"", "phimap.v1.MappingService", "phimap.v1.TransformService",
-                              "phimap.v1.EvaluationService"}) {
+                              "phimap.v1.LearningService"}) {
     SCOPED_TRACE(service);
     const ProcessResult health = Health(server.address(), service);
     EXPECT_EQ(health.exit_code, 0) << health.err;

@@ -1,13 +1,11 @@
 // Tests that the checker finds impossible histories and accepts possible ones.
 #include "tests/e2e/history.h"
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(HistoryTest, WhatOneRegisterDoesIsPossible) {
   EXPECT_EQ(FindContradiction(0, {}, {{0, 1, 2}}), "");

@@ -43,14 +43,14 @@ class Stream:
 
     def __init__(self, channel):
         method = channel.stream_stream("/phimap.v1.TransformService/TransformStream",
-                                       request_serializer=transform_pb.TransformStreamRequest.SerializeToString,
-                                       response_deserializer=transform_pb.TransformStreamResponse.FromString)
+                                       request_serializer=transform_pb.TransformRequest.SerializeToString,
+                                       response_deserializer=transform_pb.TransformResponse.FromString)
         self._requests = queue.Queue()
         self._call = method(iter(self._requests.get, None), timeout=PATIENCE_SECONDS)
         self._reference = "m@1"
 
     def ask(self):
-        request = transform_pb.TransformStreamRequest(reference=self._reference)
+        request = transform_pb.TransformRequest(reference=self._reference)
         dense = request.examples.dense
         dense.rows, dense.columns, dense.float32_le = *ROW.shape, ROW.tobytes()
         self._reference = ""

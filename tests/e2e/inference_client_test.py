@@ -6,7 +6,6 @@ those that the command `phimap` gets for the same rows.
     inference_client_test.py --phimapd=… --phimap=… --protoc=… --plugin=… --proto_dir=…
 """
 
-import argparse
 import hashlib
 import importlib
 import pathlib
@@ -17,6 +16,7 @@ import unittest
 
 import grpc
 import numpy as np
+from phimapd import Phimapd, take_flags
 
 PROTO = "inference/inference_service.proto"
 DATATYPES = {"FP32": np.float32, "FP64": np.float64}
@@ -43,15 +43,9 @@ class InferenceClientTest(unittest.TestCase):
         stubs = cls.folder / "stubs"
         stubs.mkdir()
         cls.pb2, pb2_grpc = generate_stubs(stubs)
-        server = subprocess.Popen(
-            [arguments.phimapd, f"--data_dir={cls.folder}/data", "--listen=127.0.0.1:0", "--http=none",
-             "--log_level=error"],
-            stdout=subprocess.PIPE, text=True)
-        cls.addClassCleanup(server.wait)
-        cls.addClassCleanup(server.kill)
-        cls.addClassCleanup(server.stdout.close)
-        line = server.stdout.readline()
-        cls.address = line.split("grpc=")[1].split()[0]
+        cls.server = Phimapd(arguments)
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.address = cls.server.address
         cls.channel = grpc.insecure_channel(cls.address, options=[("grpc.enable_http_proxy", 0)])
         cls.addClassCleanup(cls.channel.close)
         grpc.channel_ready_future(cls.channel).result(timeout=60)
@@ -62,16 +56,12 @@ class InferenceClientTest(unittest.TestCase):
                       for name, serving in (("single", "float32"), ("double", "float64"))}
 
     @classmethod
-    def phimap(cls, *words):
-        subprocess.run([arguments.phimap, f"--server={cls.address}", *words], check=True, capture_output=True)
-
-    @classmethod
     def build(cls, name, serving):
         """Builds a version and returns the features that the native client gets for all rows."""
-        cls.phimap("build", name, f"--input={cls.folder}/rows.npy", "--kernel=rbf(gamma=0.5)",
-                   f"--mapping=f2(landmarks=40, serving_type={serving})")
+        cls.server.phimap("build", name, f"--input={cls.folder}/rows.npy", "--kernel=rbf(gamma=0.5)",
+                   f"--spec=f2(landmarks=40, serving_type={serving})")
         features = cls.folder / f"{name}.npy"
-        cls.phimap("transform", name, f"--input={cls.folder}/rows.npy", f"--output={features}")
+        cls.server.phimap("transform", name, f"--input={cls.folder}/rows.npy", f"--output={features}")
         return np.load(features)
 
     def request(self, model, rows, raw):
@@ -108,7 +98,7 @@ class InferenceClientTest(unittest.TestCase):
 
     def test_a_digest_or_the_beginning_of_it_is_a_version(self):
         artifact = self.folder / "single.phimap"
-        self.phimap("export", "single", f"--output={artifact}")
+        self.server.phimap("export", "single", f"--output={artifact}")
         digest = hashlib.sha256(artifact.read_bytes()).hexdigest()
         request = self.request("single", self.rows, raw=True)
         for digits in (7, 64):
@@ -225,8 +215,5 @@ class InferenceClientTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for name in ("phimapd", "phimap", "protoc", "plugin", "proto_dir"):
-        parser.add_argument(f"--{name}", required=True)
-    arguments, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    arguments = take_flags("phimapd", "phimap", "protoc", "plugin", "proto_dir")
+    unittest.main()

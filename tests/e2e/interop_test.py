@@ -5,10 +5,8 @@ tests/interop/node runs the same cases with grpc-js as the client.
     interop_test.py --phimapd=… --phimap=… --protoc=… --plugin=… --proto_dir=…
 """
 
-import argparse
 import hashlib
 import queue
-import sys
 import time
 import unittest
 import uuid
@@ -16,7 +14,7 @@ import uuid
 import grpc
 import numpy as np
 
-from phimapd import Phimapd, generate_stubs
+from phimapd import Phimapd, generate_stubs, take_flags
 
 COLUMNS = 16
 LANDMARKS = 40
@@ -88,17 +86,17 @@ class InteropTest(unittest.TestCase):
             self.transforms.TransformRequest(reference="one", examples=self.dense(rows)), **options)
 
     def stream_request(self, row, reference=""):
-        return self.transforms.TransformStreamRequest(
+        return self.transforms.TransformRequest(
             reference=reference, examples=self.dense(self.rows[row:row + 1]))
 
     def build_spec(self, mapping, build_id):
         return self.mappings.BuildRequest(spec=self.mappings.BuildSpec(
-            mapping=mapping, build_id=build_id, spec=self.mapping.MappingSpec(text="f1(landmarks=8)"),
+            name=mapping, build_id=build_id, spec="f1(landmarks=8)",
             kernel="linear()"))
 
     def get_build(self, mapping, build_id):
         return self.mapping_calls.GetBuild(
-            self.mappings.GetBuildRequest(mapping=mapping, build_id=build_id))
+            self.mappings.GetBuildRequest(name=mapping, build_id=build_id))
 
     def error_of(self, call):
         """Returns the error with which `call`, a function without arguments, fails."""
@@ -133,7 +131,7 @@ class InteropTest(unittest.TestCase):
         """Sends all messages of a build and ends the request stream before it reads anything."""
         build_id = str(uuid.uuid4())
         spec = self.build_spec(mapping, build_id)
-        spec.spec.spec.text = text
+        spec.spec.spec = text
         data = np.random.default_rng(3).uniform(-1, 1, (rows, columns)).astype(np.float32)
         requests = Requests(spec)
         for begin in range(0, rows, 500):
@@ -151,7 +149,7 @@ class InteropTest(unittest.TestCase):
 
     def test_client_stream_that_is_answered_once(self):
         chunks = list(self.mapping_calls.Export(self.mappings.ExportRequest(reference="one")))
-        requests = Requests(self.mappings.ImportRequest(mapping="imported"))
+        requests = Requests(self.mappings.ImportRequest(name="imported"))
         for chunk in chunks:
             chunk.ClearField("version")
             chunk.ClearField("artifact_size_bytes")
@@ -211,7 +209,7 @@ class InteropTest(unittest.TestCase):
         requests = Requests(self.build_spec("cancelled", build_id))
         call = self.mapping_calls.Build(requests)
         self.assertEqual(next(call).accepted.build_id, build_id)
-        self.assertEqual(self.get_build("cancelled", build_id).state, self.mapping.BuildJob.RECEIVING)
+        self.assertEqual(self.get_build("cancelled", build_id).state, self.mapping.BuildJob.STATE_RECEIVING)
         call.cancel()
         self.assertEqual(call.code(), grpc.StatusCode.CANCELLED)
         requests.half_close()
@@ -234,7 +232,7 @@ class InteropTest(unittest.TestCase):
         requests.half_close()
         self.assertEqual(len(list(self.transform_calls.TransformStream(requests, metadata=metadata))), 1)
         error = self.error_of(lambda: self.mapping_calls.GetMapping(
-            self.mappings.GetMappingRequest(mapping="nobody"), metadata=metadata))
+            self.mappings.GetMappingRequest(name="nobody"), metadata=metadata))
         trailers = dict(error.trailing_metadata())
         self.assertRegex(trailers["phimap-request-id"], "^[0-9a-f]{16}$")
         self.assertIn(b"type.googleapis.com/google.rpc.ErrorInfo", trailers["grpc-status-details-bin"])
@@ -247,7 +245,7 @@ class InteropTest(unittest.TestCase):
                              r"\t\ntest with whitespace\r\nand BMP ☺\t\n")):
             with self.subTest(name=name):
                 error = self.error_of(lambda: self.mapping_calls.GetMapping(
-                    self.mappings.GetMappingRequest(mapping=name)))
+                    self.mappings.GetMappingRequest(name=name)))
                 self.assertEqual(error.code(), grpc.StatusCode.INVALID_ARGUMENT)
                 self.assertTrue(error.details().endswith(f'got "{shown}"'), error.details())
 
@@ -283,8 +281,5 @@ class InteropTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for name in ("phimapd", "phimap", "protoc", "plugin", "proto_dir"):
-        parser.add_argument(f"--{name}", required=True)
-    arguments, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    arguments = take_flags("phimapd", "phimap", "protoc", "plugin", "proto_dir")
+    unittest.main()

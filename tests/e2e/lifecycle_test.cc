@@ -11,22 +11,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 absl::StatusOr<v1::Version> BuildSmall(client::Client& client, const std::string& name) {
   GeneratedRows rows(200, 4, 3);
-  return client.Build(
-      {.mapping = name, .mapping_text = "f2(landmarks=20)", .kernel_text = "rbf(gamma=scale)"},
-      rows);
+  return client.Build({.name = name, .spec = "f2(landmarks=20)", .kernel = "rbf(gamma=scale)"},
+                      rows);
 }
 
 TEST(LifecycleTest, StopsWithZeroOnSigtermAndServesTheSameVersionsAgain) {
@@ -34,16 +29,14 @@ TEST(LifecycleTest, StopsWithZeroOnSigtermAndServesTheSameVersionsAgain) {
   std::string digest;
   {
     ServerProcess server(folder.path());
-    const auto version = BuildSmall(*server.Connect(), "letters");
-    ASSERT_TRUE(version.ok()) << version.status();
-    digest = version->ref().digest();
+    const auto version = BuildSmall(*server.Connect(), "letters").value();
+    digest = version.ref().digest();
     server.process().Signal(SIGTERM);
     EXPECT_EQ(server.process().Wait().exit_code, 0);
   }
   ServerProcess server(folder.path());
-  const auto version = server.Connect()->GetVersion("letters@1");
-  ASSERT_TRUE(version.ok()) << version.status();
-  EXPECT_EQ(version->ref().digest(), digest);
+  const auto version = server.Connect()->GetVersion("letters@1").value();
+  EXPECT_EQ(version.ref().digest(), digest);
 }
 
 TEST(LifecycleTest, ASecondServerOnTheSameFolderIsRefusedAndTheFirstServesOn) {
@@ -190,11 +183,27 @@ TEST(LifecycleTest, ANumberThatIsNoIntegerOrOutOfRangeIsToldTheRange) {
        {"1e9", "524287", "1099511627777", "1GiB", "-1", "1.5", "99999999999999999999"}) {
     EXPECT_THAT(Refusal({"--data_dir=x", absl::StrCat("--memory_bytes=", bytes)}),
                 HasSubstr(absl::StrCat(
-                    "--memory_bytes: expected an integer from 524288 to 1099511627776, got ", bytes,
-                    "\n")));
+                    "--memory_bytes: expected an integer from 524288 to 1099511627776, got '",
+                    bytes, "'\n")));
   }
   EXPECT_THAT(Refusal({"--data_dir=x", "--max_builds=1025"}),
-              HasSubstr("--max_builds: expected an integer from 1 to 1024, got 1025\n"));
+              HasSubstr("--max_builds: expected an integer from 1 to 1024, got '1025'\n"));
+}
+
+TEST(LifecycleTest, WhatPhimapdDoesNotKnowIsNamedWithWhatWasMeant) {
+  EXPECT_THAT(
+      Refusal({"--data_dri=x"}),
+      HasSubstr("phimapd: unknown flag --data_dri; did you mean --data_dir?\n  the flags are "
+                "listed by 'phimapd --help'\n"));
+  EXPECT_THAT(
+      Refusal({"--data_dir=x", "--log_level=verbose"}),
+      HasSubstr("--log_level: expected debug, info, warning, error or off, got 'verbose'\n"));
+  EXPECT_THAT(Refusal({"--data_dir=x", "--data_dir=y"}),
+              HasSubstr("--data_dir is given more than once; expected one value\n"));
+  EXPECT_THAT(Refusal({"--data_dir=x", "extra"}),
+              HasSubstr("expected no further word, got 'extra'"));
+  EXPECT_THAT(Refusal({"admin", "check", "--qarantine"}),
+              HasSubstr("unknown flag --qarantine; did you mean --quarantine?"));
 }
 
 TEST(LifecycleTest, ExitCodesAreTwoForUsageAndOneForFailureAndDocumented) {
@@ -229,9 +238,8 @@ TEST(LifecycleTest, TheReadyLineNamesTheUnixSocketToo) {
   const std::string path = folder.path() + "/phimapd.sock";
   Process server({PHIMAPD_BINARY, "--data_dir=" + folder.path() + "/data", "--listen=127.0.0.1:0",
                   "--http=none", "--unix_listen=" + path});
-  EXPECT_THAT(
-      server.ReadLine(),
-      ::testing::MatchesRegex("phimapd ready: grpc=127.0.0.1:[0-9]+ http=none unix=" + path));
+  EXPECT_THAT(server.ReadLine(),
+              MatchesRegex("phimapd ready: grpc=127.0.0.1:[0-9]+ http=none unix=" + path));
 }
 
 TEST(LifecycleTest, AReadOnlyOrMissingParentFolderIsNamed) {

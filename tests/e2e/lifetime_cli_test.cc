@@ -3,24 +3,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-using ::testing::Not;
 
 class LifetimeCliTest : public CliFixture {
  protected:
   // Returns what `phimap build` prints.
   std::string Build(const std::string& name, std::vector<std::string> flags = {}) {
     if (rows_.empty()) rows_ = File("a,b\n1,2\n3,4\n5,7\n");
-    std::vector<std::string> words = {"build", name, "--input=" + rows_,
-                                      "--mapping=f1(landmarks=2)", "--kernel=linear()"};
+    std::vector<std::string> words = {"build", name, "--input=" + rows_, "--spec=f1(landmarks=2)",
+                                      "--kernel=linear()"};
     words.insert(words.end(), flags.begin(), flags.end());
     const ProcessResult built = Phimap(words);
     EXPECT_EQ(built.exit_code, 0) << built.err;
@@ -56,7 +51,7 @@ TEST_F(LifetimeCliTest, ADigestIsAReferenceOfEveryCommand) {
   }
   EXPECT_THAT(Phimap({"delete", brief}).err, HasSubstr("is the target of prod"));
   Out({"alias", "delete", "m@prod"});
-  EXPECT_THAT(Phimap({"delete", brief}).err, HasSubstr("m@1 is deleted"));
+  EXPECT_THAT(Phimap({"delete", brief}).err, HasSubstr(brief + " is deleted"));
   const ProcessResult unknown = Phimap({"show", full});
   EXPECT_EQ(unknown.exit_code, 3);
   const ProcessResult wrong = Phimap({"show", "m@sha256:123"});
@@ -75,8 +70,7 @@ TEST_F(LifetimeCliTest, ATtlIsShownExtendedAndCleared) {
   EXPECT_THAT(Out({"keep", "m@2", "--ttl=9d", "--json"}), HasSubstr("\"ttl\": \"777600s\""));
   const ProcessResult shorter = Phimap({"keep", "m@1", "--ttl=90s"});
   EXPECT_EQ(shorter.exit_code, 5);
-  EXPECT_THAT(shorter.err,
-              HasSubstr("--ttl: m@1 lives for ever, and KeepVersion can only extend that"));
+  EXPECT_THAT(shorter.err, HasSubstr("--ttl: m@1 lives for ever, and that can only be extended"));
   Out({"alias", "set", "m@prod", "2"});
   EXPECT_THAT(Out({"show", "m@prod"}), HasSubstr("9d after its last use, and while an alias"));
   EXPECT_EQ(Out({"keep", "m@2"}), "m@2 lives for ever\n");
@@ -105,7 +99,7 @@ TEST_F(LifetimeCliTest, PruneListsWhatItDeletesAndDeletesItIfItMay) {
               HasSubstr("nothing to delete"));
   const ProcessResult pruned = Phimap({"prune", "f2-*", "--yes", "--json"});
   EXPECT_EQ(pruned.exit_code, 0) << pruned.err;
-  EXPECT_THAT(pruned.out, HasSubstr("\"mapping\": \"f2-b\""));
+  EXPECT_THAT(pruned.out, HasSubstr("\"name\": \"f2-b\""));
   EXPECT_THAT(pruned.err, HasSubstr("3 versions of "));
   EXPECT_THAT(Out({"list"}), AllOf(HasSubstr("letters "), Not(HasSubstr("f2-"))));
 }

@@ -39,7 +39,7 @@ class LinearizableTest : public ::testing::Test {
       addresses_.push_back(servers_[i]->address());
     }
     BuildVersions(*servers_[0]->Connect(), "letters", kRegisterVersions);
-    EXPECT_TRUE(servers_[0]->Connect()->SetAlias("letters", "prod", 1, "none").ok());
+    EXPECT_TRUE(servers_[0]->Connect()->SetAlias("letters@1", "prod", "none").ok());
     EXPECT_EQ(Answering(*servers_[1]->Connect(), "letters@prod"), 1);
   }
 
@@ -52,9 +52,8 @@ class LinearizableTest : public ::testing::Test {
   void MakeFirstRevision() {
     grpc::ClientContext context;
     v1::SetAliasRequest request;
-    request.set_mapping("letters");
+    request.set_reference("letters@1");
     request.set_alias("other");
-    request.set_version(1);
     v1::Alias alias;
     const auto stub = v1::MappingService::NewStub(ChannelTo(addresses_[0]));
     EXPECT_TRUE(stub->SetAlias(&context, request, &alias).ok());
@@ -74,9 +73,8 @@ class LinearizableTest : public ::testing::Test {
       grpc::ClientContext context;
       SetDeadline(context);
       v1::SetAliasRequest request;
-      request.set_mapping("letters");
+      request.set_reference(absl::StrCat("letters@", value));
       request.set_alias("prod");
-      request.set_version(value);
       v1::Alias alias;
       Write write{.value = value, .begin = Now()};
       const grpc::Status status = stub->SetAlias(&context, request, &alias);

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
@@ -16,9 +16,9 @@ int64_t PeakAfterBuild(int64_t rows) {
   TemporaryFolder folder;
   ServerProcess server(folder.path());
   GeneratedRows source(rows, 16, 1);
-  const auto version = server.Connect()->Build({.mapping = "stream",
-                                                .mapping_text = "f2(landmarks=100)",
-                                                .kernel_text = "rbf(gamma=scale)",
+  const auto version = server.Connect()->Build({.name = "stream",
+                                                .spec = "f2(landmarks=100)",
+                                                .kernel = "rbf(gamma=scale)",
                                                 .standardize = true},
                                                source);
   EXPECT_TRUE(version.ok()) << version.status();
@@ -58,12 +58,11 @@ TEST(MemoryTest, ARefusedEvaluationGivesItsMemoryBack) {
   ServerProcess server(folder.path(), {absl::StrCat("--build_memory_bytes=", kLimit)});
   const auto client = server.Connect();
   GeneratedRows source(1000, 16, 1);
-  ASSERT_TRUE(client
-                  ->Build({.mapping = "wide",
-                           .mapping_text = "f1(landmarks=300)",
-                           .kernel_text = "rbf(gamma=scale)"},
-                          source)
-                  .ok());
+  ASSERT_TRUE(
+      client
+          ->Build({.name = "wide", .spec = "f1(landmarks=300)", .kernel = "rbf(gamma=scale)"},
+                  source)
+          .ok());
   const int64_t before = server.MemoryBytes();
   // A row has 300 features of 8 bytes each, so these rows take kLimit bytes. That is twice the
   // limit of evaluations.
@@ -71,7 +70,7 @@ TEST(MemoryTest, ARefusedEvaluationGivesItsMemoryBack) {
   const auto refused = client->Evaluate({.reference = "wide"}, rows);
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
   EXPECT_THAT(std::string(refused.status().message()),
-              ::testing::HasSubstr(absl::StrCat(kLimit / 2, " that evaluations may take")));
+              HasSubstr(absl::StrCat(kLimit / 2, " that evaluations may take")));
   const int64_t peak = server.PeakMemoryBytes();
   const int64_t after = server.MemoryBytes();
   std::cout << "before " << before / 1048576.0 << " MiB, at most " << peak / 1048576.0

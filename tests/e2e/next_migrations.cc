@@ -1,13 +1,13 @@
 // The tables of a future phimapd. The program phimapd_next links this file instead of
-// server/postgres/postgres_migrations.cc, so that tests can run servers with two schema versions
-// side by side.
+// server/store/postgres/postgres_migrations.cc, so that tests can run servers with two schema
+// versions side by side.
 #include <vector>
 
 #define PostgresMigrations TodaysPostgresMigrations
-#include "server/postgres/postgres_migrations.cc"
+#include "server/store/postgres/postgres_migrations.cc"
 #undef PostgresMigrations
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // The additional migration makes every kind of addition: a column with a default, a table, and an
@@ -30,4 +30,4 @@ absl::Span<const PostgresMigration> PostgresMigrations() {
   return *migrations;
 }
 
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -4,31 +4,29 @@
 // Each test fails the first call to the system, then the second, and so on, until the work is done
 // before the chosen call comes.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/failing_calls.h"
 #include "tests/e2e/server_process.h"
 #include "tests/support/certificates.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 // No call may wait longer than this for its error.
 constexpr absl::Duration kCallTimeout = absl::Seconds(20);
@@ -87,12 +85,16 @@ class OutOfResourcesTest : public ::testing::Test {
   FailingCalls* calls_;
 };
 
-// Whether the process has ended without being waited for.
-bool HasEnded(ServerProcess& server) {
-  std::ifstream status(absl::StrCat("/proc/", server.process().pid(), "/status"));
-  const std::string text((std::istreambuf_iterator<char>(status)),
-                         std::istreambuf_iterator<char>());
-  return !absl::StrContains(text, "State:") || absl::StrContains(text, "State:\tZ");
+// Whether the process ends within kCallTimeout; it is not reaped. A process that dies closes its
+// sockets some time before the system says that it has ended, so what its client has just been
+// told is too early to ask.
+bool Ends(ServerProcess& server) {
+  const auto process = static_cast<int>(syscall(SYS_pidfd_open, server.process().pid(), 0));
+  PHIMAP_CHECK(process >= 0);
+  pollfd ended{process, POLLIN, 0};
+  const int count = poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(kCallTimeout)));
+  close(process);
+  return count == 1;
 }
 
 // How to reach a server, without a retry.
@@ -106,18 +108,16 @@ struct Reached {
     options.retry.max_attempts = 1;
     options.call_timeout = kCallTimeout;
     options.tls.ca_file = authority;
-    auto client = client::Client::Connect(address, options);
-    PHIMAP_CHECK(client.ok());
-    return *std::move(client);
+    return client::Client::Connect(address, options).value();
   }
 };
 
 absl::StatusOr<std::string> Built(client::Client& client, const std::string& mapping) {
   GeneratedRows rows(300, 4, 3);
   const absl::StatusOr<v1::Version> version =
-      client.Build({.mapping = mapping,
-                    .mapping_text = "f2(landmarks=20, serving_type=float64)",
-                    .kernel_text = "rbf(gamma=scale)",
+      client.Build({.name = mapping,
+                    .spec = "f2(landmarks=20, serving_type=float64)",
+                    .kernel = "rbf(gamma=scale)",
                     .timeout = kCallTimeout},
                    rows);
   if (!version.ok()) return version.status();
@@ -155,7 +155,7 @@ absl::StatusOr<std::string> Names(client::Client& client) {
 }
 
 absl::StatusOr<std::string> Release(client::Client& client) {
-  absl::StatusOr<v1::Alias> alias = client.SetAlias("rows", "prod", 1);
+  absl::StatusOr<v1::Alias> alias = client.SetAlias("rows@1", "prod");
   if (!alias.ok()) return alias.status();
   return absl::StrCat(alias->name(), "=", alias->version());
 }
@@ -181,37 +181,39 @@ absl::StatusOr<std::string> Imported(client::Client& client) {
   const absl::StatusOr<v1::Version> version = client.Import(
       "copy", [&](size_t) { return absl::StatusOr<std::string>(std::exchange(*bytes, "")); });
   if (!version.ok()) return version.status();
-  return absl::StrCat(version->ref().mapping(), "@", version->ref().number());
+  return client::ReferenceTo(version->ref());
 }
 
-// Random rows; each third has another label.
-class LabeledRows final : public client::LabeledRowSource {
- public:
-  int32_t columns() const override { return rows_.columns(); }
-  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override {
-    absl::StatusOr<client::ExampleBlock> block = rows_.Next(limits);
-    if (block.ok()) taken_ = block->rows();
-    return block;
-  }
-  std::vector<std::string> TakeLabels() override {
-    std::vector<std::string> labels;
-    for (int64_t i = 0; i < taken_; ++i) labels.push_back(++number_ % 3 == 0 ? "a" : "b");
-    return labels;
-  }
-
- private:
-  GeneratedRows rows_{200, 4, 7};
-  int64_t taken_ = 0;
-  int number_ = 0;
-};
-
 absl::StatusOr<std::string> Evaluated(client::Client& client) {
-  LabeledRows rows;
+  LabeledGeneratedRows rows(200, 4, 7);
   const absl::StatusOr<v1::Evaluation> evaluation =
       client.Evaluate({.reference = "rows", .timeout = kCallTimeout}, rows);
   if (!evaluation.ok()) return evaluation.status();
   return absl::StrCat(evaluation->errors(), " of ", evaluation->tested_rows());
 }
+
+// Trains a version of its own name, with features of its own rows.
+absl::StatusOr<std::string> Trained(client::Client& client) {
+  LabeledGeneratedRows rows(300, 4, 7);
+  const absl::StatusOr<v1::Version> version = client.Train(
+      {.build = client::TrainedFeatures{.name = "trained",
+                                        .spec = "f2(landmarks=20, serving_type=float64)",
+                                        .kernel = "rbf(gamma=scale)"},
+       .timeout = kCallTimeout},
+      rows);
+  if (!version.ok()) return version.status();
+  const absl::StatusOr<client::PredictResult> answers =
+      client.Predict(client::ReferenceTo(version->ref()), SomeRows());
+  if (!answers.ok()) return answers.status();
+  return absl::StrCat(version->ref().digest(), " ", answers->predictions.labels[0]);
+}
+
+// AddressSanitizer's build skips what takes minutes there: 900 failures, each with two trainings.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kSlow = true;
+#else
+constexpr bool kSlow = false;
+#endif
 
 struct Work {
   const char* name;
@@ -219,8 +221,8 @@ struct Work {
   bool tls = false;
 };
 
-const std::vector<Work>& Works() {
-  static const auto* const works = new std::vector<Work>{
+std::vector<Work> Works() {
+  std::vector<Work> works = {
       {"Transform", Features},
       {"TransformStream", StreamedFeatures},
       {"GetMapping", Names},
@@ -231,7 +233,8 @@ const std::vector<Work>& Works() {
       {"Evaluate", Evaluated},
       {"TransformOverTls", Features, /*tls=*/true},
   };
-  return *works;
+  if (!kSlow) works.push_back({"Train", Trained});
+  return works;
 }
 
 // Knows what the answer to `work` is when nothing fails.
@@ -272,7 +275,7 @@ class FailingKindTest : public OutOfResourcesTest, public ::testing::WithParamIn
   static constexpr int kRunsWithoutFailure = 3;
 
   void FailEach(FailingCall kind) {
-    const Work& work = Works()[static_cast<size_t>(GetParam())];
+    const Work work = Works()[static_cast<size_t>(GetParam())];
     const std::vector<std::string> flags = work.tls ? Tls() : std::vector<std::string>();
     auto server = std::make_unique<ServerProcess>(Data(), flags, Launcher());
     Reached reached{server->address(), work.tls ? Path("ca.pem") : ""};
@@ -290,7 +293,7 @@ class FailingKindTest : public OutOfResourcesTest, public ::testing::WithParamIn
       // Only a library that cannot go on may end the process, at once or when it next uses what it
       // left behind. What was acknowledged is there when the server has started again.
       const auto restarted = [&] {
-        if (!HasEnded(*server) || in_library == 0) return false;
+        if (in_library == 0 || !Ends(*server)) return false;
         ++ends;
         in_library = 0;
         server.reset();
@@ -319,7 +322,8 @@ TEST_P(FailingKindTest, ASystemCallThatFailsEndsTheCallOrTheConnection) {
   FailEach(FailingCall::kSystemCall);
 }
 
-INSTANTIATE_TEST_SUITE_P(Works, FailingKindTest, ::testing::Range(0, 9),
+INSTANTIATE_TEST_SUITE_P(Works, FailingKindTest,
+                         ::testing::Range(0, static_cast<int>(Works().size())),
                          [](const ::testing::TestParamInfo<int>& info) {
                            return Works()[static_cast<size_t>(info.param)].name;
                          });

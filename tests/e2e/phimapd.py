@@ -1,5 +1,6 @@
 """Starts a real phimapd for tests, and runs the phimap command against it."""
 
+import argparse
 import importlib
 import json
 import os
@@ -94,7 +95,7 @@ class Phimapd:
     def build(self, name, mapping, columns, rows=500):
         path = f"{self.folder.name}/rows.npy"
         np.save(path, np.random.default_rng(1).uniform(-1, 1, (rows, columns)).astype(np.float32))
-        self.phimap("build", name, f"--input={path}", "--kernel=rbf(gamma=0.5)", f"--mapping={mapping}")
+        self.phimap("build", name, f"--input={path}", "--kernel=rbf(gamma=0.5)", f"--spec={mapping}")
 
     def start_bench(self, name, seconds, *flags):
         """Starts `phimap bench` with one caller, which makes one call after the other while the test runs. Pass the
@@ -102,6 +103,17 @@ class Phimapd:
         return subprocess.Popen(
             self.command("bench", name, f"--seconds={seconds}", "--warmup=0.1", "--json", *flags),
             stdout=subprocess.PIPE, text=True)
+
+
+def take_flags(*names, switches=()):
+    """Takes these flags out of the command line, and leaves the rest to unittest."""
+    parser = argparse.ArgumentParser()
+    for name in names:
+        parser.add_argument(f"--{name}", required=True)
+    for name in switches:
+        parser.add_argument(f"--{name}", action="store_true")
+    arguments, sys.argv[1:] = parser.parse_known_args()
+    return arguments
 
 
 def bench_result(bench):
@@ -116,7 +128,7 @@ def generate_stubs(test, arguments):
     folder = tempfile.TemporaryDirectory()
     test.addClassCleanup(folder.cleanup)
     names = [f"phimap/v1/{name}.proto" for name in
-             ("examples", "mapping", "mapping_service", "transform_service", "evaluation_service")]
+             ("examples", "mapping", "mapping_service", "transform_service", "learning_service")]
     subprocess.run(
         [arguments.protoc, f"-I{arguments.proto_dir}", f"--python_out={folder.name}", f"--grpc_out={folder.name}",
          f"--plugin=protoc-gen-grpc={arguments.plugin}", *names], check=True)

@@ -7,9 +7,7 @@ The bound of each test is the budget (--memory_bytes) plus 64 MiB for everything
 requests that took gigabytes before there was a budget. Without --full, they send smaller requests of the same kinds.
 """
 
-import argparse
 import pathlib
-import sys
 import tempfile
 import threading
 import time
@@ -17,7 +15,7 @@ import unittest
 
 from http2_frames import (BUILD, CANCEL, DATA, END_STREAM, HEALTH_CHECK, HEALTH_WATCH, INFER, TRANSFORM, TRANSFORM_STREAM, Connection, frame, message,
                           request)
-from phimapd import MIB, Phimapd
+from phimapd import MIB, Phimapd, take_flags
 
 REST = 64 * MIB
 TOKEN = "a-token-that-is-long-enough-0123456789"
@@ -310,9 +308,5 @@ class RequestMemoryTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--phimapd", required=True)
-    parser.add_argument("--phimap", required=True)
-    parser.add_argument("--full", action="store_true")
-    arguments, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    arguments = take_flags("phimapd", "phimap", switches=["full"])
+    unittest.main()

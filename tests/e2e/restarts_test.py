@@ -87,7 +87,7 @@ class Load:
         self._changed = threading.Condition()
         self._threads = [threading.Thread(target=self._run, args=(name, open_client)) for name, open_client in (
             ("grpcio", self._plain), ("another grpcio", self._plain), ("phimap.Client.transform", self._transforms),
-            ("phimap.Client.transform_blocks", self._streams), *more)]
+            ("phimap.Client.transform_stream", self._streams), *more)]
 
     def __enter__(self):
         for thread in self._threads:
@@ -151,7 +151,7 @@ class Load:
 
     def _streams(self):
         client = phimap.Client(self.target)
-        return Closing(lambda: np.concatenate(list(client.transform_blocks(
+        return Closing(lambda: np.concatenate(list(client.transform_stream(
             "m@1", ROWS, rows_per_request=10, window=3, timeout=PATIENCE_SECONDS))), client)
 
 
@@ -179,7 +179,7 @@ class RestartsTest(unittest.TestCase):
             self.addCleanup(server.stop)
         with phimap.Client(self.servers[0].address) as first, phimap.Client(self.servers[1].address) as second:
             version = first.build("m", ROWS, spec="f2(landmarks=32)", kernel="rbf(gamma=0.1)")
-            first.export_("m@1", self.folder / "artifact")
+            first.export("m@1", self.folder / "artifact")
             self.assertEqual(second.import_("m", self.folder / "artifact").ref, version.ref)
             self.expected = first.transform("m@1", ROWS).copy()
 

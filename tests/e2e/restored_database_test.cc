@@ -5,16 +5,15 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "tests/e2e/fleet.h"
 #include "tests/e2e/process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
 
 using ::phimap::testing::PausedProcess;
 using ::phimap::testing::PostgresServer;
-using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
 class RestoredDatabaseTest : public ::testing::Test {
@@ -39,9 +38,9 @@ TEST_F(RestoredDatabaseTest, AServerThatWasCutOffMeanwhileServesWhatNamesMeanNow
   const auto second = two->Connect();
   const auto writer = *client::Client::Connect(two->address(), {});
   BuildVersions(*writer, "letters", 2);
-  ASSERT_TRUE(writer->SetAlias("letters", "prod", 1).ok());
+  ASSERT_TRUE(writer->SetAlias("letters@1", "prod").ok());
   fleet_.Dump(dump_);
-  ASSERT_TRUE(writer->SetAlias("letters", "prod", 2).ok());
+  ASSERT_TRUE(writer->SetAlias("letters@2", "prod").ok());
   ASSERT_TRUE(AnswersSoon(*second, "letters@prod", 2));
   EXPECT_EQ(MetricOf(*two, "phimap_history_changes_total"), 0);
   std::unique_ptr<ServerProcess> three;
@@ -52,7 +51,7 @@ TEST_F(RestoredDatabaseTest, AServerThatWasCutOffMeanwhileServesWhatNamesMeanNow
     three = fleet_.Start("three");
     const auto third = three->Connect();
     for (const char* alias : {"a", "b", "c"}) {
-      ASSERT_TRUE(third->SetAlias("letters", alias, 2).ok());
+      ASSERT_TRUE(third->SetAlias("letters@2", alias).ok());
     }
     EXPECT_EQ(Answering(*third, "letters@prod"), 1);
   }
@@ -62,7 +61,7 @@ TEST_F(RestoredDatabaseTest, AServerThatWasCutOffMeanwhileServesWhatNamesMeanNow
   EXPECT_THAT(two->process().ErrorsSoFar(), HasSubstr("history_changed"));
   // This client asks for a revision that the database has lost. It learns that without an error.
   EXPECT_EQ(Answering(*writer, "letters@prod"), 1);
-  ASSERT_TRUE(writer->SetAlias("letters", "prod", 2).ok());
+  ASSERT_TRUE(writer->SetAlias("letters@2", "prod").ok());
   EXPECT_EQ(Answering(*writer, "letters@prod"), 2);
 }
 
@@ -72,10 +71,10 @@ TEST_F(RestoredDatabaseTest, AClientThatKnowsALostChangeIsNotKeptWaiting) {
   const std::string address = one->address();
   const auto writer = *client::Client::Connect(address, {});
   BuildVersions(*writer, "letters", 2);
-  ASSERT_TRUE(writer->SetAlias("letters", "prod", 1).ok());
+  ASSERT_TRUE(writer->SetAlias("letters@1", "prod").ok());
   fleet_.Dump(dump_);
   for (const int64_t version : {2, 1, 2}) {
-    ASSERT_TRUE(writer->SetAlias("letters", "prod", version).ok());
+    ASSERT_TRUE(writer->SetAlias(absl::StrCat("letters@", version), "prod").ok());
   }
   one.reset();
   fleet_.Restore(dump_);

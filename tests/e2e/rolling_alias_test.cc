@@ -11,15 +11,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr int kRollingColumns = 4;
 constexpr int kVersions = 3;
@@ -50,18 +47,18 @@ class RollingAliasTest : public ::testing::Test {
       GeneratedRows rows(200, kRollingColumns, i);
       // All versions have the same number of features, so that a mix of versions would show only in
       // the values.
-      const auto version = client->Build({.mapping = "letters",
-                                          .mapping_text = "f1(landmarks=20)",
-                                          .kernel_text = "rbf(gamma=scale)",
-                                          .seed = static_cast<uint64_t>(i)},
-                                         rows);
-      EXPECT_TRUE(version.ok()) << version.status();
+      const auto version = client
+                               ->Build({.name = "letters",
+                                        .spec = "f1(landmarks=20)",
+                                        .kernel = "rbf(gamma=scale)",
+                                        .seed = static_cast<uint64_t>(i)},
+                                       rows)
+                               .value();
       Expected& expected = expected_[i];
-      expected.digest = version->ref().digest();
+      expected.digest = version.ref().digest();
       for (int row = 0; row < kRollingRows; ++row) {
-        const auto mapped = client->Transform(absl::StrCat("letters@", i), Row(row));
-        EXPECT_TRUE(mapped.ok()) << mapped.status();
-        expected.features.push_back(mapped->features.values_le);
+        const auto mapped = client->Transform(absl::StrCat("letters@", i), Row(row)).value();
+        expected.features.push_back(mapped.features.values_le);
       }
     }
     EXPECT_NE(expected_[1].features, expected_[2].features);
@@ -72,7 +69,7 @@ class RollingAliasTest : public ::testing::Test {
   void ExpectOneVersion(const v1::VersionRef& ref, const std::string& features, int row) {
     const auto found = expected_.find(ref.number());
     ASSERT_NE(found, expected_.end()) << ref.ShortDebugString();
-    EXPECT_EQ(ref.mapping(), "letters");
+    EXPECT_EQ(ref.name(), "letters");
     EXPECT_EQ(ref.digest(), found->second.digest) << ref.number();
     EXPECT_EQ(features, found->second.features[row]) << ref.number();
   }
@@ -173,8 +170,7 @@ TEST_F(RollingAliasTest, LosesNoCallAndNoAnswerMixesVersions) {
           Phimap({"alias", "set", "letters@prod", absl::StrCat(target), "--etag=*"});
       EXPECT_EQ(set.exit_code, 0) << set.err;
     } else {
-      const auto moved = client->SetAlias("letters", "prod", target, "*");
-      EXPECT_TRUE(moved.ok()) << moved.status();
+      const auto moved = client->SetAlias(absl::StrCat("letters@", target), "prod", "*").value();
     }
     // A call that starts after the move was answered must get the new version.
     const auto after = client->Transform("letters@prod", Row(0));
@@ -192,7 +188,7 @@ TEST_F(RollingAliasTest, LosesNoCallAndNoAnswerMixesVersions) {
 // The test does not check how many of them are answered in time, because the machine may be busy.
 TEST_F(RollingAliasTest, LosesNoCallOfAnOpenLoop) {
   const auto client = server_.Connect();
-  ASSERT_TRUE(client->SetAlias("letters", "prod", 1, "none").ok());
+  ASSERT_TRUE(client->SetAlias("letters@1", "prod", "none").ok());
   ProcessResult load;
   std::thread caller([&] {
     load = Phimap({"bench", "letters@prod", absl::StrCat("--rate=", PHIMAP_OFFERED_RATE),
@@ -202,8 +198,7 @@ TEST_F(RollingAliasTest, LosesNoCallOfAnOpenLoop) {
   int64_t moves = 0;
   while (!stop_) {
     const int64_t target = 1 + ++moves % kVersions;
-    const auto moved = client->SetAlias("letters", "prod", target, "*");
-    EXPECT_TRUE(moved.ok()) << moved.status();
+    const auto moved = client->SetAlias(absl::StrCat("letters@", target), "prod", "*").value();
     for (int i = 0; i < kRollingRows; ++i) {
       const auto mapped = client->Transform("letters@prod", Row(i));
       EXPECT_TRUE(mapped.ok()) << mapped.status();
@@ -224,14 +219,16 @@ TEST_F(RollingAliasTest, LosesNoCallOfAnOpenLoop) {
 // load.
 TEST_F(RollingAliasTest, DeletingTheVersionThatWasLeftLosesNoCall) {
   const auto client = server_.Connect();
-  ASSERT_TRUE(client->SetAlias("letters", "prod", 1, "none").ok());
+  ASSERT_TRUE(client->SetAlias("letters@1", "prod", "none").ok());
   std::vector<std::thread> threads;
   for (int i = 0; i < kCallers; ++i) threads.emplace_back([this, i] { Call(i); });
   for (int64_t next = 2; next <= kVersions; ++next) {
     AwaitAnswers(answered() + kCallsPerMove);
-    EXPECT_TRUE(absl::IsFailedPrecondition(client->DeleteVersion("letters", next - 1)));
-    EXPECT_TRUE(client->SetAlias("letters", "prod", next, "").ok());
-    EXPECT_TRUE(client->DeleteVersion("letters", next - 1, /*give_up_rollback=*/true).ok());
+    EXPECT_TRUE(
+        absl::IsFailedPrecondition(client->DeleteVersion(absl::StrCat("letters@", next - 1))));
+    EXPECT_TRUE(client->SetAlias(absl::StrCat("letters@", next), "prod", "").ok());
+    EXPECT_TRUE(
+        client->DeleteVersion(absl::StrCat("letters@", next - 1), /*give_up_rollback=*/true).ok());
     EXPECT_TRUE(
         absl::IsNotFound(client->Transform(absl::StrCat("letters@", next - 1), Row(0)).status()));
   }

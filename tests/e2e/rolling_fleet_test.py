@@ -45,7 +45,7 @@ class RollingFleetTest(unittest.TestCase):
         with proxies.SharedStoreHaproxy(self.folder, [server.address for server in servers]) as running:
             with phimap.Client(running.address) as client:
                 client.build("m", ROWS, **SPEC)
-                client.set_alias("m", "prod", 1)
+                client.set_alias("m@1", "prod")
                 self.expected = client.transform("m@1", ROWS).copy()
             self.built = 0
             more = (("builds", lambda: self.builds(running.address)), ("aliases", lambda: self.aliases(running.address)))
@@ -77,7 +77,7 @@ class RollingFleetTest(unittest.TestCase):
         client = phimap.Client(address)
 
         def call():
-            client.set_alias("m", "prod", 1)
+            client.set_alias("m@1", "prod")
             return client.transform("m@prod", ROWS)
         return Closing(call, client)
 

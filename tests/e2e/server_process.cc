@@ -68,10 +68,7 @@ ServerProcess::ServerProcess(const std::string& data_dir, const std::vector<std:
 }
 
 std::unique_ptr<client::Client> ServerProcess::Connect(client::RetryPolicy retry) const {
-  absl::StatusOr<std::unique_ptr<client::Client>> client =
-      client::Client::Connect(address_, {.retry = retry});
-  PHIMAP_CHECK(client.ok());
-  return *std::move(client);
+  return client::Client::Connect(address_, {.retry = retry}).value();
 }
 
 int64_t ServerProcess::MemoryBytes() const {

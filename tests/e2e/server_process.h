@@ -68,6 +68,29 @@ class GeneratedRows : public client::RowSource {
   int64_t next_ = 0;
 };
 
+// GeneratedRows with the labels b, b, a, b, b, a and so on.
+class LabeledGeneratedRows final : public client::LabeledRowSource {
+ public:
+  LabeledGeneratedRows(int64_t rows, int32_t columns, uint64_t seed) : rows_(rows, columns, seed) {}
+
+  int32_t columns() const override { return rows_.columns(); }
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override {
+    absl::StatusOr<client::ExampleBlock> block = rows_.Next(limits);
+    if (block.ok()) taken_ = block->rows();
+    return block;
+  }
+  std::vector<std::string> TakeLabels() override {
+    std::vector<std::string> labels;
+    for (int64_t i = 0; i < taken_; ++i) labels.push_back(++number_ % 3 == 0 ? "a" : "b");
+    return labels;
+  }
+
+ private:
+  GeneratedRows rows_;
+  int64_t taken_ = 0;
+  int64_t number_ = 0;
+};
+
 }  // namespace phimap::e2e
 
 #endif  // PHIMAP_TESTS_E2E_SERVER_PROCESS_H_

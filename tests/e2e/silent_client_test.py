@@ -3,9 +3,7 @@
     silent_client_test.py --phimapd=… --phimap=… --protoc=… --plugin=… --proto_dir=…
 """
 
-import argparse
 import queue
-import sys
 import threading
 import time
 import unittest
@@ -15,7 +13,7 @@ import grpc
 import numpy as np
 
 from http2_frames import DATA, END_STREAM, HEADERS, PING, TRANSFORM, Connection, frame, message, request
-from phimapd import Phimapd, generate_stubs
+from phimapd import Phimapd, generate_stubs, take_flags
 
 # The longest allowed time from the end of the lame duck to the end of the process. Silent calls are found within one
 # second, get a status within another second, and are reset half a second later. One more second allows for a busy
@@ -55,10 +53,10 @@ class SilentClientTest(unittest.TestCase):
         cls.mapping = module("phimap.v1.mapping_pb2")
         cls.mappings = module("phimap.v1.mapping_service_pb2")
         cls.transforms = module("phimap.v1.transform_service_pb2")
-        cls.evaluations = module("phimap.v1.evaluation_service_pb2")
+        cls.evaluations = module("phimap.v1.learning_service_pb2")
         cls.mapping_stub = module("phimap.v1.mapping_service_pb2_grpc").MappingServiceStub
         cls.transform_stub = module("phimap.v1.transform_service_pb2_grpc").TransformServiceStub
-        cls.evaluation_stub = module("phimap.v1.evaluation_service_pb2_grpc").EvaluationServiceStub
+        cls.evaluation_stub = module("phimap.v1.learning_service_pb2_grpc").LearningServiceStub
 
     def start(self, *flags, mapping="f1(landmarks=64)", columns=16, rows=500):
         self.server = Phimapd(arguments, *flags)
@@ -78,11 +76,11 @@ class SilentClientTest(unittest.TestCase):
     def silent_streams(self):
         """Opens two silent streams of each kind. One has sent valid first messages, and the other has sent
         nothing."""
-        spec = self.mappings.BuildSpec(mapping="other", build_id=str(uuid.uuid4()), kernel="rbf(gamma=1)",
-                                       spec=self.mapping.MappingSpec(kind="F1", landmarks=8))
+        spec = self.mappings.BuildSpec(name="other", build_id=str(uuid.uuid4()), kernel="rbf(gamma=1)",
+                                       spec="f1(landmarks=8)")
         return {
             "TransformStream": Stream(self.transform_stub(self.channel).TransformStream,
-                                      self.transforms.TransformStreamRequest(reference="one", examples=self.dense(1))),
+                                      self.transforms.TransformRequest(reference="one", examples=self.dense(1))),
             "Build": Stream(self.mapping_stub(self.channel).Build, self.mappings.BuildRequest(spec=spec),
                             self.mappings.BuildRequest(examples=self.dense(10))),
             "Evaluate": Stream(self.evaluation_stub(self.channel).Evaluate, self.evaluations.EvaluateRequest(
@@ -112,13 +110,13 @@ class SilentClientTest(unittest.TestCase):
     def test_a_stream_that_speaks_now_and_then_is_not_ended(self):
         self.start("--stream_idle_seconds=1")
         requests = queue.Queue()
-        requests.put(self.transforms.TransformStreamRequest(reference="one", examples=self.dense(1)))
+        requests.put(self.transforms.TransformRequest(reference="one", examples=self.dense(1)))
         call = self.transform_stub(self.channel).TransformStream(iter(requests.get, None))
         self.addCleanup(requests.put, None)
         next(call)
         for _ in range(4):
             time.sleep(0.5)
-            requests.put(self.transforms.TransformStreamRequest(examples=self.dense(1)))
+            requests.put(self.transforms.TransformRequest(examples=self.dense(1)))
             self.assertEqual(next(call).features.rows, 1)
 
     def test_silent_streams_do_not_hold_up_the_end(self):
@@ -171,7 +169,7 @@ class SilentClientTest(unittest.TestCase):
         method(request)
         calls = [method.future(request) for _ in range(12)]
         stream = Stream(self.transform_stub(self.channel).TransformStream, *(
-            self.transforms.TransformStreamRequest(reference="" if i else "one", examples=self.dense(1000))
+            self.transforms.TransformRequest(reference="" if i else "one", examples=self.dense(1000))
             for i in range(12)))
         # The stream was opened last. When it has its first answer, all calls have begun.
         first = next(stream.call)
@@ -203,8 +201,5 @@ class SilentClientTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for name in ("phimapd", "phimap", "protoc", "plugin", "proto_dir"):
-        parser.add_argument(f"--{name}", required=True)
-    arguments, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    arguments = take_flags("phimapd", "phimap", "protoc", "plugin", "proto_dir")
+    unittest.main()

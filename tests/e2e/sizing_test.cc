@@ -12,17 +12,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/matchers.h"
 #include "tests/support/source_dir.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr double kMiB = 1 << 20;
 // Memory of the libraries, the threads and the first allocations of each kind.
@@ -68,9 +66,8 @@ double BuildBytes(const Shape& shape) {
 
 v1::Version MustBuild(client::Client& client, const Shape& shape) {
   GeneratedRows rows(kRows, kColumns, 1);
-  const auto version = client.Build(
-      {.mapping = shape.name, .mapping_text = shape.mapping, .kernel_text = "rbf(gamma=scale)"},
-      rows);
+  const auto version =
+      client.Build({.name = shape.name, .spec = shape.mapping, .kernel = "rbf(gamma=scale)"}, rows);
   EXPECT_TRUE(version.ok()) << version.status();
   return version.value_or(v1::Version());
 }
@@ -78,9 +75,10 @@ v1::Version MustBuild(client::Client& client, const Shape& shape) {
 // Makes the server load the version, by mapping one row.
 void Load(const ServerProcess& server, const Shape& shape) {
   const std::vector<float> row(kColumns, 0.5f);
-  const auto result = server.Connect()->Transform(
-      shape.name, client::MakeRowBlock(absl::MakeConstSpan(row), kColumns));
-  ASSERT_TRUE(result.ok()) << result.status();
+  const auto result =
+      server.Connect()
+          ->Transform(shape.name, client::MakeRowBlock(absl::MakeConstSpan(row), kColumns))
+          .value();
 }
 
 // Memory for code pages and buffers that the first call needs. Measured: 3.5 MiB.
@@ -196,7 +194,7 @@ TEST_F(BudgetTest, StreamsThatAreNeverReadTakeNoMoreThanTheFormulaSays) {
   Load(*server, Wide());
   const auto stub = v1::TransformService::NewStub(
       grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
-  v1::TransformStreamRequest request;
+  v1::TransformRequest request;
   request.set_reference(Wide().name);
   *request.mutable_examples()->mutable_dense() = LargeRows();
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
@@ -205,7 +203,7 @@ TEST_F(BudgetTest, StreamsThatAreNeverReadTakeNoMoreThanTheFormulaSays) {
     contexts.push_back(std::make_unique<grpc::ClientContext>());
     writers.emplace_back([&, context = contexts.back().get()] {
       const auto stream = stub->TransformStream(context);
-      v1::TransformStreamRequest mine = request;
+      v1::TransformRequest mine = request;
       for (int sent = 0; sent < 20 && stream->Write(mine); ++sent) mine.clear_reference();
       stream->Finish();
     });

@@ -18,8 +18,8 @@ constexpr int kFeatures = 4000;
 constexpr int kRequests = 60;
 
 // A request of kSlowRows rows with one column. Its 4 KiB of rows become 16 MiB of features.
-v1::TransformStreamRequest Request(int number) {
-  v1::TransformStreamRequest request;
+v1::TransformRequest Request(int number) {
+  v1::TransformRequest request;
   if (number == 0) request.set_reference("wide");
   v1::DenseRows& rows = *request.mutable_examples()->mutable_dense();
   rows.set_rows(kSlowRows);
@@ -32,12 +32,10 @@ TEST(SlowReaderTest, AnswersThatNobodyFetchesStayWithinTheWindow) {
   TemporaryFolder folder;
   ServerProcess server(folder.path());
   GeneratedRows rows(5000, 1, 1);
-  ASSERT_TRUE(server.Connect()
-                  ->Build({.mapping = "wide",
-                           .mapping_text = "f1(landmarks=4000)",
-                           .kernel_text = "rbf(gamma=1)"},
-                          rows)
-                  .ok());
+  ASSERT_TRUE(
+      server.Connect()
+          ->Build({.name = "wide", .spec = "f1(landmarks=4000)", .kernel = "rbf(gamma=1)"}, rows)
+          .ok());
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(64 << 20);
   const auto stub = v1::TransformService::NewStub(
@@ -45,7 +43,7 @@ TEST(SlowReaderTest, AnswersThatNobodyFetchesStayWithinTheWindow) {
   grpc::ClientContext context;
   const auto stream = stub->TransformStream(&context);
   ASSERT_TRUE(stream->Write(Request(0)));
-  v1::TransformStreamResponse response;
+  v1::TransformResponse response;
   ASSERT_TRUE(stream->Read(&response));  // now the version is live
   const int64_t before = server.PeakMemoryBytes();
   // Flow control makes the writer wait until the answers are read.

@@ -8,7 +8,6 @@ and from 64 addresses, 2 and 20 MiB/s; and new connections are timed beside the 
 1,700 times a second and as often as a process can.
 """
 
-import argparse
 import contextlib
 import multiprocessing
 import os
@@ -16,14 +15,13 @@ import pathlib
 import socket
 import ssl
 import statistics
-import sys
 import tempfile
 import threading
 import time
 import unittest
 
 from http2_frames import END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, TRANSFORM, frame, length
-from phimapd import MIB, Phimapd, bench_result
+from phimapd import MIB, Phimapd, bench_result, take_flags
 
 TOKEN = "the-token-of-an-admitted-caller-0123456789"
 CONNECTION_BYTES = 256 << 10
@@ -239,9 +237,5 @@ class StrangersTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--phimapd", required=True)
-    parser.add_argument("--phimap", required=True)
-    parser.add_argument("--full", action="store_true")
-    arguments, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    arguments = take_flags("phimapd", "phimap", switches=["full"])
+    unittest.main()

@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "phimap/v1/evaluation_service.pb.h"
+#include "phimap/v1/learning_service.pb.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int kSvmlightColumns = 40;
 
@@ -51,12 +49,9 @@ class SvmlightTest : public CliFixture {
 
   ProcessResult Build(const std::string& name, const std::string& input,
                       std::vector<std::string> more) {
-    std::vector<std::string> arguments = {"build",
-                                          name,
-                                          "--input=" + input,
-                                          "--mapping=f2(landmarks=30)",
-                                          "--kernel=rbf(gamma=0.1)",
-                                          "--seed=4"};
+    std::vector<std::string> arguments = {
+        "build",   name, "--input=" + input, "--spec=f2(landmarks=30)", "--kernel=rbf(gamma=0.1)",
+        "--seed=4"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Phimap(arguments);
   }
@@ -112,7 +107,7 @@ TEST_F(SvmlightTest, LabelsOfTheFileAreLearntFrom) {
 
 TEST_F(SvmlightTest, ColumnsAreThoseOfTheVersionOrTheCommandLine) {
   ProcessResult done = Phimap({"build", "piped", "--input=-", "--format=svmlight", "--columns=50",
-                               "--mapping=f2(landmarks=30)", "--kernel=rbf(gamma=0.1)"},
+                               "--spec=f2(landmarks=30)", "--kernel=rbf(gamma=0.1)"},
                               sparse_);
   ASSERT_EQ(done.exit_code, 0) << done.err;
   // The largest index in the file may be smaller than the version's number of columns.

@@ -4,14 +4,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/cli_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 class TextTest : public CliFixture {
  protected:
@@ -31,7 +29,7 @@ class TextTest : public CliFixture {
   ProcessResult Build(const std::string& name, const std::string& input,
                       std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"build", name, "--input=" + input,
-                                          "--mapping=f2(landmarks=20)",
+                                          "--spec=f2(landmarks=20)",
                                           "--kernel=normalize(spectrum(n=3))"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Phimap(arguments);
@@ -103,12 +101,12 @@ TEST_F(TextTest, WhatDoesNotSuitIsExplained) {
     std::vector<std::string> arguments;
     const char* message;
   } cases[] = {
-      {{"build", "w", "--input=" + lines, "--mapping=f2(landmarks=5)", "--kernel=rbf(gamma=1)"},
+      {{"build", "w", "--input=" + lines, "--spec=f2(landmarks=5)", "--kernel=rbf(gamma=1)"},
        "is a kernel of rows of numbers; the stream's examples are text"},
-      {{"build", "w", "--input=" + lines, "--mapping=f2(landmarks=5)", "--kernel=jaccard(n=2)",
+      {{"build", "w", "--input=" + lines, "--spec=f2(landmarks=5)", "--kernel=jaccard(n=2)",
         "--label=x"},
        "a file of texts has neither columns nor labels"},
-      {{"build", "w", "--input=" + lines, "--mapping=f2(landmarks=5)", "--kernel=jaccard(n=2)",
+      {{"build", "w", "--input=" + lines, "--spec=f2(landmarks=5)", "--kernel=jaccard(n=2)",
         "--text=x"},
        "--text names a column of a CSV file"},
       {{"evaluate", "words", "--input=" + lines}, "--text=COLUMN --label=COLUMN"},

@@ -15,13 +15,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
-#include "gmock/gmock.h"
 #include "tests/e2e/server_process.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::e2e {
 namespace {
-
-using ::testing::HasSubstr;
 
 // A named pipe for the rows. Open waits until the reader has opened the pipe, too. Write does not
 // wait, because all rows of a test fit into the pipe's buffer.
@@ -101,7 +99,7 @@ class TransformRestartTest : public ::testing::Test {
   static void Build(const std::string& address, const std::string& mapping) {
     const ProcessResult built = PhimapAt(address,
                                          {"build", "m", "--input=-", "--format=csv",
-                                          "--mapping=" + mapping, "--kernel=rbf(gamma=0.01)"},
+                                          "--spec=" + mapping, "--kernel=rbf(gamma=0.01)"},
                                          "a,b\n" + RowLines(0, 500));
     PHIMAP_CHECK(built.exit_code == 0);
   }

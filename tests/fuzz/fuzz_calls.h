@@ -9,9 +9,8 @@
 
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1/reflection.pb.h"
-#include "server/calls/dispatcher.h"
-#include "server/calls/stream_call.h"
-#include "server/calls/unary_call.h"
+#include "server/rpc/call.h"
+#include "server/rpc/dispatcher.h"
 
 namespace phimap {
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/status/check.h"
-#include "server/transport/event_loop.h"
+#include "server/rpc/transport/event_loop.h"
 #include "tests/fuzz/fuzz_calls.h"
 
 namespace phimap {

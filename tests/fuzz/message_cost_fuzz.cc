@@ -10,11 +10,11 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/stubs/logging.h"
 #include "inference/inference_service.pb.h"
-#include "phimap/v1/evaluation_service.pb.h"
+#include "phimap/v1/learning_service.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "phimap/v1/transform_service.pb.h"
-#include "server/calls/message_cost.h"
-#include "tests/server/calls/parse_memory.h"
+#include "server/rpc/message_cost.h"
+#include "tests/server/rpc/parse_memory.h"
 
 namespace phimap {
 namespace {

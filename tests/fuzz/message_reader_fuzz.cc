@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
-#include "server/calls/framed_message.h"
+#include "server/rpc/framed_message.h"
 
 namespace phimap {
 namespace {

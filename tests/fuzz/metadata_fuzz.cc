@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/status/check.h"
-#include "server/calls/metadata.h"
+#include "server/rpc/metadata.h"
 
 namespace phimap {
 namespace {

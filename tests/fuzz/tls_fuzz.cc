@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "core/status/check.h"
-#include "server/transport/transport.h"
+#include "server/rpc/transport/transport.h"
 #include "tests/fuzz/converse.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/certificates.h"

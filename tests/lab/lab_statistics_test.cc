@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "lab/statistics.h"
 

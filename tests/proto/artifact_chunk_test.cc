@@ -4,8 +4,9 @@
 
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 v1::ArtifactChunk Chunk(int64_t offset, std::string data) {
@@ -14,13 +15,9 @@ v1::ArtifactChunk Chunk(int64_t offset, std::string data) {
   return chunk;
 }
 
-void ExpectRefused(const v1::ArtifactChunk& chunk, int64_t offset, absl::StatusCode code,
+void ExpectRefused(const v1::ArtifactChunk& chunk, int64_t offset, StatusCode code,
                    const char* reason, const char* field) {
-  const absl::Status status = CheckChunk(chunk, offset);
-  EXPECT_EQ(status.code(), code) << status;
-  ASSERT_TRUE(DetailOf(status).has_value());
-  EXPECT_EQ(DetailOf(status)->reason, reason);
-  EXPECT_EQ(DetailOf(status)->field, field);
+  EXPECT_THAT(CheckChunk(chunk, offset), IsError(code, reason, field));
 }
 
 TEST(ArtifactChunkTest, WhatWasFilledInIsAccepted) {
@@ -32,7 +29,7 @@ TEST(ArtifactChunkTest, WhatWasFilledInIsAccepted) {
 
 TEST(ArtifactChunkTest, WhatIsSentFitsTheSmallestMessage) {
   v1::ArtifactChunk chunk = Chunk(int64_t{4} << 30, std::string(kSentChunkBytes, 'x'));
-  chunk.mutable_version()->set_mapping(std::string(63, 'm'));
+  chunk.mutable_version()->set_name(std::string(63, 'm'));
   chunk.mutable_version()->set_digest(std::string(64, 'd'));
   chunk.mutable_version()->set_number(int64_t{1} << 40);
   chunk.set_artifact_size_bytes(int64_t{4} << 30);
@@ -54,4 +51,4 @@ TEST(ArtifactChunkTest, OtherSizesPlacesAndBytesAreRefused) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -23,12 +23,14 @@ void WriteAt(std::string& bytes, int64_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof(T));
 }
 
-// Return the offset and the size of a section, 0 to 4, as stated in the artifact's section table.
+// Return the offset and the size of a section, from 0 on, as stated in the artifact's section
+// table.
 int64_t SectionOffset(const std::string& artifact, int section);
 int64_t SectionSize(const std::string& artifact, int section);
 
 // Recomputes every checksum, except those of sections whose offset or size in the table is outside
-// of the artifact. REQUIRES: at least kArtifactBodyOffset bytes.
+// of the artifact. A count of sections that no format has is taken for five. REQUIRES: at least
+// kArtifactBodyOffset bytes, and the whole table.
 void FixChecksums(std::string& artifact);
 
 // Returns the artifact with one section's bytes replaced. Later sections move, and the table and

@@ -31,7 +31,7 @@ SelfCheck ReferenceVectors(const Plan& plan) {
 std::string CertifiedArtifact(const PlanShape& shape, const ArtifactEdits& edits) {
   Artifact artifact;
   artifact.plan = MakePlan(shape);
-  artifact.provenance = {.mapping_text = "f2(landmarks=7, policy=uniform)",
+  artifact.provenance = {.spec_text = "f2(landmarks=7, policy=uniform)",
                          .kernel_text = "rbf(gamma=0.5)",
                          .standardize = true,
                          .seed = 3};

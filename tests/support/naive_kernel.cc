@@ -346,10 +346,6 @@ std::vector<long double> NaiveProgramOfRows(const KernelProgram& program, const 
   return results;
 }
 
-KernelExpression MustParseKernel(const char* text) {
-  absl::StatusOr<KernelExpression> kernel = KernelExpression::Parse(text);
-  PHIMAP_CHECK(kernel.ok());
-  return *std::move(kernel);
-}
+KernelExpression MustParseKernel(const char* text) { return KernelExpression::Parse(text).value(); }
 
 }  // namespace phimap::testing

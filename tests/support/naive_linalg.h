@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "core/linalg/matrix.h"
 
@@ -45,6 +46,12 @@ T ChainDot(int64_t depth, ElementZ z, ElementW w) {
   return total;
 }
 
+inline double Dot(const double* a, const double* b, int64_t count) {
+  double sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
+  return sum;
+}
+
 template <typename T>
 Matrix<T> NaiveTransposed(const Matrix<T>& a) {
   Matrix<T> t = Matrix<T>::Uninit(a.cols(), a.rows());
@@ -59,12 +66,24 @@ inline Matrix<double> NaiveGram(const Matrix<double>& a, const Matrix<double>& b
   Matrix<double> gram(a.rows(), b.rows());
   for (int64_t i = 0; i < a.rows(); ++i) {
     for (int64_t j = 0; j < b.rows(); ++j) {
-      double sum = 0;
-      for (int64_t k = 0; k < a.cols(); ++k) sum += a(i, k) * b(j, k);
-      gram(i, j) = sum;
+      gram(i, j) = Dot(a.row(i), b.row(j), a.cols());
     }
   }
   return gram;
+}
+
+// The largest |a − b| of two matrices of one shape; infinity if the shapes differ or a difference
+// is not a number.
+template <typename T, typename U>
+double LargestDifference(const Matrix<T>& a, const Matrix<U>& b) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  if (a.rows() != b.rows() || a.cols() != b.cols()) return kInfinite;
+  double largest = 0;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(double{a.data()[i]} - double{b.data()[i]});
+    largest = std::isnan(difference) ? kInfinite : std::max(largest, difference);
+  }
+  return largest;
 }
 
 // Whether all numbers are equal in every bit, including the sign of zeros and the payload of NaNs.

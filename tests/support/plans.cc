@@ -90,14 +90,42 @@ std::string FeatureText(const PlanShape& shape) {
       return "cosines with phases";
     case FeatureKind::kMonomials:
       return "monomials";
+    case FeatureKind::kStrings:
+      return "strings";
+    case FeatureKind::kRemote:
+      return "remote";
   }
   return "";
+}
+
+std::vector<std::string> StringsOf(const PlanShape& shape) {
+  std::vector<std::string> strings;
+  for (int64_t j = 0; j < shape.feature_count; ++j) {
+    strings.push_back(j % 3 == 1 ? "" : absl::StrCat("a b", j));
+  }
+  return strings;
 }
 
 template <typename T>
 ServingStages<T> Stages(const PlanShape& shape, const Source& source) {
   ServingStages<T> stages;
   const int64_t columns = shape.projected == 0 ? shape.columns : shape.projected;
+  if (shape.features == FeatureKind::kStrings || shape.features == FeatureKind::kRemote) {
+    if (shape.features == FeatureKind::kRemote) {
+      stages.features = RemoteFeatures{.kernel = "k",
+                                       .endpoint = "similarity.example:7000",
+                                       .kind = RemoteFeatures::StoredKind::kText,
+                                       .examples = StringsOf(shape)};
+    } else {
+      const KernelExpression kernel =
+          MustParseKernel("normalize(spectrum(n=2) + jaccard(n=1, unit=word))");
+      stages.features =
+          StringFeatures{.strings = StringsOf(shape), .program = KernelProgram::Compile(kernel)};
+    }
+    if (shape.centre) stages.centre = source.Vector<T>(shape.feature_count, 4);
+    SetProjection(shape, source, stages);
+    return stages;
+  }
   if (shape.features == FeatureKind::kMonomials) {
     ExpansionFeatures<T> monomials{.degree = 3};
     monomials.coefficients = source.Vector<T>(shape.feature_count, 9);
@@ -139,7 +167,9 @@ std::string PlanShape::ToText() const {
 Plan MakePlan(const PlanShape& shape) {
   const Source source(shape.seed);
   Plan plan;
-  plan.input.columns = shape.columns;
+  const bool rows =
+      shape.features != FeatureKind::kStrings && shape.features != FeatureKind::kRemote;
+  plan.input.columns = rows ? shape.columns : 0;
   if (shape.shift) plan.input.shift = source.Vector<double>(shape.columns, 1);
   if (shape.scale) plan.input.scale = source.Vector<double>(shape.columns, 2);
   if (shape.projected != 0) {
@@ -153,6 +183,59 @@ Plan MakePlan(const PlanShape& shape) {
   }
   PHIMAP_CHECK(plan.Validate().ok());
   return plan;
+}
+
+std::vector<PlanShape> ShapesOfEveryKind(FloatType serving_type) {
+  using enum WKind;
+  using enum FeatureKind;
+  const char* kMixed = "rbf(gamma=0.3) + 0.1*poly(degree=3, coef0=1)";
+  std::vector<PlanShape> shapes = {
+      {.columns = 700, .scale = true, .feature_count = 70},
+      {.columns = 17,
+       .shift = true,
+       .scale = true,
+       .feature_count = 67,
+       .kernel = kMixed,
+       .centre = true,
+       .w = kTriangular},
+      {.columns = 700, .feature_count = 67, .kernel = kMixed, .centre = true, .w = kTriangular},
+      {.columns = 1100, .feature_count = 33, .kernel = "linear()", .w = kDense, .outputs = 21},
+      {.columns = 12, .projected = 7, .feature_count = 530, .w = kDense, .outputs = 35},
+      {.columns = 600,
+       .scale = true,
+       .projected = 30,
+       .feature_count = 50,
+       .w = kSparse,
+       .outputs = 9},
+      {.columns = 12,
+       .features = kL1,
+       .feature_count = 40,
+       .kernel = "poly(degree=2, coef0=-2)",
+       .w = kSparse,
+       .outputs = 9},
+      {.columns = 17, .shift = true, .features = kSinCos, .feature_count = 142},
+      {.columns = 520, .scale = true, .features = kSinCos, .feature_count = 142},
+      {.columns = 520, .features = kPhase, .feature_count = 69, .w = kDense, .outputs = 20},
+      {.columns = 30, .scale = true, .features = kMonomials, .feature_count = 77, .w = kTriangular},
+      {.columns = 600, .projected = 20, .feature_count = 50, .kernel = "laplacian(gamma=0.1)"},
+      {.columns = 600, .feature_count = 70, .kernel = "laplacian(gamma=0.01) + delta()"},
+      {.columns = 90,
+       .feature_count = 40,
+       .kernel = "normalize(poly(degree=2, coef0=1)) + 0.5*cosine()*weight(norm_power=1)",
+       .w = kTriangular},
+  };
+  for (const char* kernel :
+       {"normalize(rbf(gamma=0.3) + laplacian(gamma=1) + bilinear(diagonal=[2, 1, 0, 3, 3])) + "
+        "delta()",
+        "rbf(gamma=0.3, columns=1:4)*laplacian(scales=[1, 2, 3, 4, 5])*delta(columns=4)",
+        "exp(sigmoid(gamma=0.4) + bilinear(diagonal=[1, 0, 2, 1, 0.5]))",
+        "normalize(laplacian(scales=[1, 2, 3, 4, 5]) + cosine(columns=2:5))",
+        "weight(gaussian=1)*bilinear(matrix=[1, 0, 0, 0, 0; 0, 1, 0, 0, 0; 0, 0, 2, 1, 0; 0, 0, 1, "
+        "2, 0; 0, 0, 0, 0, 1])"}) {
+    shapes.push_back({.feature_count = 67, .kernel = kernel, .w = kTriangular});
+  }
+  for (PlanShape& shape : shapes) shape.serving_type = serving_type;
+  return shapes;
 }
 
 template <typename T>

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/engine/engine.h"
 #include "core/linalg/matrix.h"
@@ -13,8 +14,9 @@ namespace phimap::testing {
 
 // The kinds of features. kSinCos: cosines and sines of angles in turns. The number of features is
 // even, and they are computed from half as many rows of A'. kPhase: cosines of angles with offsets.
-// kMonomials: monomials of degree 3.
-enum class FeatureKind { kProduct, kL1, kSinCos, kPhase, kMonomials };
+// kMonomials: monomials of degree 3. kStrings: a kernel of strings. kRemote: a remote kernel of
+// texts. The plans of the last two have no input stage, and no columns.
+enum class FeatureKind { kProduct, kL1, kSinCos, kPhase, kMonomials, kStrings, kRemote };
 enum class WKind { kNone, kTriangular, kDense, kSparse };
 
 struct PlanShape {
@@ -40,6 +42,11 @@ struct PlanShape {
 // Returns a plan of this shape. Its numbers are uniform in (-1, 1). The numbers of W and P are
 // divided by the length of the sums in which they are used, so that no stage makes numbers larger.
 Plan MakePlan(const PlanShape& shape);
+
+// Shapes with each kind of input stage, of features of rows, of kernel and of W. Their sizes leave
+// partial panels and chunks, and some of their sums are longer than one chain. The engine visits
+// only the stored numbers of sparse rows under some of them, and makes rows dense under the others.
+std::vector<PlanShape> ShapesOfEveryKind(FloatType serving_type);
 
 // Returns the features of each row in the serving type T. Ends the program on an error.
 template <typename T>

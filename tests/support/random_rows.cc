@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 
 namespace phimap::testing {
 

@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/status/command_line.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -22,13 +23,13 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   if (!file.is_open()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "TOKEN_FILE_INVALID", "--token_file",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kTokenFileInvalid, "--token_file",
                      absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
   }
   std::getline(file, line);
   absl::StripAsciiWhitespace(&line);
   if (!line.empty()) return line;
-  return MakeError(absl::StatusCode::kInvalidArgument, "TOKEN_FILE_INVALID", "--token_file",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kTokenFileInvalid, "--token_file",
                    absl::StrCat("expected a token on the first line of ", path));
 }
 
@@ -144,7 +145,7 @@ void AddInput(CLI::App& command, InputArguments& input, const char* label_help) 
       .add_option("--format", input.format,
                   "Format of the input: csv (with a header), npy, svmlight (sparse rows), or text "
                   "(one per line, for kernels of strings)")
-      ->check(CLI::IsMember({"csv", "npy", "svmlight", "text"}));
+      ->check(OneOf({"csv", "npy", "svmlight", "text"}));
   command.add_option("--delimiter", input.delimiter,
                      "Delimiter of the cells of a CSV file, such as ';' or tab (default: a comma, "
                      "or a tab in files named .tsv)");
@@ -156,6 +157,19 @@ void AddInput(CLI::App& command, InputArguments& input, const char* label_help) 
       ->allow_extra_args(false);
   command.add_flag("--zero-based", input.zero_based,
                    "The indices of an svmlight file begin with 0 instead of 1");
+}
+
+void AddColumnFlags(CLI::App& command, InputArguments& input) {
+  command.add_flag("--by-name", input.choice.by_name,
+                   "Find the version's columns in the CSV file by name, in any order");
+  command.add_option("--columns", input.columns_given, kColumnsHelp)
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      .add_option("--passthrough", input.choice.passthrough,
+                  "Column of the CSV file, such as an id, that is copied to the CSV output "
+                  "unchanged; may be repeated")
+      ->allow_extra_args(false);
 }
 
 }  // namespace phimap::cli

@@ -55,6 +55,8 @@ inline constexpr char kColumnsHelp[] =
 // Adds the flags to a command, after its other positional arguments. `label_help` explains --label
 // for this command. `input` must outlive the command.
 void AddInput(CLI::App& command, InputArguments& input, const char* label_help = kLabelHelp);
+// Adds the flags that say which columns of the input are mapped, and which are copied.
+void AddColumnFlags(CLI::App& command, InputArguments& input);
 
 }  // namespace phimap::cli
 

@@ -30,6 +30,7 @@
 #include "core/digest/named_columns.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -123,6 +124,11 @@ class RowSequence : public client::LabeledRowSource {
     std::vector<std::string> more = current_.labels->TakeLabels();
     std::move(more.begin(), more.end(), std::back_inserter(labels));
     return labels;
+  }
+
+  // A block is of one file, and a file is closed only after its last block was taken.
+  client::RowFacts TakeFacts() override {
+    return current_.labels == nullptr ? client::RowFacts() : current_.labels->TakeFacts();
   }
 
   // Names of all columns of the first file.
@@ -260,6 +266,9 @@ absl::Status CheckNamingOptions(const InputArguments& input, FileFormat format) 
   if (format == FileFormat::kCsv) return absl::OkStatus();
   const std::pair<const char*, bool> options[] = {
       {"--label", !input.choice.label.empty()},
+      {"--weights", !input.choice.weights.empty()},
+      {"--groups", !input.choice.groups.empty()},
+      {"--parts", !input.choice.parts.empty()},
       {"--exclude", !input.choice.exclude.empty()},
       {"--passthrough", !input.choice.passthrough.empty()},
       {"--columns", !input.columns_given.empty() && format != FileFormat::kSvmlight}};
@@ -276,6 +285,13 @@ absl::Status CheckOptions(const InputArguments& input, FileFormat format) {
   if (format != FileFormat::kCsv && !input.text.empty()) {
     return absl::InvalidArgumentError(
         "--text names a column of a CSV file; use --format=text for a file with one text per line");
+  }
+  const bool known =
+      !input.choice.weights.empty() || !input.choice.groups.empty() || !input.choice.parts.empty();
+  if (!input.text.empty() && known) {
+    return absl::InvalidArgumentError(
+        "--weights, --groups and --parts are for rows of numbers; with --text, every row counts "
+        "alike");
   }
   const bool chosen = !input.choice.passthrough.empty() || !input.choice.exclude.empty() ||
                       !input.columns_given.empty();
@@ -469,8 +485,7 @@ absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Clien
   PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
   input.choice.reference = std::string(reference);
   const bool is_needed = format == FileFormat::kSvmlight;
-  const absl::StatusOr<v1::Version> found =
-      is_needed ? client.GetVersion(reference) : client.GetVersionNow(reference);
+  const absl::StatusOr<v1::Version> found = client.GetVersion(reference, /*wait=*/is_needed);
   if (absl::IsUnavailable(found.status()) && !is_needed) {
     // A server without its database may still map rows. It refuses columns with other names.
     notes << "note: the server cannot say now which columns " << reference
@@ -484,7 +499,7 @@ absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Clien
     input.columns = version.input_columns();
     if (input.columns == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("version ", version.ref().number(), " of \"", version.ref().mapping(),
+          absl::StrCat("version ", version.ref().number(), " of \"", version.ref().name(),
                        "\" does not map rows of numbers, which is what an svmlight file contains"));
     }
   }
@@ -503,7 +518,7 @@ void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes) {
   if (const auto* const files = dynamic_cast<const RowSequence*>(&rows)) names = files->left_out();
   if (names.empty()) return;
   notes
-      << "note: got " << rows.column_names().size() + names.size() << " columns; "
+      << "note: got " << CountOf(rows.column_names().size() + names.size(), "column") << "; "
       << ShownColumnNames(names) << (names.size() == 1 ? " is" : " are")
       << " not among the version's columns and left out (--passthrough=NAME copies a column to the "
          "output, --exclude=NAME silences this message)"

@@ -32,9 +32,11 @@
 #include "absl/time/clock.h"
 #include "client/cpp/channel_factory.h"
 #include "client/cpp/grpc_status.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/thread/start_thread.h"
 #include "inference/inference_service.pb.h"
+#include "phimap/v1/predict_service.pb.h"
 #include "phimap/v1/transform_service.pb.h"
 
 namespace phimap::cli {
@@ -58,8 +60,9 @@ struct BenchAnswer {
   int64_t feature_bytes = 0;
 };
 
-std::string NativeBytes(const BenchRows& rows) {
-  v1::TransformRequest request;
+template <typename Request>
+std::string RowsRequest(const BenchRows& rows) {
+  Request request;
   request.set_reference(std::string(rows.reference));
   v1::DenseRows& dense = *request.mutable_examples()->mutable_dense();
   dense.set_rows(rows.rows);
@@ -95,12 +98,21 @@ absl::StatusOr<BenchAnswer> ReadNative(absl::string_view bytes) {
   const absl::StatusOr<v1::TransformResponse> answer = Parsed<v1::TransformResponse>(bytes);
   if (!answer.ok()) return answer.status();
   const v1::DenseRows& features = answer->features();
-  return BenchAnswer{
-      .version = absl::StrCat(answer->version().mapping(), "@", answer->version().number()),
-      .rows = features.rows(),
-      .feature_columns = features.columns(),
-      .feature_bytes =
-          static_cast<int64_t>(features.float32_le().size() + features.float64_le().size())};
+  return BenchAnswer{.version = client::ReferenceTo(answer->version()),
+                     .rows = features.rows(),
+                     .feature_columns = features.columns(),
+                     .feature_bytes = static_cast<int64_t>(features.float32_le().size() +
+                                                           features.float64_le().size())};
+}
+
+absl::StatusOr<BenchAnswer> ReadPrediction(absl::string_view bytes) {
+  const absl::StatusOr<v1::PredictResponse> answer = Parsed<v1::PredictResponse>(bytes);
+  if (!answer.ok()) return answer.status();
+  const int64_t rows = answer->labels_size() + answer->values_size();
+  return BenchAnswer{.version = client::ReferenceTo(answer->version()),
+                     .rows = rows,
+                     .feature_columns = 1,
+                     .feature_bytes = rows};
 }
 
 absl::StatusOr<BenchAnswer> ReadInference(absl::string_view bytes) {
@@ -117,23 +129,26 @@ absl::StatusOr<BenchAnswer> ReadInference(absl::string_view bytes) {
                      .feature_bytes = static_cast<int64_t>(answer->raw_output_contents(0).size())};
 }
 
-// "/package.Service/Method".
-const std::string& MethodOf(BenchProtocol protocol) {
-  static const std::string* const kNative =
-      new std::string("/phimap.v1.TransformService/Transform");
-  static const std::string* const kInference =
-      new std::string("/inference.GRPCInferenceService/ModelInfer");
-  return protocol == BenchProtocol::kNative ? *kNative : *kInference;
-}
+// What is particular to a kind of calls.
+struct Protocol {
+  absl::string_view name;
+  // "/package.Service/Method".
+  const char* method;
+  // Returns a serialized request.
+  std::string (*request)(const BenchRows& rows);
+  // Parses the bytes of an answer. INTERNAL if they are malformed.
+  absl::StatusOr<BenchAnswer> (*read)(absl::string_view bytes);
+};
 
-// Returns a serialized request.
-std::string RequestBytes(BenchProtocol protocol, const BenchRows& rows) {
-  return protocol == BenchProtocol::kNative ? NativeBytes(rows) : InferenceBytes(rows);
-}
-
-// Parses the bytes of an answer. INTERNAL if they are malformed.
-absl::StatusOr<BenchAnswer> ReadAnswer(BenchProtocol protocol, absl::string_view bytes) {
-  return protocol == BenchProtocol::kNative ? ReadNative(bytes) : ReadInference(bytes);
+const Protocol& ProtocolOf(BenchProtocol protocol) {
+  static constexpr Protocol kProtocols[] = {
+      {"native", "/phimap.v1.TransformService/Transform", RowsRequest<v1::TransformRequest>,
+       ReadNative},
+      {"predict", "/phimap.v1.PredictService/Predict", RowsRequest<v1::PredictRequest>,
+       ReadPrediction},
+      {"inference", "/inference.GRPCInferenceService/ModelInfer", InferenceBytes, ReadInference},
+  };
+  return kProtocols[static_cast<int>(protocol)];
 }
 
 // Positions of utime and stime in /proc/PID/stat, counted from 0 after the command's name
@@ -172,9 +187,7 @@ ProcessUse OwnUse() {
 
 }  // namespace
 
-absl::string_view ProtocolName(BenchProtocol protocol) {
-  return protocol == BenchProtocol::kNative ? "native" : "inference";
-}
+absl::string_view ProtocolName(BenchProtocol protocol) { return ProtocolOf(protocol).name; }
 
 absl::StatusOr<ProcessUse> UseOf(pid_t pid) {
   const std::string folder = absl::StrCat("/proc/", pid);
@@ -234,8 +247,9 @@ grpc::ByteBuffer MakeRequest(const LoadOptions& options, std::mt19937_64& random
     const float value = uniform(random);
     std::memcpy(values.data() + i, &value, sizeof(value));
   }
-  const grpc::Slice slice(RequestBytes(
-      options.protocol, {options.reference, options.rows, options.columns, std::move(values)}));
+  const grpc::Slice slice(
+      ProtocolOf(options.protocol)
+          .request({options.reference, options.rows, options.columns, std::move(values)}));
   return grpc::ByteBuffer(&slice, 1);
 }
 
@@ -313,8 +327,8 @@ class LoadRun {
     }
     PHIMAP_ASSIGN_OR_RETURN(
         const BenchAnswer answer,
-        ReadAnswer(options_.protocol,
-                   {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}));
+        ProtocolOf(options_.protocol)
+            .read({reinterpret_cast<const char*>(bytes.begin()), bytes.size()}));
     if (answer.rows != options_.rows) {
       return absl::InternalError(
           "the server's answer does not have one row of features for each row");
@@ -340,8 +354,8 @@ class LoadRun {
     call.times.sent_ns = NowNs();
     call.context->set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(timeout())));
     const grpc::ByteBuffer& request = requests_[next_request_++ % requests_.size()];
-    call.reader =
-        call.stub->PrepareUnaryCall(&*call.context, MethodOf(options_.protocol), request, &queue);
+    call.reader = call.stub->PrepareUnaryCall(&*call.context, ProtocolOf(options_.protocol).method,
+                                              request, &queue);
     call.reader->StartCall();
     call.reader->Finish(&call.answer, &call.status, &call);
   }
@@ -422,7 +436,7 @@ class LoadRun {
     if (window_.CountsForRate(call.times)) {
       ++result_.calls;
       if (answered) ++result_.answered;
-      if (short_answer) ++result_.errors["ANSWER_TOO_SHORT"];
+      if (short_answer) ++result_.errors[reason::kAnswerTooShort];
       if (!call.status.ok()) {
         const absl::Status status = client::FromGrpc(call.status);
         ++result_.errors[absl::StatusCodeToString(status.code())];

@@ -1,4 +1,4 @@
-// Generates load: sends calls for features, in either protocol and in a closed or open loop, and
+// Generates load: sends calls for features or predictions, in a closed or open loop, and
 // counts the results.
 #ifndef PHIMAP_CLIENT_CLI_BENCH_BENCH_LOAD_H_
 #define PHIMAP_CLIENT_CLI_BENCH_BENCH_LOAD_H_
@@ -21,11 +21,13 @@ namespace phimap::cli {
 enum class BenchProtocol {
   // phimap.v1.TransformService/Transform.
   kNative,
+  // phimap.v1.PredictService/Predict: labels or values alone.
+  kPredict,
   // The Open Inference Protocol's ModelInfer, raw contents.
   kInference,
 };
 
-// "native" or "inference".
+// "native", "predict" or "inference".
 absl::string_view ProtocolName(BenchProtocol protocol);
 
 // Resources that a process has used so far, as the kernel reports them.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/cli/bench/bench_load.h"
 #include "client/cli/views/text.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -76,8 +77,7 @@ void LatencyLine(std::string& out, absl::string_view name, const BenchHistogram&
 
 std::string LoadText(const LoadOptions& options) {
   if (options.open_loop()) return absl::StrFormat("%g calls/s, open loop", options.rate);
-  return absl::StrCat(options.callers, options.callers == 1 ? " caller" : " callers",
-                      ", closed loop");
+  return absl::StrCat(CountOf(options.callers, "caller"), ", closed loop");
 }
 
 void UseLine(std::string& out, absl::string_view name, double cpu_us, const LoadResult& result,
@@ -93,7 +93,7 @@ std::string LoadTable(const LoadOptions& options, const LoadResult& result, int 
   std::string out = absl::StrFormat(
       "%s, %d features; %s, %d-row %s calls, %d %s, %g s after %g s of warm-up\n", result.version,
       result.feature_columns, LoadText(options), options.rows, ProtocolName(options.protocol),
-      options.channels, options.channels == 1 ? "connection" : "connections", result.seconds,
+      options.channels, NounFor(options.channels, "connection"), result.seconds,
       options.warmup_seconds);
   absl::StrAppendFormat(&out, "%-12s%10.0f calls/s%12.0f rows/s\n", "answered",
                         PerSecond(result.answered, result),

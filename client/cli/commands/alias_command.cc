@@ -1,6 +1,5 @@
 // `phimap alias`: names for versions, and moving them.
 #include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -9,15 +8,13 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/views/text.h"
-#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 
@@ -41,7 +38,7 @@ struct AliasArguments {
 constexpr size_t kDigestDigits = 12;
 
 struct AliasName {
-  std::string mapping;
+  std::string name;
   std::string alias;
 };
 
@@ -55,26 +52,21 @@ absl::StatusOr<AliasName> ParseAliasName(const std::string& text) {
   return AliasName{text.substr(0, at), text.substr(at + 1)};
 }
 
-absl::StatusOr<v1::Alias> Set(const AliasName& name, const AliasArguments& arguments,
-                              CommandContext& context) {
-  absl::string_view text = arguments.version;
-  if (absl::ConsumePrefix(&text, "sha256:")) {
-    return context.client.SetAliasToDigest(name.mapping, name.alias, text, arguments.etag);
-  }
+// Returns the reference to a version of the mapping, such as "letters@7".
+absl::StatusOr<std::string> VersionOf(const std::string& name, const std::string& version) {
   int64_t number = 0;
-  if (absl::SimpleAtoi(text, &number)) {
-    return context.client.SetAlias(name.mapping, name.alias, number, arguments.etag);
-  }
+  const bool is_number = absl::SimpleAtoi(version, &number) && number > 0;
+  if (is_number || absl::StartsWith(version, "sha256:")) return absl::StrCat(name, "@", version);
   return absl::InvalidArgumentError(
-      absl::StrCat("VERSION: expected the number of a version, such as 3, or sha256: and at least "
-                   "7 digits of a digest, got ",
-                   Quoted(arguments.version), "; `phimap list ", name.mapping, "` shows them"));
+      absl::StrCat("VERSION: expected the number of a version, such as 7, or sha256: and at least "
+                   "7 digits of its digest; got '",
+                   version, "'"));
 }
 
 absl::Status PrintMove(const AliasName& name, const v1::Alias& alias, bool json,
                        std::ostream& out) {
   if (json) return PrintJson(alias, out);
-  out << name.mapping << "@" << name.alias << " is version " << alias.version();
+  out << name.name << "@" << name.alias << " is version " << alias.version();
   if (alias.previous_version() != 0) out << ", before " << alias.previous_version();
   out << "  (etag " << alias.etag() << ")\n";
   return absl::OkStatus();
@@ -133,13 +125,17 @@ absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context) 
   if (arguments.action == "list") return List(arguments, context);
   PHIMAP_ASSIGN_OR_RETURN(const AliasName name, ParseAliasName(arguments.name));
   if (arguments.action == "delete") {
-    PHIMAP_RETURN_IF_ERROR(context.client.DeleteAlias(name.mapping, name.alias, arguments.etag));
+    PHIMAP_RETURN_IF_ERROR(context.client.DeleteAlias(name.name, name.alias, arguments.etag));
     *context.console.stream << arguments.name << " is deleted; its version stays" << std::endl;
     return absl::OkStatus();
   }
-  absl::StatusOr<v1::Alias> moved = arguments.action == "rollback"
-                                        ? context.client.RollBackAlias(name.mapping, name.alias)
-                                        : Set(name, arguments, context);
+  absl::StatusOr<v1::Alias> moved;
+  if (arguments.action == "rollback") {
+    moved = context.client.RollBackAlias(name.name, name.alias);
+  } else {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string version, VersionOf(name.name, arguments.version));
+    moved = context.client.SetAlias(version, name.alias, arguments.etag);
+  }
   PHIMAP_RETURN_IF_ERROR(moved.status());
   return PrintMove(name, *moved, arguments.json, context.out);
 }

@@ -1,5 +1,4 @@
 // `phimap bench`.
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/bench/bench_load.h"
 #include "client/cli/commands/commands.h"
+#include "core/status/command_line.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -20,6 +20,8 @@ struct BenchArguments {
   // `target` and `connect` are set from the context. If `columns` is 0, the number of
   // columns of the version is used.
   LoadOptions load;
+  // "native", "predict" or "inference".
+  std::string protocol = "native";
   bool json = false;
 };
 
@@ -32,7 +34,7 @@ absl::StatusOr<int32_t> ColumnsOf(client::Client& client, const std::string& ref
   const ErrorDetail detail = DetailOf(mapped).value_or(ErrorDetail());
   int32_t columns = 0;
   const auto expected = detail.metadata.find("expected");
-  if (detail.reason == "COLUMNS_MISMATCH" && expected != detail.metadata.end() &&
+  if (detail.reason == reason::kColumnsMismatch && expected != detail.metadata.end() &&
       absl::SimpleAtoi(expected->second, &columns) && columns > 0) {
     return columns;
   }
@@ -47,6 +49,10 @@ absl::StatusOr<int32_t> ColumnsOf(client::Client& client, const std::string& ref
 // cannot be started.
 absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) {
   LoadOptions options = arguments.load;
+  for (const BenchProtocol protocol :
+       {BenchProtocol::kNative, BenchProtocol::kPredict, BenchProtocol::kInference}) {
+    if (ProtocolName(protocol) == arguments.protocol) options.protocol = protocol;
+  }
   options.target = context.server;
   options.connect = context.connect;
   if (options.columns == 0) {
@@ -68,25 +74,25 @@ void AddBenchLoad(CLI::App& command, LoadOptions& load) {
                                    .add_option("--callers", load.callers,
                                                "Number of callers in a closed loop: each sends its "
                                                "next call when the last was answered")
-                                   ->check(CLI::Range(1, 10'000))
+                                   ->check(IntegerFrom(1, 10'000))
                                    ->capture_default_str();
   command
       .add_option("--rate", load.rate,
                   "Calls per second in an open loop, independent of the answers; latency counts "
                   "from the time when a call was due")
-      ->check(CLI::Range(0.001, 1e7))
+      ->check(NumberFrom(0.001, 1e7))
       ->excludes(callers);
   command.add_option("--rows", load.rows, "Rows per call")
-      ->check(CLI::Range(1, 65'536))
+      ->check(IntegerFrom(1, 65'536))
       ->capture_default_str();
   command.add_option("--seconds", load.seconds, "Duration of the measurement in seconds")
-      ->check(CLI::Range(0.01, 86'400.0))
+      ->check(NumberFrom(0.01, 86'400.0))
       ->capture_default_str();
   command.add_option("--warmup", load.warmup_seconds, "Seconds of warm-up before the measurement")
-      ->check(CLI::Range(0.0, 86'400.0))
+      ->check(NumberFrom(0.0, 86'400.0))
       ->capture_default_str();
   command.add_option("--timeout", load.timeout_seconds, "Deadline of a call in seconds")
-      ->check(CLI::Range(1.0, 86'400.0))
+      ->check(NumberFrom(1.0, 86'400.0))
       ->capture_default_str();
 }
 
@@ -102,24 +108,24 @@ Command AddBench(CLI::App& app) {
       ->required();
   AddBenchLoad(*command, bench.load);
   command
-      ->add_option("--protocol", bench.load.protocol,
-                   "Kind of calls: native (Transform) or inference (ModelInfer of the Open "
-                   "Inference Protocol)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, BenchProtocol>{
-          {"native", BenchProtocol::kNative}, {"inference", BenchProtocol::kInference}}))
-      ->default_str("native");
+      ->add_option(
+          "--protocol", bench.protocol,
+          "Kind of calls: native (Transform), predict (Predict) or inference (ModelInfer of "
+          "the Open Inference Protocol)")
+      ->check(OneOf({"native", "predict", "inference"}))
+      ->capture_default_str();
   command
       ->add_option("--connections,--channels", bench.load.channels,
                    "Number of connections, shared evenly by the callers")
-      ->check(CLI::Range(1, 1'000))
+      ->check(IntegerFrom(1, 1'000))
       ->capture_default_str();
   command
       ->add_option("--max_in_flight", bench.load.max_in_flight,
                    "Maximum number of unanswered calls of an open loop")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(IntegerFrom(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--columns", bench.load.columns, "Columns per row (default: the version's)")
-      ->check(CLI::Range(1, 65'536));
+      ->check(IntegerFrom(1, 65'536));
   command->add_option("--server_pid", bench.load.server_pid,
                       "Process of the server on this machine, to measure its CPU time and memory");
   command->add_flag("--json", bench.json, "Print one JSON object");

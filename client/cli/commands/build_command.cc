@@ -13,6 +13,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
+#include "core/status/command_line.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
@@ -22,7 +23,7 @@ struct BuildArguments {
   std::string name;
   // The rows. With --dry-run, 0 columns means the number of columns of the input.
   InputArguments input;
-  std::string mapping;
+  std::string spec;
   std::string kernel;
   bool standardize = false;
   // The seed as text, because the library's conversion to a number would wrap a negative number.
@@ -103,9 +104,9 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
   if (!arguments.ttl.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(ttl, DurationOf(arguments.ttl, "--ttl"));
   }
-  const client::BuildOptions options{.mapping = arguments.name,
-                                     .mapping_text = arguments.mapping,
-                                     .kernel_text = arguments.kernel,
+  const client::BuildOptions options{.name = arguments.name,
+                                     .spec = arguments.spec,
+                                     .kernel = arguments.kernel,
                                      .standardize = arguments.standardize,
                                      .seed = seed,
                                      .ttl = ttl};
@@ -139,13 +140,15 @@ Command AddBuild(CLI::App& app) {
   command->add_option("NAME", build.name, "Name of the mapping")->required();
   AddInput(*command, build.input, kLabelHelp);
   command
-      ->add_option("--mapping", build.mapping,
-                   "Mapping, as NAME(PARAMETER=VALUE, ...); 'phimap capabilities mappings' lists "
-                   "names and parameters")
+      ->add_option("--spec", build.spec,
+                   "What to build, as FAMILY(PARAMETER=VALUE, ...); 'phimap capabilities families' "
+                   "lists families and parameters")
       ->required();
-  command->add_option("--kernel", build.kernel,
-                      "Kernel, as NAME(PARAMETER=VALUE, ...), or sums, products and multiples of "
-                      "such; 'phimap capabilities kernels' lists them; some mappings need none");
+  command->add_option(
+      "--kernel", build.kernel,
+      "Kernel, as NAME(PARAMETER=VALUE, ...), or sums, products and multiples of "
+      "such; 'phimap capabilities kernels' lists them; families with a default kernel "
+      "need none");
   command->add_flag("--standardize", build.standardize,
                     "Shift each column to mean 0 and scale it to variance 1");
   command->add_option("--seed", build.seed, "Random seed, 0 to 2^64 - 1 (default: 0)");
@@ -156,7 +159,7 @@ Command AddBuild(CLI::App& app) {
   command
       ->add_option("--rows", build.rows,
                    "With --dry-run: number of rows, instead of counting those of the input")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000'000}));
+      ->check(IntegerFrom(1, 1'000'000'000'000));
   command
       ->add_option("--columns", build.input.columns_given,
                    "Input columns by name, in this order, for a CSV file: x1,x2; or the number of "

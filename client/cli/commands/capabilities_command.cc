@@ -10,13 +10,14 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
+#include "core/status/command_line.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
 
 struct CapabilitiesArguments {
-  // "mappings", "kernels", "policies" or "learners"; empty: all kinds.
+  // "families", "kernels", "policies" or "learners"; empty: all kinds.
   std::string kind;
   // Name of an entry of that kind; empty for all.
   std::string name;
@@ -31,7 +32,7 @@ struct NamedKind {
 };
 
 constexpr NamedKind kKinds[] = {
-    {"mappings", &v1::ListCapabilitiesResponse::mutable_mappings},
+    {"families", &v1::ListCapabilitiesResponse::mutable_families},
     {"kernels", &v1::ListCapabilitiesResponse::mutable_kernels},
     {"policies", &v1::ListCapabilitiesResponse::mutable_policies},
     {"learners", &v1::ListCapabilitiesResponse::mutable_learners},
@@ -76,13 +77,14 @@ absl::Status RunCapabilities(const CapabilitiesArguments& arguments, CommandCont
 Command AddCapabilities(CLI::App& app) {
   auto arguments = std::make_shared<CapabilitiesArguments>();
   CLI::App* command = app.add_subcommand(
-      "capabilities", "List the mappings, kernels, policies and learners of the server");
+      "capabilities",
+      "List the families of mappings, kernels, policies and learners of the server");
   std::vector<std::string> kinds;
   for (const NamedKind& kind : kKinds) kinds.emplace_back(kind.name);
   command
       ->add_option("KIND", arguments->kind,
-                   "mappings, kernels, policies or learners, to see their parameters")
-      ->check(CLI::IsMember(kinds));
+                   "families, kernels, policies or learners, to see their parameters")
+      ->check(OneOf(kinds));
   command->add_option("NAME", arguments->name, "Name of one entry of KIND (default: all)");
   command->add_flag("--json", arguments->json, "Print the entries as JSON");
   return {

@@ -65,8 +65,7 @@ absl::Status NothingToUse(const v1::Evaluation& evaluation, std::optional<double
         absl::StrCat("--from-evaluation: the evaluation certifies no margin; this requires "
                      "features that are coordinates in the kernel's own space and a learner with a "
                      "weight vector, got ",
-                     evaluation.learner(), " on ", evaluation.version().mapping(), "@",
-                     evaluation.version().number()));
+                     evaluation.learner(), " on ", client::ReferenceTo(evaluation.version())));
   }
   if (usable.empty()) {
     return absl::InvalidArgumentError(
@@ -118,8 +117,7 @@ absl::StatusOr<std::string> AskFromEvaluation(const v1::Evaluation& evaluation,
   return absl::StrCat(
       "margin ", ShortNumber(chosen->margin), " for all examples but a share of ", chosen->alpha,
       ", certified with confidence ", evaluation.confidence(), " by ",
-      evaluation.version().mapping(), "@", evaluation.version().number(), " and ",
-      evaluation.learner(),
+      client::ReferenceTo(evaluation.version()), " and ", evaluation.learner(),
       classes > 2
           ? "; it is half of the margin among several classes, because the theorems are about two"
           : "",

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "phimap/v1/evaluation_service.pb.h"
+#include "phimap/v1/learning_service.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {

@@ -57,6 +57,9 @@ struct Command {
 // Each adds a command with its flags to `app`, which is `phimap`.
 Command AddBuild(CLI::App& app);
 Command AddTransform(CLI::App& app);
+Command AddTrain(CLI::App& app);
+Command AddTune(CLI::App& app);
+Command AddPredict(CLI::App& app);
 Command AddList(CLI::App& app);
 Command AddShow(CLI::App& app);
 Command AddVerify(CLI::App& app);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands/commands.h"
+#include "core/status/command_line.h"
 
 namespace phimap::cli {
 namespace {
@@ -242,7 +243,7 @@ Command AddCompletion(CLI::App& app) {
       "completion", "Print shell completions for phimap: eval \"$(phimap completion bash)\"");
   command->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(OneOf({"bash", "zsh", "fish"}));
   return {.app = command, .run_locally = [shell](LocalContext& context) {
             context.out << (*shell == "bash"  ? BashCompletion(context.app)
                             : *shell == "zsh" ? ZshCompletion(context.app)

@@ -34,7 +34,7 @@ ProgressState StateOf(const client::EvaluateProgress& progress, const std::strin
   ProgressState state{.label = label, .rows = progress.rows_sent};
   if (!progress.sent) return state;
   state.fraction = progress.server.fraction();
-  const bool computing = progress.server.state() == v1::EvaluateProgress::COMPUTING;
+  const bool computing = progress.server.state() == v1::EvaluateProgress::STATE_COMPUTING;
   state.phase = computing ? "learning" : "waiting for its turn";
   return state;
 }

@@ -9,6 +9,7 @@
 #include "client/cli/views/text.h"
 #include "client/files/output_file.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -31,7 +32,7 @@ absl::Status RunExport(const ExportArguments& arguments, CommandContext& context
           arguments.reference, [&](absl::string_view bytes) { return file->Append(bytes); },
           &context.cancel));
   PHIMAP_RETURN_IF_ERROR(file->Commit());
-  *context.console.stream << result.version.mapping() << "@" << result.version.number() << ": "
+  *context.console.stream << client::ReferenceTo(result.version) << ": "
                           << SizeText(result.size_bytes) << " to " << file->name() << ", digest "
                           << result.version.digest() << std::endl;
   return absl::OkStatus();

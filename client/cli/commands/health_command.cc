@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/cli/commands/commands.h"
+#include "core/status/command_line.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
@@ -48,7 +49,7 @@ Command AddHealth(CLI::App& app) {
   command
       ->add_option("--timeout", health.timeout_seconds,
                    "Timeout in seconds for the connection and the answer together")
-      ->check(CLI::Range(0.01, 3'600.0))
+      ->check(NumberFrom(0.01, 3'600.0))
       ->capture_default_str();
   return {.app = command,
           .run = [arguments](CommandContext& context) { return RunHealth(*arguments, context); }};

@@ -31,8 +31,7 @@ absl::Status RunKeep(const KeepArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                           context.client.KeepVersion(arguments.reference, ttl));
   if (arguments.json) return PrintJson(version, context.out);
-  context.out << version.ref().mapping() << "@" << version.ref().number() << " lives "
-              << LifetimeText(version) << "\n";
+  context.out << client::ReferenceTo(version.ref()) << " lives " << LifetimeText(version) << "\n";
   return absl::OkStatus();
 }
 

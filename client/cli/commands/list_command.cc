@@ -13,6 +13,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 #include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {

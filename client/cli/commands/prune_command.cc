@@ -22,6 +22,7 @@
 #include "client/cli/commands/prune_plan.h"
 #include "client/cli/views/text.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 #include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {
@@ -71,7 +72,7 @@ std::string CountText(const PrunePlan& plan) {
   int64_t bytes = 0;
   for (const v1::Version& version : plan.versions) bytes += version.artifact_size_bytes();
   const size_t count = plan.versions.size();
-  return absl::StrCat(count, count == 1 ? " version" : " versions", " of ", SizeText(bytes));
+  return absl::StrCat(CountOf(count, "version"), " of ", SizeText(bytes));
 }
 
 absl::Status PrintPlan(const PrunePlan& plan, bool json, std::ostream& out) {
@@ -81,18 +82,15 @@ absl::Status PrintPlan(const PrunePlan& plan, bool json, std::ostream& out) {
     return PrintJson(all, out);
   }
   if (plan.versions.empty()) return absl::OkStatus();
-  const auto name_of = [](const v1::Version& version) {
-    return absl::StrCat(version.ref().mapping(), "@", version.ref().number());
-  };
   size_t width = 7;
   for (const v1::Version& version : plan.versions) {
-    width = std::max(width, name_of(version).size());
+    width = std::max(width, client::ReferenceTo(version.ref()).size());
   }
   out << absl::StrFormat("%-*s  %-16s  %10s  %s\n", width, "VERSION", "CREATED (UTC)", "SIZE",
                          "DIGEST");
   for (const v1::Version& version : plan.versions) {
     const absl::Time created = absl::FromUnixSeconds(version.create_time().seconds());
-    out << absl::StrFormat("%-*s  %-16s  %10s  %s\n", width, name_of(version),
+    out << absl::StrFormat("%-*s  %-16s  %10s  %s\n", width, client::ReferenceTo(version.ref()),
                            absl::FormatTime("%Y-%m-%d %H:%M", created, absl::UTCTimeZone()),
                            SizeText(version.artifact_size_bytes()),
                            version.ref().digest().substr(0, 12));
@@ -122,7 +120,7 @@ absl::Status UnlessGone(const absl::Status& deleted) {
 absl::Status Delete(const PrunePlan& plan, CommandContext& context) {
   for (const v1::Version& version : plan.versions) {
     PHIMAP_RETURN_IF_ERROR(
-        UnlessGone(context.client.DeleteVersion(version.ref().mapping(), version.ref().number())));
+        UnlessGone(context.client.DeleteVersion(client::ReferenceTo(version.ref()))));
   }
   for (const std::string& mapping : plan.emptied) {
     const absl::Status deleted = context.client.DeleteMapping(mapping, /*only_if_empty=*/true);

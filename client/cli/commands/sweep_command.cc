@@ -1,12 +1,14 @@
 // `phimap sweep`.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -18,7 +20,9 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/sweep_points.h"
 #include "client/cli/views/text.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -26,12 +30,12 @@ namespace {
 struct SweepArguments {
   InputArguments input;
   // Lists, separated by commas.
-  std::string mappings;
+  std::string specs;
   std::string landmarks;
   std::string dimensions;
   std::string policies;
   std::string seeds = "0";
-  // Texts of kernels; empty for mappings that need no kernel.
+  // Texts of kernels; empty for the families' defaults.
   std::vector<std::string> kernels;
   // Text of the learner; empty means the server's default.
   std::string learner;
@@ -55,11 +59,27 @@ absl::StatusOr<std::vector<int64_t>> SeedsOf(const std::string& text) {
   return seeds;
 }
 
+// Returns the text of the learner. Each point records it, even if the command uses the server's
+// default.
+absl::StatusOr<std::string> LearnerOf(const SweepArguments& arguments,
+                                      const v1::ListCapabilitiesResponse& all) {
+  if (!arguments.learner.empty()) return arguments.learner;
+  for (const v1::Capability& learner : all.learners()) {
+    if (learner.is_default()) return absl::StrCat(learner.name(), "()");
+  }
+  return absl::InvalidArgumentError("--learner: the server has no default; name one");
+}
+
 absl::StatusOr<std::vector<SweepKey>> KeysOf(const SweepArguments& arguments,
-                                             const std::string& learner, const std::string& data) {
+                                             const v1::ListCapabilitiesResponse& all,
+                                             const std::string& data) {
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> specs,
-                          SweepSpecs(arguments.mappings, arguments.landmarks, arguments.dimensions,
-                                     arguments.policies));
+                          SweepSpecs(arguments.specs,
+                                     {{"landmarks", arguments.landmarks},
+                                      {"dimensions", arguments.dimensions},
+                                      {"policy", arguments.policies}},
+                                     all.families()));
+  PHIMAP_ASSIGN_OR_RETURN(const std::string learner, LearnerOf(arguments, all));
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<int64_t> seeds, SeedsOf(arguments.seeds));
   std::vector<std::string> kernels = arguments.kernels;
   if (kernels.empty()) kernels.emplace_back();
@@ -72,17 +92,6 @@ absl::StatusOr<std::vector<SweepKey>> KeysOf(const SweepArguments& arguments,
     }
   }
   return keys;
-}
-
-// Returns the text of the learner. Each point records it, even if the command uses the server's
-// default.
-absl::StatusOr<std::string> LearnerOf(const SweepArguments& arguments, client::Client& client) {
-  if (!arguments.learner.empty()) return arguments.learner;
-  PHIMAP_ASSIGN_OR_RETURN(const v1::ListCapabilitiesResponse all, client.ListCapabilities());
-  for (const v1::Capability& learner : all.learners()) {
-    if (learner.is_default()) return absl::StrCat(learner.name(), "()");
-  }
-  return absl::InvalidArgumentError("--learner: the server has no default; name one");
 }
 
 // A name that is unique to this sweep.
@@ -118,8 +127,8 @@ absl::StatusOr<double> MicrosecondsPerRow(const std::string& reference,
 SweepPoint PointOf(const SweepKey& key, const v1::Version& version,
                    const v1::Evaluation& evaluation, double microseconds) {
   const v1::Certificate& certificate = version.certificate();
-  const std::string& text = version.mapping_text();
-  SweepPoint point{.key = key, .mapping = text.substr(0, text.find('('))};
+  const std::string& text = version.spec_text();
+  SweepPoint point{.key = key, .family = text.substr(0, text.find('('))};
   if (certificate.landmarks() > 0) point.landmarks = certificate.landmarks();
   if (!certificate.policy().empty()) point.policy = certificate.policy();
   point.output_columns = version.output_columns();
@@ -135,16 +144,42 @@ SweepPoint PointOf(const SweepKey& key, const v1::Version& version,
   return point;
 }
 
+client::BuildOptions OptionsOf(const SweepKey& key, const std::string& name) {
+  return {.name = name,
+          .spec = key.spec,
+          .kernel = key.kernel,
+          .standardize = key.standardize,
+          .seed = static_cast<uint64_t>(key.seed)};
+}
+
+// Asks the server whether it would build each spec with its kernel, so that one that it refuses
+// ends the sweep before the first build. The error names the spec.
+absl::Status CheckSpecs(const std::vector<SweepKey>& keys, const SweepData& data,
+                        client::Client& client) {
+  absl::flat_hash_set<std::pair<std::string, std::string>> asked;
+  for (const SweepKey& key : keys) {
+    if (!asked.emplace(key.spec, key.kernel).second) continue;
+    const absl::Status status =
+        client.EstimateBuild(OptionsOf(key, "sweep"), data.rows, data.columns).status();
+    const std::optional<ErrorDetail> detail = DetailOf(status);
+    if (!detail.has_value()) {
+      PHIMAP_RETURN_IF_ERROR(status);
+      continue;
+    }
+    const std::string kernel = key.kernel.empty() ? "" : absl::StrCat(" of ", key.kernel);
+    return MakeError(status.code(), detail->reason, "spec",
+                     absl::StrCat(key.spec, kernel, ": ", status.message()), detail->metadata,
+                     detail->retry_delay_ms);
+  }
+  return absl::OkStatus();
+}
+
 // Builds, evaluates and times a mapping. `bar` shows the progress.
 absl::StatusOr<SweepPoint> Measure(const SweepKey& key, const InputArguments& input,
                                    const SweepData& data, ProgressBar& bar, ProgressState state,
                                    CommandContext& context) {
   const TemporaryMapping mapping(context.client);
-  const client::BuildOptions options{.mapping = mapping.name(),
-                                     .mapping_text = key.spec,
-                                     .kernel_text = key.kernel,
-                                     .standardize = key.standardize,
-                                     .seed = static_cast<uint64_t>(key.seed)};
+  const client::BuildOptions options = OptionsOf(key, mapping.name());
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
                           OpenRows(input, context.cancel));
   const auto show_build = [&](const client::BuildProgress& progress) {
@@ -178,10 +213,10 @@ std::string AccuracyInterval(const SweepPoint& point) {
 }
 
 void PrintPoints(const std::vector<SweepPoint>& points, std::ostream& out) {
-  size_t width = 7;
+  size_t width = 4;
   for (const SweepPoint& point : points) width = std::max(width, point.key.spec.size());
-  out << absl::StrFormat("%-*s  %8s  %8s  %10s  %18s  %8s  %s\n", width, "MAPPING", "SEED",
-                         "FEATURES", "ACCURACY", "CONFIDENCE 95 %", "US A ROW", "KERNEL");
+  out << absl::StrFormat("%-*s  %8s  %8s  %10s  %18s  %8s  %s\n", width, "SPEC", "SEED", "FEATURES",
+                         "ACCURACY", "CONFIDENCE 95 %", "US A ROW", "KERNEL");
   for (const SweepPoint& point : points) {
     out << absl::StrFormat("%-*s  %8d  %8d  %8.2f %%  %18s  %8.2f  %s\n", width, point.key.spec,
                            point.key.seed, point.output_columns, 100 * (1 - point.error),
@@ -194,13 +229,13 @@ absl::StatusOr<SweepData> ReadData(const InputArguments& input, client::CancelTo
                           OpenLabeledRows(input, cancel));
   if (!rows->CanRewind()) {
     return absl::InvalidArgumentError(
-        "--input: a sweep reads its rows again for each mapping, so it needs files, not a pipe");
+        "--input: a sweep reads its rows again for each point, so it needs files, not a pipe");
   }
   const auto registration = cancel.OnCancel([&rows] { rows->Interrupt(); });
   return ReadSweepData(*rows);
 }
 
-// Builds each mapping from the rows, and measures the error of a learner on its features, its
+// Builds each spec from the rows, and measures the error of a learner on its features, its
 // kernel error, and the time of Transform. Each such point is appended to the output as a line once
 // it is complete, so that it survives a crash. Points that already have a line are skipped.
 // Versions are deleted after they are measured. Prints a table.
@@ -208,10 +243,12 @@ absl::Status RunSweep(const SweepArguments& arguments, CommandContext& context) 
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(arguments.input));
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(input, arguments.output));
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<SweepPoint> before, ReadSweep(arguments.output));
+  PHIMAP_RETURN_IF_ERROR(CheckSweepIsWritable(arguments.output));
   PHIMAP_ASSIGN_OR_RETURN(const SweepData data, ReadData(input, context.cancel));
-  PHIMAP_ASSIGN_OR_RETURN(const std::string learner, LearnerOf(arguments, context.client));
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SweepKey> keys,
-                          KeysOf(arguments, learner, data.digest));
+  PHIMAP_ASSIGN_OR_RETURN(const v1::ListCapabilitiesResponse all,
+                          context.client.ListCapabilities());
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SweepKey> keys, KeysOf(arguments, all, data.digest));
+  PHIMAP_RETURN_IF_ERROR(CheckSpecs(keys, data, context.client));
   std::vector<SweepPoint> points;
   int64_t known = 0;
   ProgressBar bar(context.console);
@@ -234,7 +271,7 @@ absl::Status RunSweep(const SweepArguments& arguments, CommandContext& context) 
   }
   bar.Clear();
   PrintPoints(points, context.out);
-  *context.console.stream << WithThousands(static_cast<int64_t>(points.size())) << " points in "
+  *context.console.stream << LongCountOf(static_cast<int64_t>(points.size()), "point") << " in "
                           << arguments.output << ", " << WithThousands(known)
                           << " of them from earlier runs" << std::endl;
   return absl::OkStatus();
@@ -246,22 +283,24 @@ Command AddSweep(CLI::App& app) {
   auto arguments = std::make_shared<SweepArguments>();
   CLI::App* command = app.add_subcommand("sweep",
                                          "Measure error, accuracy and microseconds per row of "
-                                         "several mappings; a stopped sweep can be continued");
+                                         "several specs; a stopped sweep can be continued");
   command
-      ->add_option("--mapping", arguments->mappings,
-                   "Names of mappings, separated by commas, each combined with every value of the "
-                   "following options; a mapping with parameters, as NAME(PARAMETER=VALUE), is "
-                   "used as it is. 'phimap capabilities mappings' lists names")
+      ->add_option(
+          "--spec", arguments->specs,
+          "Families, separated by commas, each combined with every value of those of the "
+          "following parameters that it has; a spec with parameters, as "
+          "FAMILY(PARAMETER=VALUE), is used as it is. 'phimap capabilities families' lists "
+          "families")
       ->required();
   command->add_option("--landmarks", arguments->landmarks,
                       "Numbers of landmarks, such as 100,300,1000");
   command->add_option("--dimensions", arguments->dimensions,
-                      "Numbers of dimensions, such as 100,300, for mappings that have them");
+                      "Numbers of dimensions, such as 100,300");
   command->add_option("--policy", arguments->policies, "Landmark policies, separated by commas");
   command
       ->add_option("--kernel", arguments->kernels,
-                   "Kernel, as in phimap build; may be repeated to combine each mapping with "
-                   "several kernels")
+                   "Kernel, as in phimap build; may be repeated to combine each spec with several "
+                   "kernels")
       ->allow_extra_args(false);
   command
       ->add_option("--seed", arguments->seeds,
@@ -271,7 +310,7 @@ Command AddSweep(CLI::App& app) {
   command->add_flag("--standardize", arguments->standardize,
                     "Shift each column to mean 0 and scale it to variance 1");
   command
-      ->add_option("--output", arguments->output,
+      ->add_option("-o,--output", arguments->output,
                    "File of JSON lines, one per measured point; points that it already has are not "
                    "measured again")
       ->required();

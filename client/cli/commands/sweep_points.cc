@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -88,19 +90,23 @@ std::vector<std::string> SplitOutsideParentheses(const std::string& text) {
   return whole;
 }
 
-// Appends "name=value" to each of `specs`, which are lists of parameters, once for each of
-// `values`.
-std::vector<std::string> Combine(const std::vector<std::string>& specs, absl::string_view name,
-                                 const std::string& values) {
-  const std::vector<std::string> all = SplitOutsideParentheses(values);
-  if (all.empty()) return specs;
+// Returns each of `lists`, which are lists of parameters, once for each of `values`, with
+// "name=value" behind it.
+std::vector<std::string> Combine(const std::vector<std::string>& lists, absl::string_view name,
+                                 const std::vector<std::string>& values) {
   std::vector<std::string> combined;
-  for (const std::string& spec : specs) {
-    for (const std::string& value : all) {
-      combined.push_back(absl::StrCat(spec, spec.empty() ? "" : ", ", name, "=", value));
+  for (const std::string& list : lists) {
+    for (const std::string& value : values) {
+      combined.push_back(absl::StrCat(list, list.empty() ? "" : ", ", name, "=", value));
     }
   }
   return combined;
+}
+
+bool Has(const v1::Capability& family, absl::string_view parameter) {
+  return absl::c_any_of(family.parameters(), [parameter](const v1::ParameterInfo& known) {
+    return known.name() == parameter;
+  });
 }
 
 absl::Status SweepFailed(const char* what, const std::string& path) {
@@ -126,7 +132,7 @@ std::string SweepLine(const SweepPoint& point) {
       {"kernel", JsonOf(point.key.kernel)},
       {"seed", JsonOf(point.key.seed)},
       {"learner", JsonOf(point.key.learner)},
-      {"mapping", JsonOf(point.mapping)},
+      {"family", JsonOf(point.family)},
       {"landmarks", JsonOf(point.landmarks)},
       {"policy", JsonOf(point.policy)},
       {"output_columns", JsonOf(int64_t{point.output_columns})},
@@ -173,7 +179,8 @@ absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line) {
   SweepPoint point;
   point.key = {*spec,    *kernel, *seed,
                *learner, *data,   standardize != fields.end() && standardize->second.bool_value()};
-  point.mapping = Text(fields, "mapping").value_or("");
+  // Releases before 0.2 call it the mapping.
+  point.family = Text(fields, "family").value_or(Text(fields, "mapping").value_or(""));
   point.landmarks = Integer(fields, "landmarks");
   point.policy = Text(fields, "policy");
   point.output_columns = static_cast<int32_t>(Integer(fields, "output_columns").value_or(0));
@@ -189,24 +196,46 @@ absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line) {
   return point;
 }
 
-absl::StatusOr<std::vector<std::string>> SweepSpecs(const std::string& mappings,
-                                                    const std::string& landmarks,
-                                                    const std::string& dimensions,
-                                                    const std::string& policies) {
-  std::vector<std::string> parameters = Combine({""}, "landmarks", landmarks);
-  parameters = Combine(parameters, "dimensions", dimensions);
-  parameters = Combine(parameters, "policy", policies);
+absl::StatusOr<std::vector<std::string>> SweepSpecs(
+    const std::string& families, const std::vector<SweptParameter>& parameters,
+    const google::protobuf::RepeatedPtrField<v1::Capability>& known) {
   std::vector<std::string> specs;
-  for (const std::string& mapping : SplitOutsideParentheses(mappings)) {
-    if (absl::StrContains(mapping, "(")) {
-      specs.push_back(mapping);
+  absl::flat_hash_set<std::string> used;
+  for (const std::string& part : SplitOutsideParentheses(families)) {
+    if (absl::StrContains(part, "(")) {
+      specs.push_back(part);
       continue;
     }
-    for (const std::string& list : parameters)
-      specs.push_back(absl::StrCat(mapping, "(", list, ")"));
+    const auto family =
+        absl::c_find_if(known, [&part](const v1::Capability& one) { return one.name() == part; });
+    if (family == known.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--spec: the server has no family '", part, "'; expected ",
+                       absl::StrJoin(known, ", ", [](std::string* out, const v1::Capability& one) {
+                         absl::StrAppend(out, one.name());
+                       })));
+    }
+    std::vector<std::string> lists = {""};
+    for (const SweptParameter& parameter : parameters) {
+      const std::vector<std::string> values = SplitOutsideParentheses(parameter.values);
+      if (values.empty() || !Has(*family, parameter.name)) continue;
+      used.insert(parameter.name);
+      lists = Combine(lists, parameter.name, values);
+    }
+    for (const std::string& list : lists) specs.push_back(absl::StrCat(part, "(", list, ")"));
   }
-  if (!specs.empty()) return specs;
-  return absl::InvalidArgumentError("--mapping: expected mappings, separated by commas, got none");
+  for (const SweptParameter& parameter : parameters) {
+    if (parameter.values.empty() || used.contains(parameter.name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", parameter.name, ": no family of --spec=", families,
+                     " takes it; a spec with parentheses has its parameters there"));
+  }
+  if (specs.empty()) {
+    return absl::InvalidArgumentError("--spec: expected specs, separated by commas, got none");
+  }
+  absl::flat_hash_set<std::string> seen;
+  std::erase_if(specs, [&seen](const std::string& spec) { return !seen.insert(spec).second; });
+  return specs;
 }
 
 absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path) {
@@ -223,6 +252,18 @@ absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path) {
     points.push_back(*std::move(point));
   }
   return points;
+}
+
+absl::Status CheckSweepIsWritable(const std::string& path) {
+  const bool is_new = access(path.c_str(), F_OK) != 0;
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output: cannot write ", path, ": ", std::strerror(errno)));
+  }
+  close(fd);
+  if (is_new) unlink(path.c_str());
+  return absl::OkStatus();
 }
 
 absl::Status AppendToSweep(const std::string& path, const SweepPoint& point) {
@@ -288,10 +329,12 @@ absl::StatusOr<SweepData> ReadSweepData(client::LabeledRowSource& rows) {
       hash.Update(labels[row] + std::string(1, '\0') + BytesOf(block, row));
     }
     if (block.empty()) break;
+    data.rows += block.rows();
     if (data.timed.empty()) data.timed = std::move(block);
   }
   if (data.timed.empty()) return absl::InvalidArgumentError("--input: there are no rows");
   data.digest = hash.Hex();
+  data.columns = rows.columns();
   return data;
 }
 

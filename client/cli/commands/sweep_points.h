@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cpp/row_source.h"
+#include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {
 
@@ -29,11 +30,11 @@ struct SweepKey {
   bool operator==(const SweepKey&) const = default;
 };
 
-// One mapping, and a learner's result on it.
+// One version, and a learner's result on it.
 struct SweepPoint {
   SweepKey key;
-  // Kind of mapping, such as "f2"; landmarks and policy are unset where there are no landmarks.
-  std::string mapping;
+  // Family, such as "f2"; landmarks and policy are unset where there are no landmarks.
+  std::string family;
   std::optional<int64_t> landmarks;
   std::optional<std::string> policy;
   int32_t output_columns = 0;
@@ -58,19 +59,27 @@ std::string SweepLine(const SweepPoint& point);
 // Parses a line of SweepLine; kInvalidArgument for any other text. Pure.
 absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line);
 
-// Returns the texts of all mappings of a sweep: each of `mappings`, such as "f1,f2(landmarks=50)",
-// combined with each of `landmarks`, `dimensions` and `policies`. All four are lists separated by
-// commas; the last three may be empty. A mapping with parentheses is not combined. kInvalidArgument
-// if there are no mappings. Pure.
-absl::StatusOr<std::vector<std::string>> SweepSpecs(const std::string& mappings,
-                                                    const std::string& landmarks,
-                                                    const std::string& dimensions,
-                                                    const std::string& policies);
+// A parameter of a sweep, and its values, separated by commas; "" if the user gave none.
+struct SweptParameter {
+  std::string name;
+  std::string values;
+};
+
+// Returns the specs of a sweep, each once: every family of the list `families`, such as
+// "f1,f2(landmarks=50)", with all combinations of those of `parameters` that the family has. A spec
+// with parentheses is used as it is. `known` are the server's families. kInvalidArgument for an
+// unknown family, and for a parameter that no family has. Pure.
+absl::StatusOr<std::vector<std::string>> SweepSpecs(
+    const std::string& families, const std::vector<SweptParameter>& parameters,
+    const google::protobuf::RepeatedPtrField<v1::Capability>& known);
 
 // Reads the points of a file; none if there is no file. A last line without a line end is dropped,
 // because it is the rest of an interrupted write. The message of kInvalidArgument contains the
 // number of the invalid line.
 absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path);
+// Checks that AppendToSweep can write to the file, and leaves it as it was. kInvalidArgument with
+// the cause.
+absl::Status CheckSweepIsWritable(const std::string& path);
 // Appends a line and returns once it is on the disk. An incomplete last line is replaced.
 absl::Status AppendToSweep(const std::string& path, const SweepPoint& point);
 
@@ -79,6 +88,9 @@ struct SweepData {
   // its numbers as little-endian float64, or its text and another zero byte. Equal to the digest of
   // phimap.sweep in Python.
   std::string digest;
+  int64_t rows = 0;
+  // 0 for strings.
+  int32_t columns = 0;
   // The first rows, which are used for timing.
   client::ExampleBlock timed;
 };

@@ -14,6 +14,7 @@
 #include "client/cli/views/views.h"
 #include "client/cpp/client.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -125,7 +126,7 @@ absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context
   PHIMAP_RETURN_IF_ERROR(CheckReferenceVectors(version.certificate()));
   const RowBlock rows = BlockOf(version.certificate().self_check().rows());
   const RowBlock features = BlockOf(version.certificate().self_check().features());
-  const std::string reference = absl::StrCat(version.ref().mapping(), "@", version.ref().number());
+  const std::string reference = client::ReferenceTo(version.ref());
   const client::TransformOptions options{.expected_digest = version.ref().digest()};
   const int32_t batch = BatchRows(rows, features);
   const auto compare = [&](const RowBlock& sent, const RowBlock& expected,
@@ -141,8 +142,9 @@ absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context
     }
     PHIMAP_RETURN_IF_ERROR(compare(InTurn(encoded, batch), InTurn(features, batch), 0));
   }
-  context.out << reference << ": " << rows.rows << " reference vectors × " << features.columns
-              << " features match bit for bit, alone, together and in a batch of " << batch
+  context.out << reference << ": " << rows.rows << " reference vectors × "
+              << CountOf(features.columns, "feature")
+              << " match bit for bit, alone, together and in a batch of " << batch
               << ", from float32 and float64\n";
   return absl::OkStatus();
 }

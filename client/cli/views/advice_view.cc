@@ -2,6 +2,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -27,6 +28,10 @@ std::string Question(const v1::AdviseRequest& request) {
 
 constexpr char kRow[] = "  %-10s %17s %17s %9s %9s %10s\n";
 
+std::string TierText(const AdviceLine& line) {
+  return EnumText(AdviceLine::Tier_Name(line.tier()));
+}
+
 constexpr char kNoTheorem[] =
     "No theorem covers this case: measure instead. 'phimap evaluate' measures a learner on a "
     "version, and 'phimap show' reports how far its features deviate from the kernel.";
@@ -35,11 +40,11 @@ bool HasNumbers(const AdviceLine& line) { return line.dimensions() != 0 || line.
 
 void RenderLine(std::string& out, const AdviceLine& line, int width) {
   if (HasNumbers(line)) {
-    absl::StrAppendFormat(&out, kRow, line.tier(), CountText(line.landmarks()),
+    absl::StrAppendFormat(&out, kRow, TierText(line), CountText(line.landmarks()),
                           CountText(line.dimensions()), ShareText(line.margin()),
                           ShareText(line.error()), ShareText(line.distortion()));
   } else {
-    absl::StrAppendFormat(&out, "  %-10s no number\n", line.tier());
+    absl::StrAppendFormat(&out, "  %-10s no number\n", TierText(line));
   }
   std::string note = line.note();
   if (line.draws() != 0) {
@@ -58,15 +63,15 @@ void RenderToDo(const v1::AdviseResponse& response, int width, std::string& out)
   } else if (response.proposal().empty()) {
     AppendParagraph(out, "", kNoTheorem, width);
   }
-  const std::string& mapping =
+  const std::string& spec =
       response.proposal().empty() ? response.to_measure() : response.proposal();
-  if (!mapping.empty()) {
-    absl::StrAppend(&out, "  phimap build NAME --input=ROWS --mapping='", mapping, "' ...\n");
+  if (!spec.empty()) {
+    absl::StrAppend(&out, "  phimap build NAME --input=ROWS --spec='", spec, "' ...\n");
   }
   if (!response.to_measure().empty()) {
     const std::string family = response.to_measure().substr(0, response.to_measure().find('('));
     absl::StrAppend(&out, "  phimap evaluate NAME --input=ROWS --label=COLUMN\n",
-                    "  phimap sweep --input=ROWS --label=COLUMN --mapping=", family,
+                    "  phimap sweep --input=ROWS --label=COLUMN --spec=", family,
                     " --landmarks=100,300,1000,3000 ...\n");
   }
   out += "\n";
@@ -83,8 +88,10 @@ std::string RenderAdvice(const v1::AdviseRequest& request, const v1::AdviseRespo
   absl::StrAppendFormat(&out, kRow, "", "landmarks", "dimensions", "margin", "error", "distortion");
   const AdviceLine* before = nullptr;
   for (const AdviceLine& line : response.lines()) {
-    if (before == nullptr || before->what() != line.what() || before->source() != line.source()) {
-      absl::StrAppend(&out, line.what(), ": ", line.source(), "\n");
+    if (before == nullptr || before->subject() != line.subject() ||
+        before->source() != line.source()) {
+      absl::StrAppend(&out, EnumText(AdviceLine::Subject_Name(line.subject())), ": ", line.source(),
+                      "\n");
     }
     RenderLine(out, line, width);
     before = &line;

@@ -59,12 +59,12 @@ void RenderParameters(const v1::Capability& capability, int width, std::string& 
   }
 }
 
-// Returns the leaf kernels that may be used alone with `mapping`; "" if no other mapping takes
-// more, because the list would then say nothing.
-std::string LeafKernelsText(const v1::Capability& mapping, const Capabilities& mappings) {
+// Returns the leaf kernels that may be used alone with `family`; "" if no other family takes more,
+// because the list would then say nothing.
+std::string LeafKernelsText(const v1::Capability& family, const Capabilities& families) {
   int most = 0;
-  for (const v1::Capability& other : mappings) most = std::max(most, other.leaf_kernels_size());
-  return mapping.leaf_kernels_size() < most ? absl::StrJoin(mapping.leaf_kernels(), ", ") : "";
+  for (const v1::Capability& other : families) most = std::max(most, other.leaf_kernels_size());
+  return family.leaf_kernels_size() < most ? absl::StrJoin(family.leaf_kernels(), ", ") : "";
 }
 
 // Writes a line such as "kernels: positive semidefinite", unless the text is empty.
@@ -76,7 +76,7 @@ void RenderFact(absl::string_view name, absl::string_view text, int width, std::
 
 std::string RenderCapabilities(const v1::ListCapabilitiesResponse& all, int width) {
   std::string out;
-  RenderNames("mappings", all.mappings(), width, out);
+  RenderNames("families", all.families(), width, out);
   RenderNames("kernels", all.kernels(), width, out);
   RenderNames("policies", all.policies(), width, out);
   RenderNames("learners", all.learners(), width, out);

@@ -11,7 +11,9 @@
 #include "client/cli/views/console.h"
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
+#include "client/cpp/client.h"
 #include "core/digest/named_columns.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -57,11 +59,10 @@ std::string RenderSpectrum(const v1::Certificate::Spectrum& spectrum, int width)
   }
   std::string out;
   if (shares.empty()) return out;
-  absl::StrAppend(
-      &out, "  spectrum: eigenvalues 1 to ", shares.size(), " of K on ",
-      WithThousands(spectrum.rows()),
-      spectrum.held_out() ? " held-out rows" : " rows of the pool, landmarks among them",
-      ", shares of their sum\n");
+  absl::StrAppend(&out, "  spectrum: eigenvalues 1 to ", shares.size(), " of K on ",
+                  LongCountOf(spectrum.rows(), spectrum.held_out() ? "held-out row" : "row"),
+                  spectrum.held_out() ? "" : " of the pool, landmarks among them",
+                  ", shares of their sum\n");
   DrawPlot(shares, out);
   for (const auto& dimension : spectrum.effective_dimensions()) {
     const double level = dimension.lambda() / spectrum.trace();
@@ -85,16 +86,6 @@ namespace {
 constexpr int kNameWidth = 18;
 constexpr int kValueWidth = 22;
 
-// Writes name, value, and the meaning of the value.
-void Line(std::string& out, absl::string_view name, absl::string_view value,
-          absl::string_view meaning = "") {
-  // Two spaces also follow a value that is wider than its column.
-  std::string line =
-      absl::StrFormat("  %-*s%-*s  %s", kNameWidth, name, kValueWidth - 2, value, meaning);
-  line.erase(line.find_last_not_of(' ') + 1);
-  absl::StrAppend(&out, line, "\n");
-}
-
 std::string TypeText(v1::ServingType type) {
   switch (static_cast<int>(type)) {  // a newer server may know others
     case v1::SERVING_TYPE_FLOAT32:
@@ -106,10 +97,6 @@ std::string TypeText(v1::ServingType type) {
   }
 }
 
-std::string RefText(const v1::VersionRef& ref) {
-  return absl::StrCat(ref.mapping(), "@", ref.number());
-}
-
 std::string MeanAndMaxText(const v1::Certificate::Error& error) {
   return absl::StrCat(ShortNumber(error.mean()), " / ", ShortNumber(error.max()));
 }
@@ -117,106 +104,107 @@ std::string MeanAndMaxText(const v1::Certificate::Error& error) {
 // Number of names that fit on a line.
 constexpr size_t kShownInputs = 6;
 
-void RenderHead(std::string& out, absl::string_view title, const v1::Version& version) {
+void RenderHeading(std::string& out, absl::string_view title, const v1::Version& version) {
   absl::StrAppend(&out, title, "\n");
-  Line(out, "mapping", version.mapping_text());
-  Line(out, "kernel", version.kernel_text());
+  AddFact(out, "spec", version.spec_text());
+  AddFact(out, "kernel", version.kernel_text());
   const bool of_strings = version.input_columns() == 0;
-  Line(out, "columns",
-       absl::StrCat(of_strings ? "strings" : absl::StrCat(version.input_columns()), " in, ",
-                    version.output_columns(), " out"),
-       absl::StrCat(
-           of_strings ? "examples, features of each, " : "numbers of a row, features of a row, ",
-           TypeText(version.serving_type())));
+  AddFact(out, "columns",
+          absl::StrCat(of_strings ? "strings" : absl::StrCat(version.input_columns()), " in, ",
+                       version.output_columns(), " out"),
+          absl::StrCat(
+              of_strings ? "examples, features of each, " : "numbers of a row, features of a row, ",
+              TypeText(version.serving_type())));
   if (version.column_names_size() > 0) {
-    Line(out, "inputs",
-         ShownColumnNames({version.column_names().begin(), version.column_names().end()},
-                          kShownInputs));
+    AddFact(out, "inputs",
+            ShownColumnNames({version.column_names().begin(), version.column_names().end()},
+                             kShownInputs));
   } else if (!of_strings) {
-    Line(out, "inputs", "without names", "so the columns of rows cannot be checked");
+    AddFact(out, "inputs", "without names", "so the columns of rows cannot be checked");
   }
-  Line(out, "size", SizeText(version.artifact_size_bytes()), "of the stored artifact");
+  AddFact(out, "size", SizeText(version.artifact_size_bytes()), "of the stored artifact");
   if (version.has_create_time()) {
-    Line(out, "created",
-         absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
-                          absl::FromUnixSeconds(version.create_time().seconds()),
-                          absl::UTCTimeZone()));
+    AddFact(out, "created",
+            absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
+                             absl::FromUnixSeconds(version.create_time().seconds()),
+                             absl::UTCTimeZone()));
   }
-  Line(out, "digest", version.ref().digest());
-  if (version.has_ttl()) Line(out, "lives", LifetimeText(version));
+  AddFact(out, "digest", version.ref().digest());
+  if (version.has_ttl()) AddFact(out, "lives", LifetimeText(version));
   if (version.imported()) {
-    Line(out, "origin", "imported", "its certificate was measured on another server");
+    AddFact(out, "origin", "imported", "its certificate was measured on another server");
   }
 }
 
 void RenderCounts(std::string& out, const v1::Certificate& certificate) {
   const bool landmarks = certificate.landmarks() > 0;
-  Line(out, "rows", WithThousands(certificate.stream_rows()), "in the stream it was built from");
+  AddFact(out, "rows", WithThousands(certificate.stream_rows()), "in the stream it was built from");
   if (certificate.pool_rows() > 0) {
-    Line(out, "pool", WithThousands(certificate.pool_rows()),
-         landmarks ? "rows for the policy to choose landmarks from"
-                   : "rows that gamma=median was computed from");
+    AddFact(out, "pool", WithThousands(certificate.pool_rows()),
+            landmarks ? "rows for the policy to choose landmarks from"
+                      : "rows that gamma=median was computed from");
   }
-  Line(out, "held out", WithThousands(certificate.held_out_rows()),
-       landmarks ? "other rows, kept apart to measure on" : "rows kept apart to measure on");
+  AddFact(out, "held out", WithThousands(certificate.held_out_rows()),
+          landmarks ? "other rows, kept apart to measure on" : "rows kept apart to measure on");
   if (!landmarks) return;
-  Line(out, "landmarks", WithThousands(certificate.landmarks()),
-       absl::StrCat("rows that span the features, chosen: ", certificate.policy()));
+  AddFact(out, "landmarks", WithThousands(certificate.landmarks()),
+          absl::StrCat("rows that span the features, chosen: ", certificate.policy()));
 }
 
 void RenderFactor(std::string& out, const v1::Certificate& certificate) {
   if (certificate.has_rank()) {
-    Line(out, "rank", absl::StrCat(certificate.rank(), " of ", certificate.landmarks()),
-         "landmarks that are numerically independent");
+    AddFact(out, "rank", absl::StrCat(certificate.rank(), " of ", certificate.landmarks()),
+            "landmarks that are numerically independent");
   }
   if (certificate.has_tolerance()) {
-    Line(out, "tolerance", ShortNumber(certificate.tolerance()),
-         certificate.has_zero_landmarks() ? "share of its own K(x,x) at which a landmark is dropped"
-                                          : "residual under which a landmark is dropped");
+    AddFact(out, "tolerance", ShortNumber(certificate.tolerance()),
+            certificate.has_zero_landmarks()
+                ? "share of its own K(x,x) at which a landmark is dropped"
+                : "residual under which a landmark is dropped");
   }
   const bool has_dropped = certificate.rank() < certificate.landmarks();
   if (certificate.has_largest_residual() && has_dropped) {
-    Line(out, "residual", ShortNumber(certificate.largest_residual()),
-         "largest of a dropped landmark; under the tolerance");
+    AddFact(out, "residual", ShortNumber(certificate.largest_residual()),
+            "largest of a dropped landmark; under the tolerance");
   }
   if (certificate.zero_landmarks() > 0) {
-    Line(out, "zero landmarks", WithThousands(certificate.zero_landmarks()),
-         "left out, because their K(x,x) is only rounding");
+    AddFact(out, "zero landmarks", WithThousands(certificate.zero_landmarks()),
+            "left out, because their K(x,x) is only rounding");
   }
   if (certificate.has_trace_residual()) {
-    Line(out, "trace residual", ShortNumber(certificate.trace_residual()),
-         "share of the trace of the landmarks' Gram matrix that is lost");
+    AddFact(out, "trace residual", ShortNumber(certificate.trace_residual()),
+            "share of the trace of the landmarks' Gram matrix that is lost");
   }
   if (certificate.has_pool_trace_residual()) {
-    Line(out, "pool residual", PercentText(certificate.pool_trace_residual()),
-         "of the sum of K(x,x) on the pool lies outside the landmarks' span");
+    AddFact(out, "pool residual", PercentText(certificate.pool_trace_residual()),
+            "of the sum of K(x,x) on the pool lies outside the landmarks' span");
   }
   if (certificate.pivots_size() > 0) {
-    Line(out, "pivots",
-         absl::StrCat(ShortNumber(certificate.pivots(0)), " to ",
-                      ShortNumber(certificate.pivots(certificate.pivots_size() - 1))),
-         "from the first to the last landmark kept");
+    AddFact(out, "pivots",
+            absl::StrCat(ShortNumber(certificate.pivots(0)), " to ",
+                         ShortNumber(certificate.pivots(certificate.pivots_size() - 1))),
+            "from the first to the last landmark kept");
   }
 }
 
 // Statements about all pairs, inferred from the measured ones.
 void RenderAllPairs(std::string& out, const v1::Certificate::Error& error) {
   if (error.has_interval_low() && error.has_interval_high()) {
-    Line(out, "", "",
-         absl::StrCat("mean between ", ShortNumber(error.interval_low()), " and ",
-                      ShortNumber(error.interval_high()), " (95 %, approximate)"));
+    AddFact(out, "", "",
+            absl::StrCat("mean between ", ShortNumber(error.interval_low()), " and ",
+                         ShortNumber(error.interval_high()), " (95 %, approximate)"));
   }
   if (error.has_pair_bound()) {
     const v1::Certificate::PairBound& bound = error.pair_bound();
-    Line(out, "", "",
-         absl::StrCat("at most ", UpperNumber(100 * bound.share()), " % of pairs err more than ",
-                      UpperNumber(bound.largest()), " (95 %, exact, from ",
-                      WithThousands(bound.pairs()), " disjoint pairs)"));
+    AddFact(out, "", "",
+            absl::StrCat("at most ", UpperNumber(100 * bound.share()), " % of pairs err more than ",
+                         UpperNumber(bound.largest()), " (95 %, exact, from ",
+                         WithThousands(bound.pairs()), " disjoint pairs)"));
   }
   if (error.has_half_width()) {
-    Line(out, "", "",
-         absl::StrCat("mean ± ", ShortNumber(error.half_width()),
-                      " (a normal interval of disjoint pairs, by an earlier release)"));
+    AddFact(out, "", "",
+            absl::StrCat("mean ± ", ShortNumber(error.half_width()),
+                         " (a normal interval of disjoint pairs, by an earlier release)"));
   }
 }
 
@@ -229,26 +217,26 @@ void RenderFidelity(std::string& out, const v1::Certificate& certificate) {
       distances.push_back(ShortNumber(100 * smoother.distance()));
       lambdas.push_back(ShortNumber(smoother.lambda()));
     }
-    Line(out, "learner", absl::StrCat(absl::StrJoin(distances, " / "), " %"),
-         absl::StrCat("difference of predictions on F from those on K by ridge at λ = ",
-                      absl::StrJoin(lambdas, " / "), ", over ", fidelity.rows(), " new rows"));
+    AddFact(out, "learner", absl::StrCat(absl::StrJoin(distances, " / "), " %"),
+            absl::StrCat("difference of predictions on F from those on K by ridge at λ = ",
+                         absl::StrJoin(lambdas, " / "), ", over ", fidelity.rows(), " new rows"));
   } else {
-    Line(out, "learner", "nothing to learn", "all kernel values are equal up to rounding");
+    AddFact(out, "learner", "nothing to learn", "all kernel values are equal up to rounding");
   }
   if (certificate.has_left_out_distance()) {
-    Line(out, "", ShortPercent(certificate.left_out_distance()),
-         "the same for a row that is left out of the training, at λ = 1");
+    AddFact(out, "", ShortPercent(certificate.left_out_distance()),
+            "the same for a row that is left out of the training, at λ = 1");
   }
-  Line(out, "Gram error",
-       absl::StrCat(ShortPercent(fidelity.gram_error()), " / ",
-                    ShortPercent(fidelity.centred_gram_error())),
-       "of the Gram matrix of these rows / of the centred one; 100 % for F = 0");
-  Line(out, "",
-       absl::StrCat(ShortPercent(fidelity.self_error_median()), " / ",
-                    ShortPercent(fidelity.self_error_quantile_95())),
-       "median / 95 % quantile of a row's |K(x,x) - |F(x)|²| as a share of K(x,x)");
-  Line(out, "", ShortPercent(fidelity.distance_error_quantile_95()),
-       "95 % quantile of the error of a squared distance in φ-space, as a share of it");
+  AddFact(out, "Gram error",
+          absl::StrCat(ShortPercent(fidelity.gram_error()), " / ",
+                       ShortPercent(fidelity.centred_gram_error())),
+          "of the Gram matrix of these rows / of the centred one; 100 % for F = 0");
+  AddFact(out, "",
+          absl::StrCat(ShortPercent(fidelity.self_error_median()), " / ",
+                       ShortPercent(fidelity.self_error_quantile_95())),
+          "median / 95 % quantile of a row's |K(x,x) - |F(x)|²| as a share of K(x,x)");
+  AddFact(out, "", ShortPercent(fidelity.distance_error_quantile_95()),
+          "95 % quantile of the error of a squared distance in φ-space, as a share of it");
 }
 
 // Says that few rows carry the mean over pairs, so that no interval of it is stated.
@@ -256,36 +244,37 @@ void RenderFewRows(std::string& out, const v1::Certificate& certificate) {
   const v1::Certificate::EffectiveRows& rows = certificate.effective_rows();
   constexpr double kLeast = 50;  // kMinEffectiveRows
   if (rows.kernel() >= kLeast && rows.error() >= kLeast) return;
-  Line(out, "effective rows",
-       absl::StrCat(ShortNumber(rows.kernel()), " / ", ShortNumber(rows.error())),
-       absl::StrCat(
-           "of ", WithThousands(certificate.held_out_rows()),
-           " new rows carry ΣK² / the sum of its squared errors: too few for an interval, and "
-           "the mean error is of these rows"));
+  AddFact(out, "effective rows",
+          absl::StrCat(ShortNumber(rows.kernel()), " / ", ShortNumber(rows.error())),
+          absl::StrCat(
+              "of ", WithThousands(certificate.held_out_rows()),
+              " new rows carry ΣK² / the sum of its squared errors: too few for an interval, and "
+              "the mean error is of these rows"));
 }
 
 // What lies outside the landmarks' span.
 void RenderResidualMass(std::string& out, const v1::Certificate& certificate) {
   if (certificate.has_held_out_trace_residual()) {
-    Line(out, "residual mass", PercentText(certificate.held_out_trace_residual()),
-         "of the sum of K(x,x) on new rows lies outside the landmarks' span");
+    AddFact(out, "residual mass", PercentText(certificate.held_out_trace_residual()),
+            "of the sum of K(x,x) on new rows lies outside the landmarks' span");
     if (certificate.has_residual_mass()) {
-      Line(out, "", "",
-           absl::StrCat("between ", PercentText(certificate.residual_mass().low()), " and ",
-                        PercentText(certificate.residual_mass().high()), " (95 %, approximate)"));
+      AddFact(
+          out, "", "",
+          absl::StrCat("between ", PercentText(certificate.residual_mass().low()), " and ",
+                       PercentText(certificate.residual_mass().high()), " (95 %, approximate)"));
     }
   }
   if (certificate.has_residual_share()) {
     const v1::Certificate::ResidualShare& share = certificate.residual_share();
-    Line(out, "",
-         absl::StrCat(ShortNumber(100 * share.median()), " % / ",
-                      ShortNumber(100 * share.quantile_95()), " %"),
-         absl::StrCat("median / 95 % quantile of a row's own share, over ",
-                      WithThousands(share.rows()), " rows"));
+    AddFact(out, "",
+            absl::StrCat(ShortNumber(100 * share.median()), " % / ",
+                         ShortNumber(100 * share.quantile_95()), " %"),
+            absl::StrCat("median / 95 % quantile of a row's own share, over ",
+                         LongCountOf(share.rows(), "row")));
     if (share.zero_rows() > 0) {
-      Line(out, "", "",
-           absl::StrCat("without ", WithThousands(share.zero_rows()),
-                        " rows whose K(x,x) is only rounding"));
+      AddFact(out, "", "",
+              absl::StrCat("without ", LongCountOf(share.zero_rows(), "row"),
+                           " whose K(x,x) is only rounding"));
     }
   }
 }
@@ -295,46 +284,48 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
   RenderResidualMass(out, certificate);
   if (certificate.has_kernel_error()) {
     const v1::Certificate::Error& error = certificate.kernel_error();
-    Line(out, "kernel error", MeanAndMaxText(error),
-         absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
-                      " pairs; the largest K(x,x) of them",
-                      centred ? ", centred on the landmarks," : "", " is ",
-                      ShortNumber(error.scale())));
+    AddFact(out, "kernel error", MeanAndMaxText(error),
+            absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
+                         " pairs; the largest K(x,x) of them",
+                         centred ? ", centred on the landmarks," : "", " is ",
+                         ShortNumber(error.scale())));
     RenderAllPairs(out, error);
   }
   if (certificate.has_effective_rows()) RenderFewRows(out, certificate);
   if (certificate.has_fidelity()) RenderFidelity(out, certificate);
   if (certificate.has_serving_error()) {
     const v1::Certificate::Error& error = certificate.serving_error();
-    Line(out, "serving error", MeanAndMaxText(error),
-         absl::StrCat("mean / max of |F(x) - exact F(x)| over ", WithThousands(error.count()),
-                      " rows; the largest |F| of them is ", ShortNumber(error.scale())));
+    AddFact(
+        out, "serving error", MeanAndMaxText(error),
+        absl::StrCat("mean / max of |F(x) - exact F(x)| over ", LongCountOf(error.count(), "row"),
+                     "; the largest |F| of them is ", ShortNumber(error.scale())));
   }
   if (certificate.has_serving_distance()) {
-    Line(out, "float32 costs", ShortPercent(certificate.serving_distance()),
-         absl::StrCat("of a learner's predictions at λ = 0.01, against a build for float64",
-                      certificate.has_kernel_rank()
-                          ? absl::StrCat(", which keeps ", certificate.kernel_rank(), " dimensions")
-                          : ""));
+    AddFact(out, "float32 costs", ShortPercent(certificate.serving_distance()),
+            absl::StrCat("of a learner's predictions at λ = 0.01, against a build for float64",
+                         certificate.has_kernel_rank()
+                             ? absl::StrCat(", which keeps ",
+                                            CountOf(certificate.kernel_rank(), "dimension"))
+                             : ""));
   }
   if (!certificate.has_kernel_error() && !certificate.has_serving_error()) {
-    Line(out, "errors", "not measured",
-         "too few held-out rows, or no error applies to this mapping");
+    AddFact(out, "errors", "not measured",
+            "too few held-out rows, or no error applies to this family");
   }
 }
 
 void RenderReferenceVectors(std::string& out, const v1::Certificate& certificate, bool ran) {
   if (ran) {
-    Line(out, "reference vectors",
-         absl::StrCat(certificate.self_check().rows().rows(), " × ",
-                      certificate.self_check().features().columns(), " features"),
-         SelfCheckIsAllZero(certificate.self_check()) ? "all of them are 0, which proves nothing"
-                                                      : "match bit for bit on this machine");
+    AddFact(out, "reference vectors",
+            absl::StrCat(certificate.self_check().rows().rows(), " × ",
+                         CountOf(certificate.self_check().features().columns(), "feature")),
+            SelfCheckIsAllZero(certificate.self_check()) ? "all of them are 0, which proves nothing"
+                                                         : "match bit for bit on this machine");
   } else if (certificate.has_self_check()) {
-    Line(out, "reference vectors", "not compared", "this machine has no fused multiply-add");
+    AddFact(out, "reference vectors", "not compared", "this machine has no fused multiply-add");
   } else {
-    Line(out, "reference vectors", "none",
-         "built without fused multiply-add, or no row has features to compare");
+    AddFact(out, "reference vectors", "none",
+            "built without fused multiply-add, or no row has features to compare");
   }
 }
 
@@ -360,7 +351,7 @@ void RenderVerdict(std::string& out, const v1::Certificate& certificate, bool co
   if (!verdict.advice().empty()) absl::StrAppend(&text, "; ", verdict.advice());
   const int warnings = certificate.warnings_size();
   if (warnings > 0) {
-    absl::StrAppend(&text, "; ", warnings, warnings == 1 ? " warning below" : " warnings below");
+    absl::StrAppend(&text, "; ", CountOf(warnings, "warning"), " below");
   }
   AppendParagraph(out, absl::StrFormat("  %-*s", kNameWidth, "verdict"),
                   absl::StrCat(GradeText(verdict, color), ": ", text), width);
@@ -377,7 +368,7 @@ void RenderCertificate(std::string& out, const v1::Version& version, int width) 
   absl::StrAppend(&out, "certificate\n");
   RenderCounts(out, certificate);
   RenderFactor(out, certificate);
-  RenderMeasured(out, certificate, absl::StrContains(version.mapping_text(), "centred=true"));
+  RenderMeasured(out, certificate, absl::StrContains(version.spec_text(), "centred=true"));
   if (certificate.has_spectrum()) {
     absl::StrAppend(&out, RenderSpectrum(certificate.spectrum(), width));
   }
@@ -395,19 +386,29 @@ void RenderCertificate(std::string& out, const v1::Version& version, int width) 
 
 }  // namespace
 
+void AddFact(std::string& out, absl::string_view name, absl::string_view value,
+             absl::string_view meaning) {
+  // Two spaces also follow a value that is wider than its column.
+  std::string line =
+      absl::StrFormat("  %-*s%-*s  %s", kNameWidth, name, kValueWidth - 2, value, meaning);
+  line.erase(line.find_last_not_of(' ') + 1);
+  absl::StrAppend(&out, line, "\n");
+}
+
 std::string RenderVersion(const v1::Version& version, int width, bool color) {
   std::string out;
-  RenderHead(out, RefText(version.ref()), version);
+  RenderHeading(out, client::ReferenceTo(version.ref()), version);
   if (!version.has_certificate()) return out;
   RenderVerdict(out, version.certificate(), color, width);
   RenderCertificate(out, version, width);
+  if (version.has_head()) absl::StrAppend(&out, RenderHead(version, width));
   return out;
 }
 
 std::string RenderArtifact(absl::string_view file, const v1::Version& version,
                            bool reference_vectors_ran, int width) {
   std::string out;
-  RenderHead(out, file, version);
+  RenderHeading(out, file, version);
   RenderReferenceVectors(out, version.certificate(), reference_vectors_ran);
   RenderCertificate(out, version, width);
   return out;
@@ -415,8 +416,8 @@ std::string RenderArtifact(absl::string_view file, const v1::Version& version,
 
 std::string RenderVersionLine(const v1::Version& version) {
   const v1::Certificate& certificate = version.certificate();
-  std::string line =
-      absl::StrCat(RefText(version.ref()), ": ", version.output_columns(), " features");
+  std::string line = absl::StrCat(client::ReferenceTo(version.ref()), ": ",
+                                  CountOf(version.output_columns(), "feature"));
   if (certificate.has_rank()) {
     absl::StrAppend(&line, ", rank ", certificate.rank(), " of ", certificate.landmarks());
   }
@@ -425,17 +426,16 @@ std::string RenderVersionLine(const v1::Version& version) {
                     ", max ", ShortNumber(certificate.kernel_error().max()));
   }
   const int warnings = certificate.warnings_size();
-  if (warnings > 0)
-    absl::StrAppend(&line, ", ", warnings, warnings == 1 ? " warning" : " warnings");
+  if (warnings > 0) absl::StrAppend(&line, ", ", CountOf(warnings, "warning"));
   return line;
 }
 
 std::string RenderEstimate(int64_t rows, int32_t columns, const v1::EstimateBuildResponse& estimate,
                            int width) {
   const std::string what =
-      columns == 0 ? " strings"
-                   : absl::StrCat(" rows of ", columns, columns == 1 ? " column" : " columns");
-  std::string out = absl::StrCat("a build of ", WithThousands(rows), what, " would take\n");
+      columns == 0 ? LongCountOf(rows, "string")
+                   : absl::StrCat(LongCountOf(rows, "row"), " of ", CountOf(columns, "column"));
+  std::string out = absl::StrCat("a build of ", what, " would take\n");
   constexpr char kLine[] = "  %-10s%-14s%s\n";
   absl::StrAppendFormat(
       &out, kLine, "memory", SizeText(estimate.peak_memory_bytes()),

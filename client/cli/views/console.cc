@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/views/text.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 
@@ -79,7 +80,7 @@ std::string Printable(std::string text) {
 
 std::string RenderProgress(const ProgressState& state, int width) {
   const double seconds = absl::ToDoubleSeconds(state.elapsed);
-  const std::string rows = absl::StrCat(WithThousands(state.rows), " rows");
+  const std::string rows = LongCountOf(state.rows, "row");
   std::string rate;
   if (state.phase.empty() && seconds > 0) {
     const double per_second = static_cast<double>(state.rows) / seconds;
@@ -121,11 +122,11 @@ ProgressState StateOf(const client::BuildProgress& progress, std::string label,
   state.fraction = progress.job.fraction();
   state.seconds_left = progress.job.seconds_left();
   switch (static_cast<int>(progress.job.state())) {  // a newer server may know others
-    case v1::BuildJob::QUEUED:
+    case v1::BuildJob::STATE_QUEUED:
       state.phase = "waiting for its turn";
       break;
-    case v1::BuildJob::PUBLISHING:
-    case v1::BuildJob::DONE:
+    case v1::BuildJob::STATE_PUBLISHING:
+    case v1::BuildJob::STATE_DONE:
       state.phase = "publishing";
       state.fraction = 1;
       break;

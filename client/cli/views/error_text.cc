@@ -1,10 +1,13 @@
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/views/views.h"
 #include "core/status/error.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -13,32 +16,40 @@ constexpr char kInputRow[] = "input_row";
 
 // Command-line option for a field of the API and for the fields inside it.
 struct OptionOfField {
-  // The command that has the option; empty means every command.
-  absl::string_view command;
+  // The commands that have the option, separated by spaces; empty means every command.
+  absl::string_view commands;
   absl::string_view field;
   absl::string_view option;
-  // Whether the inner fields are parameters that the user wrote, as in f2(landmarks=50).
-  bool parameters = false;
 };
 
 constexpr OptionOfField kOptions[] = {
-    {"build", "spec.mapping", "NAME"},
-    {"build", "spec.spec", "--mapping", /*parameters=*/true},
-    {"build", "spec.kernel", "--kernel"},
-    {"build", "spec.standardize", "--standardize"},
-    {"build", "spec.seed", "--seed"},
-    {"build", "spec.ttl", "--ttl"},
-    {"build", "examples", "--input"},
-    {"build", "rows", "--rows"},
-    {"build", "columns", "--columns"},
-    {"transform", "examples", "--input"},
-    {"evaluate", "spec.reference", "NAME[@VERSION]"},
-    {"evaluate", "spec.learner", "--learner", /*parameters=*/true},
-    {"evaluate", "spec.held_out", "--held-out"},
-    {"evaluate", "spec.folds", "--folds"},
-    {"evaluate", "spec.confidence", "--confidence"},
-    {"evaluate", "examples.labels", "--label"},
-    {"evaluate", "examples", "--input"},
+    {"build train tune", "name", "NAME"},
+    {"build sweep", "spec.column_names", "--input"},
+    {"build sweep train", "spec", "--spec"},
+    {"build sweep train tune", "column_names", "--input"},
+    {"build sweep train", "kernel", "--kernel"},
+    {"build sweep train", "standardize", "--standardize"},
+    {"build sweep", "seed", "--seed"},
+    {"build train tune", "ttl", "--ttl"},
+    {"tune", "budget", "--budget"},
+    {"tune", "max_landmarks", "--max-landmarks"},
+    {"build sweep", "examples", "--input"},
+    {"transform predict", "examples", "--input"},
+    {"evaluate train predict", "reference", "NAME[@VERSION]"},
+    {"evaluate sweep train tune", "learner", "--learner"},
+    {"train tune", "task", "--task"},
+    {"train tune", "seed", "--seed"},
+    {"train tune", "examples.weights", "--weights"},
+    {"train tune", "examples.parts", "--parts"},
+    {"predict", "scores", "--scores"},
+    {"predict", "probabilities", "--probabilities"},
+    {"predict", "deviations", "--deviations"},
+    {"predict", "confidence", "--confidence"},
+    {"evaluate", "held_out", "--held-out"},
+    {"evaluate", "folds", "--folds"},
+    {"evaluate", "confidence", "--confidence"},
+    {"evaluate sweep train tune", "examples.labels", "--label"},
+    {"evaluate train tune", "examples", "--input"},
     {"bench", "examples.dense.columns", "--columns"},
     {"bench", "examples.dense.rows", "--rows"},
     {"bench", "inputs[x].shape", "--columns"},
@@ -53,45 +64,42 @@ constexpr OptionOfField kOptions[] = {
     {"advise", "classes", "--classes"},
     {"advise", "distortion", "--distortion"},
     {"advise", "kernel_error", "--kernel-error"},
-    {"alias", "mapping", "NAME@ALIAS"},
+    {"alias", "name", "NAME@ALIAS"},
     {"alias", "alias", "NAME@ALIAS"},
-    {"alias", "version", "VERSION"},
-    {"alias", "digest", "VERSION"},
+    {"alias", "reference", "VERSION"},
     {"alias", "etag", "--etag"},
     {"keep", "ttl", "--ttl"},
-    {"delete", "mapping", "NAME@VERSION"},
-    {"delete", "version", "NAME@VERSION"},
+    {"delete", "name", "NAME@VERSION"},
+    {"delete", "reference", "NAME@VERSION"},
     {"delete", "give_up_rollback", "--give-up-rollback"},
-    {"import", "mapping", "--name"},
+    {"import", "name", "--name"},
     {"import", "chunk", "FILE"},
     {"import", "digest", "FILE"},
     {"", "reference", "NAME[@VERSION]"},
+    {"", "server", "--server"},
     {"", "tls.ca_file", "--tls_ca"},
     {"", "tls.certificate_file", "--tls_certificate"},
     {"", "tls.key_file", "--tls_key"},
 };
 
-// Returns whether `field` is `outer` or inside it, and sets `inner` to the rest after `outer`.
-bool IsWithin(absl::string_view field, absl::string_view outer, absl::string_view& inner) {
-  inner = field;
-  if (!absl::ConsumePrefix(&inner, outer)) return false;
-  return inner.empty() || absl::ConsumePrefix(&inner, ".");
+// Returns whether `field` is `outer` or inside it.
+bool IsWithin(absl::string_view field, absl::string_view outer) {
+  if (!absl::ConsumePrefix(&field, outer)) return false;
+  return field.empty() || field[0] == '.';
 }
 
-// "--mapping: landmarks: ", "--input, row 7: ", or "" if no field is at fault.
+// "landmarks: ", "--input, row 7: ", or "" if no field is at fault.
 std::string PlaceOf(const ErrorDetail& detail, absl::string_view command) {
   if (detail.field.empty()) return "";
-  absl::string_view inner;
   for (const OptionOfField& entry : kOptions) {
-    if (!entry.command.empty() && entry.command != command) continue;
-    if (!IsWithin(detail.field, entry.field, inner)) continue;
+    if (!entry.commands.empty() &&
+        !absl::c_linear_search(absl::StrSplit(entry.commands, ' '), command)) {
+      continue;
+    }
+    if (!IsWithin(detail.field, entry.field)) continue;
     std::string place(entry.option);
     const auto row = detail.metadata.find(kInputRow);
     if (row != detail.metadata.end()) absl::StrAppend(&place, ", row ", row->second);
-    // The inner field `text` means the whole argument.
-    if (entry.parameters && !inner.empty() && inner != "text") {
-      absl::StrAppend(&place, ": ", inner);
-    }
     return absl::StrCat(place, ": ");
   }
   return absl::StrCat(detail.field, ": ");
@@ -99,8 +107,6 @@ std::string PlaceOf(const ErrorDetail& detail, absl::string_view command) {
 
 std::string InWordsOf(absl::string_view command, const ErrorDetail& detail,
                       absl::string_view message) {
-  // MakeError has put the field in front of the message.
-  if (!detail.field.empty()) absl::ConsumePrefix(&message, absl::StrCat(detail.field, ": "));
   // Drops the number of the request, because the user did not choose how rows were divided.
   const auto request = detail.metadata.find("request");
   if (request != detail.metadata.end()) {
@@ -111,7 +117,7 @@ std::string InWordsOf(absl::string_view command, const ErrorDetail& detail,
 
 // More columns than the version has usually mean that a label or an id was not excluded.
 std::string ColumnsHint(const ErrorDetail& detail, absl::string_view command) {
-  if (detail.reason != "COLUMNS_MISMATCH" || command != "transform") return "";
+  if (detail.reason != reason::kColumnsMismatch || command != "transform") return "";
   const auto expected = detail.metadata.find("expected");
   const auto actual = detail.metadata.find("actual");
   if (expected == detail.metadata.end() || actual == detail.metadata.end()) return "";
@@ -120,9 +126,19 @@ std::string ColumnsHint(const ErrorDetail& detail, absl::string_view command) {
   const bool numbers =
       absl::SimpleAtoi(expected->second, &columns) && absl::SimpleAtoi(actual->second, &came);
   if (!numbers || came <= columns) return "";
-  return absl::StrCat("  got ", came, " columns, ", came - columns,
+  return absl::StrCat("  got ", CountOf(came, "column"), ", ", came - columns,
                       " more than the version maps; for a CSV file, --exclude=COLUMN leaves out "
                       "a label or an id, and --passthrough=COLUMN copies it to the output\n");
+}
+
+// The header of a CSV file names the columns, which values of a kernel must not have.
+std::string NamesHint(const ErrorDetail& detail, absl::string_view command) {
+  if (detail.reason != reason::kColumnNamesInvalid || command.empty()) return "";
+  const auto expected = detail.metadata.find("expected");
+  if (expected == detail.metadata.end() || expected->second != "0") return "";
+  return "  the header of a CSV file names its columns; give such rows as an npy file, which has "
+         "no "
+         "names\n";
 }
 
 }  // namespace
@@ -138,11 +154,12 @@ std::string ErrorText(const absl::Status& status, absl::string_view server,
                         "  with TLS:     --tls_ca=FILE, or PHIMAP_TLS_CA in the environment\n");
   }
   if (!detail.has_value()) return absl::StrCat("phimap: ", status.message(), "\n");
-  std::string text = absl::StrCat("phimap: ",
-                                  command.empty() ? std::string(status.message())
-                                                  : InWordsOf(command, *detail, status.message()),
-                                  "\n");
-  absl::StrAppend(&text, ColumnsHint(*detail, command));
+  std::string text =
+      absl::StrCat("phimap: ",
+                   command.empty() ? std::string(status.message())
+                                   : InWordsOf(command, *detail, WithoutField(status)),
+                   "\n");
+  absl::StrAppend(&text, ColumnsHint(*detail, command), NamesHint(*detail, command));
   if (detail->retry_delay_ms > 0) {
     absl::StrAppend(&text, "  try again in ", (detail->retry_delay_ms + 999) / 1000, " s\n");
   }
@@ -154,10 +171,8 @@ absl::Status WithInputRow(const absl::Status& status, int64_t rows_before) {
   int64_t row = 0;
   if (!detail.has_value() || !absl::SimpleAtoi(detail->metadata["row"], &row)) return status;
   detail->metadata[kInputRow] = absl::StrCat(rows_before + row + 1);  // People count from 1.
-  absl::string_view message = status.message();
-  if (!detail->field.empty()) absl::ConsumePrefix(&message, absl::StrCat(detail->field, ": "));
-  return MakeError(status.code(), detail->reason, detail->field, message, detail->metadata,
-                   detail->retry_delay_ms);
+  return MakeError(status.code(), detail->reason, detail->field, WithoutField(status),
+                   detail->metadata, detail->retry_delay_ms);
 }
 
 }  // namespace phimap::cli

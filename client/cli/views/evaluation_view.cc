@@ -3,11 +3,12 @@
 #include <cstddef>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
+#include "client/cpp/client.h"
+#include "core/status/words.h"
 
 namespace phimap::cli {
 namespace {
@@ -15,27 +16,8 @@ namespace {
 // Maximum numbers of classes and mistakes that are shown; --json has all.
 constexpr int kShownClasses = 40;
 constexpr size_t kShownMistakes = 5;
-constexpr size_t kLabelWidth = 24;
 // Percentiles that are shown.
 constexpr std::array<int, 8> kShown = {0, 1, 5, 10, 25, 50, 75, 100};
-
-// Makes a label printable: labels may be any text, which must not control the terminal or make a
-// line too long.
-std::string LabelText(const std::string& label) {
-  std::string text;
-  for (const char c : label) {
-    if (text.size() >= kLabelWidth) break;
-    text += absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? '?' : c;
-  }
-  // Drops a character that was cut in two.
-  if (text.size() < label.size()) {
-    while (!text.empty() && (static_cast<unsigned char>(label[text.size()]) & 0xC0) == 0x80) {
-      text.pop_back();
-    }
-    text += "...";
-  }
-  return text.empty() ? "''" : text;
-}
 
 void AddRow(std::string& out, absl::string_view name, absl::string_view value,
             absl::string_view note) {
@@ -54,17 +36,18 @@ void RenderInterval(const v1::Evaluation& evaluation, int width, std::string& ou
 
 void RenderErrors(const v1::Evaluation& evaluation, int width, std::string& out) {
   AddRow(out, "rows", WithThousands(evaluation.rows()),
-         absl::StrCat("of ", evaluation.classes_size(), " classes"));
+         absl::StrCat("of ", CountOf(evaluation.classes_size(), "class")));
   if (evaluation.held_out() > 0) {
     AddRow(out, "tested", WithThousands(evaluation.tested_rows()),
            "held out; the others were learnt from");
   } else {
     AddRow(out, "tested", WithThousands(evaluation.tested_rows()),
-           absl::StrCat("each in one of ", evaluation.folds_size(), " folds"));
+           absl::StrCat("each in one of ", CountOf(evaluation.folds_size(), "fold")));
   }
-  AddRow(
-      out, "error", PercentText(evaluation.error()),
-      absl::StrCat(WithThousands(evaluation.errors()), " rows were assigned a class not theirs"));
+  AddRow(out, "error", PercentText(evaluation.error()),
+         absl::StrCat(LongCountOf(evaluation.errors(), "row"),
+                      evaluation.errors() == 1 ? " was assigned a class not its own"
+                                               : " were assigned a class not theirs"));
   RenderInterval(evaluation, width, out);
   if (evaluation.folds_size() == 1) {
     AddRow(out, "training", "", evaluation.folds(0).summary());
@@ -81,8 +64,8 @@ void RenderClasses(const v1::Evaluation& evaluation, std::string& out) {
   for (int i = 0; i < std::min(evaluation.classes_size(), kShownClasses); ++i) {
     const auto& c = evaluation.classes(i);
     absl::StrAppendFormat(
-        &out, "  %-25s %10s %10s %10s %10s %10s\n", LabelText(c.label()), WithThousands(c.rows()),
-        WithThousands(c.tested_rows()), WithThousands(c.correct()),
+        &out, "  %-25s %10s %10s %10s %10s %10s\n", PrintableLabel(c.label()),
+        WithThousands(c.rows()), WithThousands(c.tested_rows()), WithThousands(c.correct()),
         c.tested_rows() == 0 ? "-" : PercentText(Share(c.correct(), c.tested_rows())),
         c.predicted() == 0 ? "-" : PercentText(Share(c.correct(), c.predicted())));
   }
@@ -103,8 +86,8 @@ void RenderMistakes(const v1::Evaluation& evaluation, int width, std::string& ou
   std::string text;
   for (size_t i = 0; i < std::min(mistakes.size(), kShownMistakes); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ",
-                    LabelText(evaluation.classes(mistakes[i]->actual()).label()), " as ",
-                    LabelText(evaluation.classes(mistakes[i]->predicted()).label()), " (",
+                    PrintableLabel(evaluation.classes(mistakes[i]->actual()).label()), " as ",
+                    PrintableLabel(evaluation.classes(mistakes[i]->predicted()).label()), " (",
                     WithThousands(mistakes[i]->count()), ")");
   }
   AppendParagraph(out, "  most often mistaken: ", text, width);
@@ -168,8 +151,8 @@ void RenderCertified(const v1::Evaluation& evaluation, int width, std::string& o
 }  // namespace
 
 std::string RenderEvaluation(const v1::Evaluation& evaluation, int width) {
-  std::string out = absl::StrCat(evaluation.version().mapping(), "@", evaluation.version().number(),
-                                 "  ", evaluation.learner(), "\n");
+  std::string out =
+      absl::StrCat(client::ReferenceTo(evaluation.version()), "  ", evaluation.learner(), "\n");
   RenderErrors(evaluation, width, out);
   RenderClasses(evaluation, out);
   RenderMistakes(evaluation, width, out);

@@ -5,35 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/cli/arguments/flags.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
-
-std::string WithThousands(int64_t number) {
-  std::string text = absl::StrCat(number);
-  const int first_digit = number < 0 ? 1 : 0;
-  for (int i = static_cast<int>(text.size()) - 3; i > first_digit; i -= 3)
-    text.insert(text.begin() + i, ',');
-  return text;
-}
-
-std::string SizeText(int64_t size_bytes) {
-  if (size_bytes < 1024) return absl::StrCat(size_bytes, " bytes");
-  double size = static_cast<double>(size_bytes) / 1024;
-  const char* unit = "KiB";
-  for (const char* larger : {"MiB", "GiB", "TiB"}) {
-    if (size < 1024) break;
-    size /= 1024;
-    unit = larger;
-  }
-  return absl::StrFormat("%.1f %s", size, unit);
-}
 
 std::string ShortNumber(double number) { return absl::StrFormat("%.3g", number); }
 
@@ -59,6 +41,12 @@ std::string DurationText(double seconds) {
   if (whole < 60) return absl::StrCat(whole, " s");
   if (whole < 3600) return absl::StrFormat("%d:%02d", whole / 60, whole % 60);
   return absl::StrFormat("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string EnumText(absl::string_view enumerator) {
+  if (enumerator.empty()) return "unknown";
+  const std::string words = absl::StrReplaceAll(enumerator, {{"_", " "}});
+  return absl::AsciiStrToLower(words.substr(words.find(' ') + 1));
 }
 
 std::string LifetimeText(const v1::Version& version) {
@@ -118,6 +106,22 @@ absl::Status PrintJson(const google::protobuf::Message& message, std::ostream& o
   PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(message));
   out << text;
   return absl::OkStatus();
+}
+
+std::string PrintableLabel(const std::string& label) {
+  std::string text;
+  for (const char c : label) {
+    if (text.size() >= kPrintedLabelBytes) break;
+    text += absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? '?' : c;
+  }
+  // Drops a character that was cut in two.
+  if (text.size() < label.size()) {
+    while (!text.empty() && (static_cast<unsigned char>(label[text.size()]) & 0xC0) == 0x80) {
+      text.pop_back();
+    }
+    text += "...";
+  }
+  return text.empty() ? "''" : text;
 }
 
 }  // namespace phimap::cli

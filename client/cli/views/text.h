@@ -15,10 +15,6 @@
 
 namespace phimap::cli {
 
-// Formats an integer with separators: 1234567 → "1,234,567".
-std::string WithThousands(int64_t number);
-// Formats a size: 1258291 → "1.2 MiB"; under 1 KiB "17 bytes".
-std::string SizeText(int64_t size_bytes);
 // Formats a number with three significant digits: "0.0123" or "1.23e-07".
 std::string ShortNumber(double number);
 // Formats a share with two decimals: "3.20 %"; positive ones below 0.01 % as ShortPercent.
@@ -30,6 +26,10 @@ std::string UpperNumber(double number);
 // Formats a duration: "12 s", "3:05" from a minute on, "1:02:03" from an hour on. REQUIRES: seconds
 // >= 0.
 std::string DurationText(double seconds);
+
+// Returns the words of an enumerator: "data set" for SUBJECT_DATA_SET; "unknown" for the number of
+// a newer server, which has no name. Pure.
+std::string EnumText(absl::string_view enumerator);
 
 // Returns "for ever", or a text such as "7d after its last use" with the time at which the version
 // expires if it is not used again. Pure.
@@ -45,6 +45,12 @@ void AppendParagraph(std::string& out, absl::string_view first, absl::string_vie
 absl::StatusOr<std::string> JsonText(const google::protobuf::Message& message);
 // Prints JsonText.
 absl::Status PrintJson(const google::protobuf::Message& message, std::ostream& out);
+
+// Longest part of a label that is printed.
+inline constexpr size_t kPrintedLabelBytes = 24;
+// Returns a label in a form that can be printed: labels may be any text, which must not control the
+// terminal or make a line too long.
+std::string PrintableLabel(const std::string& label);
 
 }  // namespace phimap::cli
 

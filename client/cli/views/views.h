@@ -9,11 +9,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/repeated_field.h"
-#include "phimap/v1/evaluation_service.pb.h"
+#include "phimap/v1/learning_service.pb.h"
 #include "phimap/v1/mapping.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::cli {
+
+// Adds a line to `out`: a name, its value, and what the value means. Pure.
+void AddFact(std::string& out, absl::string_view name, absl::string_view value,
+             absl::string_view meaning = "");
 
 // Renders several lines: the version and its verdict, the measurements, and then the theorem and
 // the warnings. Each number has its unit and a few words on its meaning. Values that were not
@@ -57,7 +61,12 @@ std::string RenderEvaluation(const v1::Evaluation& evaluation, int width);
 
 // Returns some lines for each alias: what the test says, what it promises, the size of the shift,
 // and the scores and columns that stand out. Pure.
-std::string RenderDrift(absl::string_view mapping, const v1::GetDriftResponse& drift);
+std::string RenderDrift(absl::string_view name, const v1::GetDriftResponse& drift);
+
+// Renders the head of a version: what it predicts, how well, beside what, and how it came to be.
+// The sentences are wrapped at `width`. UTF-8, ends with a newline. REQUIRES: the version has a
+// head.
+std::string RenderHead(const v1::Version& version, int width);
 
 // Lists the names of all kinds, one line each. Ends with a newline. Pure.
 std::string RenderCapabilities(const v1::ListCapabilitiesResponse& all, int width);

@@ -1,4 +1,4 @@
-"""Builds, evaluations and transforms over an asynchronous connection. This module does the input
+"""Builds, trainings, evaluations, transforms and predictions over an asynchronous connection. This module does the input
 and output, and the sessions make the decisions. See _calls."""
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from phimap import _wire
 from phimap._aio_connection import AioConnection, raise_if_cancelled
 from phimap._blocks import Block
 from phimap._build import BLOCK_LIMITS, CANCEL_TIMEOUT, QUEUED_MESSAGES, BuildSession
-from phimap._calls import Features
 from phimap._columns import in_order, refused_for_names
 from phimap._evaluate import EvaluationSession
 from phimap._pins import reference_to
-from phimap._retry import TRANSFORM_STREAM, Deadline
+from phimap._retry import EVALUATE, Deadline
 from phimap._rows import AsyncRows
-from phimap._transform import Gathered, Target, TransformSession, explained, needs_stream, no_rows, pinned_meanwhile
+from phimap._transform import RowCall, RowSession, T, Target, explained, needs_stream, no_rows, pinned_meanwhile
 from phimap.errors import Error, Internal, NotFound
 from phimap.progress import Observer, Progress
-from phimap.v1 import evaluation_service_pb2 as evaluation_pb
+from phimap.v1 import learning_service_pb2 as learning_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -94,18 +92,19 @@ async def build(connection: AioConnection, session: BuildSession, source: AsyncR
 
 async def _build_once(connection: AioConnection, session: BuildSession, source: AsyncRows,
                       deadline: Deadline) -> mapping_pb.Version:
-    call = connection.open_build(deadline)
+    asked = connection.asked_by(session.method)
+    call = connection.open(session.method, deadline, asked)
     writer = _Writer(call, QUEUED_MESSAGES)
     try:
         with connection.errors():
-            await writer.put(session.spec.message())
+            await writer.put(session.first())
             accepted = False
             while (event := await call.read()) is not grpc.aio.EOF:
                 session.take(event)
                 if not accepted:
                     accepted = True
                     await _send_rows(session, source, writer)
-            await connection.learn(call)
+            await connection.learn(call, asked)
     except Error:
         # A version that has arrived is stored permanently, even if the stream broke afterwards.
         if session.version is None:
@@ -117,7 +116,7 @@ async def _build_once(connection: AioConnection, session: BuildSession, source: 
 
 
 async def evaluate(connection: AioConnection, session: EvaluationSession, source: AsyncRows,
-                   deadline: Deadline) -> evaluation_pb.Evaluation:
+                   deadline: Deadline) -> learning_pb.Evaluation:
     arranged = False
     while True:
         try:
@@ -133,9 +132,9 @@ async def evaluate(connection: AioConnection, session: EvaluationSession, source
 
 
 async def _evaluate_once(connection: AioConnection, session: EvaluationSession, source: AsyncRows,
-                         deadline: Deadline) -> evaluation_pb.Evaluation:
-    asked = connection.asked
-    call = connection.open_evaluate(deadline, asked)
+                         deadline: Deadline) -> learning_pb.Evaluation:
+    asked = connection.asked_by(EVALUATE)
+    call = connection.open(EVALUATE, deadline, asked)
     writer = _Writer(call, QUEUED_MESSAGES)
     try:
         with connection.errors():
@@ -176,7 +175,7 @@ async def _cancel(connection: AioConnection, session: BuildSession, interruption
     if not session.finished_sending:
         return
     spec = session.spec
-    request = service_pb.CancelBuildRequest(mapping=spec.mapping, build_id=spec.build_id)
+    request = service_pb.CancelBuildRequest(name=spec.name, build_id=spec.build_id)
     try:
         job = await connection.call("CancelBuild", request, CANCEL_TIMEOUT)
     except NotFound:
@@ -184,66 +183,66 @@ async def _cancel(connection: AioConnection, session: BuildSession, interruption
     except Error as error:
         interruption.add_note(f"The server could not be told to cancel build {spec.build_id}: {error}")
         return
-    if job.state == mapping_pb.BuildJob.DONE:
+    if job.state == mapping_pb.BuildJob.STATE_DONE:
         interruption.add_note(f"Too late: {reference_to(job.version)} was already published.")
 
 
-async def transform(connection: AioConnection, reference: str, expected_digest: str, source: AsyncRows,
-                    deadline: Deadline, observer: Observer,
-                    residual: bool = False) -> tuple[Features, mapping_pb.VersionRef]:
+async def map_rows(connection: AioConnection, call: RowCall[T], reference: str, expected_digest: str, source: AsyncRows,
+                   deadline: Deadline, observer: Observer) -> tuple[T, mapping_pb.VersionRef]:
     if source.row_count == 0:
         raise no_rows()
     while True:
-        target = Target.resolve(connection.pins, reference, expected_digest, residual)
+        target = Target.resolve(connection.pins, reference, expected_digest)
         answer = None
         if source.block is not None:
             source.replace(connection.column_orders.arranged(target.reference, source.block))
-        if source.block is not None and connection.widths.fit_one_call(target, source.block):
-            answer = await _transform_once(connection, target, source.block, deadline, observer)
+        if source.block is not None and connection.widths.fit_one_call(call, target, source.block):
+            answer = await _map_once(connection, call, target, source.block, deadline, observer)
         if answer is None:
-            gathered = Gathered(source.row_count)
-            async with aclosing(stream(connection, target, source, deadline, observer)) as answers:
-                async for features, version in answers:
-                    gathered.add(features)
-            answer = gathered.array(), version
+            gathered, version = call.gathered(source.row_count), None
+            async with aclosing(stream(connection, call, target, source, deadline, observer)) as answers:
+                async for taken, version in answers:
+                    gathered.add(taken)
+            if version is None:
+                raise no_rows()
+            answer = gathered.result(), version
         if connection.pins.observe(reference, answer[1]):
             return answer
         if not source.rewind():
             raise pinned_meanwhile(reference)
 
 
-async def _transform_once(connection: AioConnection, target: Target, block: Block, deadline: Deadline,
-                          observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
-    request = _wire.transform_request(target.reference, target.expected_digest, block, target.residual)
+async def _map_once(connection: AioConnection, call: RowCall[T], target: Target, block: Block, deadline: Deadline,
+                    observer: Observer) -> tuple[T, mapping_pb.VersionRef] | None:
+    request = call.request(target.reference, target.expected_digest, block)
     try:
-        answer = await connection.transform(request, deadline)
+        answer = await connection.map(call.unary, request, deadline)
     except Error as error:
         if needs_stream(error, target):
             return None
         raise explained(error, target) from None
-    version, features = _wire.features_of(answer, block.rows, target.residual)
+    version, taken = call.take(answer, block.rows)
     if version is None:
         raise Internal("the server's answer has no version")
-    connection.widths.observe(target, version, features)
-    observer(Progress("transforming", block.rows, block.rows, 1.0))
-    return features, version
+    connection.widths.observe(call, target, version, taken)
+    observer(Progress(call.phase, block.rows, block.rows, 1.0))
+    return taken, version
 
 
-async def stream(connection: AioConnection, target: Target, source: AsyncRows, deadline: Deadline, observer: Observer,
-                 window: int | None = None,
-                 rows_per_request: int | None = None) -> AsyncGenerator[tuple[Features, mapping_pb.VersionRef], None]:
-    retries = connection.config.retries(TRANSFORM_STREAM, deadline)
-    session = TransformSession(target, retries, connection.widths.row_bytes(target.reference), window, rows_per_request)
-    done = 0
+async def stream(connection: AioConnection, call: RowCall[T], target: Target, source: AsyncRows, deadline: Deadline,
+                 observer: Observer, window: int | None = None,
+                 rows_per_request: int | None = None) -> AsyncGenerator[tuple[T, mapping_pb.VersionRef], None]:
+    retries = connection.config.retries(call.stream, deadline)
+    session = RowSession(call, target, retries, connection.widths.row_bytes(call, target.reference), window, rows_per_request)
     while not session.finished():
         try:
             async with aclosing(_stream_once(connection, session, source, deadline)) as answers:
-                async for features, version in answers:
-                    connection.widths.observe(target, version, features)
-                    done += len(features)
+                async for taken, version in answers:
+                    connection.widths.observe(call, target, version, taken)
+                    done = session.rows_done
                     total = source.row_count
-                    observer(Progress("transforming", done, total, done / total if total else None))
-                    yield features, version
+                    observer(Progress(call.phase, done, total, done / total if total else None))
+                    yield taken, version
             return
         except Error as error:
             raise_if_cancelled()
@@ -261,13 +260,13 @@ async def _column_names(connection: AioConnection, reference: str) -> tuple[str,
     return tuple(version.column_names)
 
 
-async def _stream_once(connection: AioConnection, session: TransformSession, source: AsyncRows,
-                       deadline: Deadline) -> AsyncGenerator[tuple[Features, mapping_pb.VersionRef], None]:
+async def _stream_once(connection: AioConnection, session: RowSession[T], source: AsyncRows,
+                       deadline: Deadline) -> AsyncGenerator[tuple[T, mapping_pb.VersionRef], None]:
     requests = session.again() + await _fill_window(session, source)
     if session.finished():  # there are no rows, so there is no call
         return
-    asked = connection.asked
-    call = connection.open_transform_stream(deadline, asked)
+    asked = connection.asked_by(session.call.stream)
+    call = connection.open(session.call.stream, deadline, asked)
     writer = _Writer(call)
     try:
         while True:
@@ -286,7 +285,7 @@ async def _stream_once(connection: AioConnection, session: TransformSession, sou
         await writer.stop()
 
 
-async def _fill_window(session: TransformSession, source: AsyncRows) -> list[bytes]:
+async def _fill_window(session: RowSession[T], source: AsyncRows) -> list[bytes]:
     """Returns new requests until the window is full or the rows end."""
     requests = []
     while (limits := session.limits()) is not None:

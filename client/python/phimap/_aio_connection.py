@@ -11,17 +11,14 @@ import grpc
 import grpc.aio
 
 from phimap._access import Tls, access_of
-from phimap._channel import Turns, channel_count, channel_options, path_of
+from phimap._channel import Turns, channel_count, channel_options, stubs
 from phimap._columns import ColumnOrders
-from phimap._connection import PAGE_SIZE, check_usable
-from phimap._evaluate import EVALUATE
+from phimap._connection import HEALTH, PAGE_SIZE, check_usable, health_request, serving
 from phimap._pins import Pins
-from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig, named
+from phimap._retry import BUILD, Deadline, Method, ServiceConfig, named
 from phimap._revisions import Revisions
 from phimap._transform import Widths
 from phimap.errors import Error, from_rpc_error
-from phimap.v1 import evaluation_service_pb2 as evaluation_pb
-from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import mapping_service_pb2_grpc as service_grpc
 
 
@@ -46,37 +43,24 @@ class AioConnection:
         self._closed = False
         self._turn = Turns(channels)
         self._mappings: Any = service_grpc.MappingServiceStub(self._channels[0])  # type: ignore[no-untyped-call]
-        self._transforms = [channel.unary_unary(path_of(TRANSFORM)) for channel in self._channels]
-        self._streams = [channel.stream_stream(path_of(TRANSFORM_STREAM)) for channel in self._channels]
-        self._build = self._channels[0].stream_stream(
-            path_of(BUILD), response_deserializer=service_pb.BuildResponse.FromString)
-        self._evaluate = self._channels[0].stream_stream(
-            path_of(EVALUATE), response_deserializer=evaluation_pb.EvaluateResponse.FromString)
+        self._stubs = stubs(self._channels)
+        self._health = self._channels[0].unary_unary(HEALTH)
 
     async def close(self) -> None:
         self._closed = True
         for channel in self._channels:
             await channel.close()
 
-    async def transform(self, request: bytes, deadline: Deadline) -> bytes:
+    async def map(self, method: Method, request: bytes, deadline: Deadline) -> bytes:
         self.check_usable()
-        return await self._repeated(TRANSFORM, deadline, lambda seconds: self._answer(
-            self._transforms[self._turn()], request, seconds))
+        return await self._repeated(method, deadline, lambda seconds: self._answer(self._stub(method), request, seconds))
 
-    @property
-    def asked(self) -> Any:
-        return self._revisions.metadata
+    def asked_by(self, method: Method) -> Any:
+        return self._revisions.without if method == BUILD else self._revisions.metadata
 
-    def open_transform_stream(self, deadline: Deadline, asked: Any) -> Any:
+    def open(self, method: Method, deadline: Deadline, asked: Any) -> Any:
         self.check_usable()
-        return self._streams[self._turn()](timeout=self._seconds(TRANSFORM_STREAM, deadline), metadata=asked)
-
-    def open_build(self, deadline: Deadline) -> Any:
-        self.check_usable()
-        return self._build(timeout=self._seconds(BUILD, deadline), metadata=self._revisions.without)
-
-    def open_evaluate(self, deadline: Deadline, asked: Any) -> Any:
-        return self._evaluate(timeout=self._seconds(EVALUATE, deadline), metadata=asked)
+        return self._stub(method)(timeout=self._seconds(method, deadline), metadata=asked)
 
     async def learn(self, call: Any, asked: Any = None) -> None:
         self._revisions.learn(await call.trailing_metadata(), asked)
@@ -104,6 +88,15 @@ class AioConnection:
         named(request)
         return await self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: self._answer(
             method, request, seconds, tells=True, free=free))
+
+    async def serves(self, service: str, timeout: float | None) -> bool:
+        self.check_usable()
+        with self.errors():
+            return serving(await self._health(health_request(service), timeout=timeout, metadata=self._revisions.without))
+
+    def _stub(self, method: Method) -> Any:
+        on_channels = self._stubs[method]
+        return on_channels[self._turn() % len(on_channels)]
 
     async def _answer(self, method: Any, request: Any, seconds: float | None, *, tells: bool = False, free: bool = False) -> Any:
         metadata = self._revisions.without if free else self._revisions.metadata

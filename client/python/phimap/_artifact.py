@@ -43,7 +43,7 @@ class Receiver:
 
 
 class ImportRequests:
-    """The messages of an Import: the mapping, the chunks, and the digest of what was read.
+    """The messages of an Import: the name, the chunks, and the digest of what was read.
 
     gRPC reads the messages on its own thread and would hide an exception that reading the file
     raises. Such an exception therefore ends the messages before the digest, and the server stores
@@ -51,8 +51,8 @@ class ImportRequests:
     server's error.
     """
 
-    def __init__(self, mapping: str, file: BinaryIO) -> None:
-        self._messages = _import_messages(mapping, file)
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self._messages = _import_messages(name, file)
         self._failure: Exception | None = None
 
     def __iter__(self) -> ImportRequests:
@@ -75,8 +75,8 @@ class ImportRequests:
             raise self._failure from None
 
 
-def _import_messages(mapping: str, file: BinaryIO) -> Iterator[service_pb.ImportRequest]:
-    yield service_pb.ImportRequest(mapping=mapping)
+def _import_messages(name: str, file: BinaryIO) -> Iterator[service_pb.ImportRequest]:
+    yield service_pb.ImportRequest(name=name)
     sha256 = hashlib.sha256()
     offset = 0
     while data := file.read(CHUNK_BYTES):

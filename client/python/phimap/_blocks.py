@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from phimap.errors import InvalidArgument
+from phimap.errors import InvalidArgument, Reason
 
 FLOAT32: np.dtype[Any] = np.dtype("<f4")
 FLOAT64: np.dtype[Any] = np.dtype("<f8")
@@ -320,11 +320,11 @@ def _checked_names(names: tuple[Any, ...]) -> tuple[str, ...] | None:
     if 0 < texts < len(names):
         other = next(name for name in names if not isinstance(name, str))
         raise InvalidArgument(f"columns: expected names that are all text, or none of them, got {other!r} among them; "
-                              "frame.columns.astype(str) makes them text", field="columns", reason="COLUMN_NAMES_INVALID")
+                              "frame.columns.astype(str) makes them text", field="columns", reason=Reason.COLUMN_NAMES_INVALID)
     if texts and len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise InvalidArgument(f"columns: {twice!r} is the name of more than one column; give each column its own name",
-                              field="columns", reason="COLUMN_NAMES_INVALID")
+                              field="columns", reason=Reason.COLUMN_NAMES_INVALID)
     usable = (all(isinstance(name, str) and name and name.isprintable() and len(name.encode(errors="replace")) <= 256
                   for name in names))
     return names if names and usable else None

@@ -1,4 +1,4 @@
-"""Builds, evaluations and transforms over a synchronous connection. This module does the input and
+"""Builds, trainings, evaluations, transforms and predictions over a synchronous connection. This module does the input and
 output, and the sessions make the decisions."""
 from __future__ import annotations
 
@@ -8,29 +8,25 @@ from contextlib import closing
 from typing import Any
 
 import grpc
-import numpy as np
 
-from phimap import _wire
 from phimap._build import BLOCK_LIMITS, CANCEL_TIMEOUT, QUEUED_MESSAGES, BuildSession
 from phimap._columns import in_order, refused_for_names
 from phimap._connection import Connection
 from phimap._evaluate import EvaluationSession
 from phimap._feed import Feed
 from phimap._pins import reference_to
-from phimap._retry import TRANSFORM_STREAM, Deadline
+from phimap._retry import EVALUATE, Deadline
 from phimap._rows import MemoryRows, RowSource
-from phimap._transform import Gathered, Target, TransformSession, explained, needs_stream, no_rows, pinned_meanwhile
+from phimap._transform import RowCall, RowSession, T, Target, explained, needs_stream, no_rows, pinned_meanwhile
 from phimap.errors import Error, Internal, NotFound
 from phimap.progress import Observer, Progress
-from phimap.v1 import evaluation_service_pb2 as evaluation_pb
+from phimap.v1 import learning_service_pb2 as learning_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
-Features = np.ndarray[Any, np.dtype[Any]]
-
 
 def build(connection: Connection, session: BuildSession, source: RowSource, deadline: Deadline) -> mapping_pb.Version:
-    """Builds, with all attempts. An interruption such as Ctrl-C also cancels the build on the
+    """Builds or trains, with all attempts. An interruption such as Ctrl-C also cancels the build on the
     server."""
     try:
         while True:
@@ -49,8 +45,9 @@ def build(connection: Connection, session: BuildSession, source: RowSource, dead
 def _build_once(connection: Connection, session: BuildSession, source: RowSource,
                 deadline: Deadline) -> mapping_pb.Version:
     feed = Feed(QUEUED_MESSAGES)
-    feed.put(session.spec.message())
-    call = connection.open_build(feed, deadline)
+    feed.put(session.first())
+    asked = connection.asked_by(session.method)
+    call = connection.open(session.method, feed, deadline, asked)
     if not call.add_callback(feed.call_is_over):
         feed.call_is_over()
     try:
@@ -61,7 +58,7 @@ def _build_once(connection: Connection, session: BuildSession, source: RowSource
                 if not accepted:
                     accepted = True
                     _send_rows(session, source, feed)
-            connection.learn(call)
+            connection.learn(call, asked)
     except Error:
         # A version that has arrived is stored permanently, even if the stream broke afterwards.
         if session.version is None:
@@ -88,7 +85,7 @@ def _cancel(connection: Connection, session: BuildSession, interruption: BaseExc
     if not session.finished_sending:
         return
     spec = session.spec
-    request = service_pb.CancelBuildRequest(mapping=spec.mapping, build_id=spec.build_id)
+    request = service_pb.CancelBuildRequest(name=spec.name, build_id=spec.build_id)
     try:
         job = connection.call("CancelBuild", request, CANCEL_TIMEOUT)
     except NotFound:
@@ -96,12 +93,12 @@ def _cancel(connection: Connection, session: BuildSession, interruption: BaseExc
     except Error as error:
         interruption.add_note(f"The server could not be told to cancel build {spec.build_id}: {error}")
         return
-    if job.state == mapping_pb.BuildJob.DONE:
+    if job.state == mapping_pb.BuildJob.STATE_DONE:
         interruption.add_note(f"Too late: {reference_to(job.version)} was already published.")
 
 
 def evaluate(connection: Connection, session: EvaluationSession, source: RowSource,
-             deadline: Deadline) -> evaluation_pb.Evaluation:
+             deadline: Deadline) -> learning_pb.Evaluation:
     """Evaluates in one attempt: nothing is stored, and a broken connection is an error. The call is
     repeated only if the server refuses it before taking rows: because of a revision of another
     history, which is then forgotten; because the number of a pinned version is gone, and the
@@ -122,11 +119,11 @@ def evaluate(connection: Connection, session: EvaluationSession, source: RowSour
 
 
 def _evaluate_once(connection: Connection, session: EvaluationSession, source: RowSource,
-                   deadline: Deadline) -> evaluation_pb.Evaluation:
+                   deadline: Deadline) -> learning_pb.Evaluation:
     feed = Feed(QUEUED_MESSAGES)
     feed.put(session.spec)
-    asked = connection.asked
-    call = connection.open_evaluate(feed, deadline, asked)
+    asked = connection.asked_by(EVALUATE)
+    call = connection.open(EVALUATE, feed, deadline, asked)
     if not call.add_callback(feed.call_is_over):
         feed.call_is_over()
     try:
@@ -153,66 +150,68 @@ def _send_labeled(session: EvaluationSession, source: RowSource, feed: Feed) -> 
     feed.close()
 
 
-def transform(connection: Connection, reference: str, expected_digest: str, source: RowSource, deadline: Deadline,
-              observer: Observer, residual: bool = False) -> tuple[Features, mapping_pb.VersionRef]:
-    """Transforms in one call if rows and features fit into a message, else over a stream."""
+def map_rows(connection: Connection, call: RowCall[T], reference: str, expected_digest: str, source: RowSource,
+             deadline: Deadline, observer: Observer) -> tuple[T, mapping_pb.VersionRef]:
+    """Transforms or predicts in one call if rows and answers fit into a message, else over a
+    stream."""
     if source.row_count == 0:
         raise no_rows()
     while True:
-        target = Target.resolve(connection.pins, reference, expected_digest, residual)
+        target = Target.resolve(connection.pins, reference, expected_digest)
         answer = None
         if isinstance(source, MemoryRows):
             source.replace(connection.column_orders.arranged(target.reference, source.block))
-        if isinstance(source, MemoryRows) and connection.widths.fit_one_call(target, source.block):
-            answer = _transform_once(connection, target, source, deadline, observer)
+        if isinstance(source, MemoryRows) and connection.widths.fit_one_call(call, target, source.block):
+            answer = _map_once(connection, call, target, source, deadline, observer)
         if answer is None:
-            gathered = Gathered(source.row_count)
-            with closing(stream(connection, target, source, deadline, observer)) as answers:
-                for features, version in answers:
-                    gathered.add(features)
-            answer = gathered.array(), version
+            gathered, version = call.gathered(source.row_count), None
+            with closing(stream(connection, call, target, source, deadline, observer)) as answers:
+                for taken, version in answers:
+                    gathered.add(taken)
+            if version is None:
+                raise no_rows()
+            answer = gathered.result(), version
         if connection.pins.observe(reference, answer[1]):
             return answer
         if not source.rewind():
             raise pinned_meanwhile(reference)
 
 
-def _transform_once(connection: Connection, target: Target, source: MemoryRows, deadline: Deadline,
-                    observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
-    """Makes one Transform call. Returns None if a stream should be tried instead."""
+def _map_once(connection: Connection, call: RowCall[T], target: Target, source: MemoryRows, deadline: Deadline,
+              observer: Observer) -> tuple[T, mapping_pb.VersionRef] | None:
+    """Makes one call without a stream. Returns None if a stream should be tried instead."""
     rows = source.block.rows
-    request = _wire.transform_request(target.reference, target.expected_digest, source.block, target.residual)
+    request = call.request(target.reference, target.expected_digest, source.block)
     try:
-        answer = connection.transform(request, deadline)
+        answer = connection.map(call.unary, request, deadline)
     except Error as error:
         if needs_stream(error, target):
             return None
         raise explained(error, target) from None
-    version, features = _wire.features_of(answer, rows, target.residual)
+    version, taken = call.take(answer, rows)
     if version is None:
         raise Internal("the server's answer has no version")
-    connection.widths.observe(target, version, features)
-    observer(Progress("transforming", rows, rows, 1.0))
-    return features, version
+    connection.widths.observe(call, target, version, taken)
+    observer(Progress(call.phase, rows, rows, 1.0))
+    return taken, version
 
 
-def stream(connection: Connection, target: Target, source: RowSource, deadline: Deadline, observer: Observer,
-           window: int | None = None,
-           rows_per_request: int | None = None) -> Generator[tuple[Features, mapping_pb.VersionRef], None, None]:
-    """Transforms over a stream, with all attempts. Yields blocks of features in order, each with
-    the version, which is the same for all."""
-    retries = connection.config.retries(TRANSFORM_STREAM, deadline)
-    session = TransformSession(target, retries, connection.widths.row_bytes(target.reference), window, rows_per_request)
-    done = 0
+def stream(connection: Connection, call: RowCall[T], target: Target, source: RowSource, deadline: Deadline,
+           observer: Observer, window: int | None = None,
+           rows_per_request: int | None = None) -> Generator[tuple[T, mapping_pb.VersionRef], None, None]:
+    """Transforms or predicts over a stream, with all attempts. Yields the answers to blocks of rows
+    in order, each with the version, which is the same for all."""
+    retries = connection.config.retries(call.stream, deadline)
+    session = RowSession(call, target, retries, connection.widths.row_bytes(call, target.reference), window, rows_per_request)
     while not session.finished():
         try:
             with closing(_stream_once(connection, session, source, deadline)) as answers:
-                for features, version in answers:
-                    connection.widths.observe(target, version, features)
-                    done += len(features)
+                for taken, version in answers:
+                    connection.widths.observe(call, target, version, taken)
+                    done = session.rows_done
                     total = source.row_count
-                    observer(Progress("transforming", done, total, done / total if total else None))
-                    yield features, version
+                    observer(Progress(call.phase, done, total, done / total if total else None))
+                    yield taken, version
             return
         except Error as error:
             refused = session.wants_names_after(error)
@@ -229,8 +228,8 @@ def _column_names(connection: Connection, reference: str) -> tuple[str, ...]:
     return tuple(version.column_names)
 
 
-def _stream_once(connection: Connection, session: TransformSession, source: RowSource,
-                 deadline: Deadline) -> Generator[tuple[Features, mapping_pb.VersionRef], None, None]:
+def _stream_once(connection: Connection, session: RowSession[T], source: RowSource,
+                 deadline: Deadline) -> Generator[tuple[T, mapping_pb.VersionRef], None, None]:
     """Opens a stream, sends the unanswered requests and as many new ones as the window allows, and
     yields the answers."""
     feed = Feed()
@@ -239,8 +238,8 @@ def _stream_once(connection: Connection, session: TransformSession, source: RowS
     _fill_window(session, source, feed)
     if session.finished():  # there are no rows, so there is no call
         return
-    asked = connection.asked
-    call = connection.open_transform_stream(feed, deadline, asked)
+    asked = connection.asked_by(session.call.stream)
+    call = connection.open(session.call.stream, feed, deadline, asked)
     try:
         while not session.finished():
             with connection.errors():
@@ -254,7 +253,7 @@ def _stream_once(connection: Connection, session: TransformSession, source: RowS
         call.cancel()
 
 
-def _fill_window(session: TransformSession, source: RowSource, feed: Feed) -> None:
+def _fill_window(session: RowSession[T], source: RowSource, feed: Feed) -> None:
     while (limits := session.limits()) is not None:
         block = source.next(limits)
         if block is None:

@@ -6,7 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from phimap._retry import Method, ServiceConfig
+from phimap._retry import BUILD, EVALUATE, PREDICT, PREDICT_STREAM, TRAIN, TRANSFORM, TRANSFORM_STREAM, Method, ServiceConfig
+from phimap.v1 import learning_service_pb2 as learning_pb
+from phimap.v1 import mapping_service_pb2 as service_pb
 
 # While no call is under way, gRPC checks only at this interval whether a connection is up again.
 # With its default of 5 seconds, a server that restarts in a tenth of a second would be missed for
@@ -52,6 +54,17 @@ def channel_options(config: ServiceConfig, extra: Sequence[tuple[str, Any]]) -> 
         ("grpc.max_reconnect_backoff_ms", 5_000),
         *extra,
     ]
+
+
+def stubs(channels: Sequence[Any]) -> dict[Method, list[Any]]:
+    """Returns the stubs of the methods that rows are sent to. Those that map rows are on each
+    channel, with bytes in and bytes out (see _wire), and those that learn from rows on the first."""
+    answers: dict[Method, Any] = {BUILD: service_pb.BuildResponse, TRAIN: learning_pb.TrainResponse, EVALUATE: learning_pb.EvaluateResponse}
+    return {
+        **{method: [channel.unary_unary(path_of(method)) for channel in channels] for method in (TRANSFORM, PREDICT)},
+        **{method: [channel.stream_stream(path_of(method)) for channel in channels] for method in (TRANSFORM_STREAM, PREDICT_STREAM)},
+        **{method: [channels[0].stream_stream(path_of(method), response_deserializer=answer.FromString)]
+           for method, answer in answers.items()}}
 
 
 class Turns:

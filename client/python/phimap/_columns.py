@@ -7,9 +7,8 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from phimap._blocks import Block
-from phimap.errors import Error, InvalidArgument
+from phimap.errors import Error, InvalidArgument, Reason
 
-COLUMN_NAMES_MISMATCH = "COLUMN_NAMES_MISMATCH"
 # Maximum number of names that a message lists.
 _SHOWN = 40
 
@@ -63,7 +62,7 @@ class ColumnOrders:
 
 
 def refused_for_names(error: Error) -> bool:
-    return error.reason == COLUMN_NAMES_MISMATCH
+    return error.reason == Reason.COLUMN_NAMES_MISMATCH
 
 
 def _differ(came: Sequence[str], expected: Sequence[str], reference: str) -> InvalidArgument:
@@ -75,7 +74,7 @@ def _differ(came: Sequence[str], expected: Sequence[str], reference: str) -> Inv
         said.append(f"{_shown(unknown)} {'is' if len(unknown) == 1 else 'are'} not among the version's columns")
     return InvalidArgument(
         f"columns: got {len(came)} columns; {', and '.join(said)}; expected the {len(expected)} of {reference}: "
-        f"{_shown(expected)}; got {len(came)}: {_shown(came)}", field="columns", reason=COLUMN_NAMES_MISMATCH,
+        f"{_shown(expected)}; got {len(came)}: {_shown(came)}", field="columns", reason=Reason.COLUMN_NAMES_MISMATCH,
         metadata={"expected": str(len(expected)), "actual": str(len(came))})
 
 

@@ -8,22 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import grpc
+from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 
 from phimap import _wire
 from phimap._access import Tls, access_of
-from phimap._channel import Turns, channel_count, channel_options, path_of
+from phimap._channel import Turns, channel_count, channel_options, stubs
 from phimap._columns import ColumnOrders
-from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
-from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig, named
+from phimap._retry import BUILD, Deadline, Method, ServiceConfig, named
 from phimap._revisions import Revisions
 from phimap._transform import Widths
 from phimap.errors import Error, from_rpc_error
-from phimap.v1 import evaluation_service_pb2 as evaluation_pb
-from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import mapping_service_pb2_grpc as service_grpc
 
 PAGE_SIZE = 1000  # The API's limit.
+HEALTH = "/grpc.health.v1.Health/Check"
 
 
 class Connection:
@@ -51,41 +50,27 @@ class Connection:
         self._closed = False
         self._turn = Turns(channels)
         self._mappings: Any = service_grpc.MappingServiceStub(self._channels[0])  # type: ignore[no-untyped-call]
-        # Bytes in, bytes out: see _wire.
-        self._transforms = [channel.unary_unary(path_of(TRANSFORM)) for channel in self._channels]
-        self._streams = [channel.stream_stream(path_of(TRANSFORM_STREAM)) for channel in self._channels]
-        self._build = self._channels[0].stream_stream(
-            path_of(BUILD), response_deserializer=service_pb.BuildResponse.FromString)
-        self._evaluate = self._channels[0].stream_stream(
-            path_of(EVALUATE), response_deserializer=evaluation_pb.EvaluateResponse.FromString)
+        self._stubs = stubs(self._channels)
+        self._health = self._channels[0].unary_unary(HEALTH)
 
     def close(self) -> None:
         self._closed = True
         for channel in self._channels:
             channel.close()
 
-    def transform(self, request: bytes, deadline: Deadline) -> bytes:
-        """Makes a Transform call with its retries, each on the next channel in turn."""
+    def map(self, method: Method, request: bytes, deadline: Deadline) -> bytes:
+        """Makes a call that maps rows, with its retries, each on the next channel in turn."""
         self.check_usable()
-        return self._repeated(TRANSFORM, deadline, lambda seconds: self._answer(
-            self._transforms[self._turn()], request, seconds))
+        return self._repeated(method, deadline, lambda seconds: self._answer(self._stub(method), request, seconds))
 
-    @property
-    def asked(self) -> Any:
+    def asked_by(self, method: Method) -> Any:
         """Metadata for a stream that is about to be opened; to be passed to `learn` when it has
-        ended."""
-        return self._revisions.metadata
+        ended. A build depends on no earlier change."""
+        return self._revisions.without if method == BUILD else self._revisions.metadata
 
-    def open_transform_stream(self, requests: Iterator[bytes], deadline: Deadline, asked: Any) -> Any:
+    def open(self, method: Method, requests: Iterator[bytes], deadline: Deadline, asked: Any) -> Any:
         self.check_usable()
-        return self._streams[self._turn()](requests, timeout=self._seconds(TRANSFORM_STREAM, deadline), metadata=asked)
-
-    def open_build(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
-        self.check_usable()
-        return self._build(requests, timeout=self._seconds(BUILD, deadline), metadata=self._revisions.without)
-
-    def open_evaluate(self, requests: Iterator[bytes], deadline: Deadline, asked: Any) -> Any:
-        return self._evaluate(requests, timeout=self._seconds(EVALUATE, deadline), metadata=asked)
+        return self._stub(method)(requests, timeout=self._seconds(method, deadline), metadata=asked)
 
     def learn(self, call: Any, asked: Any = None) -> None:
         """Learns the revision that the server reported at the end of a stream. REQUIRES: the stream
@@ -120,6 +105,16 @@ class Connection:
         named(request)
         return self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: self._answer(
             method, request, seconds, tells=True, free=free))
+
+    def serves(self, service: str, timeout: float | None) -> bool:
+        """Asks the standard health service, in one attempt."""
+        self.check_usable()
+        with self.errors():
+            return serving(self._health(health_request(service), timeout=timeout, metadata=self._revisions.without))
+
+    def _stub(self, method: Method) -> Any:
+        on_channels = self._stubs[method]
+        return on_channels[self._turn() % len(on_channels)]
 
     def _answer(self, method: Any, request: Any, seconds: float | None, *, tells: bool = False, free: bool = False) -> Any:
         """Makes one attempt. Asks for the newest known revision unless `free`. Learns the revision
@@ -175,6 +170,17 @@ class Connection:
 
     def check_usable(self) -> None:
         check_usable(self._process, self._closed)
+
+
+def health_request(service: str) -> bytes:
+    """Returns a grpc.health.v1.HealthCheckRequest, whose only field is that of a StringValue."""
+    return StringValue(value=service).SerializeToString()
+
+
+def serving(answer: bytes) -> bool:
+    """Returns whether a grpc.health.v1.HealthCheckResponse, whose only field is that of an
+    Int32Value, says SERVING."""
+    return Int32Value.FromString(answer).value == 1
 
 
 def check_usable(process: int, closed: bool) -> None:

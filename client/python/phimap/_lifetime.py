@@ -1,4 +1,4 @@
-"""Converts arguments to requests: how long versions live, and which version an alias points to."""
+"""How long versions live, as an argument and as a message."""
 from __future__ import annotations
 
 import datetime
@@ -6,8 +6,6 @@ import math
 from typing import Union
 
 from google.protobuf.duration_pb2 import Duration
-
-from phimap.v1 import mapping_service_pb2 as service_pb
 
 # How long a version lives after its last use: a timedelta, or seconds.
 Ttl = Union[datetime.timedelta, int, float]
@@ -26,14 +24,3 @@ def ttl_message(ttl: Ttl | None) -> Duration | None:
     message = Duration()
     message.FromMicroseconds(round(ttl * 1e6))
     return message
-
-
-def alias_request(mapping: str, alias: str, version: int | str, etag: str) -> service_pb.SetAliasRequest:
-    """Returns the request that points the alias at `version`: a number, or a digest such as
-    "sha256:0123456"."""
-    if isinstance(version, str):
-        prefix, _, digest = version.rpartition(":")
-        if prefix not in ("", "sha256"):
-            raise ValueError(f'version: expected a number, or a digest such as "sha256:0123456…", got {version!r:.80}')
-        return service_pb.SetAliasRequest(mapping=mapping, alias=alias, digest=digest, etag=etag)
-    return service_pb.SetAliasRequest(mapping=mapping, alias=alias, version=version, etag=etag)

@@ -5,18 +5,18 @@ import re
 import threading
 from typing import Any
 
-from phimap.errors import Error
+from phimap.errors import Error, Reason
 from phimap.v1 import mapping_pb2 as mapping_pb
 
 # Errors of the server about a version that no longer exists, or that another has replaced.
-_GONE = ("VERSION_NOT_FOUND", "DIGEST_MISMATCH")
-_REFERENCE = re.compile(r"(?P<mapping>[^@]*)(?:@(?:(?P<number>\d+)|(?P<alias>.*)))?")
+_GONE = (Reason.VERSION_NOT_FOUND, Reason.DIGEST_MISMATCH)
+_REFERENCE = re.compile(r"(?P<name>[^@]*)(?:@(?:(?P<number>\d+)|(?P<alias>.*)))?")
 
 
 def reference_to(version: Any) -> str:
     """Returns text such as "letters@3" for a Version or a VersionRef."""
     ref = getattr(version, "ref", version)
-    return f"{ref.mapping}@{ref.number}"
+    return f"{ref.name}@{ref.number}"
 
 
 def checked(reference: Any) -> str:
@@ -39,7 +39,7 @@ def by_digest(reference: str, digest: str) -> str | None:
     found = _REFERENCE.fullmatch(reference)
     if found is None or found["number"] is None or not digest:
         return None
-    return f"{found['mapping']}@sha256:{digest}"
+    return f"{found['name']}@sha256:{digest}"
 
 
 def elsewhere(reference: str, digest: str, error: Error) -> str | None:
@@ -51,7 +51,7 @@ def elsewhere(reference: str, digest: str, error: Error) -> str | None:
 def nowhere(error: Error) -> bool:
     """Returns True if the server has no version with the requested digest, or does not support
     references by digest."""
-    return error.reason in ("VERSION_NOT_FOUND", "REFERENCE_INVALID")
+    return error.reason in (Reason.VERSION_NOT_FOUND, Reason.REFERENCE_INVALID)
 
 
 class Pins:
@@ -86,11 +86,14 @@ class Pins:
             self._versions[reference] = version  # its number may have changed
         return True
 
-    def forget(self, mapping: str, number: int | None = None) -> None:
-        """Forgets the pins of a mapping, or of one version of it."""
+    def forget(self, reference: str) -> None:
+        """Forgets the pins of a mapping, or of the version "name@7" or "name@sha256:digest"."""
+        name, _, version = reference.partition("@")
+        digest = version.removeprefix("sha256:")
         with self._lock:
-            for key, version in list(self._versions.items()):
-                if version.mapping == mapping and number in (None, version.number):
+            for key, known in list(self._versions.items()):
+                if known.name == name and (version in ("", str(known.number)) or (
+                        digest != version and known.digest.startswith(digest))):
                     del self._versions[key]
 
     def pinned(self) -> dict[str, mapping_pb.VersionRef]:

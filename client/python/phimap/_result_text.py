@@ -2,10 +2,9 @@
 show."""
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable
 from typing import Any
-
-from phimap.v1 import mapping_pb2 as mapping_pb
 
 Facts = list[tuple[str, str]]
 
@@ -34,8 +33,18 @@ def line_of(result: Any) -> str:
     return f"<{kind} {_lines[kind](result)}>".replace(" : ", ": ")
 
 
+def prediction_line(prediction: Any) -> str:
+    """Returns text such as <Prediction letters@3 of 3 rows: labels 'a', 'b', 'a', and probabilities>."""
+    name, answers = ("values", prediction.values) if prediction.labels is None else ("labels", prediction.labels)
+    shown = ", ".join(map(repr, answers[:_MOST_SHOWN].tolist())) + (" …" if len(answers) > _MOST_SHOWN else "")
+    others = [other for other in ("scores", "probabilities", "sets", "intervals", "deviations")
+              if getattr(prediction, other) is not None]
+    with_them = f", and {', '.join(others)}" if others else ""
+    return f"<Prediction {reference(prediction.version)} of {len(prediction):,} rows: {name} {shown}{with_them}>"
+
+
 def reference(ref: Any) -> str:
-    return f"{ref.mapping}@{ref.number}" if ref.mapping else ""
+    return f"{ref.name}@{ref.number}" if ref.name else ""
 
 
 def number(value: float | None) -> str:
@@ -53,23 +62,26 @@ def _kind(result: Any) -> str:
 
 
 def _fields(result: Any) -> str:
-    """Text for any message: the fields that are set, with long lists counted."""
+    """Text for any message: its numbers, also those that are 0, and what else is set, with long
+    lists counted."""
     parts = []
-    for field, value in result.message.ListFields():
-        if field.label == field.LABEL_REPEATED and len(value) > _MOST_SHOWN:
+    for field in result.message.DESCRIPTOR.fields:
+        value = getattr(result, f"{field.name}_" if keyword.iskeyword(field.name) else field.name)
+        if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
             shown = f"<{len(value)} of them>"
         elif isinstance(value, bytes):
             shown = f"<{len(value)} bytes>"
+        elif isinstance(value, (int, float)) or value:
+            shown = repr(value)
         else:
-            shown = repr(getattr(result, field.name)) if field.message_type else repr(value)
+            continue
         parts.append(f"{field.name}={' '.join(shown.split())}")
     return f"{_kind(result)}({', '.join(parts)})"
 
 
 def _shape(version: Any) -> str:
-    kind = "float64" if version.serving_type == mapping_pb.SERVING_TYPE_FLOAT64 else "float32"
     columns = f"{version.input_columns:,}" if version.input_columns else "texts"
-    return f"{columns} → {version.output_columns:,} {kind}"
+    return f"{columns} → {version.output_columns:,} {version.serving_type}"
 
 
 def _size(size_bytes: int) -> str:
@@ -84,44 +96,61 @@ def _size(size_bytes: int) -> str:
 
 
 def _time(stamp: Any) -> str:
-    return f"{stamp.ToDatetime():%Y-%m-%d %H:%M:%S} UTC" if stamp.seconds else ""
+    return f"{stamp:%Y-%m-%d %H:%M:%S} UTC" if stamp else ""
 
 
 def _lifetime(version: Any) -> str:
     """Returns how long a version lives; empty if it lives for ever."""
-    if not version.message.HasField("ttl"):
+    if version.ttl is None:
         return ""
-    until = f", so far until {_time(version.expire_time)}" if version.message.HasField("expire_time") else ""
-    return f"{version.ttl.ToTimedelta()} after its last use{until}"
+    until = f", so far until {_time(version.expire_time)}" if version.expire_time else ""
+    return f"{version.ttl} after its last use{until}"
 
 
 def _error(error: Any) -> str:
-    return f"{number(error.mean)} mean, {number(error.max)} max, of at most {number(error.scale)}"
+    return "" if not error else f"{number(error.mean)} mean, {number(error.max)} max, of at most {number(error.scale)}"
 
 
 def _version_line(version: Any) -> str:
-    return f"{reference(version.ref)}: {version.mapping_text} of {version.kernel_text}, {_shape(version)}"
+    head = f", {_head(version.head)}" if version.head else ""
+    return f"{reference(version.ref)}: {version.spec_text} of {version.kernel_text}, {_shape(version)}{head}"
 
 
 def _version_facts(version: Any) -> Facts:
-    facts = [("mapping", version.mapping_text), ("kernel", version.kernel_text), ("columns", _shape(version)),
-             ("size", _size(version.artifact_size_bytes)), ("created", _time(version.create_time)),
+    facts = [("spec", version.spec_text), ("kernel", version.kernel_text), ("columns", _shape(version)),
+             *(_head_facts(version.head) if version.head else []), ("size", _size(version.artifact_size_bytes)), ("created", _time(version.create_time)),
              ("lives", _lifetime(version)), ("digest", version.ref.digest), ("imported", "yes" if version.imported else "")]
-    if version.message.HasField("certificate"):
+    if version.certificate:
         facts += _certificate_facts(version.certificate)
     return facts
 
 
-_GRADES = {mapping_pb.Verdict.GRADE_GOOD: "good", mapping_pb.Verdict.GRADE_FAIR: "fair",
-           mapping_pb.Verdict.GRADE_POOR: "poor"}
+def _head(head: Any) -> str:
+    answers = f"{len(head.class_names):,} classes" if head.task == "classes" else head.task
+    return f"{answers} by {head.learner}"
+
+
+def _head_facts(head: Any) -> Facts:
+    report = head.report
+    classes, numbers = report.classes, report.numbers
+    facts = [("head", _head(head))]
+    if classes:
+        facts += [("error", f"{_estimate(classes.error, percent, report.confidence)}: {classes.errors:,} of {classes.rows:,} test rows")]
+    if numbers:
+        facts += [("RMSE", f"{_estimate(numbers.rmse, number, report.confidence)}, {numbers.rows:,} test rows"),
+                  ("R²", _estimate(numbers.r_squared, number, report.confidence) if numbers.r_squared else "")]
+    return [*facts, *(("beside", f"{percent(one.error) if classes else number(one.error)} by {one.name}") for one in report.baselines),
+            *(("note", note) for note in report.notes)]
+
+
+def _estimate(estimate: Any, shown: Callable[[float | None], str], confidence: float) -> str:
+    return f"{shown(estimate.value)} ({shown(estimate.low)} to {shown(estimate.high)} with confidence {confidence:g})"
 
 
 def _verdict(certificate: Any) -> str:
     """Returns the server's verdict as the command line prints it; empty if the server gives none."""
-    if not certificate.message.HasField("verdict"):
-        return ""
-    verdict = certificate.message.verdict
-    return f"{_GRADES.get(verdict.grade, 'not judged')}: {verdict.reason}"
+    verdict = certificate.verdict
+    return f"{verdict.grade or 'not judged'}: {verdict.reason}" if verdict else ""
 
 
 def _certificate_line(certificate: Any) -> str:
@@ -131,13 +160,12 @@ def _certificate_line(certificate: Any) -> str:
 
 
 def _certificate_facts(certificate: Any) -> Facts:
-    has = certificate.message.HasField
     kept = f"{number(certificate.rank)} of {certificate.landmarks:,}" if certificate.rank is not None else ""
-    return [("verdict", _verdict(certificate)), ("advice", certificate.message.verdict.advice), ("rows", number(certificate.stream_rows)), ("held out", number(certificate.held_out_rows)),
-            ("landmarks", number(certificate.landmarks) if certificate.landmarks else ""), ("rank", kept),
+    return [("verdict", _verdict(certificate)), ("advice", certificate.verdict.advice), ("rows", number(certificate.stream_rows)), ("held out", number(certificate.held_out_rows)),
+            ("landmarks", number(certificate.landmarks)), ("rank", kept),
             ("residual mass", percent(certificate.held_out_trace_residual)),
-            ("kernel error", _error(certificate.kernel_error) if has("kernel_error") else ""),
-            ("serving error", _error(certificate.serving_error) if has("serving_error") else ""),
+            ("kernel error", _error(certificate.kernel_error)),
+            ("serving error", _error(certificate.serving_error)),
             ("policy", certificate.policy), ("theorem", " ".join(certificate.theorem.split())),
             *(("warning", warning) for warning in certificate.warnings)]
 
@@ -188,23 +216,22 @@ def _alias_line(alias: Any) -> str:
 
 
 def _job_line(job: Any) -> str:
-    state = mapping_pb.BuildJob.State.Name(job.state).lower()
-    done = f" {job.phase} {job.fraction:.0%}" if job.state == mapping_pb.BuildJob.COMPUTING else ""
-    result = f", {reference(job.version)}" if job.message.HasField("version") else ""
+    done = f" {job.phase} {job.fraction:.0%}" if job.state == "computing" else ""
+    result = f", {reference(job.version)}" if job.version else ""
     failed = f", {job.error_message}" if job.error_message else ""
-    return f"{job.mapping} {job.build_id}: {state}{done}{result}{failed}"
+    return f"{job.name} {job.build_id}: {job.state}{done}{result}{failed}"
 
 
 def _advice_facts(advice: Any) -> Facts:
-    lines = [(line.what, f"{_counted(line.dimensions, 'dimensions')}{_counted(line.landmarks, 'landmarks')}"
-              f"{line.source}, {line.tier}") for line in advice.lines if line.dimensions]
+    lines = [(line.subject, f"{_counted(line.dimensions, 'dimensions')}{_counted(line.landmarks, 'landmarks')}"
+              f"{line.source}, {line.tier}") for line in advice.lines if line.dimensions is not None]
     return [("to do", advice.to_do), ("proposal", advice.proposal), ("to measure", advice.to_measure),
             ("verdict", advice.verdict), *lines]
 
 
 def _capabilities_facts(capabilities: Any) -> Facts:
     return [(kind, ", ".join(one.name for one in getattr(capabilities, kind)))
-            for kind in ("mappings", "kernels", "policies", "learners")]
+            for kind in ("families", "kernels", "policies", "learners")]
 
 
 def _capability_facts(capability: Any) -> Facts:
@@ -222,7 +249,7 @@ def _drift_facts(drift: Any) -> Facts:
 
 
 def _alias_drift_facts(drift: Any) -> Facts:
-    shift = f"{percent(drift.shift / drift.shift_scale)} of the deviation of F" if drift.shift and drift.shift_scale else ""
+    shift = f"{percent(drift.shift / drift.shift_scale)} of the deviation of F" if drift.shift is not None and drift.shift_scale else ""
     return [("evidence", "" if drift.not_tested else f"{number(drift.evidence)} of 1"), ("not tested", drift.not_tested),
             ("rows", number(drift.rows)), ("shift", shift),
             ("beyond the range", percent(drift.beyond_range_share) if drift.counted_rows else "")]
@@ -233,14 +260,14 @@ def _absent(parameter: Any) -> str:
 
 
 def _counted(count: int | None, noun: str) -> str:
-    return f"{count:,} {noun}, " if count else ""
+    return "" if count is None else f"{count:,} {noun}, "
 
 
 _lines: dict[str, Callable[[Any], str]] = {
     "Version": _version_line, "Certificate": _certificate_line, "Evaluation": _evaluation_line, "Mapping": _mapping_line,
     "Alias": _alias_line, "BuildJob": _job_line, "Advice": lambda advice: advice.to_do or advice.proposal or advice.verdict,
     "Capabilities": lambda all: ", ".join(f"{len(getattr(all, kind))} {kind}"
-                                          for kind in ("mappings", "kernels", "policies", "learners")),
+                                          for kind in ("families", "kernels", "policies", "learners")),
     "Capability": lambda one: f"{one.name}({', '.join(parameter.name for parameter in one.parameters)})",
     "Drift": lambda drift: ", ".join(_alias_drift_line(alias) for alias in drift.aliases), "AliasDrift": _alias_drift_line}
 _facts: dict[str, Callable[[Any], Facts]] = {

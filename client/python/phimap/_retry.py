@@ -14,8 +14,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from phimap._revisions import OF_ANOTHER_HISTORY
-from phimap.errors import Error, ResourceExhausted, connection_broke, was_not_begun
+from phimap.errors import Error, Reason, ResourceExhausted, connection_broke, was_not_begun
 
 _DEFAULT_CONFIG = importlib.resources.files("phimap").joinpath("service_config.json").read_text()
 
@@ -24,7 +23,11 @@ Method = tuple[str, str]
 
 TRANSFORM: Method = ("phimap.v1.TransformService", "Transform")
 TRANSFORM_STREAM: Method = ("phimap.v1.TransformService", "TransformStream")
+PREDICT: Method = ("phimap.v1.PredictService", "Predict")
+PREDICT_STREAM: Method = ("phimap.v1.PredictService", "PredictStream")
 BUILD: Method = ("phimap.v1.MappingService", "Build")
+TRAIN: Method = ("phimap.v1.LearningService", "Train")
+EVALUATE: Method = ("phimap.v1.LearningService", "Evaluate")
 # How often a call is repeated at once because its revision is of another history. Once is enough,
 # unless the history changes again meanwhile.
 _HISTORIES_LEFT = 3
@@ -166,7 +169,7 @@ class Retries:
         `spread`, varies the backoff by a fifth, for calls that many clients may make at the same
         moment.
         """
-        if error.reason == OF_ANOTHER_HISTORY and self._refused < _HISTORIES_LEFT:
+        if error.reason == Reason.REVISION_HISTORY_MISMATCH and self._refused < _HISTORIES_LEFT:
             self._refused += 1
             return 0.0
         if not (also or self._can_help(error)) or self.attempt >= self._policy.max_attempts:

@@ -6,11 +6,10 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from phimap.errors import Error
+from phimap.errors import Error, Reason
 
 _TOLD = "phimap-revision"
 _ASKED = "phimap-min-revision"
-OF_ANOTHER_HISTORY = "REVISION_HISTORY_MISMATCH"
 
 
 class _Metadata(tuple[Any, ...]):
@@ -59,7 +58,7 @@ class Revisions:
         """Returns `error`. If the server refused the revision as one of another history, from
         before a failover or a restored backup, leaves that history behind, and remembers the
         revision of the new one that the error tells."""
-        if error.reason == OF_ANOTHER_HISTORY:
+        if error.reason == Reason.REVISION_HISTORY_MISMATCH:
             with self._lock:
                 if not self._known[0] or self._known[0] != error.metadata.get("actual"):
                     return error

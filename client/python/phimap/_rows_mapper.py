@@ -15,7 +15,6 @@ from phimap._pins import reference_to
 from phimap.client import Client
 from phimap.errors import FailedPrecondition, Unimplemented
 from phimap.results import Version
-from phimap.v1 import mapping_pb2 as mapping_pb
 
 _lock = threading.Lock()
 # The clients of this process, by server and number of channels.
@@ -66,7 +65,7 @@ class RowsMapper:
         self.digest: str = version.ref.digest
         # Number of features.
         self.columns: int = version.output_columns
-        self.dtype = np.dtype(np.float64 if version.serving_type == mapping_pb.SERVING_TYPE_FLOAT64 else np.float32)
+        self.dtype = np.dtype(version.serving_type)
         self.server = server
         self.channels = channels
 
@@ -126,7 +125,7 @@ def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1,
             return RowsMapper(version, server, channels)
         _check_executable(version)
         artifact = io.BytesIO()
-        client.export_(reference_to(version), artifact)
+        client.export(reference_to(version), artifact)
         return EngineRowsMapper(version, server, artifact.getvalue())
 
 

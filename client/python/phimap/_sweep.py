@@ -1,4 +1,4 @@
-"""A learner's error over mappings, measured point by point and stored in a file, so that an
+"""A learner's error over specs, measured point by point and stored in a file, so that an
 interrupted sweep can resume."""
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from phimap import progress as _progress
 from phimap._blocks import strings_of
 from phimap._evaluate import texts_of
 from phimap._pins import reference_to
+from phimap._spec_text import spec_text
 from phimap.client import Client
 from phimap.progress import Observer, Progress, ProgressArgument
+from phimap.results import Capabilities
 
 FORMAT = "phimap-sweep-1"
 
@@ -36,13 +38,13 @@ Specs = Union[str, Iterable[str], "Dictionary[str, Sequence[Any]]"]
 
 @dataclasses.dataclass(frozen=True)
 class SweepPoint:
-    """The measurements of one mapping with a learner: a line of the file.
+    """The measurements of one version with a learner: a line of the file.
 
     Attributes:
         spec, kernel, seed, learner: the request, as it was written. With `data` and `standardize`
             they identify the point.
-        mapping, landmarks, policy, output_columns: facts about the version that was built;
-            landmarks and policy are None if the mapping has no landmarks.
+        family, landmarks, policy, output_columns: facts about the version that was built;
+            landmarks and policy are None if the family has no landmarks.
         error, error_standard_error, accuracy: those of the learner, measured on `tested_rows` of
             the `rows`, on which it was not trained.
         error_low, error_high: interval of the error on rows to come, confidence 0.95 (see
@@ -59,7 +61,7 @@ class SweepPoint:
     kernel: str
     seed: int
     learner: str
-    mapping: str
+    family: str
     landmarks: int | None
     policy: str | None
     output_columns: int
@@ -90,6 +92,8 @@ class SweepPoint:
         fields = json.loads(line)
         if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             raise ValueError(f'expected a JSON object with "format": "{FORMAT}", got {line:.60}')
+        if "mapping" in fields:  # so called before 0.2
+            fields.setdefault("family", fields["mapping"])
         known = {field.name for field in dataclasses.fields(SweepPoint)}
         try:
             return SweepPoint(**{name: value for name, value in fields.items() if name in known})
@@ -98,23 +102,24 @@ class SweepPoint:
 
 
 def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
-          kernel: str | Sequence[str] = "rbf(gamma=scale)", seeds: Sequence[int] = (0,),
+          kernel: str | Sequence[str] | None = None, seeds: Sequence[int] = (0,),
           learner: str | None = None, standardize: bool = False, path: str | os.PathLike[str] | None = None,
           progress: ProgressArgument = None) -> list[SweepPoint]:
-    """Builds each mapping from the rows, and measures a learner's error on its features, their
+    """Builds each spec from the rows, and measures a learner's error on its features, their
     kernel error, and the time to map a row.
 
     Each version is deleted once it is measured. Each finished point becomes a line of the file at
     `path`, which survives a crash. A point that is in the file, for the same rows and labels, is
-    not measured again. Points of other data and other mappings stay in the file and are not
+    not measured again. Points of other data and other specs stay in the file and are not
     returned.
 
     Args:
-        rows, labels: see Client.evaluate; in memory. The mappings are built from all the rows, the learner learns from 70 %
+        rows, labels: see Client.evaluate; in memory. The versions are built from all the rows, the learner learns from 70 %
             of them, drawn by the seed, and is tested on the rest.
         specs: texts such as "f2(landmarks=300, policy=rpcholesky)", or a dictionary whose combinations are taken:
-            {"mapping": ["f1", "f2"], "landmarks": [100, 300], "policy": ["uniform", "rpcholesky"]}.
-        kernel, seeds: each is combined with each spec.
+            {"family": ["f1", "fourier"], "landmarks": [100, 300], "dimensions": [200]}. Each family
+            takes those of the parameters that it has; ValueError for one that no family has.
+        kernel, seeds: each is combined with each spec; a kernel of None is the family's default.
         learner, standardize: see Client.evaluate and Client.build; a learner of None is the server's default.
         path: a file of JSON lines, which `SweepDisplay.from_file` and `phimap sweep` can read too;
             None writes no file.
@@ -122,9 +127,10 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
     """
     texts = texts_of(labels)
     data = digest_of(rows, texts)
-    kernels = [kernel] if isinstance(kernel, str) else list(kernel)
-    learner = learner if learner is not None else _default_learner(client)
-    asked = list(itertools.product(specs_of(specs), kernels, [int(seed) for seed in seeds]))
+    kernels = [kernel or ""] if kernel is None or isinstance(kernel, str) else list(kernel)
+    offered = client.list_capabilities()
+    learner = learner if learner is not None else _default_learner(offered)
+    asked = list(itertools.product(specs_of(specs, offered), kernels, [int(seed) for seed in seeds]))
     done = {point.key: point for point in read_sweep(path, missing_ok=True)} if path is not None else {}
     points = []
     with _progress.observing(progress) as observer:
@@ -157,19 +163,29 @@ def read_sweep(path: str | os.PathLike[str], *, missing_ok: bool = False) -> lis
     return points
 
 
-def specs_of(specs: Specs) -> list[str]:
-    """Returns texts of mappings; for a dictionary, one for each combination of its values."""
+def specs_of(specs: Specs, offered: Capabilities) -> list[str]:
+    """Returns texts of specs, each once; for a dictionary, those of each family with all combinations
+    of the values of its parameters."""
     if isinstance(specs, str):
         return [specs]
     if not isinstance(specs, Dictionary):
-        return list(specs)
-    if "mapping" not in specs:
-        raise ValueError(f'specs: expected "mapping" among the keys, as in {{"mapping": ["f2"], "landmarks": [100]}}, got '
+        return list(dict.fromkeys(specs))
+    if "family" not in specs:
+        raise ValueError(f'specs: expected "family" among the keys, as in {{"family": ["f2"], "landmarks": [100]}}, got '
                          f"{sorted(specs)}")
-    families, names = specs["mapping"], [name for name in specs if name != "mapping"]
-    return [f"{family}({', '.join(f'{name}={value}' for name, value in zip(names, values))})"
-            for family in ([families] if isinstance(families, str) else families)
-            for values in itertools.product(*(specs[name] for name in names))]
+    parameters = {one.name: {parameter.name for parameter in one.parameters} for one in offered.families}
+    families = [specs["family"]] if isinstance(specs["family"], str) else list(specs["family"])
+    for family in families:
+        if family not in parameters:
+            raise ValueError(f"specs: the server has no family {family!r}; it has {', '.join(parameters)}")
+    for name in specs:
+        if name != "family" and not any(name in parameters[family] for family in families):
+            raise ValueError(f"specs: none of {', '.join(families)} has a parameter {name!r}")
+    texts: list[str] = []
+    for family in families:
+        names = [name for name in specs if name in parameters[family]]
+        texts += [spec_text(family, **dict(zip(names, values))) for values in itertools.product(*(specs[name] for name in names))]
+    return list(dict.fromkeys(texts))
 
 
 def digest_of(rows: Any, labels: Sequence[str]) -> str:
@@ -198,24 +214,24 @@ def _number_rows(rows: Any) -> Iterable[Any]:
     return np.asarray(rows, np.float64)
 
 
-def _default_learner(client: Client) -> str:
+def _default_learner(offered: Capabilities) -> str:
     """Returns the text of the server's default learner, as `phimap sweep` writes it, because each
     point records its learner."""
-    return "".join(f"{one.name}()" for one in client.capabilities().learners if one.is_default)
+    return "".join(f"{one.name}()" for one in offered.learners if one.is_default)
 
 
 def _measured(client: Client, rows: Any, labels: Sequence[str], spec: str, kernel: str, seed: int, learner: str,
               data: str, standardize: bool) -> SweepPoint:
     name = f"sweep-{uuid.uuid4().hex}"
-    version = client.build(name, rows, spec=spec, kernel=kernel, standardize=standardize, seed=seed, ttl=_TTL)
+    version = client.build(name, rows, spec=spec, kernel=kernel or None, standardize=standardize, seed=seed, ttl=_TTL)
     try:
         reference = reference_to(version)
         evaluation = client.evaluate(reference, rows, labels, learner=learner, seed=seed)
         certificate = version.certificate
         return SweepPoint(
-            spec, kernel, seed, learner, version.mapping_text.partition("(")[0], certificate.landmarks or None,
+            spec, kernel, seed, learner, version.spec_text.partition("(")[0], certificate.landmarks or None,
             certificate.policy or None, version.output_columns, evaluation.error, evaluation.error_standard_error,
-            1 - evaluation.error, certificate.kernel_error.mean if certificate.HasField("kernel_error") else None,
+            1 - evaluation.error, certificate.kernel_error.mean if certificate.kernel_error else None,
             _microseconds(client, reference, rows), evaluation.rows, evaluation.tested_rows, version.ref.digest, data,
             standardize, evaluation.error_low, evaluation.error_high)
     finally:

@@ -1,12 +1,23 @@
-"""The decisions of asking for a version that may be pinned: by its number, then by its digest. The
-clients make the calls."""
+"""The decisions of asking for a version: one that may be pinned, by its number, then by its digest;
+and the previous one of an alias. The clients make the calls."""
 from __future__ import annotations
 
 from phimap._pins import Pins, by_digest, elsewhere, nowhere
 from phimap._transform import Target, explained
-from phimap.errors import Error
-from phimap.results import Version
+from phimap.errors import Error, FailedPrecondition, NotFound
+from phimap.results import Alias, Mapping, Version
 from phimap.v1 import mapping_service_pb2 as service_pb
+
+
+def alias_of(mapping: Mapping, name: str) -> Alias:
+    """Returns the alias of this name, which has a previous version."""
+    alias = next((alias for alias in mapping.aliases if alias.name == name), None)
+    if alias is None:
+        raise NotFound(f"mapping {mapping.name!r} has no alias {name!r}")
+    if not alias.previous_version:
+        raise FailedPrecondition(f"{mapping.name}@{name} has pointed at version {alias.version} since it was made; there is no "
+                                 "previous version")
+    return alias
 
 
 class VersionQuery:

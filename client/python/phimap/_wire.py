@@ -16,10 +16,11 @@ from google.protobuf.message import DecodeError
 from phimap._blocks import FLOAT32, FLOAT64, Block, SparseBlock, StringsBlock
 from phimap._columns import names_hash
 from phimap.errors import Internal
-from phimap.v1 import evaluation_service_pb2 as evaluation_service_pb
+from phimap.v1 import learning_service_pb2 as learning_pb
 from phimap.v1 import examples_pb2 as examples_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as mapping_service_pb
+from phimap.v1 import predict_service_pb2 as predict_service_pb
 from phimap.v1 import transform_service_pb2 as transform_service_pb
 
 # The API's limit.
@@ -36,17 +37,17 @@ _DENSE = _field(examples_pb.Examples, "dense")
 _VALUES = {FLOAT32: _field(examples_pb.DenseRows, "float32_le"), FLOAT64: _field(examples_pb.DenseRows, "float64_le")}
 _DTYPES = {number: dtype for dtype, number in _VALUES.items()}
 _FEATURES = _field(transform_service_pb.TransformResponse, "features")
-# One decoder serves both answers, and one encoder both requests: they have the same fields.
-assert _FEATURES == _field(transform_service_pb.TransformStreamResponse, "features")
 _TRANSFORM_EXAMPLES = _field(transform_service_pb.TransformRequest, "examples")
-assert _TRANSFORM_EXAMPLES == _field(transform_service_pb.TransformStreamRequest, "examples")
 _BUILD_EXAMPLES = _field(mapping_service_pb.BuildRequest, "examples")
-_EVALUATE_EXAMPLES = _field(evaluation_service_pb.EvaluateRequest, "examples")
-_LABELED_EXAMPLES = _field(evaluation_service_pb.LabeledExamples, "examples")
+_EVALUATE_EXAMPLES = _field(learning_pb.EvaluateRequest, "examples")
+_LABELED_EXAMPLES = _field(learning_pb.LabeledExamples, "examples")
+_TRAIN_EXAMPLES = _field(learning_pb.TrainRequest, "examples")
+_TRAINING_EXAMPLES = _field(learning_pb.TrainingExamples, "examples")
+_PREDICT_EXAMPLES = _field(predict_service_pb.PredictRequest, "examples")
 
 
 def transform_request(reference: str, expected_digest: str, block: Block, residual: bool = False) -> bytes:
-    """A serialized TransformRequest, or TransformStreamRequest."""
+    """A serialized TransformRequest."""
     head = transform_service_pb.TransformRequest(
         reference=reference, expected_digest=expected_digest, residual=residual,
         column_names_hash=names_hash(block.names) if reference else 0)  # in a stream, only the first request has the hash
@@ -60,9 +61,25 @@ def build_request(block: Block) -> bytes:
 
 def evaluate_request(block: Block, labels: list[str]) -> bytes:
     """A serialized EvaluateRequest that carries rows and their labels."""
-    labeled = (_with_examples(b"", _LABELED_EXAMPLES, block) +
-               evaluation_service_pb.LabeledExamples(labels=labels).SerializeToString())
-    return _tag(_EVALUATE_EXAMPLES) + _varint(len(labeled)) + labeled
+    known = learning_pb.LabeledExamples(labels=labels)
+    return _nested(_EVALUATE_EXAMPLES, _with_examples(known.SerializeToString(), _LABELED_EXAMPLES, block))
+
+
+def train_request(block: Block, known: learning_pb.TrainingExamples) -> bytes:
+    """A serialized TrainRequest that carries rows and what is known of each."""
+    return _nested(_TRAIN_EXAMPLES, _with_examples(known.SerializeToString(), _TRAINING_EXAMPLES, block))
+
+
+def predict_request(wanted: predict_service_pb.PredictRequest, reference: str, expected_digest: str, block: Block) -> bytes:
+    """A serialized PredictRequest that asks for what `wanted` asks for."""
+    head = predict_service_pb.PredictRequest(
+        reference=reference, expected_digest=expected_digest, column_names_hash=names_hash(block.names) if reference else 0)
+    head.MergeFrom(wanted)
+    return _with_examples(head.SerializeToString(), _PREDICT_EXAMPLES, block)
+
+
+def _nested(field: int, content: bytes) -> bytes:
+    return _tag(field) + _varint(len(content)) + content
 
 
 def _with_examples(head: bytes, field: int, block: Block) -> bytes:
@@ -107,7 +124,7 @@ def _string_examples(block: StringsBlock) -> bytes:
 def features_of(answer: bytes, rows: int,
                 residual: bool = False) -> tuple[mapping_pb.VersionRef | None, np.ndarray[Any, Any]]:
     """Returns the version (if the answer has one) and the features of a serialized
-    TransformResponse or TransformStreamResponse to `rows` rows.
+    TransformResponse to `rows` rows.
 
     The array is a read-only view of the answer's bytes. If the values are not aligned there, it is
     a copy: numpy accepts unaligned arrays, but compiled code that users pass them to may not.
@@ -128,13 +145,19 @@ def features_of(answer: bytes, rows: int,
     return version, features if features.flags.aligned else _read_only_copy(features)
 
 
+def prediction_of(answer: bytes) -> predict_service_pb.PredictResponse:
+    """Returns a serialized PredictResponse, whose numbers are few beside those of features."""
+    try:
+        return predict_service_pb.PredictResponse.FromString(answer)
+    except DecodeError as error:
+        raise Internal(f"the server's answer is not a message: {error}") from None
+
+
 def _with_residuals(features: np.ndarray[Any, Any], residuals: np.ndarray[Any, Any],
                     allowances: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Appends residuals and allowances as the last two columns. An allowance is rounded upwards and
     makes up for the rounding of its residual, so that their sum remains a bound."""
     rows, columns = features.shape
-    if len(allowances) == 0:  # from a server of before they were sent, whose residuals are the sums
-        allowances = np.zeros(len(residuals))
     if len(residuals) != rows or len(allowances) != rows:
         raise Internal(f"the server answered {len(residuals)} residuals and {len(allowances)} allowances to a request of "
                        f"{rows} rows")

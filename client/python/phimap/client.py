@@ -6,8 +6,6 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
-import numpy as np
-
 from phimap import _calls, _files, progress as _progress
 from phimap._access import Tls
 from phimap._artifact import ImportRequests, Receiver
@@ -16,18 +14,19 @@ from phimap._connection import Connection
 from phimap._evaluate import EvaluationSession, spec_of, texts_of
 from phimap._files import File
 from phimap._pins import reference_to
-from phimap._retry import BUILD, Deadline
-from phimap._rows import source_of
-from phimap._lifetime import Ttl, alias_request, ttl_message
-from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
-from phimap._version_query import VersionQuery
+from phimap._predict import PredictCall
+from phimap._retry import BUILD, TRAIN, Deadline
+from phimap._rows import RowSource, source_of
+from phimap._lifetime import Ttl, ttl_message
+from phimap._train import LabeledRows, TrainedFeatures, TrainingSpec
+from phimap._version_query import VersionQuery, alias_of
+from phimap._transform import DEFAULT_WINDOW, Features, RowCall, T, Target, TransformCall, check_stream_options, pinned_meanwhile
 from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
-from phimap.results import Advice, Alias, BuildJob, Capabilities, Drift, Evaluation, Mapping, Version, result_of
+from phimap.results import (Advice, Alias, BuildEstimate, BuildJob, Capabilities, Drift, Evaluation, Mapping, Prediction, Version, VersionRef,
+                            result_of)
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
-
-Features = np.ndarray[Any, np.dtype[Any]]
 
 
 class Client:
@@ -104,23 +103,23 @@ class Client:
 
     # Building.
 
-    def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str | None = None,
+    def build(self, name: str, rows: Any, *, spec: str, kernel: str | None = None,
               standardize: bool = False, seed: int = 0, build_id: str | uuid.UUID | None = None, ttl: Ttl | None = None,
               timeout: float | None = None, progress: ProgressArgument = None) -> Version:
-        """Builds a version of `mapping` from unlabeled rows and returns it with its certificate.
+        """Builds a version of the mapping `name` from unlabeled rows and returns it with its certificate.
 
         The rows are streamed, in bounded memory on both sides. If the connection breaks once the
         server has all rows, the build continues. Before that, the rows are sent again, unless they
         come from an iterator.
 
         Args:
-            mapping: the name of the mapping, [a-z]([a-z0-9-]{0,61}[a-z0-9])?; it is created by its first version.
+            name: the name of the mapping, [a-z]([a-z0-9-]{0,61}[a-z0-9])?; it is created by its first version.
             rows: see the class. The column names of a DataFrame or an Arrow table are stored with
                 the version.
-            spec: the mapping's text, such as "f2(landmarks=500)".
-            kernel: the kernel's text, such as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)". None means
-                rbf(gamma=scale), or linear() for the mappings that take no other kernel
-                (random_projection, multiclass, polynomial).
+            spec: the family and its parameters, such as "f2(landmarks=500)"; `phimap.spec_text` makes
+                one of values.
+            kernel: the kernel's text, such as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)". None means the
+                family's default (`list_capabilities`).
             standardize: shift and scale each column to mean 0 and variance 1, as measured over the rows.
             seed: the same rows, spec and seed give the same version, byte for byte.
             build_id: a UUID; None draws one. If the server knows a build with this id,
@@ -136,26 +135,32 @@ class Client:
         source = source_of(rows)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
-            wanted = Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl)
+            wanted = Spec.of(name, spec, kernel, standardize, seed, build_id, ttl)
             session = BuildSession(wanted.of_columns(source.names()),
                                    connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
             return Version(_calls.build(connection, session, source, deadline))
 
-    def get_build(self, mapping: str, build_id: str | uuid.UUID) -> BuildJob:
-        """Returns the state of a build."""
-        request = service_pb.GetBuildRequest(mapping=mapping, build_id=str(build_id))
+    def estimate_build(self, name: str, rows: int, columns: int, *, spec: str, kernel: str | None = None,
+                       standardize: bool = False) -> BuildEstimate:
+        """Estimates the cost of a `build` with these arguments from so many rows and columns."""
+        wanted = Spec.of(name, spec, kernel, standardize).message()
+        return self._call("EstimateBuild", service_pb.EstimateBuildRequest(spec=wanted, rows=rows, columns=columns))
+
+    def get_build(self, name: str, build_id: str | uuid.UUID) -> BuildJob:
+        """Returns the state of a build or a training."""
+        request = service_pb.GetBuildRequest(name=name, build_id=str(build_id))
         return self._call("GetBuild", request)
 
-    def cancel_build(self, mapping: str, build_id: str | uuid.UUID) -> BuildJob:
-        """Cancels a build and returns it. A build that has finished is returned unchanged."""
-        request = service_pb.CancelBuildRequest(mapping=mapping, build_id=str(build_id))
+    def cancel_build(self, name: str, build_id: str | uuid.UUID) -> BuildJob:
+        """Cancels a build or a training and returns it. A build that has finished is returned unchanged."""
+        request = service_pb.CancelBuildRequest(name=name, build_id=str(build_id))
         return self._call("CancelBuild", request)
 
-    def list_builds(self, mapping: str = "") -> list[BuildJob]:
-        """Returns the builds that the server process knows, newest first: of one mapping, or of
+    def list_builds(self, name: str = "") -> list[BuildJob]:
+        """Returns the builds and trainings that the server process knows, newest first: of one mapping, or of
         all."""
-        return list(self._call("ListBuilds", service_pb.ListBuildsRequest(mapping=mapping)).builds)
+        return list(map(result_of, self._connection.pages("ListBuilds", service_pb.ListBuildsRequest(name=name), "builds")))
 
     # Transforming.
 
@@ -182,13 +187,10 @@ class Client:
 
     def transform_with_version(self, reference: str, rows: Any, *, expected_digest: str = "",
                                timeout: float | None = None,
-                               progress: ProgressArgument = None) -> tuple[Features, mapping_pb.VersionRef]:
+                               progress: ProgressArgument = None) -> tuple[Features, VersionRef]:
         """Like `transform`, but also returns the version that answered."""
-        connection = self._connection
-        connection.check_usable()
-        source = source_of(rows)
-        with _progress.observing(progress) as observer:
-            return _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer)
+        features, ref = self._map(TransformCall(), reference, rows, expected_digest, timeout, progress)
+        return features, VersionRef(ref)
 
     def transform_with_residuals(self, reference: str, rows: Any, *, allowances: bool = False, expected_digest: str = "",
                                  timeout: float | None = None,
@@ -201,15 +203,10 @@ class Client:
         for the rounding of its features. For any two rows, |K(x, y) − F(x)·F(y)| ≤ √((ρ(x) +
         a(x))·(ρ(y) + a(y))). FailedPrecondition for mappings other than F2.
         """
-        connection = self._connection
-        connection.check_usable()
-        source = source_of(rows)
-        with _progress.observing(progress) as observer:
-            both = _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer,
-                                    residual=True)[0]
+        both, _ = self._map(TransformCall(residual=True), reference, rows, expected_digest, timeout, progress)
         return (both[:, :-2], both[:, -2], both[:, -1]) if allowances else (both[:, :-2], both[:, -2])
 
-    def transform_blocks(self, reference: str, rows: Any, *, expected_digest: str = "", timeout: float | None = None,
+    def transform_stream(self, reference: str, rows: Any, *, expected_digest: str = "", timeout: float | None = None,
                          window: int = DEFAULT_WINDOW, rows_per_request: int | None = None,
                          progress: ProgressArgument = None) -> Generator[Features, None, None]:
         """Yields the features of `rows` block by block, in order, for more rows than fit into
@@ -219,30 +216,18 @@ class Client:
         version maps all rows. With rows_per_request None, messages have about 1 MiB. See
         `transform` for the rest.
         """
-        connection = self._connection
-        connection.check_usable()
-        check_stream_options(window, rows_per_request)
-        source = source_of(rows)
+        return self._stream(TransformCall(), reference, self._source(rows, window, rows_per_request), expected_digest, timeout,
+                            window, rows_per_request, progress)
 
-        def blocks() -> Generator[Features, None, None]:
-            target = Target.resolve(self._pins, reference, expected_digest)
-            with (_progress.observing(progress) as observer,
-                  closing(_calls.stream(connection, target, source, Deadline(timeout), observer, window,
-                                        rows_per_request)) as answers):
-                for features, version in answers:
-                    if not self._pins.observe(reference, version):
-                        raise pinned_meanwhile(reference)
-                    yield features
+    # Learning and predicting.
 
-        return blocks()
-
-    def evaluate(self, reference: str, rows: Any, labels: Iterable[Any], *, learner: str = "linear_svm(C=1)",
+    def evaluate(self, reference: str, rows: Any, labels: Iterable[Any], *, learner: str | None = None,
                  held_out: float | None = None, folds: int = 0, seed: int = 0, confidence: float = 0.95,
                  expected_digest: str = "", timeout: float | None = None,
                  progress: ProgressArgument = None) -> Evaluation:
         """Trains a learner on labeled rows mapped by one version, tests it on others, and measures
         margins. Nothing is stored. The answer is described in
-        proto/phimap/v1/evaluation_service.proto.
+        proto/phimap/v1/learning_service.proto.
 
         Args:
             reference: see the class. A bare name means the version that it is pinned to, or else
@@ -250,7 +235,8 @@ class Client:
             rows: see the class.
             labels: one per row, of any type. Labels that are not texts are converted by `str`, and
                 equal texts are one class.
-            learner: the learner's text, such as "linear_svm(C=1)", "perceptron(epochs=20)" or "kernel_svm()".
+            learner: the learner's text, such as "linear_svm(C=1)", "perceptron(epochs=20)" or "kernel_svm"; None means
+                the server's default.
             held_out: share of the rows that is held out for the test; None means 0.3, or with `folds` none.
             folds: number of cross-validation folds, which together test every row; 0 means one split.
             seed: seed of the split and the learner. The same rows, labels and arguments give the same answer.
@@ -268,14 +254,130 @@ class Client:
             session = EvaluationSession(spec, texts_of(labels), observer, source.row_count)
             return Evaluation(_calls.evaluate(connection, session, source, Deadline(timeout)))
 
-    def unpin(self, mapping: str) -> None:
+    def train(self, reference: str, rows: Any, labels: Iterable[Any], *, spec: str | None = None, kernel: str | None = None,
+              standardize: bool = False, learn_scales: bool = False, learner: str | None = None, task: str | None = None,
+              weights: Iterable[float] | None = None, groups: Iterable[Any] | None = None,
+              parts: Iterable[str | None] | None = None, seed: int = 0, build_id: str | uuid.UUID | None = None,
+              ttl: Ttl | None = None, expected_digest: str = "", timeout: float | None = None,
+              progress: ProgressArgument = None) -> Version:
+        """Trains a head on a version, and returns the next version of the same name: the same
+        features, bit for bit, and the head, with which `predict` answers. Or, if `spec` is given,
+        builds the features first, from those of these rows that are trained on.
+
+        Some rows are held out: to choose parameters, to calibrate probabilities, sets and
+        intervals, and for a report. Training is a build, as in `build`: the rows are streamed,
+        and sent again if the connection breaks before the server has them all; `cancel_build` and
+        the like know it by its build_id.
+
+        Args:
+            reference: see the class. A bare name means the version that it is pinned to, or else
+                the newest, which this call does not pin: a name that is already pinned goes on
+                meaning the version without the head. With `spec`, the name of the mapping.
+            rows: see the class.
+            spec, kernel, standardize: what to build, as in `build`; None means the features of `reference`.
+            learn_scales: whether a length scale of each column is learned from the labels.
+            labels: one per row, of any type. Labels that are not texts are converted by `str`, and
+                equal texts are one class; numbers are read back exactly.
+            learner: the learner's text, such as "ridge(alpha=auto)", "logistic(C=1)" or
+                "svr(C=1, epsilon=0.1)"; None means ridge.
+            task: "classes" or "numbers"; None means that the labels tell it, or InvalidArgument if
+                they do not.
+            weights: a weight of each row, over 0; None means 1.
+            groups: rows of equal groups are in one part. None, or a group that is None, means that
+                rows of equal content are.
+            parts: what each row is used for: "train", "validate" (chooses parameters),
+                "calibrate-link" (calibrates probabilities), "calibrate-sets" (calibrates sets and
+                intervals) or "test" (for the report). None, or a part that is None, means the
+                choice by a hash of the row or its group.
+            seed: seed of the parts and of the learner.
+            build_id, ttl, timeout: see `build`.
+            expected_digest: if set, the call raises FailedPrecondition for a version with another digest.
+            progress: a function that takes `Progress`, or True for a bar on stderr.
+        """
+        connection = self._connection
+        connection.check_usable()
+        source = source_of(rows)
+        deadline = Deadline(timeout)
+        known = LabeledRows.of(labels, weights, groups, parts)
+        wanted = TrainingSpec.of(known, learner, task, seed, build_id, ttl, expected_digest)
+        features = TrainedFeatures.of(spec, kernel, standardize, learn_scales)
+        with _progress.observing(progress) as observer:
+            order = (wanted.on(self.get_version(reference), source.names()) if features is None
+                     else wanted.building(reference, features, source.names()))
+            session = BuildSession(order, connection.config.retries(TRAIN, deadline), observer, source.row_count)
+            return Version(_calls.build(connection, session, source, deadline))
+
+    def tune(self, name: str, rows: Any, labels: Iterable[Any], *, budget: float = 600.0, max_landmarks: int | None = None,
+             learner: str | None = None, task: str | None = None, weights: Iterable[float] | None = None,
+             groups: Iterable[Any] | None = None, parts: Iterable[str | None] | None = None, seed: int = 0,
+             build_id: str | uuid.UUID | None = None, ttl: Ttl | None = None, timeout: float | None = None,
+             progress: ProgressArgument = None) -> Version:
+        """Chooses kernel, length scales, landmarks and learner by labeled rows, and returns the
+        version that is trained with them; `version.head.report.trials` says what was tried.
+
+        Everything is chosen by rows of the part validate. The report is about test rows, which no
+        choice has seen.
+
+        Args:
+            name: the name of the mapping, as in `build`.
+            rows, labels, task, weights, groups, parts, seed, build_id, ttl, timeout, progress: see `train`.
+            budget: seconds for all trials and the version, once the server has the rows.
+            max_landmarks: no more are tried; None means the server's default, 4,096.
+            learner: see `train`; None means that it is chosen too.
+        """
+        connection = self._connection
+        connection.check_usable()
+        source = source_of(rows)
+        deadline = Deadline(timeout)
+        known = LabeledRows.of(labels, weights, groups, parts)
+        wanted = TrainingSpec.of(known, learner, task, seed, build_id, ttl, "")
+        with _progress.observing(progress) as observer:
+            order = wanted.building(name, TrainedFeatures.tuned(budget, max_landmarks), source.names())
+            session = BuildSession(order, connection.config.retries(TRAIN, deadline), observer, source.row_count)
+            return Version(_calls.build(connection, session, source, deadline))
+
+    def predict(self, reference: str, rows: Any, *, scores: bool = False, probabilities: bool = False,
+                confidence: float | None = None, deviations: bool = False, expected_digest: str = "",
+                timeout: float | None = None, progress: ProgressArgument = None) -> Prediction:
+        """Returns the classes or the numbers that a version with a head answers to `rows`, and what is
+        asked for beside them. See `train`, and `transform` for what both do alike.
+
+        FailedPrecondition for a version without a head (reason HEAD_MISSING), or if its head does
+        not have what is asked for (OUTPUT_NOT_AVAILABLE).
+
+        Args:
+            reference: "letters", "letters@3" or "letters@prod"; see the class.
+            scores: whether to answer scores, of which the highest, or whose sign, is the answer.
+            probabilities: whether to answer a probability of each class.
+            confidence: if set, a number in (0, 1): answers a set of classes or an interval for each
+                row, which holds the truth with at least this probability if the row and those that
+                calibrated the head are exchangeable.
+            deviations: whether to answer standard deviations; for numbers by ridge on F2.
+            expected_digest: if set, the call raises FailedPrecondition for a version with another digest.
+            timeout: seconds for the whole call; None means the service config's timeout.
+            progress: a function that takes `Progress`, or True for a bar on stderr.
+        """
+        call = PredictCall(scores=scores, probabilities=probabilities, confidence=confidence, deviations=deviations)
+        return self._map(call, reference, rows, expected_digest, timeout, progress)[0]
+
+    def predict_stream(self, reference: str, rows: Any, *, scores: bool = False, probabilities: bool = False,
+                       confidence: float | None = None, deviations: bool = False, expected_digest: str = "",
+                       timeout: float | None = None, window: int = DEFAULT_WINDOW, rows_per_request: int | None = None,
+                       progress: ProgressArgument = None) -> Generator[Prediction, None, None]:
+        """Yields the predictions of `rows` block by block, in order, for more rows than fit into
+        memory. See `predict` and `transform_stream`."""
+        call = PredictCall(scores=scores, probabilities=probabilities, confidence=confidence, deviations=deviations)
+        return self._stream(call, reference, self._source(rows, window, rows_per_request), expected_digest, timeout,
+                            window, rows_per_request, progress)
+
+    def unpin(self, name: str) -> None:
         """Forgets which version a name means: the next call finds the newest."""
-        self._pins.forget(mapping)
+        self._pins.forget(name)
 
     @property
-    def pinned(self) -> dict[str, mapping_pb.VersionRef]:
+    def pinned(self) -> dict[str, VersionRef]:
         """Returns the names that were used, each with the version that it is pinned to."""
-        return self._pins.pinned()
+        return {name: VersionRef(ref) for name, ref in self._pins.pinned().items()}
 
     # Finding.
 
@@ -283,13 +385,13 @@ class Client:
         """Returns all mappings, ordered by name."""
         return list(map(result_of, self._connection.pages("ListMappings", service_pb.ListMappingsRequest(), "mappings")))
 
-    def get_mapping(self, mapping: str) -> Mapping:
-        return self._call("GetMapping", service_pb.GetMappingRequest(mapping=mapping))
+    def get_mapping(self, name: str) -> Mapping:
+        return self._call("GetMapping", service_pb.GetMappingRequest(name=name))
 
-    def list_versions(self, mapping: str) -> list[Version]:
+    def list_versions(self, name: str) -> list[Version]:
         """Returns all versions of a mapping, newest first, without certificates."""
         return list(map(result_of, self._connection.pages(
-            "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")))
+            "ListVersions", service_pb.ListVersionsRequest(name=name), "versions")))
 
     def get_version(self, reference: str) -> Version:
         """Returns one version with its certificate. A bare name means the version that it is pinned
@@ -302,14 +404,20 @@ class Client:
                 query.refuse(error)
         return query.version()
 
-    def capabilities(self) -> Capabilities:
-        """Returns the mappings, kernels, policies and learners that this server offers, each with its parameters."""
+    def list_capabilities(self) -> Capabilities:
+        """Returns the families, kernels, policies and learners that this server offers, each with its parameters."""
         return self._call("ListCapabilities", service_pb.ListCapabilitiesRequest())
 
-    def drift(self, mapping: str) -> Drift:
+    def get_drift(self, name: str) -> Drift:
         """Returns, for each alias of a mapping, the evidence that the rows which the server serves differ from those
         that the alias's version was built from. Each server tests its own rows."""
-        return self._call("GetDrift", service_pb.GetDriftRequest(mapping=mapping))
+        return self._call("GetDrift", service_pb.GetDriftRequest(name=name))
+
+    def check_health(self, service: str = "", *, timeout: float | None = None) -> bool:
+        """Returns whether the server serves `service`, such as "phimap.v1.TransformService"; an empty
+        text means the server as a whole. False while the server shuts down; NotFound if it has no
+        such service. Not retried."""
+        return self._connection.serves(service, timeout)
 
     def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                classes: int = 0, distortion: float = 0.0, kernel_error: float = 0.0) -> Advice:
@@ -321,19 +429,26 @@ class Client:
 
     # Managing.
 
-    def set_alias(self, mapping: str, alias: str, version: int | str, *, etag: str = "") -> Alias:
+    def set_alias(self, reference: str, alias: str, *, etag: str = "") -> Alias:
         """Points an alias at a version, in one step.
 
-        version: a number, or a digest: "sha256:" and at least 7 of its digits.
+        reference: "letters@3", or "letters@sha256:" with at least 7 digits of the digest.
 
         etag: "" always; "*" only if the alias exists; "none" only if it does not; any other text
         only if the alias has that etag. A mismatch is Aborted, with the current etag in
         `metadata["etag"]`.
         """
-        request = alias_request(mapping, alias, version, etag)
+        request = service_pb.SetAliasRequest(reference=reference, alias=alias, etag=etag)
         return self._call("SetAlias", request)
 
-    def keep(self, reference: str, *, ttl: Ttl | None = None) -> Version:
+    def roll_back_alias(self, name: str, alias: str) -> Alias:
+        """Points an alias back at its previous version; a second call undoes the first. NotFound if
+        there is no such alias, FailedPrecondition if it has never moved, and Aborted if another
+        client moves it meanwhile."""
+        current = alias_of(self.get_mapping(name), alias)
+        return self.set_alias(f"{name}@{current.previous_version}", alias, etag=current.etag)
+
+    def keep_version(self, reference: str, *, ttl: Ttl | None = None) -> Version:
         """Lets a version live for ever or, with `ttl`, for that time after its last use, starting
         now. See `build`. FailedPrecondition if the version would expire sooner than before. Returns
         the version without its certificate."""
@@ -342,31 +457,32 @@ class Client:
         request = service_pb.KeepVersionRequest(reference=reference_to(found), ttl=lifetime)
         return self._call("KeepVersion", request)
 
-    def delete_alias(self, mapping: str, alias: str, *, etag: str = "") -> None:
+    def delete_alias(self, name: str, alias: str, *, etag: str = "") -> None:
         """Removes an alias. etag: see `set_alias`."""
-        self._call("DeleteAlias", service_pb.DeleteAliasRequest(mapping=mapping, alias=alias, etag=etag))
+        self._call("DeleteAlias", service_pb.DeleteAliasRequest(name=name, alias=alias, etag=etag))
 
-    def delete_version(self, mapping: str, version: int, *, give_up_rollback: bool = False) -> None:
-        """Deletes one version; its number is never used again.
+    def delete_version(self, reference: str, *, give_up_rollback: bool = False) -> None:
+        """Deletes one version, given as in `set_alias`; its number is never used again.
 
         FailedPrecondition while an alias points at the version or, unless `give_up_rollback` is
         set, while an alias could be rolled back to it.
         """
         self._call("DeleteVersion", service_pb.DeleteVersionRequest(
-            mapping=mapping, version=version, give_up_rollback=give_up_rollback))
-        self._pins.forget(mapping, version)
+            reference=reference, give_up_rollback=give_up_rollback))
+        self._pins.forget(reference)
 
-    def delete_mapping(self, mapping: str) -> None:
-        """Deletes a mapping with all its versions. FailedPrecondition while it has an alias."""
-        self._call("DeleteMapping", service_pb.DeleteMappingRequest(mapping=mapping))
-        self._pins.forget(mapping)
+    def delete_mapping(self, name: str, *, only_if_empty: bool = False) -> None:
+        """Deletes a mapping with all its versions. FailedPrecondition while it has an alias or, with
+        `only_if_empty`, a version."""
+        self._call("DeleteMapping", service_pb.DeleteMappingRequest(name=name, only_if_empty=only_if_empty))
+        self._pins.forget(name)
 
-    def export_(self, reference: str, file: File, *, timeout: float | None = None) -> mapping_pb.VersionRef:
+    def export(self, reference: str, file: File, *, timeout: float | None = None) -> VersionRef:
         """Writes a version's artifact to `file`, a path or an open file, and returns the version.
         The bytes are checked against the version's digest. A file at a path appears only if it is
         complete."""
         connection = self._connection
-        ref: mapping_pb.VersionRef = self.get_version(reference).ref
+        ref = self.get_version(reference).ref
         request = service_pb.ExportRequest(reference=reference_to(ref))
         with _files.written(file) as out:
             receiver = Receiver(out, ref.digest)
@@ -374,18 +490,42 @@ class Client:
             receiver.finish()
         return ref
 
-    def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> Version:
-        """Stores an exported artifact, read from a path or an open file, as a new version of
-        `mapping`."""
-        with _files.read(file) as source, ImportRequests(mapping, source) as requests:
+    def import_(self, name: str, file: File, *, timeout: float | None = None) -> Version:
+        """Stores an exported artifact, read from a path or an open file, as a new version of the
+        mapping `name`."""
+        with _files.read(file) as source, ImportRequests(name, source) as requests:
             return self._call("Import", requests, timeout)
+
+    def _source(self, rows: Any, window: int, rows_per_request: int | None) -> RowSource:
+        self._connection.check_usable()
+        check_stream_options(window, rows_per_request)
+        return source_of(rows)
+
+    def _map(self, call: RowCall[T], reference: str, rows: Any, expected_digest: str, timeout: float | None,
+             progress: ProgressArgument) -> tuple[T, mapping_pb.VersionRef]:
+        connection = self._connection
+        connection.check_usable()
+        source = source_of(rows)
+        with _progress.observing(progress) as observer:
+            return _calls.map_rows(connection, call, reference, expected_digest, source, Deadline(timeout), observer)
+
+    def _stream(self, call: RowCall[T], reference: str, source: RowSource, expected_digest: str, timeout: float | None,
+                window: int, rows_per_request: int | None, progress: ProgressArgument) -> Generator[T, None, None]:
+        target = Target.resolve(self._pins, reference, expected_digest)
+        with (_progress.observing(progress) as observer,
+              closing(_calls.stream(self._connection, call, target, source, Deadline(timeout), observer, window,
+                                    rows_per_request)) as answers):
+            for answer, version in answers:
+                if not self._pins.observe(reference, version):
+                    raise pinned_meanwhile(reference)
+                yield answer
 
     def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
         return result_of(self._connection.call(name, request, timeout))
 
 
-def _revived(server: str, arguments: dict[str, Any], pinned: dict[str, mapping_pb.VersionRef]) -> Client:
+def _revived(server: str, arguments: dict[str, Any], pinned: dict[str, VersionRef]) -> Client:
     client = Client(server, **arguments)
     for name, version in pinned.items():
-        client._pins.observe(name, version)
+        client._pins.observe(name, version.message)
     return client

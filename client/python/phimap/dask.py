@@ -24,7 +24,6 @@ from phimap._sample import Sample, merge, row_count, sample_part
 from phimap.client import Client
 from phimap.progress import ProgressArgument
 from phimap.results import Version
-from phimap.v1 import mapping_pb2 as mapping_pb
 
 # Default number of rows of a sample. The standard deviation of a normal column is then measured
 # with an error of 0.22 % (one sigma).
@@ -96,11 +95,11 @@ def sample(data: Any, *, rows: int | None = None, seed: int = 0) -> Sample:
     return found
 
 
-def build(mapping: str, data: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str | None = None,
+def build(name: str, data: Any, *, spec: str, kernel: str | None = None,
           standardize: bool = False, seed: int = 0, sample_rows: int | None = None, server: str | None = None,
           build_id: str | uuid.UUID | None = None, ttl: Ttl | None = None, timeout: float | None = None,
           progress: ProgressArgument = None) -> Version:
-    """Builds a version of `mapping` from a uniform sample of the rows of `data`; see `sample`.
+    """Builds a version of the mapping `name` from a uniform sample of the rows of `data`; see `sample`.
 
     The server sees only the sample, and the certificate describes the sample: `stream_rows` is the
     number of rows that were sent, and the held-out rows, means, deviations and gamma=scale come
@@ -114,7 +113,7 @@ def build(mapping: str, data: Any, *, spec: str | mapping_pb.MappingSpec, kernel
     _check_sampled(spec, kernel)
     drawn = sample(data, rows=sample_rows, seed=seed)
     with Client(server) as client:
-        return client.build(mapping, drawn.rows, spec=spec, kernel=kernel, standardize=standardize, seed=seed,
+        return client.build(name, drawn.rows, spec=spec, kernel=kernel, standardize=standardize, seed=seed,
                             build_id=build_id, ttl=ttl, timeout=timeout, progress=progress)
 
 
@@ -138,13 +137,10 @@ def _default_rows(data: Any, kind: str) -> int:
     return int(min(SAMPLE_ROWS, max(_LEAST_SAMPLE_ROWS, fit)))
 
 
-def _check_sampled(spec: str | mapping_pb.MappingSpec, kernel: str | None) -> None:
+def _check_sampled(spec: str, kernel: str | None) -> None:
     """Raises ValueError for builds that depend on the order of the rows, or on all rows: they
     cannot use a sample."""
-    text = spec if isinstance(spec, str) else spec.text
-    given = re.search(r"\bpolicy\s*=\s*given\b", text) or (
-        not isinstance(spec, str) and spec.policy == mapping_pb.MappingSpec.GIVEN)
-    if given:
+    if re.search(r"\bpolicy\s*=\s*given\b", spec):
         raise ValueError("spec: policy=given takes the first rows of a stream as landmarks, and a sample has no first rows; "
                          "use policy=uniform or rpcholesky, or Client.build with the rows themselves")
     if kernel is not None and re.search(r"\bprecomputed\b", kernel):

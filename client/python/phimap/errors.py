@@ -13,10 +13,29 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from phimap.rpc import error_details_pb2 as details_pb
+from phimap.v1 import error_reason_pb2
 
 _DETAILS_KEY = "grpc-status-details-bin"
 _ROW = re.compile(r"\brows\[(\d+)\]")
 _COLUMN = re.compile(r"\bcolumns\[(\d+)\]")
+
+
+class _Reasons:
+    """The values of the generated enum phimap.v1.error_reason_pb2.ErrorReason, as the texts that
+    `Error.reason` has, which are their names without ERROR_REASON_."""
+
+    def __getattr__(self, name: str) -> str:
+        if f"ERROR_REASON_{name}" not in error_reason_pb2.ErrorReason.keys():
+            raise AttributeError(f"no error has the reason {name!r}; phimap/v1/error_reason.proto lists the reasons")
+        return name
+
+    def __dir__(self) -> list[str]:
+        return [name.removeprefix("ERROR_REASON_") for name in error_reason_pb2.ErrorReason.keys()]
+
+
+Reason = _Reasons()
+# The errors of a call after the server has itself retried its calls to a kernel service.
+KERNEL_SERVICE_LOST = (Reason.KERNEL_SERVICE_UNAVAILABLE, Reason.KERNEL_SERVICE_TIMED_OUT)
 
 
 class Error(Exception):
@@ -25,13 +44,14 @@ class Error(Exception):
     Attributes:
         code: the canonical gRPC code.
         message: what was expected, what came, and the limit in force.
-        field: path of the field at fault from the request's root, or None.
+        field: the argument at fault, or the parameter in its text (`gamma`, `landmarks`), or its
+            path in the request; or None.
         row, column: position in the input as it was given, from 0, or None. Rows are counted over
             all the rows of a call, however many messages carried them. Without a row, `column` is
             the position of the error in the text of `field`, from 1.
         limit: the limit that was exceeded, or None.
-        reason: a stable identifier in UPPER_SNAKE_CASE for programs to switch on; "" if the server
-            gave none.
+        reason: a stable text for programs to switch on, such as `phimap.Reason.ALIAS_NOT_FOUND`; ""
+            if the server gave none. A newer server may give one that `phimap.Reason` does not have.
         metadata: the numbers of the message in machine-readable form, as text.
         retry_after: seconds after which the same call may succeed, or None if waiting does not help.
     """
@@ -141,6 +161,11 @@ def from_rpc_error(error: grpc.RpcError, target: str) -> Error:
     trailers = {key: value for key, value in error.trailing_metadata() or ()}
     packed = trailers.get(_DETAILS_KEY)
     known = _read_details(packed) if isinstance(packed, bytes) else {}
+    for outer in ("spec.build.", "spec.tuning.", "spec."):  # the arguments of a call, or parameters in them
+        if known.get("field", "").startswith(outer):
+            known["field"] = known["field"].removeprefix(outer)
+            message = message.removeprefix(outer)
+            break
     if code is grpc.StatusCode.UNAVAILABLE and not known:
         message = f"no answer from phimapd at {target}: {message}"
     elif code is grpc.StatusCode.DEADLINE_EXCEEDED and message == "Deadline Exceeded":
@@ -155,6 +180,17 @@ def of_code(number: int, message: str, field: str | None) -> Error:
     return _CLASSES.get(code, Error)(message, code=code, field=field)
 
 
+def in_words_of(error: Error, names: Mapping[str, str]) -> Error:
+    """Returns `error` with the caller's own name of the parameter at fault; `names` has them by the
+    API's names."""
+    name = names.get(error.field or "")
+    if name is None:
+        return error
+    message = re.sub(rf"\b{error.field}\b", name, error.message)
+    return type(error)(message, code=error.code, field=name, reason=error.reason, metadata=error.metadata,
+                       retry_after=error.retry_after, row=error.row)
+
+
 def connection_broke(error: Error) -> bool:
     """Returns True if the connection broke or could not be made, or if the server is
     unavailable."""
@@ -167,7 +203,8 @@ def connection_broke(error: Error) -> bool:
 def was_not_begun(error: Error) -> bool:
     """Returns True if the server reports that it did not begin the call, so that any call may be
     retried."""
-    return isinstance(error, Unavailable) and error.reason in ("SERVER_SHUTTING_DOWN", "REVISION_NOT_REACHED")
+    return isinstance(error, Unavailable) and error.reason in (Reason.SERVER_SHUTTING_DOWN,
+                                                                 Reason.REVISION_NOT_REACHED)
 
 
 def moved_by(error: Error, rows: int) -> Error:

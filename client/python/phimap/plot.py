@@ -1,4 +1,4 @@
-"""Pictures of certificates, evaluations and sweeps, after scikit-learn's displays. Needs matplotlib.
+"""Pictures of certificates, evaluations, heads and sweeps, after scikit-learn's displays. Needs matplotlib.
 
     from phimap.plot import CertificateDisplay
 
@@ -19,8 +19,9 @@ import numpy as np
 
 from phimap._pins import reference_to
 from phimap._sweep import SweepPoint, read_sweep
+from phimap.results import TrainingReport, Version
 
-__all__ = ["CertificateDisplay", "MarginDisplay", "SweepDisplay"]
+__all__ = ["CertificateDisplay", "HeadDisplay", "MarginDisplay", "SweepDisplay"]
 
 # Visible on white and on black, and distinguishable without telling red from green.
 _COLOURS = ("#3b8bd0", "#cf7a1e", "#2aa57a", "#b56bb0", "#c9563c", "#8f8f3a")
@@ -91,7 +92,7 @@ class CertificateDisplay:
         """Draws a Version with its certificate, as `Client.build` and `Client.get_version` return it."""
         certificate = version.certificate
         if not (certificate.HasField("spectrum") and len(certificate.pivots)):
-            raise ValueError(f"{reference_to(version)} is {version.mapping_text}: its certificate has no spectrum and pivots, "
+            raise ValueError(f"{reference_to(version)} is {version.spec_text}: its certificate has no spectrum and pivots, "
                              "which are measured only for F2 and F3, and if at least 20 rows are held out; Client.get_version "
                              "has the certificate, Client.list_versions leaves it out")
         spectrum = certificate.spectrum
@@ -207,6 +208,95 @@ class MarginDisplay:
         return self
 
 
+# Classes up to which each cell of a confusion matrix has its number.
+_COUNTED_CLASSES = 12
+
+
+class HeadDisplay:
+    """Shows the report of a head, which is about its test rows. For classes: which are taken for which,
+    whether probabilities are as often right as they say, and for two classes the ROC curve. For
+    numbers: the distribution of the residuals.
+
+    Args:
+        report: the TrainingReport of a version's head.
+        class_names: names of the classes, in the order of the report.
+        name: name of the learner and the version.
+
+    Attributes:
+        figure_, ax_: the figure, and an array of its axes: as many as there is something to show.
+    """
+
+    def __init__(self, *, report: TrainingReport, class_names: Sequence[str] = (), name: str = "") -> None:
+        self.report = report
+        self.class_names = class_names
+        self.name = name
+
+    @classmethod
+    def from_version(cls, version: Version, *, ax: Any = None) -> HeadDisplay:
+        """Draws a Version with its head, as `Client.train` and `Client.get_version` return it."""
+        head = version.head
+        if not (head.report.classes or head.report.numbers):
+            raise ValueError(f"{reference_to(version)} has no head with a report: Client.train makes a version that has one, "
+                             "Client.get_version returns it, and Client.list_versions leaves it out")
+        return cls(report=head.report, class_names=head.class_names, name=f"{head.learner} on {reference_to(version)}").plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> HeadDisplay:
+        classes = self.report.classes
+        parts = [self._plot_confusion, *([self._plot_reliability] if classes.reliability else []),
+                 *([self._plot_roc] if classes.roc else [])] if classes else [self._plot_residuals]
+        axes = _axes(ax, len(parts), 4.4)
+        for one, part in zip(axes, parts):
+            part(one)
+        self.ax_, self.figure_ = axes, axes[0].figure
+        return self
+
+    def _plot_confusion(self, ax: Any) -> None:
+        classes = self.report.classes
+        counts = np.zeros((len(classes.classes), len(classes.classes)), int)
+        for pair in classes.confusion:
+            counts[pair.actual, pair.predicted] = pair.count
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+        places = np.arange(len(counts))
+        if len(counts) <= _COUNTED_CLASSES:
+            for actual, predicted in np.argwhere(counts):
+                ax.annotate(f"{counts[actual, predicted]:,}", (predicted, actual), ha="center", va="center",
+                            color="white" if shares[actual, predicted] > 0.5 else "black")
+        if len(counts) <= 3 * _COUNTED_CLASSES:
+            ax.set_xticks(places, self.class_names, rotation=90 if max(map(len, self.class_names), default=0) > 3 else 0)
+            ax.set_yticks(places, self.class_names)
+        error = classes.error
+        _finish(ax, f"error {100 * error.value:.3g} % ({100 * error.low:.3g} to {100 * error.high:.3g})", f"answer{f' of {self.name}' if self.name else ''}",
+                "class")
+        ax.grid(False)
+
+    def _plot_reliability(self, ax: Any) -> None:
+        bins = [one for one in self.report.classes.reliability if one.rows]
+        most = max(one.rows for one in bins)
+        ax.plot([0, 1], [0, 1], color=_PLAIN, linewidth=0.8, alpha=0.6)
+        ax.scatter([one.mean_confidence for one in bins], [one.correct / one.rows for one in bins],
+                   s=[20 + 130 * one.rows / most for one in bins], color=_BOUND, alpha=0.8, label="test rows of a bin")
+        ax.set(xlim=(0, 1.02), ylim=(0, 1.02))
+        ax.legend(frameon=False, loc="upper left")
+        _finish(ax, "Reliability", "probability of the answer", "share that is right")
+
+    def _plot_roc(self, ax: Any) -> None:
+        points = self.report.classes.roc
+        ax.plot([one.false_positives for one in points], [one.true_positives for one in points], color=_PLAIN,
+                label=f"area {self.report.classes.auc:.3g}")
+        ax.plot([0, 1], [0, 1], color=_PLAIN, linewidth=0.8, alpha=0.6)
+        ax.legend(frameon=False, loc="lower right")
+        _finish(ax, "ROC", f"share of {self.class_names[0]} called {self.class_names[1]}", f"share of {self.class_names[1]} found")
+
+    def _plot_residuals(self, ax: Any) -> None:
+        numbers = self.report.numbers
+        ax.plot(numbers.residual_quantiles, np.linspace(0, 1, len(numbers.residual_quantiles)), color=_PLAIN,
+                label=f"RMSE {numbers.rmse.value:.3g} ({numbers.rmse.low:.3g} to {numbers.rmse.high:.3g})")
+        ax.axvline(0, color=_PLAIN, linewidth=0.8, alpha=0.6)
+        ax.legend(frameon=False, loc="upper left")
+        _finish(ax, self.name, "target − answer", "share of test rows with less")
+
+
 # Quantities that a sweep shows, and the names of their axes.
 _QUANTITIES = {"error": "error", "accuracy": "accuracy", "microseconds_per_row": "microseconds a row",
                "kernel_error_mean": "mean kernel error"}
@@ -214,7 +304,7 @@ _QUANTITIES = {"error": "error", "accuracy": "accuracy", "microseconds_per_row":
 
 class SweepDisplay:
     """Shows a learner's error and the time per row over the number of landmarks, with a line for
-    each mapping, policy, kernel and learner.
+    each family, policy, kernel and learner.
 
     Args:
         points: points of `phimap.sweep`. Points that differ only in their seed are averaged.
@@ -264,9 +354,9 @@ class SweepDisplay:
         others."""
         found: dict[tuple[Any, ...], list[SweepPoint]] = {}
         for point in self.points:
-            found.setdefault((point.mapping, point.policy, point.kernel, point.learner), []).append(point)
+            found.setdefault((point.family, point.policy, point.kernel, point.learner), []).append(point)
         differs = [len(set(column)) > 1 for column in zip(*found)]
-        differs[0] = True  # always name the mapping
+        differs[0] = True  # always name the family
         return {", ".join(str(part) for part, shown in zip(key, differs) if shown and part is not None): points
                 for key, points in found.items()}
 

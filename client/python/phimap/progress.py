@@ -14,16 +14,17 @@ from phimap.v1 import mapping_pb2 as mapping_pb
 
 @dataclass(frozen=True)
 class Progress:
-    """One step of a build or a transform.
+    """One step of a build, a training, a transform or a prediction.
 
     Attributes:
-        phase: "sending" or "transforming", and then what a build is doing on the server: "queued", "gram", "factor" …
-        rows: number of rows sent to a build, or transformed, so far. Counts from 0 again if rows
+        phase: "sending", "transforming" or "predicting", and then what a build or a training is doing on the server:
+            "queued", "gram", "factor", "learn" …
+        rows: number of rows sent to a build, or answered, so far. Counts from 0 again if rows
             are sent again.
         total_rows: number of rows of the input; None if it is an iterator.
         fraction: finished share of this phase, 0..1; None if it is not known.
-        job: the server's latest report on a build; None before the first report, and for a
-            transform.
+        job: the server's latest report on a build or a training; None before the first report, and for
+            other calls.
     """
 
     phase: str

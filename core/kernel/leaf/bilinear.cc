@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -35,7 +36,8 @@ absl::Status CheckSymmetric(const ParameterValues& values) {
           values.Argument("matrix").value_column,
           absl::StrCat("matrix of bilinear must be symmetric, but row ", i + 1, ", column ", j + 1,
                        " is ", NumberToText(lower), " and row ", j + 1, ", column ", i + 1, " is ",
-                       NumberToText(upper)));
+                       NumberToText(upper)),
+          "matrix");
     }
   }
   return absl::OkStatus();
@@ -52,8 +54,8 @@ absl::Status CheckBilinear(const ParsedCall& call, ParameterValues& values) {
 std::optional<WrongColumns> CheckColumnsOfBilinear(const ParameterValues& values, int64_t columns) {
   const int64_t expected = FormOf(values).columns;
   if (columns == expected) return std::nullopt;
-  return WrongColumns{expected,
-                      absl::StrCat("the matrix of bilinear is for rows of ", expected, " numbers")};
+  return WrongColumns{expected, absl::StrCat("the matrix of bilinear is for rows of ",
+                                             CountOf(expected, "number"))};
 }
 
 std::string WhyBilinearIsIndefinite(const ParameterValues& values) {

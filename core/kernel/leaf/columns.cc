@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/leaf/gamma_parameter.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -45,7 +46,8 @@ absl::Status CheckColumnChoice(const ParsedCall& call, ParameterValues& values) 
           values.Argument("scales").value_column,
           absl::StrCat("scales of ", call.name(), " needs a number for each column: expected ",
                        columns, " for columns=", values.Argument("columns").ValueText(), ", got ",
-                       scales));
+                       scales),
+          "scales");
     }
   }
   for (const absl::string_view word : kGammaWords) {
@@ -56,7 +58,8 @@ absl::Status CheckColumnChoice(const ParsedCall& call, ParameterValues& values) 
                      " is computed over whole rows and cannot be combined with ",
                      Given(values, "scales") ? "scales" : "columns",
                      "; expected a number, for instance 1/(number of columns) if the columns are "
-                     "standardised"));
+                     "standardised"),
+        "gamma");
   }
   return absl::OkStatus();
 }
@@ -73,13 +76,13 @@ std::optional<WrongColumns> CheckColumnsOfChoice(absl::string_view name,
     if (columns >= least) return std::nullopt;
     return WrongColumns{
         least, absl::StrCat("columns=", values.Argument("columns").ValueText(), " of ", name,
-                            " is for rows of at least ", least, " numbers")};
+                            " is for rows of at least ", CountOf(least, "number"))};
   }
   if (!Given(values, "scales")) return std::nullopt;
   const auto scales = static_cast<int64_t>(values.Numbers("scales").size());
   if (columns == scales) return std::nullopt;
-  return WrongColumns{scales,
-                      absl::StrCat("scales of ", name, " is for rows of ", scales, " numbers")};
+  return WrongColumns{
+      scales, absl::StrCat("scales of ", name, " is for rows of ", CountOf(scales, "number"))};
 }
 
 KernelOp ProductOp(const ParameterValues& values, KernelEmitter& emitter) {

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "core/kernel/leaf/columns.h"
 #include "core/kernel/leaf/gamma_parameter.h"
 #include "core/kernel/leaf_kernel.h"
@@ -22,6 +24,12 @@ constexpr FourierLaw kLaplacianLaw = {
     .column_factor = ColumnFactor,
 };
 
+constexpr DistanceForm kLaplacianDistance = {
+    .distance = DistanceForm::Distance::kAbsolute,
+    .slope = [](const ParameterValues& values, double distance) {
+      return -values.Number("gamma") * std::exp(-values.Number("gamma") * distance);
+    }};
+
 }  // namespace
 
 extern const LeafKernel kLaplacianKernel;
@@ -39,6 +47,7 @@ constinit const LeafKernel kLaplacianKernel = {
         },
     .is_translation_invariant = true,
     .fourier = &kLaplacianLaw,
+    .distance_form = &kLaplacianDistance,
 };
 
 }  // namespace phimap

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/leaf/columns.h"
 #include "core/kernel/leaf_kernel.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 
 namespace phimap {
 namespace {
@@ -33,7 +33,8 @@ absl::Status CheckMatern(const ParsedCall& call, ParameterValues& values) {
   const double nu = values.Number("nu");
   if (nu == 0.5 || nu == 1.5 || nu == 2.5) return CheckColumnChoice(call, values);
   return ExpressionError(values.Argument("nu").value_column,
-                         absl::StrCat("nu of matern is 0.5, 1.5 or 2.5, got ", NumberToText(nu)));
+                         absl::StrCat("nu of matern is 0.5, 1.5 or 2.5, got ", NumberToText(nu)),
+                         "nu");
 }
 
 void CompileMatern(const ParameterValues& values, KernelEmitter& emitter) {
@@ -61,6 +62,23 @@ double FrequencyScale(const ParameterValues& values, uint64_t seed, int64_t row)
   return 1 / (values.Number("length_scale") * std::sqrt(sum / order));
 }
 
+// With r = √(2ν·D)/ℓ, dK/dD is dK/dr·ν/(ℓ²·r).
+double MaternSlope(const ParameterValues& values, double distance) {
+  const double length = values.Number("length_scale");
+  const double rate = values.Number("nu") / length / length;
+  const double r = std::sqrt(2 * rate * distance);
+  switch (OrderOf(values)) {
+    case 1:
+      return r == 0 ? 0 : -rate / r * std::exp(-r);
+    case 3:
+      return -rate * std::exp(-r);
+    default:
+      return -rate / 3 * (1 + r) * std::exp(-r);
+  }
+}
+
+constexpr DistanceForm kMaternDistance = {.slope = MaternSlope};
+
 constexpr FourierLaw kMaternLaw = {
     .numbers = FourierLaw::Numbers::kNormal,
     .row_scale = FrequencyScale,
@@ -85,6 +103,7 @@ constinit const LeafKernel kMaternKernel = {
     .is_translation_invariant = true,
     .survives_projection = SurvivesOnWholeRows,
     .fourier = &kMaternLaw,
+    .distance_form = &kMaternDistance,
 };
 
 }  // namespace phimap

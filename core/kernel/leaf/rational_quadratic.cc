@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "core/kernel/leaf/columns.h"
 #include "core/kernel/leaf_kernel.h"
 
@@ -32,6 +34,13 @@ void CompileRationalQuadratic(const ParameterValues& values, KernelEmitter& emit
   emitter.Emit({.code = KernelOpCode::kExp});
 }
 
+constexpr DistanceForm kRationalQuadraticDistance = {
+    .slope = [](const ParameterValues& values, double distance) {
+      const double alpha = values.Number("alpha");
+      const double rate = 0.5 / values.Number("length_scale") / values.Number("length_scale");
+      return -rate * std::pow(1 + rate / alpha * distance, -alpha - 1);
+    }};
+
 }  // namespace
 
 extern const LeafKernel kRationalQuadraticKernel;
@@ -48,6 +57,7 @@ constinit const LeafKernel kRationalQuadraticKernel = {
         },
     .is_translation_invariant = true,
     .survives_projection = SurvivesOnWholeRows,
+    .distance_form = &kRationalQuadraticDistance,
 };
 
 }  // namespace phimap

@@ -25,6 +25,10 @@ constexpr FourierLaw kRbfLaw = {
     .column_factor = ColumnFactor,
 };
 
+constexpr DistanceForm kRbfDistance = {.slope = [](const ParameterValues& values, double distance) {
+  return -values.Number("gamma") * std::exp(-values.Number("gamma") * distance);
+}};
+
 }  // namespace
 
 extern const LeafKernel kRbfKernel;
@@ -43,6 +47,7 @@ constinit const LeafKernel kRbfKernel = {
     .is_translation_invariant = true,
     .survives_projection = SurvivesOnWholeRows,
     .fourier = &kRbfLaw,
+    .distance_form = &kRbfDistance,
 };
 
 }  // namespace phimap

@@ -260,6 +260,7 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
   cost.work += ReferenceWork(ReferenceOf(spec, mapping, sample, columns), mapping.row);
   cost.artifact_bytes = ArtifactBytes(spec, mapping, sample, columns, serving_type);
+  cost.output_columns = mapping.output_columns;
   const int64_t copies = spec.kernel.NeedsMedian() || spec.mapping.policy->copies_pool ? 3 : 1;
   // The vector of given rows doubles its capacity when it grows.
   const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();

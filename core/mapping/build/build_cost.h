@@ -23,6 +23,8 @@ struct BuildCost {
   int64_t sample_bytes = 0;
   int64_t compute_bytes = 0;
   int64_t artifact_bytes = 0;
+  // Number of features.
+  int64_t output_columns = 0;
 
   int64_t memory_bytes() const { return sample_bytes + compute_bytes; }
 };

@@ -30,6 +30,25 @@ class BuildMonitor {
   virtual int threads() const { return 1; }
 };
 
+// The monitor of a build that is a part of longer work, whose progress goes from `from` to `to`
+// meanwhile.
+class PartOfMonitor final : public BuildMonitor {
+ public:
+  // `phase`: that of the longer work; empty for those of the build.
+  PartOfMonitor(BuildMonitor& whole, double from, double to, absl::string_view phase = "")
+      : whole_(whole), from_(from), to_(to), phase_(phase) {}
+  absl::Status Checkpoint(absl::string_view phase, double fraction) override {
+    return whole_.Checkpoint(phase_.empty() ? phase : phase_, from_ + (to_ - from_) * fraction);
+  }
+  int threads() const override { return whole_.threads(); }
+
+ private:
+  BuildMonitor& whole_;
+  const double from_;
+  const double to_;
+  const absl::string_view phase_;
+};
+
 // The steps of a build, in order.
 enum class BuildStep { kSample, kChoose, kMapping, kSpectrum, kMeasurement, kEncode };
 

@@ -256,7 +256,7 @@ absl::Status AddMeasurements(const CertificationTask& task, BuiltMapping& mappin
                              BuildProgress& progress, Certificate& certificate) {
   const MappingSpec& spec = task.spec.mapping;
   const std::optional<Residual> residual = Residual::Of(
-      mapping.served, {.mapping_text = spec.ToText(), .kernel_text = task.kernel.ToText()});
+      mapping.served, {.spec_text = spec.ToText(), .kernel_text = task.kernel.ToText()});
   const auto threads = [&] { return progress.threads(); };
   const auto checkpoint = [&](double f) {
     return progress.Report(BuildStep::kMeasurement, "certificate", f);

@@ -39,6 +39,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -157,7 +158,7 @@ absl::Status ComputedKernel::CheckSigns() const {
     const KernelNode* const leaf = spec_.kernel.NeedsNonnegative(column);
     if (leaf == nullptr) continue;
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "examples",
+        absl::StatusCode::kInvalidArgument, reason::kKernelNotApplicable, "examples",
         absl::StrCat(leaf->leaf->name, " accepts only numbers >= 0, but the smallest in column ",
                      column, " is ", moments.min(column),
                      "; scale the column to numbers >= 0, or list the columns that the kernel is "
@@ -169,18 +170,7 @@ absl::Status ComputedKernel::CheckSigns() const {
 
 absl::Status ComputedKernel::Resolve() {
   PHIMAP_RETURN_IF_ERROR(CheckSigns());
-  double scale = 0;
-  double median = 0;
-  if (spec_.kernel.NeedsScale()) {
-    PHIMAP_ASSIGN_OR_RETURN(
-        scale, ScaleGamma(sample_.stream.moments(), spec_.standardize, sample_.shifts()));
-  }
-  if (spec_.kernel.NeedsMedian()) {
-    const Matrix<double> pool = sample_.stream.reservoir().Gather(sample_.split.pool);
-    PHIMAP_ASSIGN_OR_RETURN(median,
-                            MedianGamma(AfterInputStage(input_, pool.view()).view(), spec_.seed));
-  }
-  kernel_ = spec_.kernel.Resolved(scale, median);
+  PHIMAP_ASSIGN_OR_RETURN(kernel_, ResolvedKernel(spec_, sample_));
   if (sample_.of_strings()) kernel_ = kernel_.Over(sample_.stream.strings());
   return absl::OkStatus();
 }
@@ -278,8 +268,9 @@ absl::Status ComputedKernel::CheckStrings(ConstMatrixView<double> places) const 
   const int64_t indexed = IndexedBytes(KernelProgram::Compile(kernel_).strings(), bytes);
   if (indexed <= kMaxIndexedBytes) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "LANDMARKS_TOO_LONG", "spec.landmarks",
-      absl::StrCat("the ", places.rows(), " landmarks have ", bytes,
+      absl::StatusCode::kFailedPrecondition, reason::kLandmarksTooLong, "landmarks",
+      absl::StrCat("the ", CountOf(places.rows(), "landmark"),
+                   places.rows() == 1 ? " has " : " have ", bytes,
                    " bytes; counted once for each unit and n of the kernel, these are ", indexed,
                    " bytes, expected at most ", kMaxIndexedBytes,
                    "; ask for fewer landmarks, or shorten the examples"),
@@ -468,6 +459,21 @@ EngineRows ComputedKernel::RowsForDrift(const BuiltMapping&, int64_t pool_rows) 
 }
 
 }  // namespace
+
+absl::StatusOr<KernelExpression> ResolvedKernel(const BuildSpec& spec, const BuildSample& sample) {
+  double scale = 0;
+  double median = 0;
+  if (spec.kernel.NeedsScale()) {
+    PHIMAP_ASSIGN_OR_RETURN(scale,
+                            ScaleGamma(sample.stream.moments(), spec.standardize, sample.shifts()));
+  }
+  if (spec.kernel.NeedsMedian()) {
+    const Matrix<double> pool = sample.stream.reservoir().Gather(sample.split.pool);
+    PHIMAP_ASSIGN_OR_RETURN(
+        median, MedianGamma(AfterInputStage(sample.input, pool.view()).view(), spec.seed));
+  }
+  return spec.kernel.Resolved(scale, median);
+}
 
 absl::StatusOr<std::unique_ptr<KernelAccess>> PrepareComputedKernel(const BuildSpec& spec,
                                                                     const BuildSample& sample,

@@ -64,9 +64,9 @@ absl::StatusOr<std::optional<DriftReference>> MakeReference(const CertificationT
                                                             const Parts& parts) {
   const HeldOutExamples choosing(parts.choosing, rows.strings);
   const HeldOutExamples held_out(parts.held_out, rows.strings);
-  const std::optional<Residual> residual = Residual::Of(
-      mapping.served,
-      {.mapping_text = task.spec.mapping.ToText(), .kernel_text = task.kernel.ToText()});
+  const std::optional<Residual> residual =
+      Residual::Of(mapping.served,
+                   {.spec_text = task.spec.mapping.ToText(), .kernel_text = task.kernel.ToText()});
   PHIMAP_ASSIGN_OR_RETURN(
       DriftReference reference,
       MakeDriftReference({.choosing = {choosing.view(), ViewOf(parts.choosing_features)},

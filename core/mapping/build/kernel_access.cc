@@ -17,7 +17,7 @@ absl::StatusOr<KernelVerdict> VerdictOn(absl::string_view kernel_text, const Map
   const bool similarity = TakesSimilarities(mapping);
   if (probe.indefinite() && !similarity) {
     return MakeError(
-        absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
+        absl::StatusCode::kFailedPrecondition, reason::kKernelNotPositiveSemidefinite, "kernel",
         absl::StrCat(kernel_text, " is not positive semidefinite: ", probe.ToText(),
                      ". F2, F3 and kernel PCA need a positive semidefinite kernel, F1 takes any"),
         {{"eigenvalue", absl::StrCat(probe.smallest)}});
@@ -36,7 +36,7 @@ absl::StatusOr<KernelVerdict> VerdictOnAsymmetry(absl::string_view kernel_text,
     return KernelVerdict{absl::StrCat("the kernel is not symmetric: ", asymmetry, kSimilarity),
                          true};
   }
-  return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_SYMMETRIC", "kernel",
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kKernelNotSymmetric, "kernel",
                    absl::StrCat(kernel_text, " is not symmetric: ", asymmetry,
                                 ". F2, F3 and kernel PCA need a kernel, F1 takes any similarity"));
 }

@@ -109,6 +109,9 @@ class KernelAccess {
   virtual EngineRows RowsForDrift(const BuiltMapping& mapping, int64_t pool_rows) const = 0;
 };
 
+// Returns the kernel of the spec with a number for every gamma (ScaleGamma, MedianGamma).
+absl::StatusOr<KernelExpression> ResolvedKernel(const BuildSpec& spec, const BuildSample& sample);
+
 // Returns the access to a kernel that is computed here. Resolves gamma and chooses the landmarks.
 // If the kernel is not proven to be positive semidefinite, tests it on the landmarks. Reports to
 // BuildStep::kChoose. `spec` and `sample` must outlive the result. Errors: those of ScaleGamma,

@@ -104,7 +104,7 @@ absl::Status CheckSelfValues(const BuildSpec& spec, const RemoteValues& values) 
       const double largest = std::max(0.0, self) * std::max(0.0, values.gram(j, j));
       if (self >= 0 && both * both <= largest * (1 + kSymmetryTolerance)) continue;
       return MakeError(
-          absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
+          absl::StatusCode::kFailedPrecondition, reason::kKernelNotPositiveSemidefinite, "kernel",
           absl::StrCat(
               spec.KernelText(), " is not positive semidefinite: for a held-out row x and ",
               "landmark ", j, " as y, K(x, x) is ", self, ", K(x, y) is ", both, " and K(y, y) is ",

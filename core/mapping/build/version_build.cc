@@ -27,6 +27,7 @@
 #include "core/mapping/spec/build_spec.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -34,7 +35,7 @@ namespace {
 // Builds the mapping, and reports to BuildStep::kMapping. Errors: those of the builder.
 absl::StatusOr<BuiltMapping> BuildMapping(const BuildSpec& spec, const LandmarkTask& task,
                                           BuildProgress& progress) {
-  const Mapping& mapping = *spec.mapping.kind;
+  const Family& mapping = *spec.mapping.kind;
   const bool factors = mapping.gram_share != nullptr;
   const double gram = factors ? mapping.gram_share(spec, task) : 0;
   const auto threads = [&] { return progress.threads(); };
@@ -150,8 +151,8 @@ double LeastScale(const MappingSpec& mapping, const KernelAccess& kernel) {
 
 absl::Status Imprecise(double error, absl::string_view of_what) {
   return WithRemedy(
-      MakeError(absl::StatusCode::kFailedPrecondition, "SERVING_PRECISION_TOO_LOW",
-                "spec.serving_type",
+      MakeError(absl::StatusCode::kFailedPrecondition, reason::kServingPrecisionTooLow,
+                "serving_type",
                 absl::StrCat("float32 features err by up to ", error, " of ", of_what,
                              " on held-out rows, over the tolerance of ", kServingTolerance),
                 {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}}),
@@ -176,15 +177,17 @@ absl::Status CheckPrecision(const BuildSpec& spec, const KernelAccess& kernel,
 bool IsForWantOfPrecision(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   // KERNEL_ZERO is included, because float32 may have rounded rows to 0 whose K(x, x) is not 0.
-  return detail && (detail->reason == "SERVING_PRECISION_TOO_LOW" ||
-                    detail->reason == "VALUE_NOT_REPRESENTABLE" || detail->reason == "KERNEL_ZERO");
+  return detail && (detail->reason == reason::kServingPrecisionTooLow ||
+                    detail->reason == reason::kValueNotRepresentable ||
+                    detail->reason == reason::kKernelZero);
 }
 
 // What serving in float32 costs: `distance` between smoothers in all, and the rank it keeps.
 std::string LossText(const RankLoss& loss, double distance, const BuiltMapping& mapping) {
   if (loss.kernel_rank.has_value()) {
-    return absl::StrCat("its tolerance keeps ", mapping.rank(), " of the ", *loss.kernel_rank,
-                        " dimensions that the kernel has on the landmarks");
+    return absl::StrCat("its tolerance keeps ", mapping.rank(), " of the ",
+                        CountOf(*loss.kernel_rank, "dimension"),
+                        " that the kernel has on the landmarks");
   }
   const bool is_tuned = distance <= kMaxServingDistance;
   return absl::StrFormat(
@@ -193,7 +196,7 @@ std::string LossText(const RankLoss& loss, double distance, const BuiltMapping& 
       is_tuned ? kTunedServingLambda : kServingLambda, is_tuned ? loss.tuned_distance : distance,
       is_tuned ? kMaxTunedServingDistance : kMaxServingDistance,
       mapping.lost_rank && mapping.rank() > 0
-          ? absl::StrCat("; the tolerance of float32 keeps ", mapping.rank(), " landmarks")
+          ? absl::StrCat("; the tolerance of float32 keeps ", CountOf(mapping.rank(), "landmark"))
           : "");
 }
 
@@ -285,7 +288,7 @@ class VersionBuilder {
     if (resolved.Has("pool_rows")) resolved.pool_rows = sample.stream.pool_rows();
     resolved.serving_type = mapping_.served.serving_type();
     BuiltVersion built;
-    built.provenance = {.mapping_text = resolved.ToText(),
+    built.provenance = {.spec_text = resolved.ToText(),
                         .kernel_text = kernel.ToText(),
                         .standardize = spec_.standardize,
                         .seed = spec_.seed,

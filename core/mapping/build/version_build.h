@@ -12,10 +12,12 @@
 #define PHIMAP_CORE_MAPPING_BUILD_VERSION_BUILD_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
+#include "core/head/head.h"
 #include "core/mapping/build/build_progress.h"
 #include "core/mapping/sample/stream_sample.h"
 #include "core/mapping/spec/build_spec.h"
@@ -40,6 +42,8 @@ struct BuiltVersion {
   int64_t input_columns = 0;
   int64_t output_columns = 0;
   FloatType serving_type = FloatType::kFloat32;
+  // What is known of the head; null for a version without a head.
+  std::shared_ptr<const HeadFacts> head = nullptr;
 };
 
 // Builds the version.

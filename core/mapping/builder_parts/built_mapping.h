@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// The members of LandmarkFactor are set only for mappings with a factor (Mapping::has_factor).
+// The members of LandmarkFactor are set only for mappings with a factor (Family::has_factor).
 struct BuiltMapping : PlanPair, LandmarkFactor {
   // Indices of the landmarks that the plan uses, in the plan's order.
   std::vector<int64_t> used;
@@ -21,7 +21,7 @@ struct BuiltMapping : PlanPair, LandmarkFactor {
   bool lost_rank = false;
   // Mean of K(x_i, x_j) over the landmarks; only for centred mappings.
   double gram_mean = 0;
-  // The theorem, if its text depends on the results of the build. Otherwise empty; Mapping::theorem
+  // The theorem, if its text depends on the results of the build. Otherwise empty; Family::theorem
   // then returns the text.
   std::string theorem;
   // Features of the held-out rows, from the plan as served; empty until the certificate was

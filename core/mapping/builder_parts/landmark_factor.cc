@@ -120,7 +120,7 @@ class Factoring {
       for (int64_t j = 0; j <= i; ++j) {
         if (std::isfinite(gram_(i, j))) continue;
         return MakeError(
-            absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
+            absl::StatusCode::kInvalidArgument, reason::kValueNotFinite, "kernel",
             absl::StrCat("K(x, y) of landmarks ", i, " and ", j, " is ", gram_(i, j), "; ",
                          task_.remote == nullptr ? ValueRemedy(program_) : "rescale the kernel"),
             {{"landmark", absl::StrCat(i)}});
@@ -144,8 +144,8 @@ class Factoring {
         kept_.push_back(i);
         self_.push_back(self[i]);
       } else if (self[i] < -kZeroRoundings * errors[i]) {
-        return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE",
-                         "kernel",
+        return MakeError(absl::StatusCode::kFailedPrecondition,
+                         reason::kKernelNotPositiveSemidefinite, "kernel",
                          absl::StrCat("the kernel is not positive semidefinite on the landmarks: "
                                       "K(x, x) of landmark ",
                                       i, " is ", self[i],
@@ -155,7 +155,7 @@ class Factoring {
     }
     result_.zero_landmarks = d_ - static_cast<int64_t>(kept_.size());
     if (!kept_.empty()) return absl::OkStatus();
-    return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_ZERO", "kernel",
+    return MakeError(absl::StatusCode::kFailedPrecondition, reason::kKernelZero, "kernel",
                      "K(x, x) is 0 on every landmark, so there is no direction to project on");
   }
 
@@ -166,7 +166,7 @@ class Factoring {
 
   absl::Status NothingLeft(double value_error) const {
     return MakeError(
-        absl::StatusCode::kFailedPrecondition, "KERNEL_PRECISION_TOO_LOW", "kernel",
+        absl::StatusCode::kFailedPrecondition, reason::kKernelPrecisionTooLow, "kernel",
         absl::StrCat("the error of K(x, y) in float64 is up to ", value_error,
                      "·√(K(x, x)·K(y, y)), too large to decide the rank of the landmarks; expected "
                      "less than 0.25: standardize the inputs or rescale the kernel"),

@@ -109,8 +109,8 @@ absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair&
 }
 
 absl::Status NotRepresentable(FloatType type, absl::string_view what) {
-  return WithRemedy(MakeError(absl::StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE",
-                              "spec.serving_type",
+  return WithRemedy(MakeError(absl::StatusCode::kFailedPrecondition, reason::kValueNotRepresentable,
+                              "serving_type",
                               absl::StrCat("the mapping's numbers do not fit into ",
                                            FloatTypeName(type), " (", what, ")")),
                     "standardize the inputs, rescale the kernel or serve in float64");

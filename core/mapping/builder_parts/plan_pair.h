@@ -55,7 +55,7 @@ RemoteFeatures WithExamples(const RemoteFeatures& block, const std::vector<int64
 
 // Fills in both plans. With the kernel precomputed(), requests carry kernel values, so the input
 // has one column per example of the stage. FAILED_PRECONDITION (VALUE_NOT_REPRESENTABLE, field
-// "spec.serving_type") if a number does not fit into the serving type.
+// "serving_type") if a number does not fit into the serving type.
 absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair& plans);
 
 // Returns the error of EmitPlans. Builders return it if they find an overflow before they call

@@ -5,7 +5,7 @@
 #include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
@@ -30,8 +30,8 @@ std::string F1Theorem(const TheoremTask&) {
 
 }  // namespace
 
-extern const Mapping kF1Mapping;
-constinit const Mapping kF1Mapping = {
+extern const Family kF1Family;
+constinit const Family kF1Family = {
     .name = "f1",
     .line = "similarities to the landmarks: K(x, x_1) … K(x, x_d)",
     .parameters = kF1Parameters,

@@ -2,7 +2,7 @@
 #include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 
 namespace phimap {
 namespace {
@@ -25,8 +25,8 @@ std::string F2Theorem(const TheoremTask&) {
 
 }  // namespace
 
-extern const Mapping kF2Mapping;
-constinit const Mapping kF2Mapping = {
+extern const Family kF2Family;
+constinit const Family kF2Family = {
     .name = "f2",
     .line = "the orthogonal projection of φ(x) onto the landmarks' span",
     .parameters = kF2Parameters,

@@ -6,9 +6,10 @@
 #include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -25,7 +26,8 @@ absl::Status CheckF3(const MappingSpec& spec) {
   if (spec.projection == ProjectionKind::kGaussian || spec.projection == ProjectionKind::kSign) {
     return absl::OkStatus();
   }
-  return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_APPLICABLE", "projection",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kParameterNotApplicable,
+                   "projection",
                    "f3 projects with gaussian or sign entries: the projection is folded into the "
                    "landmarks' weights, so other entries would not make it cheaper");
 }
@@ -37,8 +39,8 @@ absl::StatusOr<BuiltMapping> BuildF3Mapping(const BuildSpec& spec, const Landmar
   PHIMAP_ASSIGN_OR_RETURN(BuiltMapping built, BuildF3(task, ProjectionTaskOf(spec), control));
   if (built.rank() < spec.mapping.dimensions) {
     built.warnings.push_back(absl::StrCat("rank ", built.rank(), " is below the ",
-                                          spec.mapping.dimensions,
-                                          " dimensions: F2 would be smaller and lose nothing"));
+                                          CountOf(spec.mapping.dimensions, "dimension"),
+                                          ": F2 would be smaller and lose nothing"));
   }
   return built;
 }
@@ -51,8 +53,8 @@ std::string F3Theorem(const TheoremTask&) {
 
 }  // namespace
 
-extern const Mapping kF3Mapping;
-constinit const Mapping kF3Mapping = {
+extern const Family kF3Family;
+constinit const Family kF3Family = {
     .name = "f3",
     .line = "F2 followed by a random projection to fewer dimensions",
     .parameters = kF3Parameters,

@@ -14,7 +14,7 @@
 #include "core/mapping/builder_parts/landmark_factor.h"
 #include "core/mapping/builder_parts/plan_pair.h"
 #include "core/mapping/projection/random_projection.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/plan/plan.h"
 
 namespace phimap {

@@ -11,7 +11,7 @@
 #include "core/mapping/fourier/fourier_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -25,7 +25,7 @@ constexpr absl::string_view kFourierParameters[] = {"dimensions", "form", "ortho
 
 absl::Status CheckFrequencies(const MappingSpec& spec) {
   if (spec.form != FourierForm::kSinCos || spec.dimensions % 2 == 0) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "DIMENSIONS_ODD", "dimensions",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kDimensionsOdd, "dimensions",
                    absl::StrCat("form=sincos has a cosine and a sine of each frequency: expected "
                                 "an even number, got ",
                                 spec.dimensions));
@@ -126,8 +126,8 @@ std::string FourierTheorem(const TheoremTask& task) {
 
 }  // namespace
 
-extern const Mapping kFourierMapping;
-constinit const Mapping kFourierMapping = {
+extern const Family kFourierFamily;
+constinit const Family kFourierFamily = {
     .name = "fourier",
     .line = "random Fourier features: F(x)·F(y) has the mean K(x, y)",
     .parameters = kFourierParameters,

@@ -6,7 +6,7 @@
 
 #include "core/kernel/kernel_program.h"
 #include "core/mapping/projection/random_projection.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 

@@ -11,7 +11,7 @@
 #include "core/kernel/leaf_kernel.h"
 #include "core/linalg/work.h"
 #include "core/mapping/builder_parts/plan_pair.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/random/random_stream.h"
 #include "core/theory/fourier_bounds.h"
 

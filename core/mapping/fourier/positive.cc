@@ -10,8 +10,8 @@
 #include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/fourier/fourier_mapping.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
-#include "core/random/random_stream.h"
+#include "core/mapping/spec/family.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 
@@ -122,8 +122,8 @@ std::string PositiveTheorem(const TheoremTask& task) {
 
 }  // namespace
 
-extern const Mapping kPositiveMapping;
-constinit const Mapping kPositiveMapping = {
+extern const Family kPositiveFamily;
+constinit const Family kPositiveFamily = {
     .name = "positive",
     .line = "positive random features of exp(linear()): F(x)·F(y) has the mean K(x, y)",
     .parameters = kPositiveParameters,

@@ -19,10 +19,11 @@
 #include "core/linalg/orthogonal_iteration.h"
 #include "core/linalg/tiles.h"
 #include "core/mapping/kernel_pca/randomized_gram.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -343,7 +344,7 @@ absl::StatusOr<RoundingLoss> Round(double scale, uint64_t seed, MatrixView<doubl
     }
     if (kept == 0) {
       return MakeError(
-          absl::StatusCode::kFailedPrecondition, "COMPONENT_ROUNDED_AWAY", "spec.rounding",
+          absl::StatusCode::kFailedPrecondition, reason::kComponentRoundedAway, "rounding",
           absl::StrCat("rounding=", scale, " leaves component ", n + 1,
                        " without any weight; use a larger value: the square root of the number of "
                        "landmarks, ",
@@ -418,17 +419,17 @@ absl::Status KeepComponents(const PcaGram& gram, const Eigenpairs& pairs, const 
     // A positive semidefinite matrix has no negative eigenvalue, except for rounding of a zero.
     if (!gram.randomized().has_value() && pairs.values[n] < -8 * mapping.tolerance) {
       return MakeError(
-          absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
+          absl::StatusCode::kFailedPrecondition, reason::kKernelNotPositiveSemidefinite, "kernel",
           absl::StrCat("the kernel is not positive semidefinite: its Gram matrix on ",
-                       pairs.vectors.cols(), " landmarks has the eigenvalue ", pairs.values[n],
-                       ", the largest is ", pairs.values[0],
+                       CountOf(pairs.vectors.cols(), "landmark"), " has the eigenvalue ",
+                       pairs.values[n], ", the largest is ", pairs.values[0],
                        ". Kernel PCA needs a positive semidefinite kernel, F1 takes any"),
           {{"eigenvalue", absl::StrCat(pairs.values[n])}});
     }
     if (pairs.values[n] > mapping.tolerance) mapping.eigenvalues.push_back(pairs.values[n]);
   }
   if (!mapping.eigenvalues.empty()) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_ZERO", "kernel",
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kKernelZero, "kernel",
                    pca.centred ? "all landmarks are one point in φ-space: nothing varies"
                                : "K(x, x) is 0 on every landmark: there is no direction");
 }

@@ -13,7 +13,7 @@
 #include "core/mapping/builder_parts/plan_pair.h"
 #include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/kernel_pca/randomized_gram.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 
 namespace phimap {
 

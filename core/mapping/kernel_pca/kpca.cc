@@ -10,7 +10,7 @@
 #include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/kernel_pca/kernel_pca.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/mapping/spec/mapping_spec.h"
 #include "core/status/status_macros.h"
 
@@ -135,10 +135,10 @@ double GramShareOfPca(const BuildSpec& spec, const LandmarkTask& task) {
 
 }  // namespace
 
-extern const Mapping kKernelPcaMapping;
-constinit const Mapping kKernelPcaMapping = {
+extern const Family kKernelPcaFamily;
+constinit const Family kKernelPcaFamily = {
     .name = "kpca",
-    .long_name = "kernel_pca",
+    .earlier_name = "kernel_pca",
     .line = "kernel principal components of the landmarks",
     .parameters = kPcaParameters,
     .kernels = "positive semidefinite kernels",

@@ -10,7 +10,7 @@
 #include "core/linalg/blas.h"
 #include "core/linalg/lanczos.h"
 #include "core/random/portable_math.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -139,7 +139,7 @@ absl::StatusOr<RandomizedGram> RandomizedGram::Draw(const KernelProgram& program
   const std::vector<double> diagonal = KernelDiagonal(program, rows, SquaredNorms(rows));
   const double largest = *std::max_element(diagonal.begin(), diagonal.end());
   if (!(largest > 0)) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_ZERO", "kernel",
+    return MakeError(absl::StatusCode::kFailedPrecondition, reason::kKernelZero, "kernel",
                      "K(x, x) is 0 on every landmark: there is no direction");
   }
   RandomizedGram gram(rows.rows(), {.sampling = SamplingOf(randomization),

@@ -7,9 +7,10 @@
 #include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/polynomial/polynomial_mapping.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -34,9 +35,9 @@ absl::Status CheckMonomials(const BuildSpec& spec, int64_t columns) {
                                  : absl::StrCat("no mapping has more than ", limit,
                                                 " dimensions, so use a smaller degree, or f2");
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "DIMENSIONS_TOO_MANY", "spec.dimensions",
-      absl::StrCat("the exact map of ", spec.kernel.ToText(), " on ", columns, " columns has ",
-                   actual, " monomials, more than dimensions=", dimensions, "; ", remedy,
+      absl::StatusCode::kFailedPrecondition, reason::kDimensionsTooMany, "dimensions",
+      absl::StrCat("the exact map of ", spec.kernel.ToText(), " on ", CountOf(columns, "column"),
+                   " has ", actual, " monomials, more than dimensions=", dimensions, "; ", remedy,
                    " with as many landmarks as you can afford"),
       {{"limit", absl::StrCat(dimensions)}, {"actual", actual}});
 }
@@ -64,8 +65,8 @@ std::string PolynomialTheorem(const TheoremTask&) {
 
 }  // namespace
 
-extern const Mapping kPolynomialMapping;
-constinit const Mapping kPolynomialMapping = {
+extern const Family kPolynomialFamily;
+constinit const Family kPolynomialFamily = {
     .name = "polynomial",
     .line = "the monomials of a polynomial kernel: F(x)·F(y) is K(x, y)",
     .parameters = kPolynomialParameters,

@@ -9,7 +9,7 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/linalg/work.h"
 #include "core/mapping/builder_parts/plan_pair.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 
 namespace phimap {
 

@@ -8,7 +8,7 @@
 #include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/theory/projection_bounds.h"
 
 namespace phimap {
@@ -49,8 +49,8 @@ std::string MulticlassTheorem(const TheoremTask& task) {
 
 }  // namespace
 
-extern const Mapping kMulticlassMapping;
-constinit const Mapping kMulticlassMapping = {
+extern const Family kMulticlassFamily;
+constinit const Family kMulticlassFamily = {
     .name = "multiclass",
     .line = "a random projection of the inputs for each class: one weight vector separates all",
     .parameters = kMulticlassParameters,

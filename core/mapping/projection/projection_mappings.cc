@@ -9,6 +9,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 #include "core/theory/projection_bounds.h"
 
 namespace phimap {
@@ -43,9 +44,9 @@ absl::Status CheckOrthonormalRows(const BuildSpec& spec, int64_t columns) {
   if (spec.mapping.projection != ProjectionKind::kOrthonormal || dimensions <= columns) {
     return absl::OkStatus();
   }
-  return MakeError(absl::StatusCode::kFailedPrecondition, "DIMENSIONS_TOO_MANY", "spec.dimensions",
-                   absl::StrCat("no more than ", columns, " rows of ", columns,
-                                " columns can be orthonormal, got ", dimensions,
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kDimensionsTooMany, "dimensions",
+                   absl::StrCat("no more than ", CountOf(columns, "row"), " of ",
+                                CountOf(columns, "column"), " can be orthonormal, got ", dimensions,
                                 "; ask for fewer dimensions or another projection"),
                    {{"limit", absl::StrCat(columns)}, {"actual", absl::StrCat(dimensions)}});
 }

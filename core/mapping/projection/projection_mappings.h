@@ -11,7 +11,7 @@
 #include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/projection/random_projection.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 
 namespace phimap {
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "core/linalg/matrix.h"
 #include "core/mapping/builder_parts/plan_pair.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/mapping/spec/mapping_spec.h"
 #include "core/plan/plan.h"
 #include "core/random/random_stream.h"

@@ -2,7 +2,7 @@
 #include "core/mapping/builder_parts/built_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
 #include "core/mapping/spec/build_spec.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 
 namespace phimap {
 namespace {
@@ -15,8 +15,8 @@ std::string ProjectionTheorem(const TheoremTask& task) {
 
 }  // namespace
 
-extern const Mapping kRandomProjectionMapping;
-constinit const Mapping kRandomProjectionMapping = {
+extern const Family kRandomProjectionFamily;
+constinit const Family kRandomProjectionFamily = {
     .name = "random_projection",
     .line = "Johnson–Lindenstrauss: R·x for a random R, which keeps lengths and angles",
     .parameters = kProjectionParameters,

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 absl::Status NoScale(absl::string_view what, absl::string_view why) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "GAMMA_UNDEFINED", "kernel",
+      absl::StatusCode::kFailedPrecondition, reason::kGammaUndefined, "kernel",
       absl::StrCat("gamma=", what, " has no value: ", why, "; give gamma as a number"));
 }
 

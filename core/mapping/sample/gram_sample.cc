@@ -7,9 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/landmark/split.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -18,7 +19,7 @@ std::string SquareText(int64_t rows, int64_t examples) {
   return absl::StrCat(
       "with kernel precomputed() the stream is the Gram matrix of its examples: "
       "expected as many rows as columns (",
-      examples, "), got ", rows, " rows");
+      examples, "), got ", CountOf(rows, "row"));
 }
 
 std::map<std::string, std::string> Both(int64_t rows, int64_t examples) {
@@ -56,8 +57,8 @@ absl::Status GramSample::Add(const RowsView& rows) {
   PHIMAP_CHECK(rows.columns == examples_);
   if (rows_ + rows.rows > examples_) {
     const int64_t came = rows_ + rows.rows;
-    return MakeError(absl::StatusCode::kInvalidArgument, "MATRIX_NOT_SQUARE", "examples.dense.rows",
-                     SquareText(came, examples_), Both(came, examples_));
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kMatrixNotSquare,
+                     "examples.dense.rows", SquareText(came, examples_), Both(came, examples_));
   }
   if (rows.type == FloatType::kFloat32) unit_ = 0x1p-24;
   for (int64_t i = 0; i < rows.rows; ++i, ++rows_) {
@@ -72,7 +73,7 @@ absl::Status GramSample::Add(const RowsView& rows) {
 
 absl::Status GramSample::CheckComplete() const {
   if (rows_ == examples_) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kFailedPrecondition, "MATRIX_NOT_SQUARE", "examples",
+  return MakeError(absl::StatusCode::kFailedPrecondition, reason::kMatrixNotSquare, "examples",
                    SquareText(rows_, examples_), Both(rows_, examples_));
 }
 

@@ -8,10 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/landmark/split.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -55,11 +56,12 @@ struct StreamSample::State {
     // Swapping gives up the capacity of a longer string; an assignment would keep it.
     std::string(string).swap((*strings)[place]);
     if (string_bytes <= kMaxSampledStringBytes) return absl::OkStatus();
-    return MakeError(absl::StatusCode::kResourceExhausted, "SAMPLE_TOO_LARGE", "spec.pool_rows",
-                     absl::StrCat("the sample of at most ", reservoir.capacity(),
-                                  " examples takes more than ", kMaxSampledStringBytes,
-                                  " bytes; ask for fewer pool_rows, or shorten the examples"),
-                     {{"limit", absl::StrCat(kMaxSampledStringBytes)}});
+    return MakeError(
+        absl::StatusCode::kResourceExhausted, reason::kSampleTooLarge, "pool_rows",
+        absl::StrCat("the sample of at most ", CountOf(reservoir.capacity(), "example"),
+                     " takes more than ", kMaxSampledStringBytes,
+                     " bytes; ask for fewer pool_rows, or shorten the examples"),
+        {{"limit", absl::StrCat(kMaxSampledStringBytes)}});
   }
 
   ExampleKind kind;
@@ -120,7 +122,7 @@ int64_t StreamSample::memory_bound_bytes() const {
 absl::Status StreamSample::CheckBlock(const ExamplesView& examples) const {
   const std::string field = absl::StrCat("examples.", examples.kind_name());
   if (examples.kind() != kind()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "EXAMPLE_KINDS_MIXED", field,
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kExampleKindsMixed, field,
                      absl::StrCat("expected ", ExampleKindName(kind()),
                                   " examples as in the first block, got ", examples.kind_name()),
                      {{"expected", std::string(ExampleKindName(kind()))},
@@ -128,8 +130,9 @@ absl::Status StreamSample::CheckBlock(const ExamplesView& examples) const {
   }
   if (!IsString(kind()) && examples.columns() != columns()) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", absl::StrCat(field, ".columns"),
-        absl::StrCat("expected ", columns(), " columns as in the first block, got ",
+        absl::StatusCode::kInvalidArgument, reason::kColumnsMismatch,
+        absl::StrCat(field, ".columns"),
+        absl::StrCat("expected ", CountOf(columns(), "column"), " as in the first block, got ",
                      examples.columns()),
         {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(examples.columns())}});
   }
@@ -195,7 +198,7 @@ absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
   // The landmarks of policy `given` are not used for moments or gamma, so one more row is needed.
   const int64_t least = std::max<int64_t>(1, landmarks + (given ? 1 : 0));
   if (rows == 0) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "STREAM_EMPTY", "examples",
+    return MakeError(absl::StatusCode::kFailedPrecondition, reason::kStreamEmpty, "examples",
                      absl::StrCat("the stream has 0 rows; expected at least ", least,
                                   found                          ? ""
                                   : spec.mapping.has_landmarks() ? " (landmarks)"
@@ -203,17 +206,17 @@ absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
   }
   if (rows < least && found) {
     return MakeError(
-        absl::StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "spec.landmarks",
-        absl::StrCat("the stream has ", rows, " rows, and landmarks=auto(…) needs ", least,
-                     ", so that ", kMinDecidingRows,
+        absl::StatusCode::kFailedPrecondition, reason::kRowsTooFew, "landmarks",
+        absl::StrCat("the stream has ", CountOf(rows, "row"), ", and landmarks=auto(…) needs ",
+                     least, ", so that ", kMinDecidingRows,
                      " rows can decide how many landmarks suffice; stream more rows or give the "
                      "number of landmarks"),
         {{"expected", absl::StrCat(least)}, {"actual", absl::StrCat(rows)}});
   }
   if (rows < least) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "spec.landmarks",
-                     absl::StrCat("the stream has ", rows, " rows, fewer than the ", landmarks,
-                                  given ? " landmarks and one row more" : " landmarks",
+    return MakeError(absl::StatusCode::kFailedPrecondition, reason::kRowsTooFew, "landmarks",
+                     absl::StrCat("the stream has ", CountOf(rows, "row"), ", fewer than the ",
+                                  landmarks, given ? " landmarks and one row more" : " landmarks",
                                   "; stream more rows or ask for fewer landmarks"),
                      {{"expected", absl::StrCat(least)}, {"actual", absl::StrCat(rows)}});
   }

@@ -13,9 +13,9 @@
 #include "core/kernel/leaf_kernel.h"
 #include "core/landmark/split.h"
 #include "core/plan/column_names.h"
-#include "core/status/alternatives.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 namespace {
@@ -39,8 +39,8 @@ absl::Status CheckUnshifted(const BuildSpec& spec) {
   const KernelNode* const leaf = spec.kernel.NeedsNonnegative();
   if (leaf == nullptr) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE",
-      spec.standardize ? "standardize" : "spec.input_dimensions",
+      absl::StatusCode::kInvalidArgument, reason::kKernelNotApplicable,
+      spec.standardize ? "standardize" : "input_dimensions",
       absl::StrCat(leaf->leaf->name, " accepts only numbers >= 0, but columns that are ",
                    spec.standardize ? "standardised" : "projected",
                    " have negative numbers; omit this field for the kernel ",
@@ -50,7 +50,7 @@ absl::Status CheckUnshifted(const BuildSpec& spec) {
 absl::Status RemoteNotApplicable(const BuildSpec& spec, absl::string_view field,
                                  absl::string_view what) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", field,
+      absl::StatusCode::kInvalidArgument, reason::kKernelNotApplicable, field,
       absl::StrCat("cannot be combined with ", spec.KernelText(), ", a remote kernel: ", what));
 }
 
@@ -58,30 +58,30 @@ absl::Status CheckRemote(const BuildSpec& spec) {
   if (!spec.mapping.has_landmarks()) {
     return RemoteNotApplicable(spec, "kernel",
                                absl::StrCat(spec.mapping.kind->name, " has no landmarks; expected ",
-                                            ListOfMappings("landmarks")));
+                                            ListOfFamilies("landmarks")));
   }
   const CountRule* const rule = spec.mapping.count_rule;
   if (rule != nullptr && !rule->no_remote.empty()) {
-    return RemoteNotApplicable(spec, "spec.landmarks", rule->no_remote);
+    return RemoteNotApplicable(spec, "landmarks", rule->no_remote);
   }
   if (spec.standardize) {
     return RemoteNotApplicable(spec, "standardize",
                                "it is computed from examples that are not standardised");
   }
   if (!spec.mapping.policy->no_remote.empty()) {
-    return RemoteNotApplicable(spec, "spec.policy",
+    return RemoteNotApplicable(spec, "policy",
                                absl::StrCat(spec.mapping.policy->no_remote, "; expected ",
                                             ListOfPolicies([](const LandmarkPolicy& policy) {
                                               return policy.no_remote.empty();
                                             })));
   }
   if (spec.mapping.input_dimensions > 0) {
-    return RemoteNotApplicable(spec, "spec.input_dimensions",
+    return RemoteNotApplicable(spec, "input_dimensions",
                                "a remote kernel is not evaluated on projected columns");
   }
   if (spec.mapping.sparsify != 1 || spec.mapping.quantise) {
     return RemoteNotApplicable(
-        spec, spec.mapping.quantise ? "spec.quantise" : "spec.sparsify",
+        spec, spec.mapping.quantise ? "quantise" : "sparsify",
         "all values of a remote kernel are computed anyway, so this would save nothing");
   }
   return absl::OkStatus();
@@ -100,10 +100,10 @@ std::string NamesText(const std::vector<std::string>& names) {
 }
 
 absl::Status NoNames(const BuildSpec& spec, absl::string_view what) {
-  return MakeError(
-      absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
-      absl::StrCat("expected no names, because ", what, ", got ", spec.column_names.size()),
-      {{"expected", "0"}, {"actual", absl::StrCat(spec.column_names.size())}});
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kColumnNamesInvalid, "column_names",
+                   absl::StrCat("expected no names of columns, because ", what, ", got ",
+                                CountOf(spec.column_names.size(), "name")),
+                   {{"expected", "0"}, {"actual", absl::StrCat(spec.column_names.size())}});
 }
 
 absl::Status CheckNames(const BuildSpec& spec) {
@@ -113,7 +113,7 @@ absl::Status CheckNames(const BuildSpec& spec) {
   for (size_t i = 0; i < spec.column_names.size(); ++i) {
     const std::string& name = spec.column_names[i];
     if (IsReadableText(name) && !absl::StrContains(name, '\n')) continue;
-    return MakeError(absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kColumnNamesInvalid,
                      absl::StrCat("column_names[", i, "]"),
                      absl::StrCat("expected UTF-8 without control characters, got ", Quoted(name)));
   }
@@ -123,16 +123,16 @@ absl::Status CheckNames(const BuildSpec& spec) {
 absl::Status CheckNamesOfColumns(const BuildSpec& spec, int64_t columns) {
   const auto names = static_cast<int64_t>(spec.column_names.size());
   if (names == 0 || names == columns) return absl::OkStatus();
-  return MakeError(
-      absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
-      absl::StrCat("expected no names, or one for each of the ", columns, " columns, got ", names),
-      {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(names)}});
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kColumnNamesInvalid, "column_names",
+                   absl::StrCat("expected no names, or one for each of the ",
+                                CountOf(columns, "column"), ", got ", names),
+                   {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(names)}});
 }
 
 absl::Status PolicyNotApplicable(const BuildSpec& spec, absl::string_view kind,
                                  absl::string_view why,
                                  absl::FunctionRef<bool(const LandmarkPolicy&)> fits) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "spec.policy",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kKernelNotApplicable, "policy",
                    absl::StrCat("cannot be combined with ", spec.kernel.ToText(), ", ", kind, ": ",
                                 why, "; expected ", ListOfPolicies(fits)));
 }
@@ -147,7 +147,7 @@ absl::Status CheckChoice(const BuildSpec& spec) {
   }
   if (rule_needs_definite && !spec.kernel.IsProvenPositiveSemidefinite()) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "spec.landmarks",
+        absl::StatusCode::kInvalidArgument, reason::kKernelNotPositiveSemidefinite, "landmarks",
         absl::StrCat(rule->name,
                      "(…) requires a kernel that is known to be positive semidefinite, got ",
                      spec.kernel.ToText(), "; give the number of landmarks"));
@@ -167,12 +167,12 @@ absl::Status CheckChoice(const BuildSpec& spec) {
 }  // namespace
 
 absl::Status BuildSpec::Validate() const {
-  PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(mapping.Validate(), "spec."));
+  PHIMAP_RETURN_IF_ERROR(mapping.Validate());
   PHIMAP_RETURN_IF_ERROR(CheckNames(*this));
   if (remote.has_value()) return CheckRemote(*this);
   if (standardize && kernel.TakesStrings()) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "standardize",
+        absl::StatusCode::kInvalidArgument, reason::kKernelNotApplicable, "standardize",
         absl::StrCat(kernel.ToText(), " is a kernel of strings, which have no columns"));
   }
   PHIMAP_RETURN_IF_ERROR(CheckUnshifted(*this));
@@ -197,12 +197,12 @@ absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
   }
   if (is_precomputed() && kind != ExampleKind::kDense) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
+        absl::StatusCode::kInvalidArgument, reason::kKernelNotApplicable, "kernel",
         absl::StrCat(remote->ToText(), " requires dense rows; the stream's examples are ",
                      ExampleKindName(kind)));
   }
   const auto not_applicable = [&](absl::string_view of) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kKernelNotApplicable, "kernel",
                      absl::StrCat(kernel.ToText(), " is a kernel of ", of,
                                   "; the stream's examples are ", ExampleKindName(kind)));
   };
@@ -217,7 +217,7 @@ absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
   constexpr int64_t kMaxPlaces = int64_t{1} << 24;
   const int64_t places = ReservoirCapacity(PoolRows(1)) + mapping.landmarks;
   if (places <= kMaxPlaces) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", "pool_rows",
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, "pool_rows",
                    absl::StrCat("a pool of strings may have at most ", kMaxPlaces,
                                 " strings, including held-out strings and landmarks, got ", places),
                    {{"limit", absl::StrCat(kMaxPlaces)}, {"actual", absl::StrCat(places)}});
@@ -247,14 +247,14 @@ std::string LeafKernelNames(absl::FunctionRef<bool(const LeafKernel&)> is) {
 
 absl::Status KernelNotApplicable(const BuildSpec& spec, absl::string_view requirement) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
+      absl::StatusCode::kInvalidArgument, reason::kKernelNotApplicable, "kernel",
       absl::StrCat(spec.mapping.kind->name, " ", requirement, ", got ", spec.kernel.ToText()));
 }
 
 absl::Status RequireDefinite(const BuildSpec& spec) {
   const absl::Status definite = spec.kernel.CheckPositiveSemidefinite();
   if (definite.ok()) return definite;
-  return MakeError(definite.code(), "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
+  return MakeError(definite.code(), reason::kKernelNotPositiveSemidefinite, "kernel",
                    definite.message(), DetailOf(definite)->metadata);
 }
 

@@ -30,8 +30,8 @@ struct BuildSpec {
   // Names of the columns, one per column; empty if the columns have no names.
   std::vector<std::string> column_names = {};
 
-  // Validates the spec. Calls mapping.Validate() with the prefix "spec.", and checks that the
-  // kernel suits the mapping and the policy. Column names must be printable (column_names.h), and
+  // Validates the spec. Calls mapping.Validate(), and checks that the kernel suits the mapping and
+  // the policy. Column names must be printable (column_names.h), and
   // absent if the rows are kernel values. A remote kernel needs a mapping with landmarks, inputs
   // that are neither standardised nor projected, and a policy that needs no kernel values.
   //
@@ -40,7 +40,7 @@ struct BuildSpec {
   // field that the kernel excludes.
   absl::Status Validate() const;
   // Checks the requirements that depend on the number of columns. Returns FAILED_PRECONDITION, with
-  // the offending parameter as field (for example "spec.dimensions").
+  // the offending parameter as field (for example "dimensions").
   //
   // REQUIRES: Validate() is OK, 1 <= columns <= kMaxColumns.
   absl::Status CheckColumns(int64_t columns) const;

@@ -203,7 +203,7 @@ const int64_t* CountOf(const MappingParameter& parameter, const MappingSpec& spe
 }
 
 absl::Status OutOfRange(const Parameter& described, absl::string_view actual) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", described.name,
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, described.name,
                    absl::StrCat("expected ", described.Expected(), ", got ", actual),
                    {{"limit", NumberToText(described.largest)}, {"actual", std::string(actual)}});
 }
@@ -246,24 +246,6 @@ std::string MappingParameter::ValueText(const MappingSpec& spec) const {
   return word < 0 ? "" : std::string(described.words[word]);
 }
 
-void MappingParameter::Set(const ParameterValue& value, MappingSpec& spec) const {
-  if (const auto* member = std::get_if<int64_t MappingSpec::*>(&field)) {
-    spec.** member = std::get<int64_t>(value);
-  } else if (const auto* member = std::get_if<double MappingSpec::*>(&field)) {
-    spec.** member = std::get<double>(value);
-  } else if (const auto* member = std::get_if<bool MappingSpec::*>(&field)) {
-    spec.** member = std::get<bool>(value);
-  } else if (const auto* found = std::get_if<FoundField>(&field)) {
-    spec.*found->count = std::get<int64_t>(value);
-    spec.*found->rule = nullptr;
-  } else {
-    const auto word =
-        std::find(described.words.begin(), described.words.end(), std::get<std::string>(value));
-    PHIMAP_CHECK(word != described.words.end());
-    std::get<WordField>(field).set(spec, static_cast<int>(word - described.words.begin()));
-  }
-}
-
 absl::Status MappingParameter::CheckRange(const MappingSpec& spec) const {
   if (described.absent != Absent::kRequired && IsDefault(spec)) return absl::OkStatus();
   const auto* found = std::get_if<FoundField>(&field);
@@ -292,16 +274,16 @@ const std::vector<MappingParameter>& MappingParameters() {
   return parameters;
 }
 
-Parameter DescribeParameter(const Mapping& mapping, absl::string_view name) {
+Parameter DescribeParameter(const Family& family, absl::string_view name) {
   const MappingParameter* const parameter = FindMappingParameter(name);
   PHIMAP_CHECK(parameter != nullptr);
   Parameter described = parameter->described;
-  if (!mapping.takes_count_rule && std::holds_alternative<FoundField>(parameter->field)) {
+  if (!family.takes_count_rule && std::holds_alternative<FoundField>(parameter->field)) {
     described.calls = {};
     described.line = kLandmarksLine;
   }
-  if (name == "dimensions" && !mapping.dimensions_line.empty()) {
-    described.line = mapping.dimensions_line;
+  if (name == "dimensions" && !family.dimensions_line.empty()) {
+    described.line = family.dimensions_line;
   }
   return described;
 }

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/kernel/parameter.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/mapping/spec/mapping_spec.h"
 
 namespace phimap {
@@ -32,9 +32,6 @@ struct FoundField {
   double MappingSpec::*goal;
 };
 
-// A parameter's value from the typed fields of a request. A word is a string of Parameter::words.
-using ParameterValue = std::variant<int64_t, double, bool, std::string>;
-
 struct MappingParameter {
   Parameter described;
   // The member of a spec that holds the parameter's value.
@@ -48,9 +45,6 @@ struct MappingParameter {
   bool IsDefault(const MappingSpec& spec) const;
   // Returns the value as text: "500", "gaussian", "true".
   std::string ValueText(const MappingSpec& spec) const;
-  // Sets the parameter. REQUIRES: `value` has the parameter's type. A word is one of the
-  // parameter's words; the value of a FoundField is a count.
-  void Set(const ParameterValue& value, MappingSpec& spec) const;
   // Returns INVALID_ARGUMENT (FIELD_OUT_OF_RANGE), with the parameter as field, if the value is out
   // of range. A value that is not set is accepted unless the parameter is required.
   absl::Status CheckRange(const MappingSpec& spec) const;
@@ -60,9 +54,9 @@ struct MappingParameter {
 const std::vector<MappingParameter>& MappingParameters();
 // Returns null for an unknown name.
 const MappingParameter* FindMappingParameter(absl::string_view name);
-// Returns the description of a parameter as `mapping` accepts it, for people and for the API.
-// REQUIRES: the mapping has the parameter.
-Parameter DescribeParameter(const Mapping& mapping, absl::string_view name);
+// Returns the description of a parameter as `family` accepts it, for people and for the API.
+// REQUIRES: the family has the parameter.
+Parameter DescribeParameter(const Family& family, absl::string_view name);
 
 }  // namespace phimap
 

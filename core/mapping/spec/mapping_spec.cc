@@ -59,7 +59,7 @@ absl::Status CheckCountRule(const MappingSpec& spec) {
   if (spec.count_rule == nullptr) return absl::OkStatus();
   const auto refused = [&](absl::string_view field, absl::string_view why,
                            const std::string& expected) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_APPLICABLE", field,
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kParameterNotApplicable, field,
                      absl::StrCat("cannot be combined with landmarks=", spec.count_rule->name,
                                   "(…): ", why, "; expected ", expected));
   };
@@ -68,7 +68,7 @@ absl::Status CheckCountRule(const MappingSpec& spec) {
                    absl::StrCat(spec.kind->name,
                                 " needs a fixed number, because its axes depend on all "
                                 "landmarks together"),
-                   ListOfMappings([](const Mapping& kind) { return kind.takes_count_rule; }));
+                   ListOfFamilies([](const Family& kind) { return kind.takes_count_rule; }));
   }
   if (!spec.policy->no_count_rule.empty()) {
     return refused(
@@ -89,15 +89,15 @@ absl::Status CheckPool(const MappingSpec& spec) {
 
 }  // namespace
 
-absl::Status NoSuchParameter(const Mapping& mapping, absl::string_view parameter) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_APPLICABLE", parameter,
-                   absl::StrCat(mapping.name, " has no parameter '", parameter, "'; it has ",
-                                absl::StrJoin(mapping.parameters, ", ")));
+absl::Status NoSuchParameter(const Family& family, absl::string_view parameter) {
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kParameterNotApplicable, parameter,
+                   absl::StrCat(family.name, " has no parameter '", parameter, "'; it has ",
+                                absl::StrJoin(family.parameters, ", ")));
 }
 
 absl::Status ParameterOutOfRange(absl::string_view parameter, absl::string_view why, int64_t least,
                                  int64_t largest, int64_t actual) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", parameter,
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, parameter,
                    absl::StrCat(why, "expected ", least, " to ", largest, ", got ", actual),
                    {{"limit", absl::StrCat(largest)}, {"actual", absl::StrCat(actual)}});
 }
@@ -105,15 +105,14 @@ absl::Status ParameterOutOfRange(absl::string_view parameter, absl::string_view 
 absl::StatusOr<MappingSpec> MappingSpec::Parse(absl::string_view text) {
   PHIMAP_RETURN_IF_ERROR(CheckExpressionLength(text));
   ExpressionScanner scanner(text);
-  PHIMAP_ASSIGN_OR_RETURN(
-      const ParsedCall call,
-      ParsedCall::Parse(scanner, absl::StrCat("a mapping: ", ListOfMappings())));
+  PHIMAP_ASSIGN_OR_RETURN(const ParsedCall call,
+                          ParsedCall::Parse(scanner, absl::StrCat("a family: ", ListOfFamilies())));
   if (!scanner.AtEnd()) return scanner.Expected("the end");
   MappingSpec spec;
-  spec.kind = FindMapping(call.name());
+  spec.kind = FindFamily(call.name());
   if (spec.kind == nullptr) {
-    return ExpressionError(call.column(), absl::StrCat("unknown mapping '", call.name(),
-                                                       "'; expected ", ListOfMappings()));
+    return ExpressionError(call.column(), absl::StrCat("unknown family '", call.name(),
+                                                       "'; expected ", ListOfFamilies()));
   }
   std::vector<Parameter> described;
   for (const absl::string_view name : spec.kind->parameters) {

@@ -1,5 +1,5 @@
 // A mapping and the values of its parameters, with a text form: "f2(landmarks=500)".
-// mapping.h lists the mappings, and mapping_parameters.h the parameters.
+// family.h lists the families, and mapping_parameters.h the parameters.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_SPEC_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_SPEC_H_
 
@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "core/landmark/count_rule.h"
 #include "core/landmark/landmark_policy.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "core/plan/rows.h"
 #include "core/theory/fourier_bounds.h"
 
@@ -32,7 +32,7 @@ enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
 // Parameters that the mapping does not have keep their default values.
 struct MappingSpec {
   // Never null.
-  const Mapping* kind = &DefaultMapping();
+  const Family* kind = &DefaultFamily();
   // The number of landmarks, or the largest number if `count_rule` finds it.
   int64_t landmarks = 0;
   // The rule of landmarks=auto(residual=0.01), and the value of its goal. Null if the number of
@@ -85,7 +85,7 @@ struct MappingSpec {
 
 // Returns INVALID_ARGUMENT (PARAMETER_NOT_APPLICABLE), such as "f2 has no parameter dimensions; it
 // has landmarks, …".
-absl::Status NoSuchParameter(const Mapping& mapping, absl::string_view parameter);
+absl::Status NoSuchParameter(const Family& family, absl::string_view parameter);
 
 // Returns INVALID_ARGUMENT (FIELD_OUT_OF_RANGE). The message is `why`, followed by the range.
 absl::Status ParameterOutOfRange(absl::string_view parameter, absl::string_view why, int64_t least,

@@ -10,15 +10,18 @@ import numpy as np
 from google.protobuf import any_pb2
 
 from phimap.rpc import error_details_pb2 as details_pb
+from phimap.v1 import learning_service_pb2_grpc as learning_grpc
 from phimap.v1 import mapping_service_pb2 as mapping_service_pb
 from phimap.v1 import mapping_service_pb2_grpc as mapping_grpc
+from phimap.v1 import predict_service_pb2_grpc as predict_grpc
 from phimap.v1 import transform_service_pb2 as transform_pb
 from phimap.v1 import transform_service_pb2_grpc as transform_grpc
 
 DIGEST = "d" * 64
 
 
-class ScriptedServer(mapping_grpc.MappingServiceServicer, transform_grpc.TransformServiceServicer):
+class ScriptedServer(mapping_grpc.MappingServiceServicer, transform_grpc.TransformServiceServicer,
+                     learning_grpc.LearningServiceServicer, predict_grpc.PredictServiceServicer):
     """Answers each call with the next script of its method. If there is no script left, the call fails with INTERNAL.
 
     A script is a function with two arguments: the request (or the iterator of requests, for a stream) and the
@@ -30,6 +33,8 @@ class ScriptedServer(mapping_grpc.MappingServiceServicer, transform_grpc.Transfo
             ("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)])
         mapping_grpc.add_MappingServiceServicer_to_server(self, self._server)
         transform_grpc.add_TransformServiceServicer_to_server(self, self._server)
+        learning_grpc.add_LearningServiceServicer_to_server(self, self._server)
+        predict_grpc.add_PredictServiceServicer_to_server(self, self._server)
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
         self.scripts = {}
         self.peers = []
@@ -52,6 +57,15 @@ class ScriptedServer(mapping_grpc.MappingServiceServicer, transform_grpc.Transfo
 
     def Build(self, request_iterator, context):
         yield from self._next("Build", context)(request_iterator, context)
+
+    def Train(self, request_iterator, context):
+        yield from self._next("Train", context)(request_iterator, context)
+
+    def PredictStream(self, request_iterator, context):
+        yield from self._next("PredictStream", context)(request_iterator, context)
+
+    def Predict(self, request, context):
+        return self._next("Predict", context)(request, context)
 
     def TransformStream(self, request_iterator, context):
         yield from self._next("TransformStream", context)(request_iterator, context)
@@ -89,21 +103,22 @@ def sums(examples, number: int | None = 1) -> transform_pb.TransformResponse:
     values = np.frombuffer(dense.float64_le, "<f8").reshape(dense.rows, dense.columns)
     answer = transform_pb.TransformResponse()
     if number is not None:
-        answer.version.mapping, answer.version.number, answer.version.digest = "m", number, DIGEST
+        answer.version.name, answer.version.number, answer.version.digest = "m", number, DIGEST
     answer.features.rows, answer.features.columns = dense.rows, 1
     answer.features.float64_le = values.sum(axis=1).tobytes()
     return answer
 
 
-def stream_answer(examples, number: int | None) -> transform_pb.TransformStreamResponse:
-    return transform_pb.TransformStreamResponse.FromString(sums(examples, number).SerializeToString())
+def stream_answer(examples, number: int | None) -> transform_pb.TransformResponse:
+    return transform_pb.TransformResponse.FromString(sums(examples, number).SerializeToString())
 
 
-def accepted(attached: bool = False) -> mapping_service_pb.BuildResponse:
-    return mapping_service_pb.BuildResponse(accepted=mapping_service_pb.BuildAccepted(attached=attached))
+def accepted(attached: bool = False, of=mapping_service_pb.BuildResponse):
+    """Returns the first answer to a Build; `of` is TrainResponse for a Train."""
+    return of(accepted=mapping_service_pb.BuildAccepted(attached=attached))
 
 
-def built(number: int = 1) -> mapping_service_pb.BuildResponse:
-    event = mapping_service_pb.BuildResponse()
-    event.version.ref.mapping, event.version.ref.number = "m", number
+def built(number: int = 1, of=mapping_service_pb.BuildResponse):
+    event = of()
+    event.version.ref.name, event.version.ref.number = "m", number
     return event

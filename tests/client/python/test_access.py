@@ -41,11 +41,11 @@ def tls(certificate):
 
 def test_who_has_a_token_is_let_in_over_tls(guarded, tls, rows):
     with phimap.Client(guarded.address, tls=tls, token=ADMIN) as client:
-        client.build("m", rows, spec="f2(landmarks=10)")
+        client.build("m", rows, spec="f2(landmarks=10)", kernel="rbf(gamma=scale)")
     with phimap.Client(guarded.address, tls=tls, token=READER) as client:
         assert client.transform("m", rows).shape == (300, 10)
         with pytest.raises(phimap.PermissionDenied):
-            client.build("m", rows, spec="f2(landmarks=10)")
+            client.build("m", rows, spec="f2(landmarks=10)", kernel="rbf(gamma=scale)")
     with phimap.Client(guarded.address, tls=tls, token="x" * 20) as client:
         with pytest.raises(phimap.Unauthenticated):
             client.list_mappings()

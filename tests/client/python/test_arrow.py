@@ -54,4 +54,4 @@ def test_a_parquet_file_is_built_from_and_mapped(client, tmp_path):
     expected = client.transform("arrow", rows)
     np.testing.assert_array_equal(client.transform("arrow", table), expected)
     np.testing.assert_array_equal(client.transform("arrow", table.to_batches()[0]), expected)
-    np.testing.assert_array_equal(np.vstack(list(client.transform_blocks("arrow", iter(table.to_batches(100))))), expected)
+    np.testing.assert_array_equal(np.vstack(list(client.transform_stream("arrow", iter(table.to_batches(100))))), expected)

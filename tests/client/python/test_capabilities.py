@@ -1,4 +1,4 @@
-"""Tests the list of a server's capabilities, and the estimator that works with every mapping in that list."""
+"""Tests the list of a server's capabilities, and the estimator that works with every family in that list."""
 import asyncio
 import pickle
 
@@ -19,32 +19,32 @@ def by_name(all):
 
 
 def test_a_server_lists_what_it_offers_with_parameters(client):
-    offered = client.capabilities()
-    mappings, learners = by_name(offered.mappings), by_name(offered.learners)
-    landmarks = by_name(mappings["f2"].parameters)["landmarks"]
+    offered = client.list_capabilities()
+    families, learners = by_name(offered.families), by_name(offered.learners)
+    landmarks = by_name(families["f2"].parameters)["landmarks"]
     assert landmarks.type == "integer" and landmarks.least == 1 and landmarks.line
     assert "rbf" in by_name(offered.kernels) and "uniform" in by_name(offered.policies)
     assert [name for name, one in learners.items() if one.is_default] == ["linear_svm"]
-    assert repr(mappings["f2"]).startswith("<Capability f2(landmarks") and "landmarks" in str(mappings["f2"])
-    assert "fourier" in str(offered) and "mappings" in repr(offered)
+    assert repr(families["f2"]).startswith("<Capability f2(landmarks") and "landmarks" in str(families["f2"])
+    assert "fourier" in str(offered) and "families" in repr(offered)
     assert pickle.loads(pickle.dumps(offered)) == offered
 
 
 def test_the_asynchronous_client_lists_the_same(phimapd, client):
     async def listed():
         async with AsyncClient(phimapd.address) as connected:
-            return await connected.capabilities()
-    assert asyncio.run(listed()) == client.capabilities()
+            return await connected.list_capabilities()
+    assert asyncio.run(listed()) == client.list_capabilities()
 
 
-# Kernels to try. Every mapping accepts at least one of them.
+# Kernels to try. Every family accepts at least one of them.
 KERNELS = ("rbf(gamma=0.1)", "exp(0.1*linear())", "poly(degree=2, gamma=1, coef0=1)", "linear()")
 
 
-def test_any_mapping_is_built_by_its_name(phimapd, client, rows):
-    for mapping in client.capabilities().mappings:
-        sizes = {one.name: 24 for one in mapping.parameters if one.required}
-        assert any(is_built(mapping.name, sizes, kernel, phimapd, rows) for kernel in KERNELS), mapping
+def test_any_family_is_built_by_its_name(phimapd, client, rows):
+    for family in client.list_capabilities().families:
+        sizes = {one.name: 24 for one in family.parameters if one.required}
+        assert any(is_built(family.name, sizes, kernel, phimapd, rows) for kernel in KERNELS), family
 
 
 def is_built(name, sizes, kernel, phimapd, rows):
@@ -54,7 +54,7 @@ def is_built(name, sizes, kernel, phimapd, rows):
         except phimap.InvalidArgument as refused:
             assert "kernel" in str(refused)
             return False
-        assert features.mapping_text_.startswith(f"{name}(") and features.get_feature_names_out()[0] == f"{name}_0"
+        assert features.spec_.startswith(f"{name}(") and features.get_feature_names_out()[0] == f"{name}_0"
         return True
 
 
@@ -102,12 +102,12 @@ def test_landmarks_are_cut_to_the_rows_with_a_warning(phimapd, rows):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ({"spec": "fuorier", "dimensions": 4}, "no mapping 'fuorier'; did you mean 'fourier'"),
+    ({"spec": "fuorier", "dimensions": 4}, "no family 'fuorier'; did you mean 'fourier'"),
     ({"spec": "fourier", "dimension": 4}, "fourier has no parameter 'dimension'; did you mean 'dimensions'"),
     ({"spec": "fourier(dimensions=4)", "dimensions": 5}, "dimensions is set twice"),
-    ({"spec": "fourier(dimensions=4"}, "expected a name such as 'fourier'"),
-    ({"spec": "fourier(dimensions 4)"}, "expected a name such as 'fourier'"),
-    ({"spec": 5}, "expected a name such as 'fourier'")])
+    ({"spec": "fourier(dimensions=4"}, "expected a family such as 'fourier'"),
+    ({"spec": "fourier(dimensions 4)"}, "expected a family such as 'fourier'"),
+    ({"spec": 5}, "expected a family such as 'fourier'")])
 def test_what_is_wrong_is_said_before_anything_is_built(phimapd, rows, arguments, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         KernelFeatures(**arguments, server=phimapd.address).fit(rows)
@@ -122,7 +122,7 @@ def test_names_that_an_estimator_has_already_are_no_parameters():
 def test_a_version_of_a_mapping_without_an_estimator_of_its_own_is_applied(phimapd, client, rows):
     version = client.build("exact", rows, spec="polynomial(dimensions=30)", kernel="poly(degree=2, gamma=1, coef0=1)")
     estimator = from_version(phimap.reference_to(version), server=phimapd.address)
-    assert type(estimator) is KernelFeatures and estimator.spec == version.mapping_text
+    assert type(estimator) is KernelFeatures and estimator.spec == version.spec_text
     np.testing.assert_array_equal(estimator.transform(rows), client.transform("exact@1", rows))
     assert clone(estimator).fit(rows).digest_ == version.ref.digest
     with pytest.raises(ValueError, match="use KernelFeatures"):

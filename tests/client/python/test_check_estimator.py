@@ -2,13 +2,17 @@
 import pytest
 from sklearn.utils import estimator_checks
 
-from phimap.sklearn import F1, F2, F3, FourierFeatures, KernelFeatures, KernelPCA, RandomProjection
+from phimap.sklearn import (F1, F2, F2Classifier, F2Regressor, F3, FourierFeatures, KernelClassifier, KernelFeatures, KernelPCA,
+                            KernelRegressor, RandomProjection)
 
 KINDS = [F1, F2, F3, FourierFeatures, KernelFeatures, KernelPCA, RandomProjection]
 
 
-@pytest.mark.filterwarnings("ignore:landmarks=", "ignore:dimensions=")
-@pytest.mark.parametrize("kind", KINDS)
+PREDICTORS = [F2Classifier, F2Regressor, KernelClassifier, KernelRegressor]
+
+
+@pytest.mark.filterwarnings("ignore:landmarks=", "ignore:dimensions=", "ignore:X has .* rows, too few")
+@pytest.mark.parametrize("kind", KINDS + PREDICTORS)
 def test_check_estimator(phimapd, kind):
     estimator_checks.check_estimator(kind(server=phimapd.address))
 

@@ -62,7 +62,7 @@ def test_columns_in_another_order_are_put_in_order(client, frame, swapped, rows)
     np.testing.assert_array_equal(client.transform("order", frame), expected)
     np.testing.assert_array_equal(client.transform("order", swapped), expected)
     np.testing.assert_array_equal(client.transform("order", swapped), expected)  # now the client knows the names
-    np.testing.assert_array_equal(np.concatenate(list(client.transform_blocks("order", swapped))), expected)
+    np.testing.assert_array_equal(np.concatenate(list(client.transform_stream("order", swapped))), expected)
     halves = iter([swapped[:100], frame[100:]])
     np.testing.assert_array_equal(client.transform("order", halves), expected)
     large = pandas.concat([swapped] * 400)  # too many rows for one call
@@ -72,7 +72,7 @@ def test_columns_in_another_order_are_put_in_order(client, frame, swapped, rows)
 def test_other_names_are_an_error_that_shows_both_lists(client, frame, renamed):
     client.build("other", frame, **SPEC)
     calls = [lambda rows: client.transform("other", rows), lambda rows: client.transform("other", iter([rows])),
-             lambda rows: list(client.transform_blocks("other", rows)),
+             lambda rows: list(client.transform_stream("other", rows)),
              lambda rows: client.evaluate("other", rows, ["p", "q"] * 150)]
     for call in calls:
         with pytest.raises(phimap.InvalidArgument) as caught:

@@ -101,9 +101,9 @@ def test_columns_in_several_chunks_are_refused(phimapd, client, rows):
 def test_a_graph_stays_with_its_version_when_the_alias_moves(phimapd, client, rows):
     client.build("dask-moved", rows, **SPEC)
     client.build("dask-moved", rows * 3, **SPEC)
-    client.set_alias("dask-moved", "prod", 1)
+    client.set_alias("dask-moved@1", "prod")
     features = transform(array.from_array(rows, chunks=(70, 5)), "dask-moved@prod", server=phimapd.address)
-    client.set_alias("dask-moved", "prod", 2)
+    client.set_alias("dask-moved@2", "prod")
     np.testing.assert_array_equal(features.compute(**PROCESSES), client.transform("dask-moved@1", rows))
 
 
@@ -179,6 +179,6 @@ def test_a_build_standardizes_by_the_rows_that_were_sent(phimapd, client, rows):
 def test_what_depends_on_the_order_of_rows_is_refused(phimapd, rows):
     data = array.from_array(rows, chunks=(70, 5))
     with pytest.raises(ValueError, match="given"):
-        build("dask-given", data, spec="f2(landmarks=20, policy=given)", server=phimapd.address)
+        build("dask-given", data, spec="f2(landmarks=20, policy=given)", kernel="rbf(gamma=scale)", server=phimapd.address)
     with pytest.raises(ValueError, match="precomputed"):
         build("dask-gram", data, spec="f2(landmarks=20)", kernel="precomputed()", server=phimapd.address)

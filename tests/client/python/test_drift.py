@@ -19,15 +19,15 @@ def name(client, stream):
     """Returns the name of a mapping whose alias "prod" is tested, and whose alias "small" is of a version that has
     too few rows for that."""
     mapping = f"m-{uuid.uuid4().hex}"
-    client.build(mapping, stream, spec="f2(landmarks=10)")
-    client.build(mapping, stream[:50], spec="f2(landmarks=10)")
-    client.set_alias(mapping, "prod", 1)
-    client.set_alias(mapping, "small", 2)
+    client.build(mapping, stream, spec="f2(landmarks=10)", kernel="rbf(gamma=scale)")
+    client.build(mapping, stream[:50], spec="f2(landmarks=10)", kernel="rbf(gamma=scale)")
+    client.set_alias(f"{mapping}@1", "prod")
+    client.set_alias(f"{mapping}@2", "small")
     return mapping
 
 
 def test_each_alias_has_its_evidence(client, name):
-    drift = client.drift(name)
+    drift = client.get_drift(name)
     prod, small = drift.aliases
     assert (prod.alias, prod.version, prod.not_tested) == ("prod", 1, "")
     assert prod.evidence == 0 and prod.rows == 0 and prod.promised_rows == 30 * 86400 * 10
@@ -39,7 +39,7 @@ def test_each_alias_has_its_evidence(client, name):
 
 def test_served_rows_are_tested(client, name, stream):
     client.transform(f"{name}@prod", stream[:10])
-    while (prod := client.drift(name).aliases[0]).rows == 0:
+    while (prod := client.get_drift(name).aliases[0]).rows == 0:
         client.transform(f"{name}@prod", stream[:10])
     assert prod.rows >= 1 and prod.evidence < 1
 
@@ -47,10 +47,10 @@ def test_served_rows_are_tested(client, name, stream):
 def test_the_asynchronous_client_says_the_same(phimapd, client, name):
     async def asked():
         async with AsyncClient(phimapd.address) as connected:
-            return await connected.drift(name)
-    assert asyncio.run(asked()) == client.drift(name)
+            return await connected.get_drift(name)
+    assert asyncio.run(asked()) == client.get_drift(name)
 
 
 def test_an_unknown_mapping_is_not_found(client):
     with pytest.raises(phimap.NotFound):
-        client.drift("unknown")
+        client.get_drift("unknown")

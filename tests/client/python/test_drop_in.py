@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from phimap._spec_text import spec_text
 from phimap.sklearn import F1, F2, F3, FourierFeatures, KernelPCA, RandomProjection, _kernel
-from phimap.sklearn._parameters import seed_of, word
+from phimap.sklearn._parameters import seed_of
 
 LANDMARKS = 60
 
@@ -80,9 +81,10 @@ def test_additive_chi2_is_the_kernel_of_scikit_learns_sampler(phimapd, rows):
     assert np.abs(features - terms.sum(axis=2)).max() < 1e-12 * np.abs(features).max()
 
 
-def test_a_name_that_is_no_kernel_is_told_those_that_are():
-    with pytest.raises(ValueError, match="expected one of rbf, laplacian, .*, or a function, got 'rbff'; did you mean 'rbf'"):
-        _kernel.kernel_text("rbff", {}, 5)
+def test_a_name_that_scikit_learn_does_not_know_is_the_servers(phimapd, rows):
+    assert F1(5, kernel="matern", server=phimapd.address).fit(rows).kernel_.startswith("matern(")
+    with pytest.raises(ValueError, match="unknown kernel 'rbff'"):
+        F1(5, kernel="rbff", server=phimapd.address).fit(rows)
     assert _kernel.kernel_text("cosine() + 2*delta()", {}, 5) == "cosine() + 2*delta()"
 
 
@@ -121,8 +123,8 @@ def test_parameters_are_stored_unchanged_and_none_is_the_default(phimapd, rows):
     estimator = F2(n_components=9, gamma=0.2, random_state=state, server=phimapd.address)
     fitted = estimator.fit(rows)
     assert estimator.get_params()["random_state"] is state and estimator.landmarks is None and estimator.gamma == 0.2
-    assert "landmarks=9" in fitted.mapping_text_ and fitted.kernel_ == "rbf(gamma=0.2)"
-    assert "landmarks=100" in F2(server=phimapd.address).fit(rows).mapping_text_
+    assert "landmarks=9" in fitted.spec_ and fitted.kernel_ == "rbf(gamma=0.2)"
+    assert "landmarks=100" in F2(server=phimapd.address).fit(rows).spec_
     assert clone(estimator).get_params().keys() == estimator.get_params().keys()
 
 
@@ -135,8 +137,14 @@ def test_a_random_state_is_a_seed_and_none_is_zero(phimapd, rows):
 
 
 def test_numbers_reach_the_server_as_they_are():
-    assert word(np.float64(0.1) + 0.2) == "0.30000000000000004" and float(word(np.float32(0.1))) == np.float32(0.1)
-    assert word(np.int64(3)) == "3" and word(np.bool_(True)) == "true" and word("uniform") == "uniform"
+    assert spec_text("f2", a=np.float64(0.1) + 0.2, b=np.int64(3), c=np.bool_(True), d="uniform", e=None, f=[1, 0.5],
+                     g="auto(residual=0.1)", h="1:3") == \
+        "f2(a=0.30000000000000004, b=3, c=true, d=uniform, f=[1, 0.5], g=auto(residual=0.1), h=1:3)"
+    single = spec_text("rbf", gamma=np.float32(0.1)).removeprefix("rbf(gamma=").removesuffix(")")
+    assert float(single) == np.float32(0.1)
+    for value, kind in (("uniform, landmarks=9", ValueError), ("", ValueError), (float("nan"), ValueError), (len, TypeError)):
+        with pytest.raises(kind, match="^policy: expected"):
+            spec_text("f2", policy=value)
     assert _kernel.kernel_text("poly", {"gamma": np.float64(1e-7), "degree": np.int64(2)}, 4) \
         == "poly(degree=2, gamma=1e-07, coef0=1)"
     assert _kernel.kernel_text("rbf", {"gamma": "median"}, 4) == "rbf(gamma=median)"
@@ -176,12 +184,12 @@ def test_a_model_outlives_the_block_of_a_client(phimapd, circles):
 def test_an_estimator_with_a_name_pickles_silently(phimapd, rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted = F2(5, mapping=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
+        fitted = F2(5, name=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
         pickle.loads(pickle.dumps(fitted))
 
 
 def test_one_that_an_earlier_release_pickled_has_the_defaults_of_later_parameters(phimapd, rows):
-    fitted = F2(5, mapping=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
+    fitted = F2(5, name=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
     state = {name: value for name, value in fitted.__getstate__().items()
              if name not in ("n_components", "gamma", "degree", "coef0", "random_state", "ttl", "ttl_")}
     old = F2.__new__(F2)

@@ -48,7 +48,7 @@ KINDS = {
 
 def artifact_of(client, reference):
     file = io.BytesIO()
-    return file, client.export_(reference, file).digest
+    return file, client.export(reference, file).digest
 
 
 def engine_of(client, reference):

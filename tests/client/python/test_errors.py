@@ -68,7 +68,7 @@ def test_an_error_of_a_build_names_the_row_of_the_input_everywhere():
     assert error.message == "examples.dense.rows[7003].columns[2]: expected a finite number, got nan"
     assert error.field == "examples.dense.rows[7003].columns[2]"
     assert (error.row, error.column, error.reason, error.metadata["row"]) == (7003, 2, "VALUE_NOT_FINITE", "7003")
-    other = phimap.InvalidArgument("spec.kernel: no", field="spec.kernel", metadata={"column": "3"})
+    other = phimap.InvalidArgument("kernel: no", field="kernel", metadata={"column": "3"})
     assert of_stream(other) is other
 
 
@@ -144,3 +144,10 @@ def test_an_error_without_a_row_stays_without_one_and_names_no_request():
 def test_a_deadline_says_what_sets_it():
     error = from_rpc_error(RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"), "h:1")
     assert error.message.startswith("phimapd at h:1 had not answered when the time was up; `timeout=` of a call")
+
+
+def test_reasons_are_those_of_the_enum():
+    assert phimap.Reason.ALIAS_NOT_FOUND == "ALIAS_NOT_FOUND"
+    assert "COLUMNS_MISMATCH" in dir(phimap.Reason)
+    with pytest.raises(AttributeError, match="error_reason.proto lists the reasons"):
+        phimap.Reason.NO_SUCH_ALIAS

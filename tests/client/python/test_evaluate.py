@@ -19,14 +19,14 @@ def labeled():
 @pytest.fixture
 def name(client, labeled):
     name = f"m-{uuid.uuid4().hex}"
-    client.build(name, labeled[0], spec="f2(landmarks=20)")
+    client.build(name, labeled[0], spec="f2(landmarks=20)", kernel="rbf(gamma=scale)")
     return name
 
 
 def test_an_evaluation_tells_errors_classes_and_margins(client, name, labeled):
     rows, labels = labeled
     evaluation = client.evaluate(name, rows, labels)
-    assert evaluation.version.mapping == name and evaluation.version.number == 1
+    assert evaluation.version.name == name and evaluation.version.number == 1
     assert evaluation.rows == 400 and evaluation.tested_rows == 120
     assert evaluation.error == evaluation.errors / 120
     assert evaluation.error < 0.2  # a hyperplane separates the classes
@@ -111,7 +111,7 @@ def test_the_servers_errors_have_their_class_and_place(client, name, labeled):
     rows, labels = labeled
     with pytest.raises(phimap.InvalidArgument) as failed:
         client.evaluate(name, rows, labels, learner="svm()")
-    assert failed.value.reason == "EXPRESSION_INVALID" and failed.value.field == "spec.learner"
+    assert failed.value.reason == "EXPRESSION_INVALID" and failed.value.field == "learner"
     with pytest.raises(phimap.InvalidArgument) as failed:
         client.evaluate(name, rows[:10], labels[:10], folds=11)
     assert failed.value.reason == "FOLDS_TOO_MANY"

@@ -43,7 +43,7 @@ def test_features_span_what_nystroems_would_on_the_same_landmarks(phimapd, histo
 
 
 def test_new_rows_are_mapped_and_a_pickled_estimator_maps_them_alike(phimapd, histograms):
-    fitted = F1(20, kernel=chi2_of_matrices, serving_type="float64", mapping="chi2", server=phimapd.address).fit(histograms)
+    fitted = F1(20, kernel=chi2_of_matrices, serving_type="float64", name="chi2", server=phimapd.address).fit(histograms)
     features = fitted.transform(histograms[:7] / 2)
     assert np.abs(features - chi2_of_matrices(histograms[:7] / 2, fitted.components_)).max() < 1e-12
     assert (pickle.loads(pickle.dumps(fitted)).transform(histograms[:7] / 2) == features).all()

@@ -16,26 +16,26 @@ def name(client, rows):
     """Returns the name of a mapping with two versions: the first has 10 features, the second 20."""
     mapping = f"m-{uuid.uuid4().hex}"
     for landmarks in (10, 20):
-        client.build(mapping, rows, spec=f"f2(landmarks={landmarks})")
+        client.build(mapping, rows, spec=f"f2(landmarks={landmarks})", kernel="rbf(gamma=scale)")
     return mapping
 
 
 def test_an_alias_is_followed_when_it_moves(client, name, rows):
-    client.set_alias(name, "prod", 1)
+    client.set_alias(f"{name}@1", "prod")
     assert client.transform(f"{name}@prod", rows).shape == (300, 10)
-    client.set_alias(name, "prod", 2)
+    client.set_alias(f"{name}@2", "prod")
     features, version = client.transform_with_version(f"{name}@prod", rows)
     assert features.shape == (300, 20) and version.number == 2
 
 
 def test_an_etag_that_is_not_the_current_one_is_aborted_with_the_current_one(client, name):
-    alias = client.set_alias(name, "prod", 1, etag="none")
+    alias = client.set_alias(f"{name}@1", "prod", etag="none")
     assert (alias.name, alias.version) == ("prod", 1) and alias.etag
     for etag in ("none", "other"):
         with pytest.raises(phimap.Aborted) as raised:
-            client.set_alias(name, "prod", 2, etag=etag)
+            client.set_alias(f"{name}@2", "prod", etag=etag)
         assert raised.value.metadata["etag"] == alias.etag
-    moved = client.set_alias(name, "prod", 2, etag=alias.etag)
+    moved = client.set_alias(f"{name}@2", "prod", etag=alias.etag)
     with pytest.raises(phimap.Aborted):
         client.delete_alias(name, "prod", etag=alias.etag)
     client.delete_alias(name, "prod", etag=moved.etag)
@@ -45,14 +45,14 @@ def test_an_etag_that_is_not_the_current_one_is_aborted_with_the_current_one(cli
 def test_a_deleted_version_is_forgotten_by_the_client_that_deleted_it(client, name, rows):
     client.transform(name, rows)
     assert client.pinned[name].number == 2
-    client.delete_version(name, 2)
+    client.delete_version(f"{name}@2")
     assert client.transform(name, rows).shape == (300, 10)
 
 
 def test_another_clients_pin_says_that_its_version_is_gone(phimapd, client, name, rows):
     with phimap.Client(phimapd.address) as other:
         other.transform(name, rows)
-        client.delete_version(name, 2)
+        client.delete_version(f"{name}@2")
         with pytest.raises(phimap.NotFound) as raised:
             other.transform(name, rows)
         assert f"{name!r} is pinned to {name}@2" in raised.value.__notes__[0]
@@ -67,9 +67,9 @@ def test_a_deleted_mapping_is_gone(client, name):
 
 
 def test_what_an_alias_points_at_is_not_deleted(client, name):
-    client.set_alias(name, "prod", 2)
+    client.set_alias(f"{name}@2", "prod")
     with pytest.raises(phimap.FailedPrecondition):
-        client.delete_version(name, 2)
+        client.delete_version(f"{name}@2")
     with pytest.raises(phimap.FailedPrecondition):
         client.delete_mapping(name)
 
@@ -77,9 +77,9 @@ def test_what_an_alias_points_at_is_not_deleted(client, name):
 def test_the_asynchronous_client_does_the_same(phimapd, client, name):
     async def run():
         async with AsyncClient(phimapd.address) as other:
-            alias = await other.set_alias(name, "prod", 1)
+            alias = await other.set_alias(f"{name}@1", "prod")
             await other.delete_alias(name, "prod", etag=alias.etag)
-            await other.delete_version(name, 1)
+            await other.delete_version(f"{name}@1")
             assert [version.ref.number for version in await other.list_versions(name)] == [2]
             await other.delete_mapping(name)
 
@@ -109,7 +109,7 @@ def test_a_with_block_deletes_at_its_end(phimapd, client, rows):
 
 
 def test_of_a_named_mapping_delete_removes_what_was_built_and_leaves_the_rest(phimapd, client, name, rows):
-    F2(10, mapping=name, server=phimapd.address).fit(rows).delete()
+    F2(10, name=name, server=phimapd.address).fit(rows).delete()
     assert [version.ref.number for version in client.list_versions(name)] == [2, 1]
 
 
@@ -119,9 +119,9 @@ def test_a_version_that_was_only_looked_up_stays(phimapd, client, name, rows):
 
 
 def test_from_version_keeps_what_the_alias_named(phimapd, client, name, rows):
-    client.set_alias(name, "prod", 1)
+    client.set_alias(f"{name}@1", "prod")
     estimator = F2.from_version(f"{name}@prod", server=phimapd.address)
-    client.set_alias(name, "prod", 2)
+    client.set_alias(f"{name}@2", "prod")
     assert estimator.transform(rows).shape == (300, 10)
     assert estimator.fit(rows).transform(rows).shape == (300, 20)  # transform looks the version up again
 
@@ -155,4 +155,4 @@ def test_an_import_of_what_cannot_be_read_says_why_and_stores_nothing(phimapd, c
 
 def test_an_export_to_a_file_of_text_is_refused(client, name):
     with pytest.raises(TypeError, match="got StringIO, which takes text"):
-        client.export_(name, io.StringIO())
+        client.export(name, io.StringIO())

@@ -3,8 +3,8 @@ moves."""
 from phimap._pins import Pins, by_digest
 from phimap.v1.mapping_pb2 import VersionRef
 
-FIRST = VersionRef(mapping="m", number=1, digest="a")
-SECOND = VersionRef(mapping="m", number=2, digest="b")
+FIRST = VersionRef(name="m", number=1, digest="a")
+SECOND = VersionRef(name="m", number=2, digest="b")
 
 
 def test_a_bare_name_is_pinned_to_its_first_version_and_digest():
@@ -43,9 +43,14 @@ def test_forgetting_a_version_keeps_the_others():
     pins = Pins()
     pins.observe("m", FIRST)
     pins.observe("m@2", SECOND)
-    pins.forget("m", 1)
+    pins.forget("m@1")
     assert pins.resolve("m") == ("m", "")
     assert pins.resolve("m@2") == ("m@2", "b")
+    pins.forget("m@sha256:a")
+    assert pins.resolve("m@2") == ("m@2", "b")
+    pins.forget("m@sha256:b")
+    assert pins.resolve("m@2") == ("m@2", "")
+    pins.observe("m@2", SECOND)
     pins.forget("m")
     assert pins.resolve("m@2") == ("m@2", "")
 
@@ -60,7 +65,7 @@ def test_pinned_lists_bare_names():
 def test_the_same_digest_by_another_number_takes_the_place_of_the_first():
     pins = Pins()
     pins.observe("m", FIRST)
-    assert pins.observe("m", VersionRef(mapping="m", number=5, digest="a"))
+    assert pins.observe("m", VersionRef(name="m", number=5, digest="a"))
     assert pins.resolve("m") == ("m@5", "a")
 
 

@@ -12,7 +12,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 import phimap  # noqa: E402
 from phimap._sweep import SweepPoint  # noqa: E402
-from phimap.plot import CertificateDisplay, MarginDisplay, SweepDisplay  # noqa: E402
+from phimap.plot import CertificateDisplay, HeadDisplay, MarginDisplay, SweepDisplay  # noqa: E402
+from phimap.v1 import mapping_pb2 as mapping_pb  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def evaluation(client, version, rows):
 
 
 def point(**changes):
-    fields = {"spec": "s", "kernel": "rbf(gamma=1)", "seed": 0, "learner": "linear_svm(C=1)", "mapping": "f2", "landmarks": 10,
+    fields = {"spec": "s", "kernel": "rbf(gamma=1)", "seed": 0, "learner": "linear_svm(C=1)", "family": "f2", "landmarks": 10,
               "policy": "uniform", "output_columns": 10, "error": 0.2, "error_standard_error": 0.03, "accuracy": 0.8,
               "kernel_error_mean": 0.1, "microseconds_per_row": 3.0, "rows": 100, "tested_rows": 30, "digest": "d", "data": "x"}
     return SweepPoint(**{**fields, **changes})
@@ -56,8 +57,8 @@ def test_a_certificate_is_its_spectrum_its_pivots_and_its_residuals(version):
 
 
 def test_a_version_without_a_spectrum_says_who_has_one(client, version, rows):
-    f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)")
-    for other in (f1, client.list_versions(version.ref.mapping)[0]):
+    f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)", kernel="rbf(gamma=scale)")
+    for other in (f1, client.list_versions(version.ref.name)[0]):
         with pytest.raises(ValueError, match=r"certificate has no spectrum and pivots, which are measured only for F2 and F3"):
             CertificateDisplay.from_version(other)
 
@@ -70,10 +71,54 @@ def test_margins_are_a_distribution_with_the_certified_bound(client, evaluation,
     certified = [(item.alpha, item.rows_margin) for item in evaluation.certified_margins if item.rows_margin > 0]
     assert certified and list(shown["certified of these rows"].get_ydata()) == [alpha for alpha, _ in certified]
     assert any("of rows to come (95 %)" in label for label in shown)
-    f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)")
+    f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)", kernel="rbf(gamma=scale)")
     labels = [str(row[0] > 0) for row in rows]
     other = MarginDisplay.from_evaluation(client.evaluate(phimap.reference_to(f1), rows, labels))
     assert other.space == "features" and not other.certified
+
+
+def head(report, names=()):
+    version = mapping_pb.Version()
+    version.ref.name, version.ref.number = "m", 2
+    version.head.class_names.extend(names)
+    version.head.report.CopyFrom(report)
+    return phimap.Version(version)
+
+
+def test_a_head_for_classes_is_its_confusion_its_reliability_and_its_roc():
+    kinds = mapping_pb.TrainingReport.Classes
+    estimate = mapping_pb.TrainingReport.Estimate(value=0.25, low=0.1, high=0.5)
+    report = mapping_pb.TrainingReport(classes=kinds(
+        rows=8, errors=2, error=estimate, classes=[kinds.Class(rows=4), kinds.Class(rows=4)], auc=0.875,
+        confusion=[kinds.Confusion(actual=a, predicted=p, count=n) for a, p, n in ((0, 0, 3), (0, 1, 1), (1, 0, 1), (1, 1, 3))],
+        roc=[kinds.RocPoint(false_positives=x, true_positives=y) for x, y in ((0, 0), (0.25, 0.75), (1, 1))],
+        reliability=[kinds.ReliabilityBin(bin=5, rows=2, correct=1, mean_confidence=0.55),
+                     kinds.ReliabilityBin(bin=9, rows=6, correct=5, mean_confidence=0.9)]))
+    display = HeadDisplay.from_version(head(report, ["ham", "spam"]))
+    confusion, reliability, roc = display.ax_
+    assert confusion.images[0].get_array().tolist() == [[0.75, 0.25], [0.25, 0.75]]
+    assert [text.get_text() for text in confusion.texts] == ["3", "1", "1", "3"] and confusion.get_title() == "error 25 % (10 to 50)"
+    assert [label.get_text() for label in confusion.get_yticklabels()] == ["ham", "spam"]
+    np.testing.assert_allclose(reliability.collections[0].get_offsets(), [[0.55, 0.5], [0.9, 5 / 6]])
+    assert roc.lines[0].get_xydata().tolist() == [[0, 0], [0.25, 0.75], [1, 1]] and "0.875" in roc.lines[0].get_label()
+    assert roc.get_xlabel() == "share of ham called spam"
+    for name in ("roc", "reliability"):
+        report.classes.ClearField(name)
+    assert len(HeadDisplay.from_version(head(report, ["ham", "spam"])).ax_) == 1
+
+
+def test_a_head_for_numbers_is_the_distribution_of_its_residuals():
+    quantiles = np.linspace(-1, 2, 101).tolist()
+    numbers = mapping_pb.TrainingReport.Numbers(
+        rows=50, rmse=mapping_pb.TrainingReport.Estimate(value=1, low=0.5, high=2), residual_quantiles=quantiles)
+    display = HeadDisplay.from_version(head(mapping_pb.TrainingReport(numbers=numbers)))
+    [ax] = display.ax_
+    assert ax.lines[0].get_xdata().tolist() == quantiles and ax.lines[0].get_label() == "RMSE 1 (0.5 to 2)"
+
+
+def test_a_version_without_a_head_has_no_report_to_show(version):
+    with pytest.raises(ValueError, match="has no head with a report: Client.train makes a version that has one"):
+        HeadDisplay.from_version(version)
 
 
 def test_a_learner_without_weights_has_no_margins(client, version, rows):
@@ -84,8 +129,8 @@ def test_a_learner_without_weights_has_no_margins(client, version, rows):
 
 
 def test_a_sweep_has_a_line_for_each_mapping_and_policy_over_the_landmarks(tmp_path):
-    points = [point(mapping=mapping, policy=policy, landmarks=landmarks, seed=seed, error=0.1 * seed + 1 / landmarks)
-              for mapping in ("f1", "f2") for policy in ("uniform", "rpcholesky") for landmarks in (20, 10) for seed in (0, 1)]
+    points = [point(family=family, policy=policy, landmarks=landmarks, seed=seed, error=0.1 * seed + 1 / landmarks)
+              for family in ("f1", "f2") for policy in ("uniform", "rpcholesky") for landmarks in (20, 10) for seed in (0, 1)]
     display = SweepDisplay.from_sweep(points)
     names = [text.get_text() for text in display.ax_[0].get_legend().get_texts()]
     assert names == ["f1, uniform", "f1, rpcholesky", "f2, uniform", "f2, rpcholesky"]
@@ -99,7 +144,7 @@ def test_a_sweep_has_a_line_for_each_mapping_and_policy_over_the_landmarks(tmp_p
 
 
 def test_mappings_without_landmarks_are_shown_over_their_features():
-    display = SweepDisplay.from_sweep([point(), point(mapping="fourier", landmarks=None, policy=None, output_columns=64)])
+    display = SweepDisplay.from_sweep([point(), point(family="fourier", landmarks=None, policy=None, output_columns=64)])
     assert display.ax_[0].get_xlabel() == "features"
     assert [text.get_text() for text in display.ax_[0].get_legend().get_texts()] == ["f2, uniform", "fourier"]
     with pytest.raises(ValueError, match="quantities: expected one of error, accuracy"):

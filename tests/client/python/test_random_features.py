@@ -92,8 +92,8 @@ def test_projections_err_as_scikit_learns_do(phimapd, rows):
 
 def test_an_odd_number_of_features_has_phases(phimapd, rows):
     odd = FourierFeatures(n_components=7, gamma=1, server=phimapd.address).fit(rows)
-    assert odd.transform(rows).shape == (300, 7) and "form=phase" in odd.mapping_text_
-    assert "form=sincos" in FourierFeatures(n_components=6, gamma=1, server=phimapd.address).fit(rows).mapping_text_
+    assert odd.transform(rows).shape == (300, 7) and "form=phase" in odd.spec_
+    assert "form=sincos" in FourierFeatures(n_components=6, gamma=1, server=phimapd.address).fit(rows).spec_
 
 
 def test_orthonormal_rows_of_full_size_are_a_rotation(phimapd, rows):
@@ -122,7 +122,7 @@ def test_estimators_pickle_clone_and_come_back_from_their_version(phimapd, rows,
 
 def test_a_pipeline_learns_what_is_not_linear(phimapd, rows):
     labels = (np.linalg.norm(rows, axis=1) > 2).astype(int)
-    with FourierFeatures(300, kernel="rbf(gamma=0.3)", standardize=True, mapping=f"m-{uuid.uuid4().hex}",
+    with FourierFeatures(300, kernel="rbf(gamma=0.3)", standardize=True, name=f"m-{uuid.uuid4().hex}",
                          server=phimapd.address) as features:
         model = make_pipeline(features, LinearSVC(dual=False)).fit(rows, labels)
         assert model.score(rows, labels) > LinearSVC(dual=False).fit(rows, labels).score(rows, labels) + 0.2

@@ -15,9 +15,9 @@ def client_of(server, tmp_path):
 
 def test_a_stream_goes_on_where_it_was(own_phimapd, tmp_path, rows):
     with client_of(own_phimapd, tmp_path) as client:
-        version = client.build("m", rows, spec="f2(landmarks=20)")
+        version = client.build("m", rows, spec="f2(landmarks=20)", kernel="rbf(gamma=scale)")
         expected = client.transform("m", rows)
-        blocks = client.transform_blocks("m", rows, rows_per_request=10)
+        blocks = client.transform_stream("m", rows, rows_per_request=10)
         got = [next(blocks) for _ in range(5)]
         own_phimapd.kill()
         own_phimapd.start()
@@ -39,6 +39,6 @@ def test_a_build_that_the_crash_took_gets_its_rows_again(own_phimapd, tmp_path):
             own_phimapd.start()
 
     with client_of(own_phimapd, tmp_path) as client:
-        version = client.build("m", rows, spec="f2(landmarks=20)", progress=crash_once)
+        version = client.build("m", rows, spec="f2(landmarks=20)", kernel="rbf(gamma=scale)", progress=crash_once)
         assert crashed and crashed[0] < 100_000
         assert version.ref.number == 1 and version.certificate.stream_rows == 100_000

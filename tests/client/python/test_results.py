@@ -1,12 +1,13 @@
 """Tests the results of calls: their short text, their tables for notebooks, and their fields as attributes."""
 import copy
+import keyword
 import pickle
 import uuid
 
 import pytest
 
 import phimap
-from phimap.results import Result, result_of
+from phimap.results import DenseRows, Result, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -33,8 +34,8 @@ def test_a_version_is_a_line_a_text_and_a_table(version):
 
 
 def test_the_other_results_are_short_too(client, version, evaluation):
-    name = version.ref.mapping
-    alias = client.set_alias(name, "prod", 1)
+    name = version.ref.name
+    alias = client.set_alias(f"{name}@1", "prod")
     [job] = client.list_builds(name)
     advice = client.advise(margin=0.2, error=0.1, confidence=0.95)
     assert repr(alias) == "<Alias prod: version 1>"
@@ -52,8 +53,8 @@ def test_fields_are_attributes_and_what_was_not_measured_is_none(client, version
     certificate = version.certificate
     assert certificate.rank == 30 and certificate.kernel_error.mean > 0 and len(certificate.pivots) == 30
     assert isinstance(certificate.pivots, tuple) and isinstance(certificate.spectrum.effective_dimensions[0], Result)
-    assert certificate.HasField("rank") and "rank" in dir(certificate)
-    f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)")
+    assert "rank" in dir(certificate)
+    f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)", kernel="rbf(gamma=scale)")
     assert f1.certificate.rank is None and f1.certificate.landmarks == 5
     # F1 approximates no kernel and has no factor: what was not measured has no numbers, and no zeros.
     for absent in (f1.certificate.kernel_error, f1.certificate.spectrum, f1.certificate.residual_share):
@@ -62,10 +63,10 @@ def test_fields_are_attributes_and_what_was_not_measured_is_none(client, version
     assert f1.certificate.spectrum.residual is None and f1.certificate.spectrum.eigenvalues == ()
     assert f1.certificate.residual_share.median is None
     assert certificate.kernel_error and certificate.spectrum and certificate.kernel_error.pair_bound.share > 0
-    [listed] = client.list_versions(version.ref.mapping)  # without its certificate
+    [listed] = client.list_versions(version.ref.name)  # without its certificate
     for absent in (listed.certificate, pickle.loads(pickle.dumps(listed.certificate)), copy.deepcopy(listed.certificate)):
         assert not absent and absent.stream_rows is None and absent.kernel_error.mean is None and not absent.warnings
-    weak = [line for line in client.advise(margin=0.2, error=0.1, confidence=0.95).lines if line.what == "weak learner"]
+    weak = [line for line in client.advise(margin=0.2, error=0.1, confidence=0.95).lines if line.subject == "weak learner"]
     assert weak[0].tier == "literal" and weak[0].dimensions is None and weak[0].draws is None and weak[1].draws > 0
     with pytest.raises(AttributeError):
         certificate.no_such_field
@@ -79,10 +80,46 @@ def test_equal_content_is_equal_and_pickles_and_copies(client, version):
     assert again != phimap.Version() and phimap.Version() == mapping_pb.Version()
     for other in (pickle.loads(pickle.dumps(version)), copy.deepcopy(version)):
         assert other == version and type(other) is phimap.Version
-    assert phimap.BuildJob.CANCELLED == mapping_pb.BuildJob.CANCELLED
 
 
 def test_a_message_without_words_of_its_own_shows_its_fields():
-    job = service_pb.GetBuildRequest(mapping="m", build_id="x")
-    assert repr(result_of(job)) == str(result_of(job)) == "GetBuildRequest(mapping='m', build_id='x')"
+    job = service_pb.GetBuildRequest(name="m", build_id="x")
+    assert repr(result_of(job)) == str(result_of(job)) == "GetBuildRequest(name='m', build_id='x')"
     assert result_of(3) == 3
+
+
+def test_no_zero_is_hidden(evaluation):
+    assert repr(result_of(service_pb.EstimateBuildResponse(flops=2))).startswith(
+        "BuildEstimate(peak_memory_bytes=0, artifact_size_bytes=0, flops=2.0")
+    flawless = result_of(type(evaluation.message)(tested_rows=9))
+    assert "error 0 % of 9 tested rows" in repr(flawless) and "0 of 9 tested rows" in str(flawless)
+    certificate = result_of(mapping_pb.Certificate(stream_rows=5, kernel_error=mapping_pb.Certificate.Error(scale=1)))
+    assert "kernel error  0 mean, 0 max, of at most 1" in str(certificate) and "landmarks     0" in str(certificate)
+
+
+def test_a_version_is_named_as_calls_take_it(client, version):
+    assert str(version.ref) == phimap.reference_to(version) == f"{version.ref.name}@1"
+    assert client.get_version(str(version.ref)).ref == version.ref
+
+
+def words(name):
+    return {9: "str", 12: "bytes", 8: "bool", 1: "float", 2: "float"}.get(name, "int")
+
+
+def declared(field):
+    """The type of a field, as results.py must declare it."""
+    if field.message_type is None:
+        kind = "str" if field.enum_type else words(field.type)
+    elif field.message_type.full_name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
+        return "datetime.datetime | None" if field.message_type.name == "Timestamp" else "datetime.timedelta | None"
+    else:
+        kind = Result._kinds[field.message_type.full_name].__qualname__
+    if field.label == field.LABEL_REPEATED:
+        return f"tuple[{kind}, ...]"
+    return kind + (" | None" if field.message_type is None and field.containing_oneof else "")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Result._kinds.values() if kind is not DenseRows], ids=lambda kind: kind.__qualname__)
+def test_each_field_of_a_result_has_its_type(kind):
+    fields = {f"{field.name}_" if keyword.iskeyword(field.name) else field.name: declared(field) for field in kind._type.DESCRIPTOR.fields}
+    assert kind.__annotations__ == fields

@@ -56,7 +56,7 @@ class Script:
 
     def set_alias(self, request, context):
         self._next(context)
-        return mapping_pb.Alias(name=request.alias, version=request.version)
+        return mapping_pb.Alias(name=request.alias, version=int(request.reference.partition("@")[2]))
 
     def transform(self, request, context):
         self._next(context)
@@ -91,7 +91,7 @@ def run(server, *told):
 
 
 def change(client):
-    client.set_alias("m", "prod", 1)
+    client.set_alias("m@1", "prod")
 
 
 def read(client):
@@ -99,7 +99,7 @@ def read(client):
 
 
 def read_stream(client):
-    list(client.transform_blocks("m@1", ROWS))
+    list(client.transform_stream("m@1", ROWS))
 
 
 def build(client):
@@ -178,16 +178,16 @@ def test_nor_does_asyncio_make_a_call_without_end_or_take_a_revision_back(script
     script = run(scripted, "e:7", *["another history"] * 4, "e:8", "e:9", "e:10", "")
 
     def change_elsewhere():
-        asyncio.run_coroutine_threadsafe(client.set_alias("m", "prod", 1), loop).result()
+        asyncio.run_coroutine_threadsafe(client.set_alias("m@1", "prod"), loop).result()
 
     async def calls():
         nonlocal client, loop
         loop = asyncio.get_running_loop()
         async with phimap.aio.AsyncClient(scripted.address, service_config=NO_BACKOFF) as client:
-            await client.set_alias("m", "prod", 1)
+            await client.set_alias("m@1", "prod")
             with pytest.raises(phimap.errors.Error, match="of another history"):
                 await client.transform("m@1", ROWS)
-            await client.set_alias("m", "prod", 1)
+            await client.set_alias("m@1", "prod")
             script.meanwhile = {7: change_elsewhere}
             await client.transform("m@1", ROWS)
             await client.transform("m@1", ROWS)
@@ -217,11 +217,11 @@ def test_asyncio_does_the_same(scripted):
 
     async def calls():
         async with phimap.aio.AsyncClient(scripted.address, service_config=NO_BACKOFF) as client:
-            await client.set_alias("m", "prod", 1)
+            await client.set_alias("m@1", "prod")
             await client.transform("m@1", ROWS)
             await client.transform("m@1", ROWS)
             await client.build("m", ROWS, spec="f1(landmarks=1)", kernel="linear")
-            async for _ in client.transform_blocks("m@1", ROWS):
+            async for _ in client.transform_stream("m@1", ROWS):
                 pass
 
     asyncio.run(calls())

@@ -30,9 +30,9 @@ def test_a_pickled_mapper_gives_the_same_bits_in_another_process(phimapd, client
 def test_a_mapper_keeps_the_version_of_an_alias_that_moves(phimapd, client, rows):
     client.build("mapper-moved", rows, **SPEC)
     client.build("mapper-moved", rows * 3, **SPEC)
-    client.set_alias("mapper-moved", "prod", 1)
+    client.set_alias("mapper-moved@1", "prod")
     mapper = phimap.rows_mapper("mapper-moved@prod", server=phimapd.address)
-    client.set_alias("mapper-moved", "prod", 2)
+    client.set_alias("mapper-moved@2", "prod")
     np.testing.assert_array_equal(mapper(rows), client.transform("mapper-moved@1", rows))
     assert not np.array_equal(mapper(rows), client.transform("mapper-moved@2", rows))
 

@@ -73,7 +73,7 @@ def recipe(kernel, landmarks, rows):
 
 
 def test_no_kernel_is_left_out(client):
-    assert {kernel.name for kernel in client.capabilities().kernels} - OTHERS == KERNELS.keys()
+    assert {kernel.name for kernel in client.list_capabilities().kernels} - OTHERS == KERNELS.keys()
 
 
 @pytest.mark.parametrize("rows_of", [plain_rows, spiky_rows])

@@ -47,7 +47,7 @@ def test_landmarks_are_chosen_by_policy_and_are_no_more_than_the_rows_allow(phim
     with pytest.warns(UserWarning, match="are used"):
         with F2(landmarks=60, policy=policy, server=phimapd.address) as f2:
             features = f2.fit_transform(rows)
-            text = f2.mapping_text_
+            text = f2.spec_
     assert f"landmarks={39 if policy == 'given' else 40}, policy={policy}" in text
     assert features.shape[1] <= (39 if policy == "given" else 40)
 
@@ -93,7 +93,7 @@ def test_a_pipeline_learns_what_is_not_linear(make, rows, labels):
 
 
 def test_a_grid_search_fits_clones_in_other_processes(make, rows, labels, name, client):
-    model = make_pipeline(make(mapping=name), LinearSVC(dual=False))
+    model = make_pipeline(make(name=name), LinearSVC(dual=False))
     grid = {"f2__landmarks": [5, 50], "f2__kernel": [KERNEL, "rbf(gamma=median)"]}
     search = GridSearchCV(model, grid, cv=2, n_jobs=2).fit(rows, labels)
     assert search.best_score_ > 0.7
@@ -167,7 +167,7 @@ def test_a_fresh_name_is_kept_over_fits_and_a_given_name_is_used(make, rows, nam
     first = fresh.reference_
     assert first.startswith("f2-") and first.endswith("@1")
     assert fresh.fit(rows).reference_ == first[:-1] + "2"
-    assert make(mapping=name).fit(rows).reference_ == f"{name}@1"
+    assert make(name=name).fit(rows).reference_ == f"{name}@1"
 
 
 def test_from_version_is_fitted_with_what_is_stored(phimapd, client, rows, name):
@@ -176,7 +176,7 @@ def test_from_version_is_fitted_with_what_is_stored(phimapd, client, rows, name)
     assert (estimator.landmarks, estimator.dimensions, estimator.kernel) == (40, 8, KERNEL)
     assert (estimator.get_params()["seed"], estimator.get_params()["standardize"]) == (5, True)
     # A new estimator with these parameters builds the same version.
-    again = F3(40, 8, kernel=KERNEL, seed=estimator.seed, standardize=estimator.standardize, mapping=name,
+    again = F3(40, 8, kernel=KERNEL, seed=estimator.seed, standardize=estimator.standardize, name=name,
                server=phimapd.address).fit(rows)
     assert again.digest_ == estimator.digest_
     assert estimator.reference_ == f"{name}@1" and estimator.digest_ == version.ref.digest
@@ -196,7 +196,7 @@ def test_from_version_in_a_pipeline_builds_nothing(phimapd, client, rows, labels
 
 
 def test_from_version_of_another_family_names_the_right_class(phimapd, client, rows, name):
-    client.build(name, rows, spec="f1(landmarks=40)")
+    client.build(name, rows, spec="f1(landmarks=40)", kernel="rbf(gamma=scale)")
     with pytest.raises(ValueError, match=r"@1 is f1\(landmarks=40, .*\), not f2\(…\): use F1"):
         F2.from_version(name, server=phimapd.address)
 
@@ -219,7 +219,7 @@ def test_a_delete_that_failed_can_be_made_again_and_hides_no_other_error(phimapd
     rows = np.random.default_rng(5).standard_normal((30, 3))
     f2 = F2(landmarks=10, server=phimapd.address).fit(rows)
     mapping = f2.reference_.partition("@")[0]
-    client.set_alias(mapping, "prod", 1)
+    client.set_alias(f"{mapping}@1", "prod")
     with pytest.raises(phimap.FailedPrecondition):
         f2.delete()
     assert f2.transform(rows).shape[0] == 30

@@ -47,7 +47,7 @@ def test_every_kind_of_texts_gives_the_same_bits(client, name):
     for same in (tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, object), pd.Series(TEXTS), pd.Series(TEXTS, dtype="string"),
                  (TEXTS[i:i + 7] for i in range(0, 120, 7))):
         assert (client.transform(name, same) == expected).all()
-    assert (np.concatenate(list(client.transform_blocks(name, TEXTS, rows_per_request=9))) == expected).all()
+    assert (np.concatenate(list(client.transform_stream(name, TEXTS, rows_per_request=9))) == expected).all()
     assert client.build(name, iter([TEXTS[:50], TEXTS[50:]]), spec=SPEC, kernel=KERNEL).ref.digest == version.ref.digest
 
     async def again():

@@ -17,13 +17,13 @@ from phimap.sklearn import F2
 
 
 def expires(client, estimator):
-    return client.get_version(estimator.reference_).message.HasField("expire_time")
+    return client.get_version(estimator.reference_).expire_time is not None
 
 
 def test_without_a_name_there_is_a_week_and_with_one_for_ever(phimapd, client, rows):
     unnamed = F2(5, server=phimapd.address).fit(rows)
-    named = F2(5, mapping=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
-    asked = F2(5, mapping=f"m-{uuid.uuid4().hex}", ttl=3600, server=phimapd.address).fit(rows)
+    named = F2(5, name=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
+    asked = F2(5, name=f"m-{uuid.uuid4().hex}", ttl=3600, server=phimapd.address).fit(rows)
     assert (expires(client, unnamed), expires(client, named), expires(client, asked)) == (True, False, True)
     assert (unnamed.ttl_, named.ttl_, asked.ttl_) == (7 * 86_400, None, 3600)
     assert unnamed.ttl is None and clone(asked).ttl == 3600
@@ -48,17 +48,17 @@ def test_a_grid_leaves_one_version_that_is_kept(phimapd, client, rows):
     search.best_estimator_["f2"].keep()
     made = [version for mapping in client.list_mappings() if mapping.name not in before
             for version in client.list_versions(mapping.name)]
-    kept = [phimap.reference_to(version) for version in made if not version.message.HasField("expire_time")]
+    kept = [phimap.reference_to(version) for version in made if version.expire_time is None]
     assert len(made) == 19 and kept == [search.best_estimator_["f2"].reference_]
 
 
 def test_a_pickled_model_finds_its_version_again_after_an_import_under_another_number(phimapd, client, rows):
     name = f"m-{uuid.uuid4().hex}"
-    fitted = F2(5, mapping=name, server=phimapd.address).fit(rows)
+    fitted = F2(5, name=name, server=phimapd.address).fit(rows)
     expected, pickled, artifact = fitted.transform(rows), pickle.dumps(fitted), io.BytesIO()
-    client.export_(fitted.reference_, artifact)
-    client.delete_version(name, 1)
-    client.build(name, rows, spec="f1(landmarks=3)")
+    client.export(fitted.reference_, artifact)
+    client.delete_version(f"{name}@1")
+    client.build(name, rows, spec="f1(landmarks=3)", kernel="rbf(gamma=scale)")
     artifact.seek(0)
     assert client.import_(name, artifact).ref.number == 3
     found = pickle.loads(pickled)
@@ -69,5 +69,5 @@ def test_a_pickled_model_finds_its_version_again_after_an_import_under_another_n
 def test_a_sweep_that_is_killed_leaves_nothing_for_ever(client, rows, monkeypatch):
     seen = []
     monkeypatch.setattr(client, "delete_mapping", seen.append)  # as if the process was killed before the deletion
-    phimap.sweep(client, rows, [str(row[0] > 0) for row in rows], specs=["f1(landmarks=3)"])
-    assert client.get_version(seen[0]).message.HasField("expire_time")
+    phimap.sweep(client, rows, [str(row[0] > 0) for row in rows], specs=["f1(landmarks=3)"], kernel="rbf(gamma=scale)")
+    assert client.get_version(seen[0]).expire_time is not None

@@ -40,7 +40,7 @@ def refuses(context):
 
 
 def blocks_of(client, **arguments):
-    return [block[:, 0] for block in client.transform_blocks("m", ROWS, rows_per_request=10, **arguments)]
+    return [block[:, 0] for block in client.transform_stream("m", ROWS, rows_per_request=10, **arguments)]
 
 
 @pytest.mark.parametrize("end", [breaks, refuses])
@@ -114,7 +114,7 @@ def test_rows_are_read_a_window_ahead_and_no_further(scripted, scripted_client):
             yield ROWS[i:i + 10]
 
     scripted.script("TransformStream", answers([]))
-    blocks = scripted_client.transform_blocks("m", rows(), window=3, rows_per_request=10)
+    blocks = scripted_client.transform_stream("m", rows(), window=3, rows_per_request=10)
     assert not taken
     next(blocks)
     assert len(taken) == 3
@@ -131,7 +131,7 @@ def test_who_stops_reading_cancels_the_call(scripted, scripted_client):
         yield from answers([])(requests, context)
 
     scripted.script("TransformStream", script)
-    blocks = scripted_client.transform_blocks("m", ROWS, window=2, rows_per_request=10)
+    blocks = scripted_client.transform_stream("m", ROWS, window=2, rows_per_request=10)
     next(blocks)
     blocks.close()
     scripted_client.close()
@@ -146,14 +146,14 @@ def test_an_exception_of_the_rows_is_the_callers_own(scripted, scripted_client):
 
     scripted.script("TransformStream", answers([]))
     with pytest.raises(KeyError, match="mine"):
-        list(scripted_client.transform_blocks("m", rows(), window=1))
+        list(scripted_client.transform_stream("m", rows(), window=1))
 
 
 def test_no_rows_are_an_error_and_no_call(scripted_client):
     for rows in (iter([]), iter([np.zeros((0, 2))]), np.zeros((0, 2))):
         with pytest.raises(phimap.InvalidArgument, match="rows: expected at least 1, got none"):
             scripted_client.transform("m", rows)
-    assert list(scripted_client.transform_blocks("m", iter([]))) == []
+    assert list(scripted_client.transform_stream("m", iter([]))) == []
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -161,7 +161,7 @@ def test_no_rows_are_an_error_and_no_call(scripted_client):
     ({"rows_per_request": 65_537}, "rows_per_request: expected 1..65536, got 65537")])
 def test_options_out_of_range_are_refused(scripted_client, arguments, message):
     with pytest.raises(ValueError, match=message):
-        scripted_client.transform_blocks("m", ROWS, **arguments)
+        scripted_client.transform_stream("m", ROWS, **arguments)
 
 
 def test_progress_counts_rows(scripted, scripted_client):
@@ -178,7 +178,7 @@ def test_asynchronous_streams_go_on_alike(scripted):
 
     async def run():
         async with AsyncClient(scripted.address, service_config=NO_BACKOFF) as client:
-            return [block async for block in client.transform_blocks("m", ROWS, rows_per_request=10)]
+            return [block async for block in client.transform_stream("m", ROWS, rows_per_request=10)]
 
     assert np.concatenate(asyncio.run(run()))[:, 0].tolist() == SUMS.tolist()
     assert (second[0].reference, second[0].expected_digest) == ("m@3", DIGEST)
@@ -194,7 +194,7 @@ def test_an_asynchronous_reader_that_stops_cancels_the_call(scripted):
 
     async def run():
         async with AsyncClient(scripted.address) as client:
-            blocks = client.transform_blocks("m", ROWS, window=2, rows_per_request=10)
+            blocks = client.transform_stream("m", ROWS, window=2, rows_per_request=10)
             await anext(blocks)
             await blocks.aclose()
 

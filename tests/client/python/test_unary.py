@@ -67,7 +67,7 @@ def shutting_down(request, context):
 
 
 def alias(request, context):
-    return mapping_pb.Alias(name=request.alias, version=request.version)
+    return mapping_pb.Alias(name=request.alias, version=int(request.reference.partition("@")[2]))
 
 
 def version(request, context):
@@ -93,20 +93,20 @@ def test_an_export_is_tried_again_until_its_first_chunk_and_not_after(scripted, 
     scripted.script("Export", refused, exported, exported)
     file = io.BytesIO()
     with pytest.raises(phimap.Unavailable):
-        scripted_client.export_("m", file)
+        scripted_client.export("m", file)
     assert file.getvalue() == b"abc" and len(scripted.scripts["Export"]) == 1
 
 
 def test_a_change_that_was_not_begun_is_tried_again(scripted):
     scripted.script("SetAlias", shutting_down, alias)
     with phimap.Client(scripted.address) as client:
-        assert client.set_alias("m", "prod", 2).version == 2
+        assert client.set_alias("m@2", "prod").version == 2
 
 
 def test_an_asynchronous_change_that_was_not_begun_is_tried_again(scripted):
     async def run():
         async with AsyncClient(scripted.address) as client:
-            return await client.set_alias("m", "prod", 2)
+            return await client.set_alias("m@2", "prod")
 
     scripted.script("SetAlias", shutting_down, alias)
     assert asyncio.run(run()).version == 2
@@ -124,7 +124,7 @@ def test_a_change_is_sent_again_with_its_id_and_the_next_one_has_another(scripte
 
     scripted.script("SetAlias", noted(unavailable), noted(shutting_down), noted(alias), noted(unavailable), noted(alias))
     for _ in range(2):
-        scripted_client.set_alias("m", "prod", 2)
+        scripted_client.set_alias("m@2", "prod")
     assert ids[0] == ids[1] == ids[2] != ids[3] == ids[4]
     assert all(len(each) == 36 for each in ids)
 
@@ -360,7 +360,7 @@ def test_a_timeout_that_is_no_time_is_refused_without_a_call(scripted, scripted_
 
 
 def test_what_is_no_reference_is_named_without_a_call(scripted, scripted_client):
-    version = phimap.Version(ref=phimap.VersionRef(mapping="m", number=3))
+    version = phimap.Version(ref=phimap.VersionRef(name="m", number=3))
     for wrong, message in ((3, 'expected a reference such as "letters", .*, got int'),
                            (version, r"got Version; phimap.reference_to\(\) makes one")):
         with pytest.raises(TypeError, match=message):

@@ -25,7 +25,7 @@ def test_requests_are_what_protobuf_would_write(dtype, shape):
     transform = _wire.transform_request("m@1", "digest", block)
     expected = transform_pb.TransformRequest(reference="m@1", expected_digest="digest", examples=examples)
     assert transform == expected.SerializeToString()
-    assert transform_pb.TransformStreamRequest.FromString(transform).examples == examples
+    assert transform_pb.TransformRequest.FromString(transform).examples == examples
     assert _wire.build_request(block) == mapping_service_pb.BuildRequest(examples=examples).SerializeToString()
 
 
@@ -53,7 +53,7 @@ def test_values_are_copied_once_on_their_way_into_a_message(rows):
 def answer(rows, columns, dtype, version=True):
     message = transform_pb.TransformResponse()
     if version:
-        message.version.mapping, message.version.number, message.version.digest = "m", 3, "d" * 64
+        message.version.name, message.version.number, message.version.digest = "m", 3, "d" * 64
     message.features.rows, message.features.columns = rows, columns
     values = np.arange(rows * columns).astype(dtype)
     setattr(message.features, "float32_le" if dtype == "<f4" else "float64_le", values.tobytes())
@@ -65,7 +65,7 @@ def test_features_see_the_answers_own_bytes_where_they_are_aligned(dtype):
     aligned = 0
     for length in range(8):  # names of different lengths, so that the values begin at every offset modulo 8
         message, values = answer(20, 7, dtype)
-        message.version.mapping = "m" * (length + 1)
+        message.version.name = "m" * (length + 1)
         data = message.SerializeToString()
         version, features = _wire.features_of(data, 20)
         assert version == message.version
@@ -89,7 +89,7 @@ def test_seeing_features_allocates_nothing_of_their_size():
         if np.shares_memory(features, np.frombuffer(data, np.uint8)):
             assert peak < 1 << 16
             return
-        message.version.mapping += "m"
+        message.version.name += "m"
 
 
 def test_order_and_unknown_fields_do_not_matter():

@@ -12,19 +12,16 @@
 
 #include "absl/status/status.h"
 #include "core/plan/artifact.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/plans.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using ::testing::Each;
-using ::testing::HasSubstr;
-
-constexpr auto kOk = static_cast<int32_t>(absl::StatusCode::kOk);
-constexpr auto kInvalid = static_cast<int32_t>(absl::StatusCode::kInvalidArgument);
-constexpr auto kDataLoss = static_cast<int32_t>(absl::StatusCode::kDataLoss);
+constexpr auto kOk = static_cast<int32_t>(StatusCode::kOk);
+constexpr auto kInvalid = static_cast<int32_t>(StatusCode::kInvalidArgument);
+constexpr auto kDataLoss = static_cast<int32_t>(StatusCode::kDataLoss);
 
 // An engine that was loaded through the C interface, and the message of its last error.
 class Bound {
@@ -63,7 +60,7 @@ class Bound {
 };
 
 std::string SomeArtifact() {
-  return *EncodeArtifact({.plan = testing::MakePlan({}), .provenance = {}, .certificate = ""});
+  return *EncodeArtifact({.plan = MakePlan({}), .provenance = {}, .certificate = ""});
 }
 
 TEST(EngineBindingTest, FeaturesFillWhatWasGivenAndNothingBeyond) {
@@ -170,4 +167,4 @@ TEST(EngineBindingTest, AnErrorIsCutToWhatItsCallerHas) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -8,37 +8,33 @@
 #include <vector>
 
 #include "core/linalg/panel_product.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/artifact_surgery.h"
 #include "tests/support/certified_artifact.h"
+#include "tests/support/heads.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using testing::CertifiedArtifact;
-using ::testing::HasSubstr;
-
 void ExpectRefused(const std::string& artifact, const char* reason) {
-  const absl::Status status = ReviewArtifact(artifact).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
-  ASSERT_TRUE(DetailOf(status).has_value()) << status;
-  EXPECT_EQ(DetailOf(status)->reason, reason) << status;
+  EXPECT_THAT(ReviewArtifact(artifact).status(), IsError(StatusCode::kDataLoss, reason));
 }
 
 TEST(ArtifactReviewTest, AnArtifactOfOurOwnStandsUpToIt) {
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
-    const absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(
-        CertifiedArtifact({.serving_type = type, .columns = 5, .w = testing::WKind::kTriangular}));
-    ASSERT_TRUE(review.ok()) << review.status();
-    EXPECT_EQ(review->provenance.kernel_text, "rbf(gamma=0.5)");
-    EXPECT_EQ(review->certificate.stream_rows, 100);
-    EXPECT_EQ(review->input_columns, 5);
-    EXPECT_EQ(review->output_columns, 7);
-    EXPECT_EQ(review->serving_type, type);
-    EXPECT_EQ(review->reference_vectors,
+    const ReviewedArtifact review =
+        ReviewArtifact(
+            CertifiedArtifact({.serving_type = type, .columns = 5, .w = WKind::kTriangular}))
+            .value();
+    EXPECT_EQ(review.provenance.kernel_text, "rbf(gamma=0.5)");
+    EXPECT_EQ(review.certificate.stream_rows, 100);
+    EXPECT_EQ(review.input_columns, 5);
+    EXPECT_EQ(review.output_columns, 7);
+    EXPECT_EQ(review.serving_type, type);
+    EXPECT_EQ(review.reference_vectors,
               VectorTargetFuses() ? ReferenceVectors::kVerified : ReferenceVectors::kNotComparable);
   }
 }
@@ -58,8 +54,7 @@ TEST(ArtifactReviewTest, EveryTextHasToBeReadable) {
                           const std::function<void(Certificate&)>& certificate) {
       return CertifiedArtifact({}, {.provenance = provenance, .certificate = certificate});
     };
-    ExpectRefused(with([&](Provenance& p) { p.mapping_text = hostile; }, nullptr),
-                  "TEXT_UNREADABLE");
+    ExpectRefused(with([&](Provenance& p) { p.spec_text = hostile; }, nullptr), "TEXT_UNREADABLE");
     ExpectRefused(with([&](Provenance& p) { p.kernel_text += hostile; }, nullptr),
                   "TEXT_UNREADABLE");
     ExpectRefused(with(nullptr, [&](Certificate& c) { c.policy = hostile; }), "TEXT_UNREADABLE");
@@ -74,9 +69,8 @@ TEST(ArtifactReviewTest, EveryTextHasToBeReadable) {
 
 TEST(ArtifactReviewTest, ATextCannotMakeUpLinesOfItsOwn) {
   const char* const spoof = "f2()\n  digest  0000";
-  ExpectRefused(
-      CertifiedArtifact({}, {.provenance = [&](Provenance& p) { p.mapping_text = spoof; }}),
-      "TEXT_UNREADABLE");
+  ExpectRefused(CertifiedArtifact({}, {.provenance = [&](Provenance& p) { p.spec_text = spoof; }}),
+                "TEXT_UNREADABLE");
   ExpectRefused(
       CertifiedArtifact({}, {.provenance = [&](Provenance& p) { p.kernel_text = spoof; }}),
       "TEXT_UNREADABLE");
@@ -178,8 +172,8 @@ TEST(ArtifactReviewTest, AnArtifactWhoseReferenceVectorsDoNotComeOutIsRefused) {
   // An artifact that combines the certificate of one plan with another plan, with valid checksums.
   const std::string one = CertifiedArtifact({.seed = 1});
   const std::string other = CertifiedArtifact({.seed = 2});
-  const std::string mixed = testing::WithSection(
-      one, 2, other.substr(testing::SectionOffset(other, 2), testing::SectionSize(other, 2)));
+  const std::string mixed =
+      WithSection(one, 2, other.substr(SectionOffset(other, 2), SectionSize(other, 2)));
   ExpectRefused(mixed, "SELF_CHECK_FAILED");
 }
 
@@ -195,15 +189,57 @@ TEST(ArtifactReviewTest, ReferenceVectorsWhoseFeaturesOverflowAreRefused) {
   ExpectRefused(artifact, "SELF_CHECK_FAILED");
 }
 
+TEST(ArtifactReviewTest, AHeadOfTheArtifactsOwnFeaturesStandsUpToIt) {
+  const std::string features = CertifiedArtifact({.w = WKind::kTriangular});
+  for (const HeadShape& shape :
+       {HeadShape{.features = 7}, HeadShape{.features = 7, .classes = 2, .folded = false},
+        HeadShape{.features = 7, .classes = 0, .variance = true}}) {
+    const absl::StatusOr<ReviewedArtifact> review =
+        ReviewArtifact(MustWithHead(features, MakeHead(shape)));
+    EXPECT_TRUE(review.ok()) << review.status();
+  }
+}
+
+TEST(ArtifactReviewTest, AHeadThatIsNotOneOfTheseFeaturesIsRefused) {
+  const std::string features = CertifiedArtifact({.w = WKind::kTriangular});
+  Head head = MakeHead({.features = 7});
+  // Of another version: CertifiedArtifact of another seed has another digest.
+  head.features_digest =
+      FeaturesDigest(CertifiedArtifact({.w = WKind::kTriangular, .seed = 2})).value();
+  ExpectRefused(WithHead(features, EncodeHead(head), "").value(), "ARTIFACT_MALFORMED");
+  ExpectRefused(WithHead(features, "\1", "").value(), "ARTIFACT_MALFORMED");
+  // Of other shapes: features, and a variance of other features.
+  ExpectRefused(MustWithHead(features, MakeHead({.features = 8})), "ARTIFACT_MALFORMED");
+  Head numbers = MakeHead({.features = 7, .classes = 0});
+  numbers.variance = std::move(MakeHead({.features = 8, .classes = 0, .variance = true}).variance);
+  ExpectRefused(MustWithHead(features, std::move(numbers)), "ARTIFACT_MALFORMED");
+  // A product of W and the weights that overflows float32, where it is to be folded.
+  Head large = MakeHead({.features = 7});
+  large.weights(0, 0) = 1e60;
+  EXPECT_FALSE(ReviewArtifact(MustWithHead(features, std::move(large))).ok());
+}
+
+TEST(ArtifactReviewTest, TheTextsOfAHeadHaveToBeReadable) {
+  const std::string features = CertifiedArtifact({.w = WKind::kTriangular});
+  for (const char* hostile : {"\x1b[2J", "two\nlines"}) {
+    Head head = MakeHead({.features = 7});
+    head.classes[1] = hostile;
+    ExpectRefused(MustWithHead(features, std::move(head)), "TEXT_UNREADABLE");
+    head = MakeHead({.features = 7});
+    head.learner_text = hostile;
+    ExpectRefused(MustWithHead(features, std::move(head)), "TEXT_UNREADABLE");
+  }
+}
+
 TEST(ArtifactReviewTest, DamageAndNewerFormatsAreTheDecodersWords) {
   std::string damaged = CertifiedArtifact();
   damaged[damaged.size() / 2] ^= 1;
   ExpectRefused(damaged, "ARTIFACT_MALFORMED");
   ExpectRefused("PHIMAP", "ARTIFACT_MALFORMED");
   std::string newer = CertifiedArtifact();
-  testing::WriteAt<uint32_t>(newer, 8, 4);
-  testing::FixChecksums(newer);
-  EXPECT_EQ(ReviewArtifact(newer).status().code(), absl::StatusCode::kUnimplemented);
+  WriteAt<uint32_t>(newer, 8, kArtifactFormat + 1);
+  FixChecksums(newer);
+  EXPECT_EQ(ReviewArtifact(newer).status().code(), StatusCode::kUnimplemented);
 }
 
 // Mutates an artifact and restores its checksums. Nothing may crash, and an artifact that passes
@@ -215,13 +251,12 @@ TEST(ArtifactReviewTest, MutatedArtifactsAreRefusedOrHarmless) {
   for (int iteration = 0; iteration < 5000; ++iteration) {
     std::string bytes = seed;
     const int section = static_cast<int>(random.UniformBelow(5));
-    std::string content =
-        bytes.substr(testing::SectionOffset(bytes, section), testing::SectionSize(bytes, section));
+    std::string content = bytes.substr(SectionOffset(bytes, section), SectionSize(bytes, section));
     const int64_t edits = 1 + static_cast<int64_t>(random.UniformBelow(3));
     for (int64_t e = 0; e < edits && !content.empty(); ++e) {
       content[random.UniformBelow(content.size())] = static_cast<char>(random.UniformBelow(256));
     }
-    bytes = testing::WithSection(bytes, section, content);
+    bytes = WithSection(bytes, section, content);
     const absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(bytes);
     if (!review.ok()) {
       EXPECT_TRUE(absl::IsDataLoss(review.status()) || absl::IsUnimplemented(review.status()) ||
@@ -235,4 +270,4 @@ TEST(ArtifactReviewTest, MutatedArtifactsAreRefusedOrHarmless) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -5,14 +5,12 @@
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustParseKernel;
-using testing::NormalRows;
 
 DefinitenessProbe Probe(const char* kernel, const Matrix<double>& rows) {
   UseOneBlasThread();
@@ -63,15 +61,12 @@ TEST(DefinitenessTest, OneNegativeEigenvalueIsTheVerdict) {
 TEST(DefinitenessTest, KernelValuesThatAreNotNumbersAreRefused) {
   Matrix<double> rows = NormalRows({.rows = 10, .cols = 2, .seed = 3});
   rows(4, 0) = rows(4, 1) = 0;
-  const absl::Status status =
-      ProbeDefiniteness(
-          KernelProgram::Compile(MustParseKernel("sigmoid(gamma=1)*normalize(linear())")),
-          rows.view(), NeverStop)
-          .status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_FINITE");
-  EXPECT_EQ(DetailOf(status)->field, "kernel");
+  EXPECT_THAT(ProbeDefiniteness(
+                  KernelProgram::Compile(MustParseKernel("sigmoid(gamma=1)*normalize(linear())")),
+                  rows.view(), NeverStop)
+                  .status(),
+              IsError(StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel"));
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using Table = std::vector<std::vector<long double>>;
@@ -99,12 +99,10 @@ Matrix<double> Plus(Matrix<double> m, double number) {
   return m;
 }
 
-const Matrix<double> kRows = testing::NormalRows({.rows = 25, .cols = 8, .seed = 3});
+const Matrix<double> kRows = NormalRows({.rows = 25, .cols = 8, .seed = 3});
 
 Fidelity MustCompare(const Matrix<double>& kernel, const Matrix<double>& features) {
-  absl::StatusOr<Fidelity> fidelity = CompareGrams(kernel.Clone(), features.Clone(), NeverStop);
-  EXPECT_TRUE(fidelity.ok());
-  return *fidelity;
+  return CompareGrams(kernel.Clone(), features.Clone(), NeverStop).value();
 }
 
 TEST(FidelityTest, EveryNumberIsItsDefinition) {
@@ -214,7 +212,7 @@ TEST(FidelityTest, TheDistanceOfRowsLeftOutIsThatOfLearnersTrainedWithoutThem) {
 // Rows that are far apart for a narrow kernel: K is nearly I, and features add noise to it. Their
 // smoothers are alike, and what they predict for other rows is not.
 TEST(FidelityTest, NarrowKernelsDifferOnRowsThatAreLeftOut) {
-  const Matrix<double> noise = testing::NormalRows({.rows = 60, .cols = 60, .seed = 4});
+  const Matrix<double> noise = NormalRows({.rows = 60, .cols = 60, .seed = 4});
   Matrix<double> kernel(60, 60), features(60, 60);
   for (int64_t i = 0; i < 60; ++i) {
     for (int64_t j = 0; j <= i; ++j) {
@@ -310,12 +308,11 @@ TEST(FidelityTest, DoesNotDependOnTheNumberOfThreadsAndStopsWhenAsked) {
   const Matrix<double> kernel = GramOf(kRows), features = GramOf(FirstColumns(kRows, 6));
   const Fidelity one = MustCompare(kernel, features);
   const auto three = [] { return 3; };
-  const absl::StatusOr<Fidelity> several =
-      CompareGrams(kernel.Clone(), features.Clone(), {three, NeverStop});
-  ASSERT_TRUE(several.ok()) << several.status();
-  ASSERT_EQ(several->smoothers.size(), one.smoothers.size());
+  const Fidelity several =
+      CompareGrams(kernel.Clone(), features.Clone(), {three, NeverStop}).value();
+  ASSERT_EQ(several.smoothers.size(), one.smoothers.size());
   for (size_t i = 0; i < one.smoothers.size(); ++i) {
-    EXPECT_EQ(several->smoothers[i].distance, one.smoothers[i].distance);
+    EXPECT_EQ(several.smoothers[i].distance, one.smoothers[i].distance);
   }
   const auto stop = [](double) { return absl::CancelledError("stopped"); };
   EXPECT_TRUE(
@@ -336,4 +333,4 @@ TEST(FidelityTest, SmootherOfAnIndefiniteMatrixCountsNegativeEigenvaluesAsZero) 
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

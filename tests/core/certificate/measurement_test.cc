@@ -12,21 +12,15 @@
 #include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MakePlan;
-using testing::MustParseKernel;
-using testing::MustTransformWide;
-using testing::PlanShape;
-using testing::UniformRows;
-using testing::WireRows;
-using testing::WKind;
 
 constexpr int64_t kColumns = 5;
 
@@ -47,7 +41,7 @@ struct Fixture {
         reference(MakePlan(ServedShape(FloatType::kFloat64))),
         rows(UniformRows({.rows = h, .cols = kColumns, .seed = 21})),
         pivots(UniformRows({.rows = 9, .cols = kColumns, .seed = 22})),
-        factor(testing::NaiveKernelMatrix(kernel, pivots, pivots)) {
+        factor(NaiveKernelMatrix(kernel, pivots, pivots)) {
     const absl::StatusOr<PivotedCholesky> cholesky = FactorPivoted(factor.view(), {}, NeverStop);
     EXPECT_TRUE(cholesky.ok() && cholesky->rank() == 9);
     Matrix<double> ordered = Matrix<double>::Uninit(9, kColumns);
@@ -95,18 +89,16 @@ TEST(MeasurementTest, FeaturesAreTheEngines) {
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
     const Plan plan = MakePlan(ServedShape(type));
     const Matrix<double> rows = UniformRows({.rows = 60, .cols = kColumns, .seed = 2});
-    EXPECT_TRUE(testing::SameBits(*FeaturesOf(plan, rows.view(), NeverStop),
-                                  MustTransformWide(plan, WireRows(rows))));
+    EXPECT_TRUE(SameBits(*FeaturesOf(plan, rows.view(), NeverStop),
+                         MustTransformWide(plan, WireRows(rows))));
   }
 }
 
 TEST(MeasurementTest, FeaturesCanBeStoppedBetweenTiles) {
   const Plan plan = MakePlan(ServedShape(FloatType::kFloat32));
   const Matrix<double> rows = UniformRows({.rows = 60, .cols = kColumns, .seed = 2});
-  int calls = 0;
-  const auto stop = [&](double) { return ++calls, absl::CancelledError("enough"); };
-  EXPECT_EQ(FeaturesOf(plan, rows.view(), stop).status(), absl::CancelledError("enough"));
-  EXPECT_EQ(calls, 1);
+  ExpectStopsAt(
+      1, [&](Checkpoint checkpoint) { return FeaturesOf(plan, rows.view(), checkpoint).status(); });
 }
 
 double NaiveEffectiveRows(const std::vector<double>& sums) {
@@ -163,8 +155,8 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
         ++pairs;
         double dot = 0;
         for (int64_t k = 0; k < served.cols(); ++k) dot += served(i, k) * served(j, k);
-        const auto k = static_cast<double>(
-            testing::NaiveKernel(f.kernel.root(), f.x.row(i), f.x.row(j), kColumns));
+        const auto k =
+            static_cast<double>(NaiveKernel(f.kernel.root(), f.x.row(i), f.x.row(j), kColumns));
         sum += std::abs(k - dot);
         for (const int64_t row : {i, j}) {
           kernel_squares[static_cast<size_t>(row)] += k * k;
@@ -187,9 +179,9 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     for (int64_t i = 1; i < h; i += 2) {
       double dot = 0;
       for (int64_t k = 0; k < served.cols(); ++k) dot += served(i, k) * served(i - 1, k);
-      disjoint.push_back(std::abs(static_cast<double>(testing::NaiveKernel(
-                                      f.kernel.root(), f.x.row(i), f.x.row(i - 1), kColumns)) -
-                                  dot));
+      disjoint.push_back(std::abs(
+          static_cast<double>(NaiveKernel(f.kernel.root(), f.x.row(i), f.x.row(i - 1), kColumns)) -
+          dot));
     }
     ASSERT_TRUE(certificate.kernel_error_bound.has_value());
     EXPECT_EQ(certificate.kernel_error_bound->pairs, h / 2);
@@ -229,7 +221,7 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
       double projected = 0;
       for (int64_t r = 0; r < 9; ++r) {
         auto value = static_cast<double>(
-            testing::NaiveKernel(f.kernel.root(), f.pivots.row(r), f.x.row(i), kColumns));
+            NaiveKernel(f.kernel.root(), f.pivots.row(r), f.x.row(i), kColumns));
         for (int64_t c = 0; c < r; ++c) value -= f.factor(r, c) * solved[c];
         solved[r] = value / f.factor(r, r);
         projected += solved[r] * solved[r];
@@ -273,39 +265,18 @@ TEST(MeasurementTest, OverflowOfHeldOutRowsIsAnErrorOfTheServingType) {
   Fixture f(30);
   for (int64_t k = 0; k < kColumns; ++k) f.rows(17, k) = 1e200;
   Certificate certificate;
-  const absl::Status status = MeasureHeldOut(f.Task(), NeverStop, certificate);
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_REPRESENTABLE");
-  EXPECT_EQ(DetailOf(status)->field, "spec.serving_type");
+  EXPECT_THAT(MeasureHeldOut(f.Task(), NeverStop, certificate),
+              IsError(StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", "serving_type"));
 }
 
 TEST(MeasurementTest, StopsAtAnyCheckpointAndFractionsNeverFall) {
   const Fixture f(600);
-  std::vector<double> fractions;
-  Certificate certificate;
-  ASSERT_TRUE(MeasureHeldOut(
-                  f.Task(),
-                  [&](double fraction) {
-                    fractions.push_back(fraction);
-                    return absl::OkStatus();
-                  },
-                  certificate)
-                  .ok());
-  EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
-  EXPECT_GE(fractions.size(), 8u);
-  for (size_t stop = 0; stop < fractions.size(); ++stop) {
-    size_t calls = 0;
-    Certificate other;
-    EXPECT_EQ(MeasureHeldOut(
-                  f.Task(),
-                  [&](double) {
-                    return calls++ == stop ? absl::CancelledError("stop") : absl::OkStatus();
-                  },
-                  other),
-              absl::CancelledError("stop"));
-    EXPECT_EQ(calls, stop + 1);
-  }
+  const std::vector<double> shares = ExpectStopsEverywhere([&](Checkpoint checkpoint) {
+    Certificate certificate;
+    return MeasureHeldOut(f.Task(), checkpoint, certificate);
+  });
+  EXPECT_GE(shares.size(), 8u);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // A simulated distribution of the errors of pairs of rows. `error` draws the error of one pair. Its
@@ -283,4 +283,4 @@ TEST(RatioIntervalTest, StatesNothingWhereFewRowsCarryTheSums) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

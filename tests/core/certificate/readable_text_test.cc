@@ -3,7 +3,7 @@
 #include "core/certificate/artifact_review.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(ReadableTextTest, WhatPeopleWriteIsReadable) {
@@ -43,4 +43,4 @@ TEST(ReadableTextTest, WhatIsNotUtf8IsNot) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -11,11 +11,8 @@
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MakePlan;
-using testing::UniformFloatRows;
 
 constexpr int64_t kPlanColumns = 6;
 
@@ -106,4 +103,4 @@ TEST_F(SelfCheckTest, ARowWithoutFeaturesToCompareIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

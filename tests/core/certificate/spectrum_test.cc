@@ -11,14 +11,12 @@
 #include "core/linalg/pivoted_cholesky.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustParseKernel;
-using testing::NormalRows;
 
 // Returns two spectra: that of the kernel matrix of the rows of `x`, and that of its projection
 // onto the landmarks. The landmarks are the rows of `z`.
@@ -27,19 +25,16 @@ Spectrum Measure(const char* kernel, const Matrix<double>& x, const Matrix<doubl
   const KernelProgram program = KernelProgram::Compile(MustParseKernel(kernel));
   Matrix<double> gram(z.rows(), z.rows());
   EXPECT_TRUE(KernelGram(program, z.view(), gram.view(), NeverStop).ok());
-  const absl::StatusOr<PivotedCholesky> factored =
-      FactorPivoted(gram.view(), {.tolerance = 1e-12}, NeverStop);
-  EXPECT_TRUE(factored.ok());
-  const int64_t r = factored->rank();
+  const PivotedCholesky factored =
+      FactorPivoted(gram.view(), {.tolerance = 1e-12}, NeverStop).value();
+  const int64_t r = factored.rank();
   Matrix<double> pivots(r, z.cols());
   for (int64_t i = 0; i < r; ++i) {
-    std::copy_n(z.row(factored->pivots[i]), z.cols(), pivots.row(i));
+    std::copy_n(z.row(factored.pivots[i]), z.cols(), pivots.row(i));
   }
-  const absl::StatusOr<Spectrum> spectrum =
-      MeasureSpectrum(program, x.view(), std::as_const(pivots).view(),
-                      std::as_const(gram).view().Block(0, 0, r, r));
-  EXPECT_TRUE(spectrum.ok()) << spectrum.status();
-  return *spectrum;
+  return MeasureSpectrum(program, x.view(), std::as_const(pivots).view(),
+                         std::as_const(gram).view().Block(0, 0, r, r))
+      .value();
 }
 
 // Returns the effective dimension d(λ) = tr(K/m·(K/m + λ)⁻¹) of the m×m matrix K = `k` at λ =
@@ -68,7 +63,7 @@ TEST(SpectrumTest, EffectiveDimensionsAreTraces) {
   const Matrix<double> x = NormalRows({.rows = 60, .cols = 3, .seed = 1});
   const Spectrum spectrum =
       Measure("rbf(gamma=0.3)", x, NormalRows({.rows = 20, .cols = 3, .seed = 2}));
-  const Matrix<double> k = testing::NaiveKernelMatrix(MustParseKernel("rbf(gamma=0.3)"), x, x);
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel("rbf(gamma=0.3)"), x, x);
   EXPECT_EQ(spectrum.rows, 60);
   EXPECT_NEAR(spectrum.trace, 1, 60 * 0x1p-52);  // the mean of 60 ones
   ASSERT_EQ(spectrum.effective_dimensions.size(), 5);
@@ -140,13 +135,11 @@ TEST(SpectrumTest, AKernelThatIsZeroHasNone) {
   const Matrix<double> pivots = NormalRows({.rows = 1, .cols = 2, .seed = 6});
   Matrix<double> one(1, 1);
   one(0, 0) = 1;
-  const absl::Status status =
-      MeasureSpectrum(KernelProgram::Compile(MustParseKernel("linear()")), zeros.view(),
-                      pivots.view(), std::as_const(one).view())
-          .status();
-  ASSERT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(status)->reason, "SPECTRUM_UNDEFINED");
+  EXPECT_THAT(MeasureSpectrum(KernelProgram::Compile(MustParseKernel("linear()")), zeros.view(),
+                              pivots.view(), std::as_const(one).view())
+                  .status(),
+              IsError(StatusCode::kFailedPrecondition, "SPECTRUM_UNDEFINED"));
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

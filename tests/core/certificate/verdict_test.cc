@@ -3,14 +3,12 @@
 #include <limits>
 #include <string>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using Grade = Verdict::Grade;
 using Cause = Verdict::Cause;
 
@@ -70,7 +68,7 @@ TEST(VerdictTest, AdviceFollowsTheCause) {
               HasSubstr("about 12 rows of 2000 carry the kernel's values for pairs of"));
   EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("more landmarks may not help"));
   heavy.effective_rows->kernel = 0.18;
-  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("about 1 rows of 2000 carry"));
+  EXPECT_THAT(VerdictOf(heavy).advice, HasSubstr("about 1 row of 2000 carries"));
   // Of 40 held-out rows, 30 are nearly all.
   heavy.held_out_rows = heavy.fidelity->rows = 40;
   heavy.effective_rows->kernel = 30;
@@ -195,4 +193,4 @@ TEST(VerdictTest, ArtifactsOfEarlierReleasesAreNotJudged) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -3,7 +3,7 @@
 #include "core/digest/sha256.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // The test vector of FIPS 180-2, appendix B.3: a million times "a".
@@ -21,4 +21,4 @@ TEST(IncrementalSha256Test, PiecesOfAnySizeGiveThePublishedDigest) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -3,13 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::EndsWith;
 
 // Expected values: python3 -c "import hashlib, struct;
 // print(int.from_bytes(hashlib.sha256(b''.join( struct.pack('<I', len(n)) + n for n in [b'a',
@@ -36,4 +34,4 @@ TEST(NamedColumnsTest, ManyNamesAreShownInPart) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/drift/sequential_test.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "tests/core/drift/resampled_rows.h"
 

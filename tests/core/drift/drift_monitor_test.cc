@@ -7,14 +7,12 @@
 
 #include "core/drift/reference_making.h"
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::WireRows;
 
 constexpr int64_t kColumns = 4;
 
@@ -22,8 +20,8 @@ constexpr int64_t kColumns = 4;
 std::shared_ptr<const DriftReference> MakeNormalReference() {
   UseOneBlasThread();
   const int64_t rows = 500;
-  const Matrix<double> choosing = testing::NormalRows({.rows = 512, .cols = kColumns, .seed = 1});
-  const Matrix<double> held_out = testing::NormalRows({.rows = rows, .cols = kColumns, .seed = 2});
+  const Matrix<double> choosing = NormalRows({.rows = 512, .cols = kColumns, .seed = 1});
+  const Matrix<double> held_out = NormalRows({.rows = rows, .cols = kColumns, .seed = 2});
   DriftReference reference =
       *MakeDriftReference({.choosing = {WireRows(choosing), WireRows(choosing)},
                            .held_out = {WireRows(held_out), WireRows(held_out)},
@@ -123,4 +121,4 @@ TEST(DriftMonitorTest, FiguresForgetWhatIsOld) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -9,26 +9,25 @@
 
 #include "core/drift/reference_making.h"
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/artifact_surgery.h"
+#include "tests/support/matchers.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::WireRows;
 
 // Returns a reference that was made from random rows of three columns and five features.
 DriftReference Made(int64_t held_out = 150) {
   UseOneBlasThread();
-  const Matrix<double> choosing = testing::NormalRows({.rows = 140, .cols = 3, .seed = 1});
-  const Matrix<double> rows = testing::NormalRows({.rows = held_out, .cols = 3, .seed = 2});
-  const Plan plan = testing::MakePlan({.columns = 3, .feature_count = 5});
-  const auto choosing_features = testing::MustTransform<float>(plan, WireRows(choosing));
-  const auto features = testing::MustTransform<float>(plan, WireRows(rows));
+  const Matrix<double> choosing = NormalRows({.rows = 140, .cols = 3, .seed = 1});
+  const Matrix<double> rows = NormalRows({.rows = held_out, .cols = 3, .seed = 2});
+  const Plan plan = MakePlan({.columns = 3, .feature_count = 5});
+  const auto choosing_features = MustTransform<float>(plan, WireRows(choosing));
+  const auto features = MustTransform<float>(plan, WireRows(rows));
   DriftReference reference =
       *MakeDriftReference({.choosing = {WireRows(choosing), WireRows(choosing_features)},
                            .held_out = {WireRows(rows), WireRows(features)},
@@ -42,19 +41,18 @@ DriftReference Made(int64_t held_out = 150) {
 TEST(DriftReferenceTest, BytesAndContentSurvive) {
   const DriftReference reference = Made();
   const std::string bytes = EncodeDriftReference(reference);
-  const auto decoded = DecodeDriftReference(bytes);
-  ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_EQ(EncodeDriftReference(*decoded), bytes);
-  EXPECT_EQ(decoded->rows, 150);
-  EXPECT_EQ(decoded->stream_rows, 1000);
-  EXPECT_EQ(decoded->scores.functions, reference.scores.functions);
-  EXPECT_EQ(decoded->mean, reference.mean);
-  EXPECT_EQ(decoded->scatter, reference.scatter);
-  EXPECT_EQ(decoded->low, reference.low);
-  EXPECT_EQ(decoded->high, reference.high);
+  const auto decoded = DecodeDriftReference(bytes).value();
+  EXPECT_EQ(EncodeDriftReference(decoded), bytes);
+  EXPECT_EQ(decoded.rows, 150);
+  EXPECT_EQ(decoded.stream_rows, 1000);
+  EXPECT_EQ(decoded.scores.functions, reference.scores.functions);
+  EXPECT_EQ(decoded.mean, reference.mean);
+  EXPECT_EQ(decoded.scatter, reference.scatter);
+  EXPECT_EQ(decoded.low, reference.low);
+  EXPECT_EQ(decoded.high, reference.high);
   for (size_t s = 0; s < reference.histograms.size(); ++s) {
-    EXPECT_EQ(decoded->histograms[s].edges, reference.histograms[s].edges);
-    EXPECT_EQ(decoded->histograms[s].counts, reference.histograms[s].counts);
+    EXPECT_EQ(decoded.histograms[s].edges, reference.histograms[s].edges);
+    EXPECT_EQ(decoded.histograms[s].counts, reference.histograms[s].counts);
   }
 }
 
@@ -89,36 +87,34 @@ TEST(DriftReferenceTest, LargeCountsAllocateNothing) {
     for (const int64_t value : {int64_t{-1}, int64_t{0}, std::numeric_limits<int64_t>::max()}) {
       if (offset == 24 && value == 0) continue;
       std::string damaged = bytes;
-      testing::WriteAt<int64_t>(damaged, offset, value);
+      WriteAt<int64_t>(damaged, offset, value);
       EXPECT_TRUE(absl::IsDataLoss(DecodeDriftReference(damaged).status())) << offset;
     }
   }
   std::string damaged = bytes;
-  testing::WriteAt<uint32_t>(damaged, 32, 0xffffffff);
+  WriteAt<uint32_t>(damaged, 32, 0xffffffff);
   EXPECT_TRUE(absl::IsDataLoss(DecodeDriftReference(damaged).status()));
 }
 
 TEST(DriftReferenceTest, AKindOfScoreThatIsNotKnownYetIsUnimplemented) {
   DriftReference reference = Made();
   reference.scores.functions.back().kind = static_cast<ScoreKind>(5);
-  const absl::Status status = DecodeDriftReference(EncodeDriftReference(reference)).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
-  EXPECT_EQ(DetailOf(status)->reason, "FORMAT_UNKNOWN");
+  EXPECT_THAT(DecodeDriftReference(EncodeDriftReference(reference)).status(),
+              IsError(StatusCode::kUnimplemented, "FORMAT_UNKNOWN"));
 }
 
 TEST(DriftReferenceTest, AReferenceOfAnotherPlanIsRefused) {
   const DriftReference reference = Made();
   EXPECT_TRUE(
-      CheckReferenceFits(reference, testing::MakePlan({.columns = 3, .feature_count = 5}), false)
-          .ok());
+      CheckReferenceFits(reference, MakePlan({.columns = 3, .feature_count = 5}), false).ok());
   EXPECT_TRUE(absl::IsDataLoss(
-      CheckReferenceFits(reference, testing::MakePlan({.columns = 3, .feature_count = 6}), false)));
+      CheckReferenceFits(reference, MakePlan({.columns = 3, .feature_count = 6}), false)));
   EXPECT_TRUE(absl::IsDataLoss(
-      CheckReferenceFits(reference, testing::MakePlan({.columns = 4, .feature_count = 5}), false)));
+      CheckReferenceFits(reference, MakePlan({.columns = 4, .feature_count = 5}), false)));
   DriftReference of_residuals = Made();
   of_residuals.scores.functions.front() = {ScoreKind::kResidualShare, 0};
-  EXPECT_TRUE(absl::IsDataLoss(CheckReferenceFits(
-      of_residuals, testing::MakePlan({.columns = 3, .feature_count = 5}), false)));
+  EXPECT_TRUE(absl::IsDataLoss(
+      CheckReferenceFits(of_residuals, MakePlan({.columns = 3, .feature_count = 5}), false)));
 }
 
 TEST(DriftReferenceTest, EdgesCutValuesIntoEqualBinsAndAreNoValues) {
@@ -162,13 +158,13 @@ TEST(DriftReferenceTest, RangesAreRoundedOutwards) {
 // Features with one long axis: the first direction is that axis, and directions are orthonormal.
 TEST(DriftReferenceTest, DirectionsArePrincipal) {
   UseOneBlasThread();
-  Matrix<double> features = testing::NormalRows({.rows = 500, .cols = 6, .seed = 3});
+  Matrix<double> features = NormalRows({.rows = 500, .cols = 6, .seed = 3});
   const double axis[] = {0.6, 0, 0.8, 0, 0, 0};
   for (int64_t i = 0; i < features.rows(); ++i) {
     const double along = 8 * (features(i, 0) + features(i, 3));
     for (int64_t j = 0; j < 6; ++j) features(i, j) += 2 + along * axis[j];
   }
-  const Matrix<double> held_out = testing::NormalRows({.rows = 100, .cols = 6, .seed = 4});
+  const Matrix<double> held_out = NormalRows({.rows = 100, .cols = 6, .seed = 4});
   const DriftReference reference =
       *MakeDriftReference({.choosing = {WireRows(features), WireRows(features)},
                            .held_out = {WireRows(held_out), WireRows(held_out)}});
@@ -192,7 +188,7 @@ TEST(DriftReferenceTest, ColumnsComeByTheShareOfTheirRangeThatTheyVaryByAndConst
   UseOneBlasThread();
   const int64_t columns = 200;
   const auto make = [&](uint64_t seed, int64_t rows) {
-    Matrix<double> x = testing::NormalRows({.rows = rows, .cols = columns, .seed = seed});
+    Matrix<double> x = NormalRows({.rows = rows, .cols = columns, .seed = seed});
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) x(i, j) = j == 7 ? 5 : x(i, j) * std::pow(1.2, j % 50);
     }
@@ -225,8 +221,8 @@ TEST(DriftReferenceTest, ColumnsComeByTheShareOfTheirRangeThatTheyVaryByAndConst
 // Mean and scatter against their definitions.
 TEST(DriftReferenceTest, MomentsOfFeaturesAreThoseOfTheHeldOutRows) {
   UseOneBlasThread();
-  const Matrix<double> choosing = testing::NormalRows({.rows = 200, .cols = 4, .seed = 1});
-  const Matrix<double> held_out = testing::UniformRows({.rows = 100, .cols = 4, .seed = 2});
+  const Matrix<double> choosing = NormalRows({.rows = 200, .cols = 4, .seed = 1});
+  const Matrix<double> held_out = UniformRows({.rows = 100, .cols = 4, .seed = 2});
   const DriftReference reference =
       *MakeDriftReference({.choosing = {WireRows(choosing), WireRows(choosing)},
                            .held_out = {WireRows(held_out), WireRows(held_out)}});
@@ -246,4 +242,4 @@ TEST(DriftReferenceTest, MomentsOfFeaturesAreThoseOfTheHeldOutRows) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

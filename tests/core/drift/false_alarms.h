@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "core/drift/sequential_test.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "tests/core/drift/resampled_rows.h"
 

@@ -32,9 +32,8 @@ class BuiltData {
     const BuiltVersion built = MustBuild(SpecOf(mapping, kernel, /*standardize=*/true), rows);
     absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
     PHIMAP_CHECK(artifact.ok() && !artifact->drift_reference.empty());
-    absl::StatusOr<DriftReference> decoded = DecodeDriftReference(artifact->drift_reference);
-    PHIMAP_CHECK(decoded.ok());
-    reference = std::make_shared<const DriftReference>(*std::move(decoded));
+    DriftReference decoded = DecodeDriftReference(artifact->drift_reference).value();
+    reference = std::make_shared<const DriftReference>(std::move(decoded));
     residual = Residual::Of(artifact->plan, artifact->provenance);
     engine = *Engine::Load(artifact->plan);
     scores = ScoresOf(rows);

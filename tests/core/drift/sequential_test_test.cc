@@ -4,16 +4,15 @@
 #include <cmath>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // Returns a reference of `scores` scores, whose histograms have `rows` rows in `bins` bins.
 DriftReference MakeReference(int64_t scores, int64_t bins, int64_t rows, uint64_t seed) {
-  DriftReference reference;
-  reference.rows = rows;
+  DriftReference reference{.rows = rows};
   RandomCursor random(RandomStream(seed, StreamId::kLabRows));
   for (int64_t s = 0; s < scores; ++s) {
     reference.scores.functions.push_back({ScoreKind::kColumn, static_cast<int32_t>(s)});
@@ -173,4 +172,4 @@ TEST(SequentialTestTest, EqualRowsGiveEqualEvidence) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -16,94 +16,14 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::FeatureKind;
-using testing::ForcedVectorTarget;
-using testing::MakePlan;
-using testing::MustTransform;
-using testing::PlanShape;
-using testing::SameBits;
-using testing::UniformFloatRows;
-using testing::VectorTarget;
-using testing::WireRows;
-using testing::WKind;
 
 template <typename T>
 class EngineBitsTest : public ::testing::Test {
  protected:
   static constexpr FloatType kType = sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
-  // Plans of all kinds. Their sizes leave partial panels and chunks, and some of their sums are
-  // longer than one chain.
-  static std::vector<PlanShape> Shapes() {
-    const char* kMixed = "rbf(gamma=0.3) + 0.1*poly(degree=3, coef0=1)";
-    return {
-        {.serving_type = kType, .columns = 17, .feature_count = 70},
-        {.serving_type = kType,
-         .columns = 17,
-         .shift = true,
-         .scale = true,
-         .feature_count = 67,
-         .kernel = kMixed,
-         .centre = true,
-         .w = WKind::kTriangular},
-        {.serving_type = kType,
-         .columns = 600,
-         .feature_count = 33,
-         .kernel = "linear()",
-         .w = WKind::kDense,
-         .outputs = 21},
-        {.serving_type = kType,
-         .columns = 12,
-         .projected = 7,
-         .feature_count = 530,
-         .w = WKind::kDense,
-         .outputs = 35},
-        {.serving_type = kType,
-         .columns = 12,
-         .features = FeatureKind::kL1,
-         .feature_count = 40,
-         .kernel = "poly(degree=2)",
-         .w = WKind::kSparse,
-         .outputs = 9},
-        {.serving_type = kType,
-         .columns = 600,
-         .feature_count = 70,
-         .kernel = "laplacian(gamma=0.01)"},
-        {.serving_type = kType,
-         .columns = 3,
-         .feature_count = 67,
-         .kernel = "normalize(rbf(gamma=0.3) + laplacian(gamma=1) + bilinear(matrix=[2, 1, 0; 1, 2,"
-                   " 0; 0, 0, 3])) + 0.5*cosine()*weight(norm_power=1) + delta()",
-         .w = WKind::kTriangular},
-        {.serving_type = kType,
-         .columns = 5,
-         .feature_count = 70,
-         .kernel = "rbf(gamma=0.3, columns=1:4)*laplacian(scales=[1, 2, 3, 4, 5])"},
-        {.serving_type = kType,
-         .columns = 5,
-         .feature_count = 70,
-         .kernel = "exp(sigmoid(gamma=0.4) + bilinear(diagonal=[1, 0, 2, 1, 0.5]))"},
-        {.serving_type = kType,
-         .columns = 17,
-         .shift = true,
-         .features = FeatureKind::kSinCos,
-         .feature_count = 142},
-        {.serving_type = kType,
-         .columns = 30,
-         .scale = true,
-         .features = FeatureKind::kMonomials,
-         .feature_count = 77,
-         .w = WKind::kTriangular},
-        {.serving_type = kType,
-         .columns = 520,
-         .features = FeatureKind::kPhase,
-         .feature_count = 69,
-         .w = WKind::kDense,
-         .outputs = 20},
-    };
-  }
+  static std::vector<PlanShape> Shapes() { return ShapesOfEveryKind(kType); }
 };
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(EngineBitsTest, Types);
@@ -143,9 +63,9 @@ TYPED_TEST(EngineBitsTest, PartsOfDifferentFloatTypesShareTilesWithoutATrace) {
     std::vector<TransformPart> parts;
     int64_t first = 0;
     for (const int64_t rows : {1, 0, 7, 48, 3, 49, 43}) {
-      TransformPart part;
-      part.rows = (parts.size() % 2 == 0 ? WireRows(x32) : WireRows(x64)).Slice(first, rows);
-      part.features = y.data() + first * outputs;
+      TransformPart part{
+          .rows = (parts.size() % 2 == 0 ? WireRows(x32) : WireRows(x64)).Slice(first, rows),
+          .features = y.data() + first * outputs};
       parts.push_back(std::move(part));
       first += rows;
     }
@@ -236,7 +156,7 @@ TYPED_TEST(EngineBitsTest, AllTargetsWithFusedMultiplyAddGiveEqualBits) {
     const Plan plan = MakePlan(shape);
     const Matrix<float> x = UniformFloatRows({.rows = 50, .cols = shape.columns, .seed = 15});
     Matrix<T> first;
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       if (!target.fused) continue;
       const ForcedVectorTarget forced(target);
       const Matrix<T> y = MustTransform<T>(plan, WireRows(x));
@@ -269,7 +189,7 @@ TYPED_TEST(EngineBitsTest, FeaturesMadeBeforeTheProductsAreStoredAreThoseMadeAft
       const int64_t count = features.rows.rows();
       const Matrix<float> x32 = UniformFloatRows({.rows = 50, .cols = columns, .seed = 16});
       const Matrix<T> x = Converted<T, float>(x32.view());
-      for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+      for (const VectorTarget& target : SupportedVectorTargets()) {
         const ForcedVectorTarget forced(target);
         const auto panels = PanelMatrix<T>::PackTransposed(features.rows.view());
         Matrix<T> products(50, count);
@@ -309,4 +229,4 @@ TYPED_TEST(EngineBitsTest, LandmarkHasSimilarityExactlyOneWithItself) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -28,19 +28,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::FeatureKind;
-using testing::ForcedVectorTarget;
-using testing::MakePlan;
-using testing::MustTransform;
-using testing::PlanShape;
-using testing::SameBits;
-using testing::UniformFloatRows;
-using testing::VectorTarget;
-using testing::WireRows;
-using testing::WKind;
 
 static_assert(kArithmetic == 1, "the constants below are those of arithmetic 1");
 
@@ -199,7 +188,7 @@ TYPED_TEST_SUITE(EngineGoldenTest, Types);
 TYPED_TEST(EngineGoldenTest, EachTargetWithFusedMultiplyAddHasTheBitsThatAreWrittenDown) {
   using T = TypeParam;
   int targets = 0;
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     if (!target.fused) continue;
     ++targets;
     const ForcedVectorTarget forced(target);
@@ -227,4 +216,4 @@ TYPED_TEST(EngineGoldenTest, EachTargetWithFusedMultiplyAddHasTheBitsThatAreWrit
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -4,9 +4,10 @@
 #include "core/engine/engine.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/plans.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using phimap::testing::MakePlan;
@@ -43,24 +44,21 @@ TEST(EngineLoaderTest, TheFirstBackendThatRunsTheArithmeticLoads) {
   const OneArithmetic first(kArithmetic, 2);
   const OneArithmetic second(kArithmetic, 3);
   const EngineLoader loader({&other, &first, &second});
-  const auto engine = loader.Load(MakePlan({.columns = 3}));
-  ASSERT_TRUE(engine.ok()) << engine.status();
-  EXPECT_EQ((*engine)->memory_bytes(), 2);
+  const auto engine = loader.Load(MakePlan({.columns = 3})).value();
+  EXPECT_EQ(engine->memory_bytes(), 2);
 }
 
 TEST(EngineLoaderTest, AnArithmeticThatNoBackendRunsIsRefused) {
   const OneArithmetic other(kArithmetic + 1, 1);
-  const absl::Status status = EngineLoader({&other}).Load(MakePlan({.columns = 3})).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(DetailOf(status)->reason, "ARITHMETIC_UNKNOWN");
+  EXPECT_THAT(EngineLoader({&other}).Load(MakePlan({.columns = 3})).status(),
+              IsError(StatusCode::kUnimplemented, "ARITHMETIC_UNKNOWN"));
 }
 
 TEST(EngineLoaderTest, ABackendSeesOnlyValidPlans) {
   const OneArithmetic backend(kArithmetic, 1);
   Plan plan = MakePlan({.columns = 3});
   plan.input.columns = 4;
-  EXPECT_EQ(EngineLoader({&backend}).Load(plan).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(EngineLoader({&backend}).Load(plan).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(EngineScratchTest, EachTypeOfMemoryIsOneObjectThatStays) {
@@ -78,4 +76,4 @@ TEST(EngineScratchTest, EachTypeOfMemoryIsOneObjectThatStays) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

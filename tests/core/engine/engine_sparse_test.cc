@@ -7,99 +7,21 @@
 
 #include "core/engine/engine.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 #include "tests/support/sparse_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::FeatureKind;
-using testing::ForcedVectorTarget;
-using testing::MakePlan;
-using testing::MustTransform;
-using testing::PlanShape;
-using testing::SameBits;
-using testing::SparseOf;
-using testing::SparseRowsOf;
-using testing::Thinned;
-using testing::UniformFloatRows;
-using testing::VectorTarget;
-using testing::WireRows;
-using testing::WKind;
 
 template <typename T>
 class EngineSparseTest : public ::testing::Test {
  protected:
   static constexpr FloatType kType = sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
-  // Two groups of plans. For the first group, the engine visits only the stored numbers of a row.
-  // For the second group it makes rows dense, because these plans have a shift, L1 distances,
-  // bilinear forms or monomials.
-  static std::vector<PlanShape> Shapes() {
-    return {
-        {.serving_type = kType, .columns = 700, .scale = true, .feature_count = 70},
-        {.serving_type = kType,
-         .columns = 700,
-         .feature_count = 67,
-         .kernel = "rbf(gamma=0.3) + 0.1*poly(degree=3, coef0=1)",
-         .centre = true,
-         .w = WKind::kTriangular},
-        {.serving_type = kType,
-         .columns = 1100,
-         .feature_count = 33,
-         .kernel = "linear()",
-         .w = WKind::kDense,
-         .outputs = 21},
-        {.serving_type = kType,
-         .columns = 600,
-         .scale = true,
-         .projected = 30,
-         .feature_count = 50,
-         .w = WKind::kSparse,
-         .outputs = 9},
-        {.serving_type = kType,
-         .columns = 600,
-         .projected = 20,
-         .feature_count = 50,
-         .kernel = "laplacian(gamma=0.1)"},
-        {.serving_type = kType,
-         .columns = 90,
-         .feature_count = 40,
-         .kernel = "normalize(poly(degree=2, coef0=1)) + 0.5*cosine()*weight(norm_power=1)",
-         .w = WKind::kTriangular},
-        {.serving_type = kType,
-         .columns = 520,
-         .features = FeatureKind::kPhase,
-         .feature_count = 69},
-        {.serving_type = kType,
-         .columns = 520,
-         .scale = true,
-         .features = FeatureKind::kSinCos,
-         .feature_count = 142},
-        {.serving_type = kType, .columns = 90, .shift = true, .scale = true, .feature_count = 40},
-        {.serving_type = kType,
-         .columns = 600,
-         .feature_count = 40,
-         .kernel = "laplacian(gamma=0.01) + delta()"},
-        {.serving_type = kType,
-         .columns = 90,
-         .features = FeatureKind::kL1,
-         .feature_count = 40,
-         .kernel = "poly(degree=2)"},
-        {.serving_type = kType,
-         .columns = 5,
-         .feature_count = 70,
-         .kernel = "normalize(linear() + bilinear(diagonal=[1, 0, 2, 1, 0.5])) + sigmoid(gamma=1)"},
-        {.serving_type = kType,
-         .columns = 30,
-         .scale = true,
-         .features = FeatureKind::kMonomials,
-         .feature_count = 77,
-         .w = WKind::kTriangular},
-    };
-  }
+  static std::vector<PlanShape> Shapes() { return ShapesOfEveryKind(kType); }
 };
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(EngineSparseTest, Types);
@@ -140,7 +62,7 @@ TYPED_TEST(EngineSparseTest, EveryPlanGivesTheBitsOfTheDenseFormOnEveryTarget) {
     const Plan plan = MakePlan(shape);
     const Matrix<float> dense = SparseFloats(shape, 100);
     const SparseRowsOf<float> sparse = SparseOf(dense);
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       const auto engine = *Engine::Load(plan);
       const Matrix<T> expected = MustTransform<T>(*engine, WireRows(dense));
@@ -190,8 +112,7 @@ TYPED_TEST(EngineSparseTest, DenseAndSparsePartsOfOneCallLeaveNoTraceInEachOther
     std::vector<TransformPart> parts;
     int64_t first = 0;
     for (const int64_t rows : {3, 50, 1, 0, 40, 10}) {
-      TransformPart part;
-      part.rows = forms[parts.size() % 3].Slice(first, rows);
+      TransformPart part{.rows = forms[parts.size() % 3].Slice(first, rows)};
       parts.push_back(std::move(part));
       first += rows;
     }
@@ -230,7 +151,7 @@ TEST(EngineSparseRowsTest, RowThatOverflowsIsNamedAndItsNeighboursAreNot) {
   TransformPart part{.rows = sparse.view(), .features = y.data(), .status = absl::OkStatus()};
   EngineScratch scratch;
   engine->Transform(absl::MakeSpan(&part, 1), scratch);
-  EXPECT_EQ(part.status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(part.status.code(), StatusCode::kOutOfRange);
   EXPECT_EQ(part.status.message().substr(0, 9), "rows[1]: ");
 }
 
@@ -258,4 +179,4 @@ TEST(EngineSparseRowsTest, OtherColumnsAreRefusedWithBothNumbers) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -9,14 +9,13 @@
 #include "core/kernel/kernel_program.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::UniformRows;
 
 constexpr ColumnTerm kTerms[] = {
 #define PHIMAP_TERM(NAME, CODE) ColumnTerm::NAME,
@@ -53,9 +52,8 @@ void ExpectSumsOfTheFormula(const ColumnSum& sum, int64_t rows, int64_t columns)
   const KernelProgram program =
       *KernelProgram::FromParts({.ops = {{.code = KernelOpCode::kPushColumnSum}}, .sums = {sum}});
   for (int64_t j = 0; j < rows; ++j) {
-    const testing::NaiveRow a(z.row(j), z.row(j) + columns);
-    const long double expected =
-        testing::NaiveProgramOfRows(program, {x.row(0), x.row(0) + columns}, a)[0];
+    const NaiveRow a(z.row(j), z.row(j) + columns);
+    const long double expected = NaiveProgramOfRows(program, {x.row(0), x.row(0) + columns}, a)[0];
     // Terms are positive. Each term has at most 5 roundings, and the sum one more for each term.
     const double roundings = 5 + static_cast<double>(sum.ColumnsReadOf(columns));
     ASSERT_NEAR(static_cast<double>(sums[j]), static_cast<double>(expected),
@@ -85,9 +83,9 @@ TEST(ColumnSumTest, BitsAreThoseOfEveryTargetWithFusedMultiplyAdd) {
   const Matrix<float> x = PositiveRows<float>(1, 600, 4);
   for (const ColumnTerm term : kTerms) {
     std::vector<std::vector<float>> sums;
-    for (const testing::VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       if (!target.fused) continue;
-      const testing::ForcedVectorTarget forced(target);
+      const ForcedVectorTarget forced(target);
       sums.push_back(SumsOf<float>({.term = term}, z, x.row(0)));
     }
     for (const std::vector<float>& other : sums) EXPECT_EQ(other, sums[0]);
@@ -151,17 +149,17 @@ TEST(ColumnSumTest, ProgramsOfUntrustedSumsAreRefused) {
         .status()
         .code();
   };
-  EXPECT_EQ(code_of({}, 0), absl::StatusCode::kOk);
-  EXPECT_EQ(code_of({}, 1), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code_of({}, -1), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code_of({.term = static_cast<ColumnTerm>(0)}, 0), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code_of({.term = static_cast<ColumnTerm>(7)}, 0), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code_of({.first = -1}, 0), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code_of({.first = 65536}, 0), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code_of({.first = 65535, .weights = {1, 1}}, 0), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code_of({.weights = {-1}}, 0), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code_of({.weights = {std::nan("")}}, 0), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({}, 0), StatusCode::kOk);
+  EXPECT_EQ(code_of({}, 1), StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({}, -1), StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({.term = static_cast<ColumnTerm>(0)}, 0), StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({.term = static_cast<ColumnTerm>(7)}, 0), StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({.first = -1}, 0), StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({.first = 65536}, 0), StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({.first = 65535, .weights = {1, 1}}, 0), StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({.weights = {-1}}, 0), StatusCode::kDataLoss);
+  EXPECT_EQ(code_of({.weights = {std::nan("")}}, 0), StatusCode::kDataLoss);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -7,12 +7,8 @@
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustParseKernel;
-using testing::NaiveProgramOfRows;
-using testing::NaiveRow;
 
 std::vector<KernelOpCode> CodesOf(const std::vector<KernelOp>& ops) {
   std::vector<KernelOpCode> codes;
@@ -49,7 +45,7 @@ TEST(ExpandedDistancesTest, ProgramsWithOtherPartsKeepTheirValues) {
     const bool has_whole_rows = std::string(text).find("matern(nu=0.5)") != std::string::npos;
     EXPECT_EQ(before == now, !has_whole_rows);
     EXPECT_EQ(before.sums().size(), now.sums().size() - (has_whole_rows ? 1 : 0));
-    const Matrix<double> rows = testing::UniformRows({.rows = 6, .cols = 3, .seed = 4});
+    const Matrix<double> rows = UniformRows({.rows = 6, .cols = 3, .seed = 4});
     for (int64_t i = 1; i < rows.rows(); ++i) {
       const NaiveRow x(rows.row(0), rows.row(0) + 3);
       const NaiveRow y(rows.row(i), rows.row(i) + 3);
@@ -60,4 +56,4 @@ TEST(ExpandedDistancesTest, ProgramsWithOtherPartsKeepTheirValues) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

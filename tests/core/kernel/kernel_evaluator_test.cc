@@ -11,14 +11,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ForcedVectorTarget;
-using testing::MustParseKernel;
-using testing::SameBits;
-using testing::UniformRowsOf;
-using testing::VectorTarget;
 
 template <typename T>
 class KernelEvaluatorTest : public ::testing::Test {};
@@ -88,7 +82,7 @@ T Tolerance() {
 TYPED_TEST(KernelEvaluatorTest, AgreesWithTheFormulasForAllLengthsAroundTheChunk) {
   using T = TypeParam;
   const Inputs<T> in(200);
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     for (const char* text : kKernels) {
       const KernelExpression kernel = MustParseKernel(text);
@@ -98,8 +92,7 @@ TYPED_TEST(KernelEvaluatorTest, AgreesWithTheFormulasForAllLengthsAroundTheChunk
         for (int64_t j = 0; j < count; ++j) {
           const long double product = in.products(0, j);
           const long double distance = in.norms(0, j) + (in.x_norm - 2 * product);
-          ASSERT_NEAR(out[j],
-                      static_cast<double>(testing::NaiveKernelOf(kernel.root(), product, distance)),
+          ASSERT_NEAR(out[j], static_cast<double>(NaiveKernelOf(kernel.root(), product, distance)),
                       Tolerance<T>())
               << target.name << " " << text << " " << j << " of " << count;
         }
@@ -114,7 +107,7 @@ TYPED_TEST(KernelEvaluatorTest, BitsAreEqualOnFusedTargetsAndAtAnyPosition) {
   for (const char* text : kKernels) {
     const KernelProgram program = KernelProgram::Compile(MustParseKernel(text));
     const std::vector<T> expected = Evaluate(program, in, 0, 200);
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       const std::vector<T> all = Evaluate(program, in, 0, 200);
       if (target.fused) {
@@ -145,7 +138,7 @@ TYPED_TEST(KernelEvaluatorTest, FusedProgramsHaveTheBitsOfTheirOperations) {
     ops.push_back({.code = KernelOpCode::kScale, .a = 1});
     const KernelProgram plain = *KernelProgram::FromOps(ops);
     ASSERT_EQ(plain.shape(), KernelProgram::Shape::kAny);
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       const std::vector<T> a = Evaluate(fused, in, 0, 200);
       const std::vector<T> b = Evaluate(plain, in, 0, 200);
@@ -164,7 +157,7 @@ TYPED_TEST(KernelEvaluatorTest, APairRunsFusedWithTheBitsOfItsOperations) {
       *KernelProgram::FromOps({push, {.code = KernelOpCode::kScale, .a = 1}, pair});
   ASSERT_EQ(fused.shape(), KernelProgram::Shape::kSinCos);
   ASSERT_EQ(plain.shape(), KernelProgram::Shape::kAny);
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     std::vector<T> a(400);
     std::vector<T> b(400);
@@ -183,7 +176,7 @@ TYPED_TEST(KernelEvaluatorTest, CosAndSinKeepTheirBoundAndRefuseWhatTheyCannotRe
   arguments.insert(arguments.end(), {T{0}, T{39000}, T{-39000}});
   const int64_t count = arguments.size();
   std::vector<T> out(count);
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     for (const KernelOpCode code : {KernelOpCode::kCos, KernelOpCode::kSin}) {
       const KernelProgram program = *KernelProgram::FromOps({KernelOp{}, KernelOp{.code = code}});
@@ -222,7 +215,7 @@ TYPED_TEST(KernelEvaluatorTest, TurnsKeepTheirBoundAndGiveZeroWhereNoAngleIsLeft
   const KernelProgram pair =
       *KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kCosSinTurns, .a = kAmplitude}});
   ASSERT_EQ(pair.results(), 2);
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     std::vector<T> cos(count);
     std::vector<T> both(2 * count);
@@ -258,7 +251,7 @@ TYPED_TEST(KernelEvaluatorTest, PairsAndOffsetsHaveEqualBitsOnFusedTargetsAndAtA
       return out;
     };
     const std::vector<T> expected = evaluate(0, 300);
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       const std::vector<T> all = evaluate(0, 300);
       if (target.fused) {
@@ -307,7 +300,7 @@ TYPED_TEST(KernelEvaluatorTest, BlocksHaveTheBitsAndTheVerdictOfRows) {
   const Inputs<T> in(kCount + 64);  // the norms are also used as the offsets
   for (const KernelProgram& program : BlockPrograms()) {
     ASSERT_TRUE(EvaluatesBlocks(program));
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       for (const int64_t columns : {1, 5, 16, 31, 32, 64, 70, 128}) {
         const int64_t rows = 7;
@@ -383,4 +376,4 @@ TYPED_TEST(KernelEvaluatorTest, NegativeDistanceOfRoundOffCountsAsZero) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

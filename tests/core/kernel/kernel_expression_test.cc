@@ -2,12 +2,11 @@
 
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustParseKernel;
 
 TEST(KernelExpressionTest, DefaultIsTheLinearKernel) {
   EXPECT_EQ(KernelExpression().ToText(), "linear()");
@@ -89,9 +88,8 @@ TEST(KernelExpressionTest, DefinitenessByConstructionNamesTheColumnThatBreaksIt)
   };
   for (const Case& c : kCases) {
     const absl::Status status = MustParseKernel(c.text).CheckPositiveSemidefinite();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
-    ASSERT_TRUE(DetailOf(status).has_value());
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
+    EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE"))
+        << c.text;
     EXPECT_EQ(DetailOf(status)->metadata.at("column"), c.column) << status;
     EXPECT_NE(status.message().find(c.says), std::string::npos) << status;
     EXPECT_FALSE(MustParseKernel(c.text).IsProvenPositiveSemidefinite()) << c.text;
@@ -105,8 +103,8 @@ TEST(KernelExpressionTest, BilinearFormsWantRowsOfTheirLength) {
   const KernelExpression kernel = MustParseKernel("rbf() + 2*bilinear(diagonal=[1, 2, 3])");
   EXPECT_TRUE(kernel.CheckColumns(3).ok());
   const absl::Status status = kernel.CheckColumns(4);
-  EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
-  EXPECT_EQ(DetailOf(status)->field, "kernel");
+  EXPECT_EQ(ReasonOf(status), "COLUMNS_MISMATCH");
+  EXPECT_EQ(FieldOf(status), "kernel");
   EXPECT_NE(status.message().find("column 11"), std::string::npos) << status;
   EXPECT_NE(status.message().find("rows of 3 numbers, but these rows have 4"), std::string::npos)
       << status;
@@ -114,4 +112,4 @@ TEST(KernelExpressionTest, BilinearFormsWantRowsOfTheirLength) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

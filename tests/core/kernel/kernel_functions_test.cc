@@ -11,13 +11,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ForcedVectorTarget;
-using testing::SameBits;
-using testing::UniformRowsOf;
-using testing::VectorTarget;
 
 template <typename T>
 class KernelFunctionsTest : public ::testing::Test {};
@@ -59,7 +54,7 @@ TYPED_TEST(KernelFunctionsTest, ExpKeepsItsUlpBound) {
     // of kernels are.
     x[j] = j % 2 == 0 ? lowest * std::abs(unit(0, j)) : unit(0, j) * 8;
   }
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     std::vector<T> out(kCount);
     EvaluateKernel(*exp, KernelOperands<T>{x.data()}, kCount, out.data());
@@ -89,7 +84,7 @@ TYPED_TEST(KernelFunctionsTest, ExpOfNanIsNan) {
   using T = TypeParam;
   const KernelProgram program = *KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kExp}});
   const std::vector<T> in(70, std::numeric_limits<T>::quiet_NaN());  // a chunk and a remainder
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     std::vector<T> out(in.size());
     EvaluateOperands(program, in.data(), T{0}, static_cast<const T*>(nullptr),
@@ -123,7 +118,7 @@ TYPED_TEST(KernelFunctionsTest, TanhKeepsItsUlpBoundAndHasTheSameBitsOnFusedTarg
   const absl::StatusOr<KernelProgram> tanh =
       KernelProgram::FromOps({{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kTanh}});
   std::vector<T> first;
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     std::vector<T> out(kCount);
     EvaluateOperands(*tanh, x.data(), T{0}, static_cast<const T*>(nullptr), kCount, out.data());
@@ -156,7 +151,7 @@ TYPED_TEST(KernelFunctionsTest, MaternFunctionsKeepTheirBoundAndHaveTheSameBitsO
     const KernelProgram program =
         *KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kMatern, .n = n}});
     std::vector<T> first;
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       std::vector<T> out(t.size());
       EvaluateOperands(program, t.data(), T{0}, static_cast<const T*>(nullptr), count, out.data());
@@ -191,7 +186,7 @@ TYPED_TEST(KernelFunctionsTest, LogarithmKeepsItsUlpBoundAndHasTheSameBitsOnFuse
   const KernelProgram program =
       *KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kLogOnePlus}});
   std::vector<T> first;
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     std::vector<T> out(t.size());
     EvaluateOperands(program, t.data(), T{0}, static_cast<const T*>(nullptr), count, out.data());
@@ -219,7 +214,7 @@ TYPED_TEST(KernelFunctionsTest, RootsInversesAndTheTestForZeroAreExact) {
       {KernelOpCode::kInverse, {nan, nan, 1 / tiny, T{0.25}, 4, nan}},
       {KernelOpCode::kInverseOrZero, {0, 0, 1 / tiny, T{0.25}, 4, 0}},
   };
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     for (const auto& c : cases) {
       const KernelProgram program = *KernelProgram::FromOps({KernelOp{}, KernelOp{.code = c.code}});
@@ -237,4 +232,4 @@ TYPED_TEST(KernelFunctionsTest, RootsInversesAndTheTestForZeroAreExact) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -8,13 +8,13 @@
 
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using Code = KernelOpCode;
-using testing::MustParseKernel;
 
 const KernelOp kPush{.code = Code::kPushProduct};
 const KernelOp kDistance{.code = Code::kPushSquaredDistance};
@@ -37,10 +37,9 @@ TEST(KernelProgramTest, CompiledProgramMeansWhatTheExpressionMeans) {
     const KernelProgram program = KernelProgram::Compile(kernel);
     for (const double product : {-1.5, 0.0, 0.3, 2.0}) {
       for (const double distance : {0.0, 0.4, 3.0}) {
-        const auto expected =
-            static_cast<double>(testing::NaiveKernelOf(kernel.root(), product, distance));
-        EXPECT_NEAR(static_cast<double>(testing::NaiveProgram(program, product, distance)[0]),
-                    expected, 1e-15 * (1 + std::abs(expected)))
+        const auto expected = static_cast<double>(NaiveKernelOf(kernel.root(), product, distance));
+        EXPECT_NEAR(static_cast<double>(NaiveProgram(program, product, distance)[0]), expected,
+                    1e-15 * (1 + std::abs(expected)))
             << text;
       }
     }
@@ -48,8 +47,8 @@ TEST(KernelProgramTest, CompiledProgramMeansWhatTheExpressionMeans) {
 }
 
 TEST(KernelProgramTest, ComposedProgramMeansWhatTheExpressionMeans) {
-  const testing::NaiveRow x = {0.5L, -1, 2};
-  const testing::NaiveRow z = {0.25L, 1, 1.5L};
+  const NaiveRow x = {0.5L, -1, 2};
+  const NaiveRow z = {0.25L, 1, 1.5L};
   for (const char* text :
        {"sigmoid(gamma=0.3, coef0=1)",
         "laplacian(gamma=0.3)",
@@ -73,9 +72,9 @@ TEST(KernelProgramTest, ComposedProgramMeansWhatTheExpressionMeans) {
         "weight(constant=2)*(laplacian(gamma=1) + 3*normalize(rbf(gamma=0.1) + linear()))"}) {
     const KernelExpression kernel = MustParseKernel(text);
     const KernelProgram program = KernelProgram::Compile(kernel);
-    for (const testing::NaiveRow& y : {x, z}) {
-      const auto expected = static_cast<double>(testing::NaiveKernelOfRows(kernel.root(), x, y));
-      EXPECT_NEAR(static_cast<double>(testing::NaiveProgramOfRows(program, x, y)[0]), expected,
+    for (const NaiveRow& y : {x, z}) {
+      const auto expected = static_cast<double>(NaiveKernelOfRows(kernel.root(), x, y));
+      EXPECT_NEAR(static_cast<double>(NaiveProgramOfRows(program, x, y)[0]), expected,
                   1e-14 * (1 + std::abs(expected)))
           << text;
     }
@@ -138,9 +137,9 @@ TEST(KernelProgramTest, UntrustedFactorsAndFormsAreRefused) {
       with({}, 0),
   };
   for (size_t i = 0; i < kBad.size(); ++i) {
-    const absl::Status status = KernelProgram::FromParts(kBad[i]).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << i << ": " << status;
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_PROGRAM_INVALID") << i;
+    EXPECT_THAT(KernelProgram::FromParts(kBad[i]).status(),
+                IsError(StatusCode::kDataLoss, "KERNEL_PROGRAM_INVALID"))
+        << i;
   }
 }
 
@@ -198,9 +197,9 @@ TEST(KernelProgramTest, UntrustedOperationsAreRefused) {
       many,
   };
   for (size_t i = 0; i < kBad.size(); ++i) {
-    const absl::Status status = KernelProgram::FromOps(kBad[i]).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << i << ": " << status;
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_PROGRAM_INVALID") << i;
+    EXPECT_THAT(KernelProgram::FromOps(kBad[i]).status(),
+                IsError(StatusCode::kDataLoss, "KERNEL_PROGRAM_INVALID"))
+        << i;
   }
 }
 
@@ -208,7 +207,7 @@ TEST(KernelProgramTest, UnknownOperationIsUnimplementedNotDamaged) {
   for (const int code : {0, 200, 255}) {
     const absl::Status status =
         KernelProgram::FromOps({kPush, {.code = static_cast<Code>(code)}}).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << code;
+    EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << code;
   }
 }
 
@@ -242,4 +241,4 @@ TEST(KernelProgramTest, OpcodesAreFrozen) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -13,15 +13,13 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/string_kernel.h"
 #include "core/plan/plan.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::NormalRows;
 
 constexpr double kUnit = 0x1p-24;
 
@@ -71,12 +69,11 @@ Matrix<float> KernelValuesInFloat32(const KernelProgram& program, const Matrix<d
   Plan plan;
   plan.input.columns = x.cols();
   plan.stages = std::move(stages);
-  const auto engine = Engine::Load(plan);
-  EXPECT_TRUE(engine.ok()) << engine.status();
+  const auto engine = Engine::Load(plan).value();
   Matrix<float> values(x.rows(), a.rows());
-  TransformPart part{.rows = testing::WireRows(x), .features = values.data()};
+  TransformPart part{.rows = WireRows(x), .features = values.data()};
   EngineScratch scratch;
-  (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
+  engine->Transform(absl::MakeSpan(&part, 1), scratch);
   EXPECT_TRUE(part.status.ok()) << part.status;
   return values;
 }
@@ -90,13 +87,13 @@ double SquaredLength(const double* x, int64_t n) {
 TEST(KernelRoundingTest, BoundsTheErrorOfEveryKernelInFloat32AndIsNotFarFromIt) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.kernel);
-    const KernelExpression kernel = testing::MustParseKernel(c.kernel);
+    const KernelExpression kernel = MustParseKernel(c.kernel);
     const KernelProgram program = KernelProgram::Compile(kernel);
     const Matrix<double> a = RowsOf(c, 40, 1);
     const Matrix<double> x = RowsOf(c, 300, 2);
     const KernelRounding rounding(program, a.view(), kUnit);
     const Matrix<float> values = KernelValuesInFloat32(program, x, a);
-    const Matrix<double> exact = testing::NaiveKernelMatrix(kernel, x, a);
+    const Matrix<double> exact = NaiveKernelMatrix(kernel, x, a);
     double closest = 0;
     for (int64_t i = 0; i < x.rows(); ++i) {
       double largest = 0;
@@ -134,8 +131,7 @@ Matrix<float> StringValuesInFloat32(const KernelProgram& program, const std::vec
   Plan plan;
   plan.input.columns = 0;
   plan.stages = std::move(stages);
-  const auto engine = Engine::Load(plan);
-  EXPECT_TRUE(engine.ok()) << engine.status();
+  const auto engine = Engine::Load(plan).value();
   std::vector<const std::string*> named;
   for (const std::string& string : x) named.push_back(&string);
   const auto rows = static_cast<int64_t>(x.size());
@@ -143,7 +139,7 @@ Matrix<float> StringValuesInFloat32(const KernelProgram& program, const std::vec
   TransformPart part{.rows = StringsView{ExampleKind::kText, named.data(), rows, 0},
                      .features = values.data()};
   EngineScratch scratch;
-  (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
+  engine->Transform(absl::MakeSpan(&part, 1), scratch);
   EXPECT_TRUE(part.status.ok()) << part.status;
   return values;
 }
@@ -156,7 +152,7 @@ TEST(KernelRoundingTest, BoundsTheErrorOfKernelsOfStringsToo) {
         "0.3*spectrum(n=2)*spectrum(n=3)*jaccard(n=5)",
         "normalize(spectrum(n=2) + 0.7*jaccard(n=4, unit=byte) + weight(constant=3))"}) {
     SCOPED_TRACE(text);
-    const KernelExpression kernel = testing::MustParseKernel(text);
+    const KernelExpression kernel = MustParseKernel(text);
     const KernelProgram program = KernelProgram::Compile(kernel);
     const auto kernels = static_cast<int64_t>(program.strings().size());
     NgramCounts scratch;
@@ -219,4 +215,4 @@ TEST(KernelRoundingTest, AnExpWhoseDigitsAreGoneErrsByItselfAndNoMore) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

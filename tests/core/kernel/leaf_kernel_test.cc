@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,14 +21,9 @@
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
-#include "tests/support/source_dir.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustParseKernel;
-using testing::NaiveRow;
-using testing::NormalRows;
 
 // The formula of a kernel in long double.
 using Formula = long double (*)(const NaiveRow& x, const NaiveRow& y);
@@ -183,12 +177,11 @@ Matrix<float> LeafValuesInFloat32(const KernelProgram& program, const Matrix<dou
   Plan plan;
   plan.input.columns = x.cols();
   plan.stages = std::move(stages);
-  const auto engine = Engine::Load(plan);
-  EXPECT_TRUE(engine.ok()) << engine.status();
+  const auto engine = Engine::Load(plan).value();
   Matrix<float> values(x.rows(), z.rows());
-  TransformPart part{.rows = testing::WireRows(x), .features = values.data()};
+  TransformPart part{.rows = WireRows(x), .features = values.data()};
   EngineScratch scratch;
-  (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
+  engine->Transform(absl::MakeSpan(&part, 1), scratch);
   EXPECT_TRUE(part.status.ok()) << part.status;
   return values;
 }
@@ -238,9 +231,8 @@ TEST(LeafKernelTest, GramMatricesAreAsDefiniteAsTheKernelSays) {
     Matrix<double> gram(kRows, kRows);
     KernelBlock(KernelProgram::Compile(kernel), x.view(), SquaredNorms(x.view()), x.view(),
                 SquaredNorms(x.view()), gram.view());
-    const absl::StatusOr<std::vector<double>> values = SymmetricEigenvalues(gram.view());
-    ASSERT_TRUE(values.ok()) << values.status();
-    EXPECT_GE(values->front(), -1e-12 * values->back());
+    const std::vector<double> values = SymmetricEigenvalues(gram.view()).value();
+    EXPECT_GE(values.front(), -1e-12 * values.back());
   }
 }
 
@@ -250,33 +242,6 @@ TEST(LeafKernelTest, TextsReadBackEqual) {
     EXPECT_EQ(kernel.ToText(), c.text);
     EXPECT_EQ(KernelProgram::Compile(MustParseKernel(kernel.ToText().c_str())),
               KernelProgram::Compile(kernel));
-  }
-}
-
-// Returns the table rows of docs/maths.md, section "Kernels", that begin with a kernel's name.
-std::vector<std::string> RowsOfKernels() {
-  std::ifstream file(testing::SourcePath("docs/maths.md"));
-  std::vector<std::string> rows;
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("| `", 0) == 0) rows.push_back(line);
-  }
-  return rows;
-}
-
-TEST(LeafKernelTest, DocumentationHasARowForEachKernelWithItsParameters) {
-  const std::vector<std::string> rows = RowsOfKernels();
-  for (const LeafKernel* leaf : LeafKernels()) {
-    SCOPED_TRACE(leaf->name);
-    const std::string begin = absl::StrCat("| `", leaf->name, "(");
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const std::string& line) {
-      return line.rfind(begin, 0) == 0;
-    });
-    ASSERT_NE(row, rows.end());
-    for (const Parameter& parameter : leaf->parameters) {
-      // Two parameters that many kernels share have a paragraph of their own.
-      if (parameter.name == "columns" || parameter.name == "scales") continue;
-      EXPECT_NE(row->find(absl::StrCat(parameter.name, "=")), std::string::npos) << parameter.name;
-    }
   }
 }
 
@@ -331,4 +296,4 @@ TEST(LeafKernelTest, EveryKernelIsDescribed) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

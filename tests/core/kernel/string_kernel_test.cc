@@ -10,12 +10,13 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "core/status/utf8.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // Returns texts with many repeats. Some contain characters of two and three bytes, and some are
@@ -182,10 +183,9 @@ TEST(StringKernelTest, GramMatricesArePositiveSemidefinite) {
                 norms, places.view(), norms, block.view());
     double trace = 0;
     for (int64_t i = 0; i < 60; ++i) trace += block(i, i);
-    const absl::StatusOr<std::vector<double>> eigenvalues = SymmetricEigenvalues(block.view());
-    ASSERT_TRUE(eigenvalues.ok());
+    const std::vector<double> eigenvalues = SymmetricEigenvalues(block.view()).value();
     // Eigenvalues have an error of some eps of the largest eigenvalue, which is at most the trace.
-    EXPECT_GE(eigenvalues->front(), -60 * 0x1p-52 * trace) << text;
+    EXPECT_GE(eigenvalues.front(), -60 * 0x1p-52 * trace) << text;
   }
 }
 
@@ -239,9 +239,7 @@ TEST(StringKernelTest, BytesThatAreNoTextAreCountedWithoutLeavingTheString) {
 }
 
 KernelExpression MustParse(const std::string& text) {
-  const absl::StatusOr<KernelExpression> kernel = KernelExpression::Parse(text);
-  EXPECT_TRUE(kernel.ok()) << kernel.status();
-  return *kernel;
+  return KernelExpression::Parse(text).value();
 }
 
 TEST(StringKernelTest, ExpressionsComposeAndBlocksAreTheirValues) {
@@ -321,7 +319,7 @@ TEST(StringKernelTest, ExpressionsOfStringsAndOfNumbersAreKeptApart) {
   for (const auto& c : cases) {
     const absl::Status status = KernelExpression::Parse(c.text).status();
     ASSERT_FALSE(status.ok()) << c.text;
-    EXPECT_EQ(DetailOf(status)->reason, "EXPRESSION_INVALID");
+    EXPECT_EQ(ReasonOf(status), "EXPRESSION_INVALID");
     if (c.message != nullptr) {
       EXPECT_EQ(status.message(), c.message);
     }
@@ -329,4 +327,4 @@ TEST(StringKernelTest, ExpressionsOfStringsAndOfNumbersAreKeptApart) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

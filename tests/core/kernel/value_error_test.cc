@@ -11,7 +11,7 @@
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 struct ValueCase {
@@ -37,9 +37,9 @@ TEST(ValueErrorTest, BoundsWhatBlocksErrByOverTheRootsOfTheDiagonal) {
            ValueCase{"bilinear(matrix=[2, 1; 1, 3])", 2, 0, 1, 100},
        }) {
     SCOPED_TRACE(c.kernel);
-    Matrix<double> rows = testing::NormalRows({.rows = 150, .cols = c.columns, .seed = 9});
+    Matrix<double> rows = NormalRows({.rows = 150, .cols = c.columns, .seed = 9});
     for (int64_t k = 0; k < rows.size(); ++k) rows.data()[k] = c.centre + c.spread * rows.data()[k];
-    const KernelExpression kernel = testing::MustParseKernel(c.kernel);
+    const KernelExpression kernel = MustParseKernel(c.kernel);
     const KernelProgram program = KernelProgram::Compile(kernel);
     const std::vector<double> norms = SquaredNorms(rows.view());
     const std::vector<double> self = KernelDiagonal(program, rows.view(), norms);
@@ -48,10 +48,10 @@ TEST(ValueErrorTest, BoundsWhatBlocksErrByOverTheRootsOfTheDiagonal) {
     const double bound = ValueErrorOf(program, rows.view(), self);
     double worst = 0;
     for (int64_t i = 0; i < 150; ++i) {
-      const testing::NaiveRow x(rows.row(i), rows.row(i) + c.columns);
+      const NaiveRow x(rows.row(i), rows.row(i) + c.columns);
       for (int64_t j = 0; j < i; ++j) {
-        const testing::NaiveRow y(rows.row(j), rows.row(j) + c.columns);
-        const long double exact = testing::NaiveKernelOfRows(kernel.root(), x, y);
+        const NaiveRow y(rows.row(j), rows.row(j) + c.columns);
+        const long double exact = NaiveKernelOfRows(kernel.root(), x, y);
         const auto error = static_cast<double>(std::abs(values(i, j) - exact));
         worst = std::max(worst, error / std::sqrt(self[i]) / std::sqrt(self[j]));
       }
@@ -65,8 +65,8 @@ TEST(ValueErrorTest, BoundsWhatBlocksErrByOverTheRootsOfTheDiagonal) {
 // up to rounding.
 TEST(ValueErrorTest, TellsRowsOfTheNullSpaceFromOthers) {
   const KernelProgram program = KernelProgram::Compile(
-      testing::MustParseKernel("bilinear(matrix=[1, 0.1, 0.7; 0.1, 0.01, 0.07; 0.7, 0.07, 0.49])"));
-  Matrix<double> rows = testing::NormalRows({.rows = 200, .cols = 3, .seed = 10});
+      MustParseKernel("bilinear(matrix=[1, 0.1, 0.7; 0.1, 0.01, 0.07; 0.7, 0.07, 0.49])"));
+  Matrix<double> rows = NormalRows({.rows = 200, .cols = 3, .seed = 10});
   for (int64_t i = 0; i < 100; ++i) rows(i, 0) = -(0.1 * rows(i, 1) + 0.7 * rows(i, 2));
   const std::vector<double> self = KernelDiagonal(program, rows.view(), SquaredNorms(rows.view()));
   const std::vector<double> errors = SelfErrors(program, rows.view());
@@ -77,8 +77,8 @@ TEST(ValueErrorTest, TellsRowsOfTheNullSpaceFromOthers) {
 }
 
 TEST(ValueErrorTest, OfAnRbfNothingIsZeroHoweverFar) {
-  const KernelProgram program = KernelProgram::Compile(testing::MustParseKernel("rbf(gamma=1)"));
-  Matrix<double> rows = testing::NormalRows({.rows = 5, .cols = 3, .seed = 11});
+  const KernelProgram program = KernelProgram::Compile(MustParseKernel("rbf(gamma=1)"));
+  Matrix<double> rows = NormalRows({.rows = 5, .cols = 3, .seed = 11});
   for (int64_t k = 0; k < rows.size(); ++k) rows.data()[k] *= 1e12;
   for (const double error : SelfErrors(program, rows.view(), 0x1p-24)) {
     EXPECT_LT(kZeroRoundings * error, 1e-9);
@@ -86,4 +86,4 @@ TEST(ValueErrorTest, OfAnRbfNothingIsZeroHoweverFar) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -3,11 +3,12 @@
 #include <cmath>
 #include <limits>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 constexpr double kU = 0x1p-53;
@@ -190,9 +191,7 @@ TEST(ColumnMomentsTest, AColumnThatNoFactorScalesIsAnErrorThatNamesIt) {
   rows(0, 2) = 1e-310;
   EXPECT_TRUE(MomentsOf(rows).CheckFinite().ok());
   const absl::Status status = MomentsOf(rows).CheckScales();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  ASSERT_TRUE(DetailOf(status).has_value());
-  EXPECT_EQ(DetailOf(status)->reason, "VALUES_TOO_SMALL");
+  EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, "VALUES_TOO_SMALL"));
   EXPECT_EQ(DetailOf(status)->metadata.at("column"), "2");
   rows(0, 2) = 1e-300;
   EXPECT_TRUE(MomentsOf(rows).CheckScales().ok());
@@ -204,9 +203,7 @@ TEST(ColumnMomentsTest, OverflowIsAnErrorThatNamesTheColumn) {
   rows(0, 1) = 1e200;
   rows(1, 1) = -1e200;
   const absl::Status status = MomentsOf(rows).CheckFinite();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  ASSERT_TRUE(DetailOf(status).has_value());
-  EXPECT_EQ(DetailOf(status)->reason, "VALUES_TOO_LARGE");
+  EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, "VALUES_TOO_LARGE"));
   EXPECT_EQ(DetailOf(status)->metadata.at("column"), "1");
 }
 
@@ -252,4 +249,4 @@ TEST(EntryVarianceTest, IsZeroWhenAllEntriesAreEqual) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

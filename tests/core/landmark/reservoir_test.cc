@@ -5,10 +5,10 @@
 #include <numeric>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // Row i of the stream is (i, −i, 2i).
@@ -104,8 +104,7 @@ TEST(ReservoirTest, DoesNotDependOnHowTheStreamIsCut) {
 }
 
 TEST(ReservoirTest, NeverChangesForASeed) {
-  EXPECT_THAT(KeptRows(Sampled(6, 1000, 42, 100)),
-              ::testing::ElementsAre(500, 141, 375, 14, 449, 428));
+  EXPECT_THAT(KeptRows(Sampled(6, 1000, 42, 100)), ElementsAre(500, 141, 375, 14, 449, 428));
   EXPECT_NE(KeptRows(Sampled(6, 1000, 43, 100)), KeptRows(Sampled(6, 1000, 42, 100)));
 }
 
@@ -218,4 +217,4 @@ TEST(ReservoirTest, OneSlotSurvivesTheLongestStream) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

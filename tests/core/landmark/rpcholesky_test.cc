@@ -12,16 +12,14 @@
 #include "core/landmark/uniform_landmarks.h"
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustParseKernel;
-using testing::NormalRows;
 
 absl::StatusOr<RandomPivots> Choose(const char* kernel, const Matrix<double>& pool,
                                     int64_t landmarks, uint64_t seed, int threads = 1,
@@ -39,7 +37,7 @@ absl::StatusOr<RandomPivots> Choose(const char* kernel, const Matrix<double>& po
 // textbook.
 double NaiveResidualTrace(const char* kernel, const Matrix<double>& pool,
                           const std::vector<int64_t>& rows) {
-  Matrix<double> left = testing::NaiveKernelMatrix(MustParseKernel(kernel), pool, pool);
+  Matrix<double> left = NaiveKernelMatrix(MustParseKernel(kernel), pool, pool);
   for (const int64_t s : rows) {
     const double pivot = left(s, s);
     std::vector<double> column(static_cast<size_t>(pool.rows()));
@@ -58,21 +56,20 @@ TEST(RpCholeskyTest, ResidualIsWhatTheChosenRowsLeave) {
   for (const char* kernel : {"rbf(gamma=0.2)", "poly(degree=2, coef0=1)"}) {
     for (const int64_t d : {1, 20, 100}) {
       SCOPED_TRACE(absl::StrCat(kernel, " d=", d));
-      const absl::StatusOr<RandomPivots> pivots = Choose(kernel, pool, d, 1);
-      ASSERT_TRUE(pivots.ok()) << pivots.status();
-      ASSERT_EQ(pivots->rows.size(), d);
-      EXPECT_EQ(std::set<int64_t>(pivots->rows.begin(), pivots->rows.end()).size(), d);
+      const RandomPivots pivots = Choose(kernel, pool, d, 1).value();
+      ASSERT_EQ(pivots.rows.size(), d);
+      EXPECT_EQ(std::set<int64_t>(pivots.rows.begin(), pivots.rows.end()).size(), d);
       const double trace = NaiveResidualTrace(kernel, pool, {});
-      EXPECT_NEAR(pivots->trace, trace, 1e-12 * trace);
+      EXPECT_NEAR(pivots.trace, trace, 1e-12 * trace);
       // poly has rank 21 here. After 21 rows, the residual is only round-off. Further rows must
       // still be chosen, but without dividing by this round-off.
       if (d > 20 && kernel[0] == 'p') {
-        EXPECT_LE(pivots->residual_trace, 1e-9 * trace);
+        EXPECT_LE(pivots.residual_trace, 1e-9 * trace);
       } else {
         // The tolerance is the error of the residuals of n rows. From the residual of a row, d
         // squares are subtracted, which sum to at most K(x, x). The error is n·d·u·trace, plus
         // cancellation.
-        EXPECT_NEAR(pivots->residual_trace, NaiveResidualTrace(kernel, pool, pivots->rows),
+        EXPECT_NEAR(pivots.residual_trace, NaiveResidualTrace(kernel, pool, pivots.rows),
                     1e-9 * trace);
       }
     }
@@ -81,15 +78,13 @@ TEST(RpCholeskyTest, ResidualIsWhatTheChosenRowsLeave) {
 
 TEST(RpCholeskyTest, RowsDoNotDependOnThreads) {
   const Matrix<double> pool = NormalRows({.rows = 3000, .cols = 8, .seed = 4});
-  const absl::StatusOr<RandomPivots> one = Choose("rbf(gamma=0.125)", pool, 150, 9);
-  ASSERT_TRUE(one.ok()) << one.status();
+  const RandomPivots one = Choose("rbf(gamma=0.125)", pool, 150, 9).value();
   for (const int threads : {2, 3, 7}) {
-    const absl::StatusOr<RandomPivots> more = Choose("rbf(gamma=0.125)", pool, 150, 9, threads);
-    ASSERT_TRUE(more.ok()) << more.status();
-    EXPECT_EQ(more->rows, one->rows);
-    EXPECT_EQ(more->residual_trace, one->residual_trace);
+    const RandomPivots more = Choose("rbf(gamma=0.125)", pool, 150, 9, threads).value();
+    EXPECT_EQ(more.rows, one.rows);
+    EXPECT_EQ(more.residual_trace, one.residual_trace);
   }
-  EXPECT_NE(Choose("rbf(gamma=0.125)", pool, 150, 10)->rows, one->rows);
+  EXPECT_NE(Choose("rbf(gamma=0.125)", pool, 150, 10)->rows, one.rows);
 }
 
 // Draws two rows of six with 40,000 seeds and compares how often each ordered pair occurs with its
@@ -101,15 +96,14 @@ TEST(RpCholeskyTest, RowsDoNotDependOnThreads) {
 TEST(RpCholeskyTest, BlocksWithRejectionHaveTheLawOfOneRowAtATime) {
   const char* kernel = "rbf(gamma=0.5) + 0.2*linear()";
   const Matrix<double> pool = NormalRows({.rows = 6, .cols = 2, .seed = 8});
-  const Matrix<double> k = testing::NaiveKernelMatrix(MustParseKernel(kernel), pool, pool);
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kernel), pool, pool);
   double trace = 0;
   for (int64_t i = 0; i < 6; ++i) trace += k(i, i);
   constexpr int kSeeds = 40000;
   std::map<std::pair<int64_t, int64_t>, int> count;
   for (int seed = 0; seed < kSeeds; ++seed) {
-    const absl::StatusOr<RandomPivots> pivots = Choose(kernel, pool, 2, seed);
-    ASSERT_TRUE(pivots.ok()) << pivots.status();
-    ++count[{pivots->rows[0], pivots->rows[1]}];
+    const RandomPivots pivots = Choose(kernel, pool, 2, seed).value();
+    ++count[{pivots.rows[0], pivots.rows[1]}];
   }
   double chi_square = 0;
   for (int64_t i = 0; i < 6; ++i) {
@@ -131,18 +125,16 @@ TEST(RpCholeskyTest, WhereNothingIsLeftTheRestAreOtherRows) {
   const Matrix<double> half = NormalRows({.rows = 20, .cols = 3, .seed = 5});
   Matrix<double> pool(40, 3);
   for (int64_t i = 0; i < 40; ++i) std::copy_n(half.row(i % 20), 3, pool.row(i));
-  const absl::StatusOr<RandomPivots> pivots = Choose("linear()", pool, 40, 2);
-  ASSERT_TRUE(pivots.ok()) << pivots.status();
-  ASSERT_EQ(pivots->rows.size(), 40);
-  EXPECT_EQ(std::set<int64_t>(pivots->rows.begin(), pivots->rows.end()).size(), 40);
-  EXPECT_EQ(pivots->residual_trace, 0);
+  const RandomPivots pivots = Choose("linear()", pool, 40, 2).value();
+  ASSERT_EQ(pivots.rows.size(), 40);
+  EXPECT_EQ(std::set<int64_t>(pivots.rows.begin(), pivots.rows.end()).size(), 40);
+  EXPECT_EQ(pivots.residual_trace, 0);
   // The three rows that explain everything come first, and none is a copy of another.
-  EXPECT_LT(NaiveResidualTrace("linear()", pool, {pivots->rows.begin(), pivots->rows.begin() + 3}),
-            1e-12 * pivots->trace);
+  EXPECT_LT(NaiveResidualTrace("linear()", pool, {pivots.rows.begin(), pivots.rows.begin() + 3}),
+            1e-12 * pivots.trace);
   // All rows are 0, so nothing distinguishes them.
-  const absl::StatusOr<RandomPivots> zeros = Choose("linear()", Matrix<double>(5, 2), 3, 2);
-  ASSERT_TRUE(zeros.ok()) << zeros.status();
-  EXPECT_EQ(zeros->rows.size(), 3);
+  const RandomPivots zeros = Choose("linear()", Matrix<double>(5, 2), 3, 2).value();
+  EXPECT_EQ(zeros.rows.size(), 3);
 }
 
 // Each random stream has only one use. So the rows that fill up the choice are independent of the
@@ -154,12 +146,10 @@ TEST(RpCholeskyTest, RowsThatFillUpAreIndependentOfUniformLandmarks) {
   std::iota(pool.begin(), pool.end(), 0);
   int common = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const absl::StatusOr<RandomPivots> filled =
-        Choose("linear()", Matrix<double>(kRows, 2), kChosen, seed);
-    ASSERT_TRUE(filled.ok()) << filled.status();
+    const RandomPivots filled = Choose("linear()", Matrix<double>(kRows, 2), kChosen, seed).value();
     const std::vector<int64_t> uniform = UniformLandmarks(pool, kChosen, seed).value();
     const std::set<int64_t> rows(uniform.begin(), uniform.end());
-    for (const int64_t row : filled->rows) common += static_cast<int>(rows.count(row));
+    for (const int64_t row : filled.rows) common += static_cast<int>(rows.count(row));
   }
   // Over all seeds, 400 rows fill up the choices. Independent choices have a tenth of these in
   // common on average, with a standard deviation under 6. If both used the same stream, all 400
@@ -169,25 +159,10 @@ TEST(RpCholeskyTest, RowsThatFillUpAreIndependentOfUniformLandmarks) {
 
 TEST(RpCholeskyTest, StopsBetweenTilesAndReportsRisingShares) {
   const Matrix<double> pool = NormalRows({.rows = 2000, .cols = 4, .seed = 6});
-  std::vector<double> shares;
-  const auto watch = [&](double share) {
-    shares.push_back(share);
-    return absl::OkStatus();
-  };
-  ASSERT_TRUE(Choose("rbf(gamma=0.3)", pool, 60, 1, 1, watch).ok());
-  ASSERT_GT(shares.size(), 8);  // several blocks of 4 tiles each
-  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
-  EXPECT_GE(shares.front(), 0);
-  EXPECT_LE(shares.back(), 1);
-  for (const size_t stop : {size_t{0}, size_t{5}, shares.size() - 1}) {
-    size_t calls = 0;
-    const auto refuse = [&](double) {
-      return calls++ == stop ? absl::CancelledError("stop") : absl::OkStatus();
-    };
-    EXPECT_EQ(Choose("rbf(gamma=0.3)", pool, 60, 1, 1, refuse).status(),
-              absl::CancelledError("stop"));
-    EXPECT_EQ(calls, stop + 1);
-  }
+  const std::vector<double> shares = ExpectStopsEverywhere([&](Checkpoint checkpoint) {
+    return Choose("rbf(gamma=0.3)", pool, 60, 1, 1, checkpoint).status();
+  });
+  EXPECT_GT(shares.size(), 8);  // several blocks of 4 tiles each
 }
 
 // The clusters are far from the origin, so kernel values have errors of 4e-10, and the residual of
@@ -219,22 +194,20 @@ TEST(RpCholeskyTest, KernelOfFarClustersIsNotRefused) {
 TEST(RpCholeskyTest, ShortRowsAreChosenToo) {
   Matrix<double> pool(400, 2);
   for (int64_t i = 0; i < 400; ++i) pool(i, i % 2) = i % 2 == 0 ? 1000 : 1;
-  const absl::StatusOr<RandomPivots> pivots = Choose("linear()", pool, 2, 1);
-  ASSERT_TRUE(pivots.ok()) << pivots.status();
-  EXPECT_EQ(pivots->residual_trace, 0);
-  EXPECT_NE(pivots->rows[0] % 2, pivots->rows[1] % 2);
+  const RandomPivots pivots = Choose("linear()", pool, 2, 1).value();
+  EXPECT_EQ(pivots.residual_trace, 0);
+  EXPECT_NE(pivots.rows[0] % 2, pivots.rows[1] % 2);
 }
 
 TEST(RpCholeskyTest, SimilaritiesThatAreNotPositiveSemidefiniteAreRefused) {
   const Matrix<double> pool = NormalRows({.rows = 50, .cols = 3, .seed = 7});
   // ‖x‖² − 50 is negative for most rows, and (‖x‖² − 0.5)³ for short ones.
   for (const char* kernel : {"poly(degree=1, coef0=-50)", "poly(degree=3, coef0=-0.5)"}) {
-    const absl::Status status = Choose(kernel, pool, 20, 1).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
-    ASSERT_TRUE(DetailOf(status).has_value());
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
+    EXPECT_THAT(Choose(kernel, pool, 20, 1).status(),
+                IsError(StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE"))
+        << kernel;
   }
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(SplitTest, DefaultPoolRowsFollowLandmarksUpToTheBoundOfBytes) {
@@ -89,10 +89,10 @@ TEST(SplitTest, ReservoirHoldsPoolAndHeldOutRows) {
 
 TEST(SplitTest, NeverChangesForASeed) {
   const SampleSplit split = SplitSample(40, 40, 4, 20, 42);
-  EXPECT_THAT(split.held_out, ::testing::ElementsAre(20, 27, 35, 1));
+  EXPECT_THAT(split.held_out, ElementsAre(20, 27, 35, 1));
   ASSERT_EQ(split.pool.size(), 20);
   EXPECT_THAT(std::vector<int64_t>(split.pool.begin(), split.pool.begin() + 4),
-              ::testing::ElementsAre(16, 7, 37, 10));
+              ElementsAre(16, 7, 37, 10));
 }
 
 TEST(SplitTest, DependsOnTheSeed) {
@@ -112,4 +112,4 @@ TEST(SplitTest, EverySlotIsEquallyLikelyToBeHeldOut) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -6,32 +6,30 @@
 #include <vector>
 
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 const std::vector<int64_t> kPool = {40, 10, 70, 20, 90, 30, 60, 0};
 
 std::vector<int64_t> MustChoose(int64_t landmarks, uint64_t seed) {
-  absl::StatusOr<std::vector<int64_t>> chosen = UniformLandmarks(kPool, landmarks, seed);
-  EXPECT_TRUE(chosen.ok()) << chosen.status();
-  return *std::move(chosen);
+  return UniformLandmarks(kPool, landmarks, seed).value();
 }
 
 TEST(UniformLandmarksTest, AreDistinctMembersOfThePool) {
   for (int64_t landmarks : {0, 1, 5, 8}) {
     std::vector<int64_t> chosen = MustChoose(landmarks, 1);
     ASSERT_EQ(chosen.size(), landmarks);
-    for (int64_t slot : chosen) EXPECT_THAT(kPool, ::testing::Contains(slot));
+    for (int64_t slot : chosen) EXPECT_THAT(kPool, Contains(slot));
     std::sort(chosen.begin(), chosen.end());
     EXPECT_EQ(std::adjacent_find(chosen.begin(), chosen.end()), chosen.end());
   }
 }
 
 TEST(UniformLandmarksTest, NeverChangeForASeed) {
-  EXPECT_THAT(MustChoose(4, 42), ::testing::ElementsAre(20, 30, 70, 90));
+  EXPECT_THAT(MustChoose(4, 42), ElementsAre(20, 30, 70, 90));
 }
 
 TEST(UniformLandmarksTest, MoreContinueFewer) {
@@ -42,14 +40,10 @@ TEST(UniformLandmarksTest, MoreContinueFewer) {
 
 TEST(UniformLandmarksTest, TooSmallAPoolNamesBothNumbers) {
   const absl::Status status = UniformLandmarks(kPool, 9, 1).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  ASSERT_TRUE(DetailOf(status).has_value());
-  EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_FEW");
-  EXPECT_EQ(DetailOf(status)->field, "spec.landmarks");
+  EXPECT_THAT(status, IsError(StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "landmarks"));
   EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "9");
   EXPECT_EQ(DetailOf(status)->metadata.at("actual"), "8");
-  EXPECT_THAT(std::string(status.message()), ::testing::AllOf(::testing::HasSubstr("9 landmarks"),
-                                                              ::testing::HasSubstr("8 rows")));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("9 landmarks"), HasSubstr("8 rows")));
 }
 
 // Each member is chosen with probability 3/8. Over T seeds, its count has mean T·3/8 and variance
@@ -66,4 +60,4 @@ TEST(UniformLandmarksTest, EveryMemberIsEquallyLikely) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -11,21 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "core/learn/learner_spec.h"
 #include "core/learn/margin.h"
-#include "core/learn/row_split.h"
+#include "core/learn/row_order.h"
 #include "core/status/error.h"
 #include "core/theory/binomial.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::NormalRows;
-using ::testing::SizeIs;
 
 absl::Status Watch(int, double) { return absl::OkStatus(); }
 
@@ -240,28 +236,26 @@ TEST(EvaluationTest, OneSplitIsWhatItIsByHand) {
       const LabeledRows data = Clouds(211, classes, 7);
       LabeledRows labeled = Copy(data);
       const EvaluationOptions options{.held_out = 0.4, .seed = 3};
-      const absl::StatusOr<Evaluation> evaluation =
-          Evaluate(MeansLearner(bias), labeled, options, Watch);
-      ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+      const Evaluation evaluation = Evaluate(MeansLearner(bias), labeled, options, Watch).value();
       const ByHand expected = EvaluateByHand(data, HeldOutSplit(211, 0.4, 3), bias);
-      EXPECT_EQ(evaluation->rows, 211);
-      EXPECT_EQ(evaluation->tested_rows, 84);
+      EXPECT_EQ(evaluation.rows, 211);
+      EXPECT_EQ(evaluation.tested_rows, 84);
       EXPECT_GT(expected.errors, 0);
-      EXPECT_EQ(evaluation->errors, expected.errors);
+      EXPECT_EQ(evaluation.errors, expected.errors);
       const double error = static_cast<double>(expected.errors) / 84;
-      EXPECT_DOUBLE_EQ(evaluation->error, error);
-      EXPECT_DOUBLE_EQ(evaluation->error_standard_error, std::sqrt(error * (1 - error) / 84));
+      EXPECT_DOUBLE_EQ(evaluation.error, error);
+      EXPECT_DOUBLE_EQ(evaluation.error_standard_error, std::sqrt(error * (1 - error) / 84));
       const ProbabilityInterval interval = BinomialInterval(expected.errors, 84, 0.95);
-      EXPECT_EQ(evaluation->error_interval.low, interval.low);
-      EXPECT_EQ(evaluation->error_interval.high, interval.high);
-      EXPECT_THAT(evaluation->error_premise, HasSubstr("assumes that the tested rows were drawn"));
-      EXPECT_EQ(evaluation->intercept_scale, bias);
-      ExpectConfusion(*evaluation, expected.confusion);
-      ExpectNear(evaluation->margins, expected.margins);
-      ExpectNear(evaluation->kernel_margins, expected.kernel_margins);
-      ASSERT_THAT(evaluation->folds, SizeIs(1));
-      EXPECT_EQ(evaluation->folds[0].trained_rows, 127);
-      EXPECT_EQ(evaluation->folds[0].summary, "means");
+      EXPECT_EQ(evaluation.error_interval.low, interval.low);
+      EXPECT_EQ(evaluation.error_interval.high, interval.high);
+      EXPECT_THAT(evaluation.error_premise, HasSubstr("assumes that the tested rows were drawn"));
+      EXPECT_EQ(evaluation.intercept_scale, bias);
+      ExpectConfusion(evaluation, expected.confusion);
+      ExpectNear(evaluation.margins, expected.margins);
+      ExpectNear(evaluation.kernel_margins, expected.kernel_margins);
+      ASSERT_THAT(evaluation.folds, SizeIs(1));
+      EXPECT_EQ(evaluation.folds[0].trained_rows, 127);
+      EXPECT_EQ(evaluation.folds[0].summary, "means");
     }
   }
 }
@@ -270,35 +264,34 @@ TEST(EvaluationTest, FoldsAreAsManySplitsThatTestEachRowOnce) {
   constexpr int kFolds = 5;
   const LabeledRows data = Clouds(203, 3, 8);
   LabeledRows labeled = Copy(data);
-  const absl::StatusOr<Evaluation> evaluation =
-      Evaluate(MeansLearner(), labeled, {.folds = kFolds, .seed = 1}, Watch);
-  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  const Evaluation evaluation =
+      Evaluate(MeansLearner(), labeled, {.folds = kFolds, .seed = 1}, Watch).value();
   ByHand sum;
   std::vector<double> errors;
   for (int fold = 0; fold < kFolds; ++fold) {
     const RowSplit split = FoldSplit(203, kFolds, fold, 1);
     const ByHand one = EvaluateByHand(data, split, 0);
-    EXPECT_EQ(evaluation->folds[static_cast<size_t>(fold)].errors, one.errors);
-    EXPECT_EQ(evaluation->folds[static_cast<size_t>(fold)].tested_rows, split.tested());
+    EXPECT_EQ(evaluation.folds[static_cast<size_t>(fold)].errors, one.errors);
+    EXPECT_EQ(evaluation.folds[static_cast<size_t>(fold)].tested_rows, split.tested());
     sum.errors += one.errors;
     errors.push_back(static_cast<double>(one.errors) / static_cast<double>(split.tested()));
     for (const auto& [pair, count] : one.confusion) sum.confusion[pair] += count;
     sum.margins.insert(sum.margins.end(), one.margins.begin(), one.margins.end());
   }
-  EXPECT_EQ(evaluation->tested_rows, 203);
-  EXPECT_EQ(evaluation->errors, sum.errors);
-  ExpectConfusion(*evaluation, sum.confusion);
-  ExpectNear(evaluation->margins, sum.margins);
+  EXPECT_EQ(evaluation.tested_rows, 203);
+  EXPECT_EQ(evaluation.errors, sum.errors);
+  ExpectConfusion(evaluation, sum.confusion);
+  ExpectNear(evaluation.margins, sum.margins);
   double mean = 0;
   for (const double error : errors) mean += error / kFolds;
   double squares = 0;
   for (const double error : errors) squares += (error - mean) * (error - mean);
-  EXPECT_NEAR(evaluation->error_standard_error, std::sqrt(squares / (kFolds - 1) / kFolds), 1e-12);
+  EXPECT_NEAR(evaluation.error_standard_error, std::sqrt(squares / (kFolds - 1) / kFolds), 1e-12);
   const ProbabilityInterval interval = BinomialInterval(sum.errors, 203, 0.95);
-  EXPECT_EQ(evaluation->error_interval.low, interval.low);
-  EXPECT_EQ(evaluation->error_interval.high, interval.high);
-  EXPECT_THAT(evaluation->error_premise, HasSubstr("approximate"));
-  EXPECT_THAT(evaluation->error_premise, HasSubstr("share most of their training rows"));
+  EXPECT_EQ(evaluation.error_interval.low, interval.low);
+  EXPECT_EQ(evaluation.error_interval.high, interval.high);
+  EXPECT_THAT(evaluation.error_premise, HasSubstr("approximate"));
+  EXPECT_THAT(evaluation.error_premise, HasSubstr("share most of their training rows"));
 }
 
 // Two classes so far apart that no row is misclassified: the standard error is 0, but the interval
@@ -306,11 +299,10 @@ TEST(EvaluationTest, FoldsAreAsManySplitsThatTestEachRowOnce) {
 TEST(EvaluationTest, NoErrorIsNoCertainty) {
   LabeledRows labeled = Clouds(200, 2, 3);
   for (int64_t i = 0; i < 200; ++i) labeled.rows(i, 0) += labeled.labels[i] == 0 ? 100 : -100;
-  const absl::StatusOr<Evaluation> evaluation = Evaluate(MeansLearner(), labeled, {}, Watch);
-  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
-  ASSERT_EQ(evaluation->errors, 0);
-  EXPECT_EQ(evaluation->error_interval.low, 0);
-  EXPECT_NEAR(evaluation->error_interval.high, 1 - std::pow(0.025, 1.0 / 60), 1e-12);
+  const Evaluation evaluation = Evaluate(MeansLearner(), labeled, {}, Watch).value();
+  ASSERT_EQ(evaluation.errors, 0);
+  EXPECT_EQ(evaluation.error_interval.low, 0);
+  EXPECT_NEAR(evaluation.error_interval.high, 1 - std::pow(0.025, 1.0 / 60), 1e-12);
 }
 
 // Rows whose features may have lost all their digits: their margins are the least that exists.
@@ -320,13 +312,12 @@ TEST(EvaluationTest, MarginsStayInTheirRangeHoweverMuchIsAllowedForRounding) {
     for (size_t i = 0; i < 200; i += 5) {
       labeled.rounding[i] = i % 2 == 0 ? 1.7 : std::numeric_limits<double>::infinity();
     }
-    const absl::StatusOr<Evaluation> evaluation = Evaluate(MeansLearner(1), labeled, {}, Watch);
-    ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+    const Evaluation evaluation = Evaluate(MeansLearner(1), labeled, {}, Watch).value();
     const double least = classes == 2 ? -1 : -2;
-    EXPECT_EQ(evaluation->kernel_margins.front(), least);
-    EXPECT_EQ(evaluation->certified.front().rows_margin, least);
-    EXPECT_GT(evaluation->kernel_margins[50], least);
-    for (const double margin : evaluation->kernel_margins) EXPECT_LE(margin, -least);
+    EXPECT_EQ(evaluation.kernel_margins.front(), least);
+    EXPECT_EQ(evaluation.certified.front().rows_margin, least);
+    EXPECT_GT(evaluation.kernel_margins[50], least);
+    for (const double margin : evaluation.kernel_margins) EXPECT_LE(margin, -least);
   }
 }
 
@@ -338,13 +329,12 @@ TEST(EvaluationTest, WhatIsCertifiedIsTrueOfTheRowsAndSharesTheDoubt) {
   for (const int folds : {0, 3}) {
     const LabeledRows data = Clouds(900, 2, 9);
     LabeledRows labeled = Copy(data);
-    const absl::StatusOr<Evaluation> evaluation =
-        Evaluate(MeansLearner(1), labeled, {.folds = folds, .confidence = 0.9}, Watch);
-    ASSERT_TRUE(evaluation.ok()) << evaluation.status();
-    ASSERT_THAT(evaluation->certified, SizeIs(kCertifiedAlphas.size()));
+    const Evaluation evaluation =
+        Evaluate(MeansLearner(1), labeled, {.folds = folds, .confidence = 0.9}, Watch).value();
+    ASSERT_THAT(evaluation.certified, SizeIs(kCertifiedAlphas.size()));
     const int splits = std::max(1, folds);
     for (size_t a = 0; a < kCertifiedAlphas.size(); ++a) {
-      const CertifiedMargin& certified = evaluation->certified[a];
+      const CertifiedMargin& certified = evaluation.certified[a];
       EXPECT_EQ(certified.alpha, kCertifiedAlphas[a]);
       double best_of_rows = -2;
       std::optional<double> best;
@@ -366,8 +356,8 @@ TEST(EvaluationTest, WhatIsCertifiedIsTrueOfTheRowsAndSharesTheDoubt) {
         EXPECT_NEAR(*certified.margin, *best, 1e-12);
       }
     }
-    EXPECT_FALSE(evaluation->certified[0].margin.has_value());
-    EXPECT_TRUE(evaluation->certified.back().margin.has_value());
+    EXPECT_FALSE(evaluation.certified[0].margin.has_value());
+    EXPECT_TRUE(evaluation.certified.back().margin.has_value());
   }
 }
 
@@ -375,25 +365,23 @@ TEST(EvaluationTest, WithoutTheKernelsLengthsNothingIsCertified) {
   LabeledRows labeled = Clouds(100, 3, 1);
   labeled.self_kernel.clear();
   labeled.rounding.clear();
-  const absl::StatusOr<Evaluation> evaluation = Evaluate(MeansLearner(), labeled, {}, Watch);
-  ASSERT_TRUE(evaluation.ok());
-  EXPECT_THAT(evaluation->margins, SizeIs(101));
-  EXPECT_THAT(evaluation->unnormalised_margins, SizeIs(101));
-  EXPECT_THAT(evaluation->kernel_margins, IsEmpty());
-  EXPECT_THAT(evaluation->certified, IsEmpty());
+  const Evaluation evaluation = Evaluate(MeansLearner(), labeled, {}, Watch).value();
+  EXPECT_THAT(evaluation.margins, SizeIs(101));
+  EXPECT_THAT(evaluation.unnormalised_margins, SizeIs(101));
+  EXPECT_THAT(evaluation.kernel_margins, IsEmpty());
+  EXPECT_THAT(evaluation.certified, IsEmpty());
 }
 
 TEST(EvaluationTest, AModelWithoutWeightsHasErrorsAndNoMargins) {
   LabeledRows with = Clouds(100, 3, 1);
   LabeledRows without = Clouds(100, 3, 1);
-  const absl::StatusOr<Evaluation> linear = Evaluate(MeansLearner(1), with, {}, Watch);
-  const absl::StatusOr<Evaluation> other = Evaluate(MeansLearner(1, false), without, {}, Watch);
-  ASSERT_TRUE(linear.ok() && other.ok());
-  EXPECT_EQ(other->errors, linear->errors);
-  EXPECT_THAT(other->margins, IsEmpty());
-  EXPECT_THAT(other->unnormalised_margins, IsEmpty());
-  EXPECT_THAT(other->kernel_margins, IsEmpty());
-  EXPECT_THAT(other->certified, IsEmpty());
+  const Evaluation linear = Evaluate(MeansLearner(1), with, {}, Watch).value();
+  const Evaluation other = Evaluate(MeansLearner(1, false), without, {}, Watch).value();
+  EXPECT_EQ(other.errors, linear.errors);
+  EXPECT_THAT(other.margins, IsEmpty());
+  EXPECT_THAT(other.unnormalised_margins, IsEmpty());
+  EXPECT_THAT(other.kernel_margins, IsEmpty());
+  EXPECT_THAT(other.certified, IsEmpty());
 }
 
 // One fold tests the only row of class 2. This fold has no row from which to learn the class.
@@ -401,26 +389,23 @@ TEST(EvaluationTest, AClassThatCannotBeLearntFromIsCountedAndItsRowsAreErrors) {
   LabeledRows labeled = Clouds(40, 2, 3);
   labeled.class_count = 3;
   labeled.labels[17] = 2;  // the only row of class 2
-  const absl::StatusOr<Evaluation> evaluation =
-      Evaluate(MeansLearner(), labeled, {.folds = 4}, Watch);
-  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  const Evaluation evaluation = Evaluate(MeansLearner(), labeled, {.folds = 4}, Watch).value();
   int64_t unseen = 0;
-  for (const Evaluation::Fold& fold : evaluation->folds) unseen += fold.unseen_classes;
+  for (const Evaluation::Fold& fold : evaluation.folds) unseen += fold.unseen_classes;
   EXPECT_EQ(unseen, 1);
-  EXPECT_EQ(evaluation->classes[2].rows, 1);
-  EXPECT_EQ(evaluation->classes[2].tested_rows, 1);
-  EXPECT_EQ(evaluation->classes[2].correct, 0);
+  EXPECT_EQ(evaluation.classes[2].rows, 1);
+  EXPECT_EQ(evaluation.classes[2].tested_rows, 1);
+  EXPECT_EQ(evaluation.classes[2].correct, 0);
 }
 
 TEST(EvaluationTest, TheSameRowsAndOptionsGiveTheSameBits) {
   LabeledRows first = Clouds(100, 3, 1);
   LabeledRows second = Clouds(100, 3, 1);
   const EvaluationOptions options{.folds = 3, .seed = 4};
-  const absl::StatusOr<Evaluation> a = Evaluate(MeansLearner(1), first, options, Watch);
-  const absl::StatusOr<Evaluation> b = Evaluate(MeansLearner(1), second, options, Watch);
-  ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_EQ(a->margins, b->margins);
-  EXPECT_EQ(a->kernel_margins, b->kernel_margins);
+  const Evaluation a = Evaluate(MeansLearner(1), first, options, Watch).value();
+  const Evaluation b = Evaluate(MeansLearner(1), second, options, Watch).value();
+  EXPECT_EQ(a.margins, b.margins);
+  EXPECT_EQ(a.kernel_margins, b.kernel_margins);
 }
 
 TEST(EvaluationTest, TheMonitorHearsEveryFoldAndCanStopIt) {
@@ -447,7 +432,7 @@ TEST(EvaluationTest, TheMonitorHearsEveryFoldAndCanStopIt) {
 
 std::string ReasonOf(LabeledRows labeled, const EvaluationOptions& options) {
   const absl::Status status = Evaluate(MeansLearner(), labeled, options, Watch).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status;
   const std::optional<ErrorDetail> detail = DetailOf(status);
   return detail.has_value() ? detail->reason + " " + detail->field : "";
 }
@@ -469,5 +454,22 @@ TEST(EvaluationTest, WhatCannotBeEvaluatedIsRefusedByName) {
   EXPECT_TRUE(EvaluationOptions({.held_out = 0, .folds = 2}).Validate().ok());
 }
 
+// ridge chooses its alpha among the training rows of each fold, and its margins are those of its
+// separators.
+TEST(EvaluationTest, RidgeIsEvaluatedAsAnyLearner) {
+  const std::unique_ptr<const Learner> ridge =
+      MakeLearner(LearnerSpec::Parse("ridge()").value()).value();
+  LabeledRows rows = Clouds(400, 3, 5);
+  const Evaluation evaluation =
+      Evaluate(*ridge, rows, {.folds = 4}, [](int, double) { return absl::OkStatus(); }).value();
+  EXPECT_EQ(evaluation.tested_rows, 400);
+  EXPECT_LT(evaluation.error, 0.3);
+  EXPECT_EQ(evaluation.intercept_scale, 1);
+  EXPECT_EQ(evaluation.certified.size(), kCertifiedAlphas.size());
+  for (const Evaluation::Fold& fold : evaluation.folds) {
+    EXPECT_THAT(fold.summary, MatchesRegex("alpha=.*, the best of 18 on 60 rows"));
+  }
+}
+
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -9,17 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/kernel/kernel_expression.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
 #include "tests/core/mapping/builds.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ErrorOn;
-using testing::LabeledRows;
-using testing::MustTrain;
 
 struct Case {
   const char* data;
@@ -46,14 +42,12 @@ double StandardError(const std::vector<double>& values) {
 }
 
 LabeledRows Mapped(const BuiltVersion& version, const LabeledRows& rows) {
-  return {.rows = testing::FeaturesFrom(version, rows.rows),
-          .labels = rows.labels,
-          .classes = rows.classes};
+  return {.rows = FeaturesFrom(version, rows.rows), .labels = rows.labels, .classes = rows.classes};
 }
 
 // Trains on 70 % of the rows, some of which are also the landmarks, and tests on the other rows.
 Comparison Compare(const Case& c, int splits) {
-  const LabeledRows all = testing::RealData(c.data);
+  const LabeledRows all = RealData(c.data);
   const int64_t n = all.rows.rows();
   Comparison comparison;
   for (int split = 0; split < splits; ++split) {
@@ -64,10 +58,9 @@ Comparison Compare(const Case& c, int splits) {
         Subset(all, std::vector<int64_t>(order.begin(), order.begin() + train_rows));
     const LabeledRows test =
         Subset(all, std::vector<int64_t>(order.begin() + train_rows, order.end()));
-    const BuiltVersion version =
-        testing::MustBuild(testing::SpecOf(absl::StrCat("f2(landmarks=", c.landmarks, ")"),
-                                           c.kernel, false, static_cast<uint64_t>(split)),
-                           train.rows);
+    const BuiltVersion version = MustBuild(SpecOf(absl::StrCat("f2(landmarks=", c.landmarks, ")"),
+                                                  c.kernel, false, static_cast<uint64_t>(split)),
+                                           train.rows);
     comparison.f2.push_back(
         ErrorOn(*MustTrain(absl::StrCat("linear_svm(C=", c.C, ")"), Mapped(version, train), 1),
                 Mapped(version, test)));
@@ -96,4 +89,4 @@ TEST(F2AndKernelSvmTest, StandWithinOneStandardErrorOnIonosphereAndCancer) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

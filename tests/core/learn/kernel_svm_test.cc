@@ -4,7 +4,6 @@
 #include <limits>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -12,22 +11,13 @@
 #include "absl/strings/str_split.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
 #include "tests/core/learn/svm_tool.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ErrorOn;
-using testing::Every;
-using testing::LabeledRows;
-using testing::MustMake;
-using testing::MustScore;
-using testing::MustTrain;
-using testing::NoisyRows;
-using testing::RawData;
 
 KernelInput Kernel(const std::string& text) {
   return {.kernel = *KernelExpression::Parse(text), .map = nullptr};
@@ -61,7 +51,7 @@ double Number(absl::string_view text) {
 ToolModel ReadToolModel(const std::string& path, int64_t columns) {
   ToolModel model;
   bool vectors = false;
-  for (const std::string& line : testing::LinesOf(path)) {
+  for (const std::string& line : LinesOf(path)) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     if (vectors) {
       model.coefficients.push_back(Number(words[0]));
@@ -85,10 +75,10 @@ ToolModel ReadToolModel(const std::string& path, int64_t columns) {
 // a small multiple of 1e-6.
 TEST(KernelSvmTest, TwoClassesOnRealDataAreTheModelOfLibsvmsProgram) {
   const LabeledRows rows = RawData("cancer.csv");
-  const testing::ScratchFolder folder;
-  testing::WriteSvmFile(rows, folder.File("rows"));
-  testing::MustRun(absl::StrCat(PHIMAP_SVM_TRAIN, " -t 2 -g 0.05 -c 2 -e 1e-6 ",
-                                folder.File("rows"), " ", folder.File("model")));
+  const ScratchFolder folder;
+  WriteSvmFile(rows, folder.File("rows"));
+  MustRun(absl::StrCat(PHIMAP_SVM_TRAIN, " -t 2 -g 0.05 -c 2 -e 1e-6 ", folder.File("rows"), " ",
+                       folder.File("model")));
   const ToolModel tool = ReadToolModel(folder.File("model"), rows.rows.cols());
   const std::unique_ptr<const Model> model =
       MustTrain("kernel_svm(C=2, tolerance=1e-06)", rows, 1, Kernel("rbf(gamma=0.05)"));
@@ -113,17 +103,17 @@ TEST(KernelSvmTest, ManyClassesOnRealDataVoteAsLibsvmsProgram) {
                    [&](int64_t a, int64_t b) { return rows.labels[a] < rows.labels[b]; });
   rows = Subset(rows, order);
   const LabeledRows test = Every(all, 1, 10);
-  const testing::ScratchFolder folder;
-  testing::WriteSvmFile(rows, folder.File("rows"));
-  testing::WriteSvmFile(test, folder.File("test"));
-  testing::MustRun(absl::StrCat(PHIMAP_SVM_TRAIN, " -t 2 -g 0.02 -c 10 -e 1e-5 ",
-                                folder.File("rows"), " ", folder.File("model")));
-  testing::MustRun(absl::StrCat(PHIMAP_SVM_PREDICT, " ", folder.File("test"), " ",
-                                folder.File("model"), " ", folder.File("classes")));
+  const ScratchFolder folder;
+  WriteSvmFile(rows, folder.File("rows"));
+  WriteSvmFile(test, folder.File("test"));
+  MustRun(absl::StrCat(PHIMAP_SVM_TRAIN, " -t 2 -g 0.02 -c 10 -e 1e-5 ", folder.File("rows"), " ",
+                       folder.File("model")));
+  MustRun(absl::StrCat(PHIMAP_SVM_PREDICT, " ", folder.File("test"), " ", folder.File("model"), " ",
+                       folder.File("classes")));
   const std::unique_ptr<const Model> model =
       MustTrain("kernel_svm(C=10, tolerance=1e-05)", rows, 1, Kernel("rbf(gamma=0.02)"));
   const std::vector<int32_t> classes = *model->Predict(test.rows.view(), NeverStop);
-  const std::vector<std::string> expected = testing::LinesOf(folder.File("classes"));
+  const std::vector<std::string> expected = LinesOf(folder.File("classes"));
   ASSERT_EQ(expected.size(), classes.size());
   int64_t different = 0;
   for (size_t i = 0; i < classes.size(); ++i) different += classes[i] != std::stoi(expected[i]);
@@ -169,48 +159,9 @@ TEST(KernelSvmTest, MoreRowsOfTwoClassesThanFitAreRefusedByNumber) {
   rows.labels[1] = 2;
   const absl::Status status =
       MustMake("kernel_svm()", Kernel("rbf(gamma=1)"))->Train(rows.set(), 1, NeverStop).status();
-  EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_MANY");
+  EXPECT_EQ(ReasonOf(status), "ROWS_TOO_MANY");
   EXPECT_EQ(DetailOf(status)->metadata.at("actual"), absl::StrCat(kMaxKernelSvmRows + 2));
 }
 
-TEST(KernelSvmTest, ThreadsTrainBesideEachOtherToTheSameBits) {
-  const LabeledRows rows = NoisyRows(200, 5, 3, 3);
-  const auto train = [&] {
-    const Matrix<double> scores =
-        MustScore(*MustTrain("kernel_svm()", rows, 1, Kernel("rbf(gamma=0.3)")), rows.rows);
-    return std::vector<double>(scores.data(), scores.data() + scores.size());
-  };
-  const std::vector<double> alone = train();
-  std::vector<std::vector<double>> results(4);
-  std::vector<std::thread> threads;
-  for (size_t t = 0; t < results.size(); ++t)
-    threads.emplace_back([&, t] { results[t] = train(); });
-  for (std::thread& thread : threads) thread.join();
-  for (const std::vector<double>& result : results) EXPECT_EQ(result, alone);
-}
-
-// Stops training in the middle of a problem that takes at least a million steps.
-TEST(KernelSvmTest, TrainingStopsWithinAProblem) {
-  const LabeledRows rows = NoisyRows(600, 5, 2, 4);
-  const std::unique_ptr<const Learner> learner =
-      MustMake("kernel_svm(C=1e6, tolerance=1e-9)", Kernel("linear()"));
-  for (const int stop : {1, 2, 4, 5, 10, 100}) {
-    int calls = 0;
-    double last = -1;
-    const absl::Status status =
-        learner
-            ->Train(rows.set(), 1,
-                    [&](double fraction) {
-                      EXPECT_GT(fraction, last);
-                      EXPECT_LT(fraction, 1);
-                      last = fraction;
-                      return ++calls == stop ? absl::CancelledError("enough") : absl::OkStatus();
-                    })
-            .status();
-    EXPECT_EQ(status, absl::CancelledError("enough"));
-    EXPECT_EQ(calls, stop);
-  }
-}
-
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -97,6 +97,49 @@ LabeledRows NoisyRows(int64_t n, int64_t columns, int32_t classes, uint64_t seed
   return made;
 }
 
+LabeledRows NoisyNumbers(int64_t n, int64_t columns, uint64_t seed) {
+  LabeledRows made{.rows = NormalRows({.rows = n, .cols = columns, .seed = seed}), .labels = {}};
+  const Matrix<double> w = NormalRows({.rows = 1, .cols = columns, .seed = seed + 1});
+  const Matrix<double> noise = NormalRows({.rows = n, .cols = 1, .seed = seed + 2});
+  double square = 0;
+  for (int64_t k = 0; k < columns; ++k) square += w(0, k) * w(0, k);
+  for (int64_t i = 0; i < n; ++i) {
+    double target = 5 + noise(i, 0);
+    for (int64_t k = 0; k < columns; ++k) {
+      target += 2 / std::sqrt(square) * w(0, k) * made.rows(i, k);
+    }
+    made.targets.push_back(target);
+  }
+  return made;
+}
+
+LabeledRows FriedmanRows(int64_t n, int64_t columns, uint64_t seed) {
+  LabeledRows made{.rows = UniformRows({.rows = n, .cols = columns, .seed = seed}), .labels = {}};
+  const Matrix<double> noise = NormalRows({.rows = n, .cols = 1, .seed = seed + 1});
+  for (int64_t i = 0; i < n; ++i) {
+    double* x = made.rows.row(i);
+    for (int64_t k = 0; k < columns; ++k) x[k] = (x[k] + 1) / 2;
+    made.targets.push_back(10 * std::sin(M_PI * x[0] * x[1]) + 20 * (x[2] - 0.5) * (x[2] - 0.5) +
+                           10 * x[3] + 5 * x[4] + noise(i, 0));
+  }
+  return made;
+}
+
+LabeledRows RowsWithMargin(int64_t n, int64_t columns, double margin, uint64_t seed) {
+  LabeledRows out{
+      .rows = NormalRows({.rows = n, .cols = columns, .seed = seed}), .labels = {}, .classes = 2};
+  for (int64_t i = 0; i < n; ++i) {
+    double square = 0;
+    for (int64_t k = 1; k < columns; ++k) square += out.rows(i, k) * out.rows(i, k);
+    for (int64_t k = 1; k < columns; ++k) {
+      out.rows(i, k) *= std::sqrt((1 - margin * margin) / square);
+    }
+    out.rows(i, 0) = i % 2 == 0 ? margin : -margin;
+    out.labels.push_back(i % 2 == 0 ? 1 : 0);
+  }
+  return out;
+}
+
 std::unique_ptr<const Learner> MustMake(const std::string& learner, const KernelInput& input) {
   const absl::StatusOr<LearnerSpec> spec = LearnerSpec::Parse(learner);
   EXPECT_TRUE(spec.ok()) << spec.status();
@@ -116,18 +159,26 @@ std::unique_ptr<const Model> MustTrain(const std::string& learner, const Labeled
 }
 
 Matrix<double> MustScore(const Model& model, const Matrix<double>& rows) {
-  Matrix<double> scores(rows.rows(), model.class_count());
+  Matrix<double> scores(rows.rows(), model.score_count());
   const absl::Status status = model.Scores(rows.view(), scores.view(), NeverStop);
   EXPECT_TRUE(status.ok()) << status;
   return scores;
 }
 
 double ErrorOn(const Model& model, const LabeledRows& rows) {
-  const absl::StatusOr<std::vector<int32_t>> classes = model.Predict(rows.rows.view(), NeverStop);
-  EXPECT_TRUE(classes.ok()) << classes.status();
+  const std::vector<int32_t> classes = model.Predict(rows.rows.view(), NeverStop).value();
   int64_t wrong = 0;
-  for (size_t i = 0; i < classes->size(); ++i) wrong += (*classes)[i] != rows.labels[i];
-  return static_cast<double>(wrong) / static_cast<double>(classes->size());
+  for (size_t i = 0; i < classes.size(); ++i) wrong += classes[i] != rows.labels[i];
+  return static_cast<double>(wrong) / static_cast<double>(classes.size());
+}
+
+double RootMeanSquaredError(const Model& model, const LabeledRows& rows) {
+  const Matrix<double> scores = MustScore(model, rows.rows);
+  double sum = 0;
+  for (int64_t i = 0; i < rows.rows.rows(); ++i) {
+    sum += (scores(i, 0) - rows.targets[i]) * (scores(i, 0) - rows.targets[i]);
+  }
+  return std::sqrt(sum / static_cast<double>(rows.rows.rows()));
 }
 
 }  // namespace phimap::testing

@@ -17,9 +17,11 @@ struct LabeledRows {
   Matrix<double> rows;
   std::vector<int32_t> labels;
   int32_t classes = 0;
+  // In place of labels, for learners of numbers.
+  std::vector<double> targets = {};
 
   TrainingSet set() const {
-    return {.rows = rows.view(), .labels = labels, .class_count = classes};
+    return {.rows = rows.view(), .labels = labels, .class_count = classes, .targets = targets};
   }
 };
 
@@ -37,6 +39,16 @@ LabeledRows Every(const LabeledRows& from, int64_t first, int64_t step, int64_t 
 // except that a tenth of the rows are relabeled.
 LabeledRows NoisyRows(int64_t n, int64_t columns, int32_t classes, uint64_t seed);
 
+// Returns N(0, 1) rows with numbers: 5 plus a random linear function of variance 4, plus N(0, 1).
+LabeledRows NoisyNumbers(int64_t n, int64_t columns, uint64_t seed);
+// Returns `columns` >= 5 independent uniform numbers in [0, 1] and Friedman's first function of the
+// first five, 10 sin(π·x₁x₂) + 20 (x₃ − ½)² + 10 x₄ + 5 x₅, plus N(0, 1) (Friedman 1991).
+LabeledRows FriedmanRows(int64_t n, int64_t columns, uint64_t seed);
+
+// Returns random rows of length 1 in two classes, which alternate. Their first columns are
+// ±`margin`, so a separator through the origin has this margin.
+LabeledRows RowsWithMargin(int64_t n, int64_t columns, double margin, uint64_t seed);
+
 // Makes the learner that the text `learner` describes. An error fails the test and gives nullptr.
 std::unique_ptr<const Learner> MustMake(const std::string& learner, const KernelInput& input = {});
 // Trains the learner that the text `learner` describes. An error fails the test and gives nullptr.
@@ -46,6 +58,8 @@ std::unique_ptr<const Model> MustTrain(const std::string& learner, const Labeled
 Matrix<double> MustScore(const Model& model, const Matrix<double>& rows);
 // The share of rows for which the model predicts a class other than their label.
 double ErrorOn(const Model& model, const LabeledRows& rows);
+// The root of the mean squared error of a model of numbers.
+double RootMeanSquaredError(const Model& model, const LabeledRows& rows);
 
 }  // namespace phimap::testing
 

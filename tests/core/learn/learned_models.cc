@@ -14,12 +14,11 @@
 
 #include "absl/strings/str_format.h"
 #include "core/learn/row_order.h"
+#include "core/random/stream_ids.h"
 #include "tests/core/learn/labeled_data.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::LabeledRows;
 
 constexpr uint64_t kSeed = 5;
 constexpr int64_t kEpochs = 4;
@@ -52,7 +51,7 @@ void WritePerceptron(const std::string& stem, const LabeledRows& rows, bool aver
     steps.insert(steps.end(), next.begin(), next.end());
   }
   WriteList(stem + ".order", steps);
-  const std::unique_ptr<const Model> model = testing::MustTrain(
+  const std::unique_ptr<const Model> model = MustTrain(
       absl::StrFormat("perceptron(epochs=%d, average=%s)", kEpochs, average ? "true" : "false"),
       rows, kSeed);
   const LinearWeights& weights = *model->linear();
@@ -75,12 +74,12 @@ void WriteSgd(const std::string& stem, const LabeledRows& rows, const char* stra
     steps.push_back(static_cast<int64_t>(stream.UniformBelow(static_cast<uint64_t>(t), n)));
   }
   WriteList(stem + ".order", steps);
-  const std::unique_ptr<const Model> model = testing::MustTrain(
-      absl::StrFormat("kernel_sgd(strategy=%s, rate=0.05, epochs=%d)", strategy, kEpochs), rows,
-      kSeed, {.kernel = *KernelExpression::Parse("linear()"), .map = nullptr});
+  const std::unique_ptr<const Model> model =
+      MustTrain(absl::StrFormat("kernel_sgd(strategy=%s, rate=0.05, epochs=%d)", strategy, kEpochs),
+                rows, kSeed, {.kernel = *KernelExpression::Parse("linear()"), .map = nullptr});
   Matrix<double> units(rows.rows.cols(), rows.rows.cols());
   for (int64_t k = 0; k < units.rows(); ++k) units(k, k) = 1;
-  const Matrix<double> scores = testing::MustScore(*model, units);
+  const Matrix<double> scores = MustScore(*model, units);
   Matrix<double> out(scores.cols(), scores.rows() + 1);
   for (int64_t y = 0; y < scores.cols(); ++y) {
     for (int64_t k = 0; k < scores.rows(); ++k) out(y, k) = scores(k, y);
@@ -89,7 +88,7 @@ void WriteSgd(const std::string& stem, const LabeledRows& rows, const char* stra
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -102,11 +101,11 @@ int main(int argc, char** argv) {
       phimap::testing::Every(phimap::testing::RealData("spam.csv"), 0, 3);
   const phimap::testing::LabeledRows letter =
       phimap::testing::Every(phimap::testing::RealData("letter.csv"), 0, 20);
-  phimap::WritePerceptron(folder + "perceptron_ionosphere", ionosphere, false);
-  phimap::WritePerceptron(folder + "perceptron_spam", spam, false);
-  phimap::WritePerceptron(folder + "averaged_ionosphere", ionosphere, true);
-  phimap::WriteSgd(folder + "sgd_ionosphere", ionosphere, "gram");
-  phimap::WriteSgd(folder + "sgd_spam", spam, "kernel");
-  phimap::WriteSgd(folder + "sgd_letter", letter, "gram");
+  phimap::testing::WritePerceptron(folder + "perceptron_ionosphere", ionosphere, false);
+  phimap::testing::WritePerceptron(folder + "perceptron_spam", spam, false);
+  phimap::testing::WritePerceptron(folder + "averaged_ionosphere", ionosphere, true);
+  phimap::testing::WriteSgd(folder + "sgd_ionosphere", ionosphere, "gram");
+  phimap::testing::WriteSgd(folder + "sgd_spam", spam, "kernel");
+  phimap::testing::WriteSgd(folder + "sgd_letter", letter, "gram");
   return 0;
 }

@@ -1,28 +1,20 @@
-// Compares the linear SVM with liblinear's own program, and tests its optimality conditions.
+// Compares the linear SVM and logistic regression with liblinear's own program, and tests their
+// optimality conditions.
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
 #include "tests/core/learn/svm_tool.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ErrorOn;
-using testing::Every;
-using testing::LabeledRows;
-using testing::MustMake;
-using testing::MustTrain;
-using testing::NoisyRows;
-using testing::RealData;
 
 struct LinearToolModel {
   std::vector<int> labels;
@@ -34,7 +26,7 @@ struct LinearToolModel {
 LinearToolModel ReadLinearToolModel(const std::string& path) {
   LinearToolModel model;
   bool weights = false;
-  for (const std::string& line : testing::LinesOf(path)) {
+  for (const std::string& line : LinesOf(path)) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     if (weights) {
       std::vector<double> row;
@@ -52,10 +44,10 @@ LinearToolModel ReadLinearToolModel(const std::string& path) {
 }
 
 LinearToolModel TrainWithTool(const LabeledRows& rows, const std::string& options) {
-  const testing::ScratchFolder folder;
-  testing::WriteSvmFile(rows, folder.File("rows"));
-  testing::MustRun(absl::StrCat(PHIMAP_LIBLINEAR_TRAIN, " -s 2 ", options, " ", folder.File("rows"),
-                                " ", folder.File("model")));
+  const ScratchFolder folder;
+  WriteSvmFile(rows, folder.File("rows"));
+  MustRun(absl::StrCat(PHIMAP_LIBLINEAR_TRAIN, " ", options, " ", folder.File("rows"), " ",
+                       folder.File("model")));
   return ReadLinearToolModel(folder.File("model"));
 }
 
@@ -63,7 +55,7 @@ LinearToolModel TrainWithTool(const LabeledRows& rows, const std::string& option
 TEST(LinearSvmTest, TwoClassesAreTheModelOfLiblinearsProgram) {
   for (const char* name : {"ionosphere.csv", "cancer.csv", "spam.csv"}) {
     const LabeledRows rows = RealData(name);
-    const LinearToolModel tool = TrainWithTool(rows, "-c 2 -e 0.01 -B 1");
+    const LinearToolModel tool = TrainWithTool(rows, "-s 2 -c 2 -e 0.01 -B 1");
     const std::unique_ptr<const Model> model =
         MustTrain("linear_svm(C=2, tolerance=0.01, bias=1)", rows, 1);
     const LinearWeights& weights = *model->linear();
@@ -79,12 +71,45 @@ TEST(LinearSvmTest, TwoClassesAreTheModelOfLiblinearsProgram) {
   }
 }
 
+// "balanced" is n/(2·n_y), here 300/400 and 300/200. The program reads weights as float32, so each
+// of these is one.
+TEST(LinearSvmTest, WeightsOfClassesAreThoseOfLiblinearsProgram) {
+  const LabeledRows all = RealData("ionosphere.csv");
+  std::vector<int64_t> chosen;
+  std::vector<int64_t> left = {100, 200};
+  for (int64_t i = 0; i < all.rows.rows(); ++i) {
+    if (left[all.labels[i]]-- > 0) chosen.push_back(i);
+  }
+  const LabeledRows rows = Subset(all, chosen);
+  ASSERT_EQ(rows.rows.rows(), 300);
+  const std::string balanced = "-w1 0.75 -w-1 1.5";
+  const struct {
+    const char* learner;
+    std::string options;
+  } kCases[] = {
+      {"logistic(C=2)", "-s 0 -c 2 -e 0.01 -B 1"},
+      {"logistic(C=2, class_weight=[3, 0.5])", "-s 0 -c 2 -e 0.01 -B 1 -w1 0.5 -w-1 3"},
+      {"logistic(C=2, class_weight=balanced)", "-s 0 -c 2 -e 0.01 -B 1 " + balanced},
+      {"linear_svm(C=2, class_weight=[3, 0.5])", "-s 2 -c 2 -e 0.01 -B 1 -w1 0.5 -w-1 3"},
+      {"linear_svm(C=2, class_weight=balanced)", "-s 2 -c 2 -e 0.01 -B 1 " + balanced},
+  };
+  for (const auto& c : kCases) {
+    const LinearToolModel tool = TrainWithTool(rows, c.options);
+    const ScoreWeights weights = ToScores(*MustTrain(c.learner, rows, 1)->linear());
+    ASSERT_EQ(tool.w.size(), static_cast<size_t>(rows.rows.cols() + 1)) << c.learner;
+    for (int64_t k = 0; k <= rows.rows.cols(); ++k) {
+      const double actual = k < rows.rows.cols() ? weights.weights(k, 0) : weights.intercepts[0];
+      EXPECT_NEAR(actual, tool.labels[0] * tool.w[k][0], 1e-12) << c.learner << " column " << k;
+    }
+  }
+}
+
 // With many classes, liblinear's program adds up the rows in another order. Newton steps amplify
 // differences in the last bits by the condition number of the Hessian, about 1e3 here. So 1e-8 is a
 // generous tolerance.
 TEST(LinearSvmTest, ManyClassesAreTheModelOfLiblinearsProgram) {
   const LabeledRows rows = Every(RealData("letter.csv"), 0, 5);
-  const LinearToolModel tool = TrainWithTool(rows, "-c 1 -e 0.001");
+  const LinearToolModel tool = TrainWithTool(rows, "-s 2 -c 1 -e 0.001");
   const std::unique_ptr<const Model> model =
       MustTrain("linear_svm(C=1, tolerance=0.001, bias=0)", rows, 1);
   const LinearWeights& weights = *model->linear();
@@ -95,6 +120,33 @@ TEST(LinearSvmTest, ManyClassesAreTheModelOfLiblinearsProgram) {
       EXPECT_NEAR(weights.weights(tool.labels[c], k), tool.w[k][c], 1e-8) << c << " " << k;
     }
   }
+}
+
+TEST(LinearSvmTest, ManyClassesWithWeightsAreTheLogisticModelOfLiblinearsProgram) {
+  const LabeledRows rows = Every(RealData("letter.csv"), 0, 10);
+  std::string weights;
+  std::string options = "-s 0 -c 1 -e 0.001";
+  for (int y = 0; y < 26; ++y) {
+    absl::StrAppend(&weights, y == 0 ? "" : ", ", 1 + 0.5 * (y % 4));
+    absl::StrAppend(&options, " -w", y, " ", 1 + 0.5 * (y % 4));
+  }
+  const LinearToolModel tool = TrainWithTool(rows, options);
+  const std::unique_ptr<const Model> model = MustTrain(
+      absl::StrCat("logistic(tolerance=0.001, bias=0, class_weight=[", weights, "])"), rows, 1);
+  ASSERT_EQ(tool.labels.size(), 26u);
+  for (size_t c = 0; c < tool.labels.size(); ++c) {
+    for (int64_t k = 0; k < rows.rows.cols(); ++k) {
+      EXPECT_NEAR(model->linear()->weights(tool.labels[c], k), tool.w[k][c], 1e-8) << c << " " << k;
+    }
+  }
+}
+
+TEST(LinearSvmTest, AWrongNumberOfClassWeightsIsRefused) {
+  const LabeledRows rows = NoisyRows(50, 3, 3, 2);
+  const absl::Status status =
+      MustMake("logistic(class_weight=[1, 2])")->Train(rows.set(), 1, NeverStop).status();
+  EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, "LENGTH_MISMATCH", "class_weight",
+                              HasSubstr("each of the 3 classes")));
 }
 
 // At the minimum, w = 2C Σ max(0, 1 − y·(w·x))·y·x, summed over the rows x with labels y of 1 or
@@ -131,7 +183,7 @@ TEST(LinearSvmTest, OneSidedProblemsAreSolvedToo) {
   rows.classes = 3;
   const std::unique_ptr<const Model> three = MustTrain("linear_svm()", rows, 1);
   for (const double score : {three->linear()->intercepts[2]}) EXPECT_LT(score, -0.9);
-  EXPECT_THAT(*three->Predict(rows.rows.view(), NeverStop), ::testing::Not(::testing::Contains(2)));
+  EXPECT_THAT(*three->Predict(rows.rows.view(), NeverStop), Not(Contains(2)));
   std::fill(rows.labels.begin(), rows.labels.end(), 1);
   rows.classes = 2;
   EXPECT_EQ(ErrorOn(*MustTrain("linear_svm()", rows, 1), rows), 0);
@@ -139,60 +191,5 @@ TEST(LinearSvmTest, OneSidedProblemsAreSolvedToo) {
   EXPECT_EQ(ErrorOn(*MustTrain("linear_svm()", rows, 1), rows), 0);
 }
 
-// liblinear prints a line for each step through a function that all threads of the process share.
-// Each thread must still find its own training in this function.
-TEST(LinearSvmTest, ThreadsTrainBesideEachOtherToTheSameBits) {
-  const LabeledRows rows = NoisyRows(300, 20, 5, 3);
-  const auto train = [&] {
-    const std::unique_ptr<const Model> model = MustTrain("linear_svm()", rows, 1);
-    const Matrix<double>& w = model->linear()->weights;
-    return std::vector<double>(w.data(), w.data() + w.size());
-  };
-  const std::vector<double> alone = train();
-  std::vector<std::vector<double>> results(4);
-  std::vector<std::thread> threads;
-  for (size_t t = 0; t < results.size(); ++t) {
-    threads.emplace_back([&, t] {
-      for (int round = 0; round < 5; ++round) results[t] = train();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::vector<double>& result : results) EXPECT_EQ(result, alone);
-}
-
-// Stops training at each of its checkpoints in turn, including those within a problem. Training
-// must return the error of that checkpoint and call no further one. The fractions of the earlier
-// checkpoints must rise.
-TEST(LinearSvmTest, TrainingStopsWithinAProblem) {
-  const LabeledRows rows = NoisyRows(2000, 50, 2, 4);
-  const std::unique_ptr<const Learner> learner =
-      MustMake("linear_svm(C=1000, tolerance=1e-10, bias=1)");
-  int total = 0;
-  ASSERT_TRUE(learner
-                  ->Train(rows.set(), 1,
-                          [&](double) {
-                            ++total;
-                            return absl::OkStatus();
-                          })
-                  .ok());
-  ASSERT_GT(total, 5);
-  for (int stop = 1; stop <= total; ++stop) {
-    int calls = 0;
-    double last = -1;
-    const absl::Status status =
-        learner
-            ->Train(rows.set(), 1,
-                    [&](double fraction) {
-                      EXPECT_GT(fraction, last);
-                      EXPECT_LT(fraction, 1);
-                      last = fraction;
-                      return ++calls == stop ? absl::CancelledError("enough") : absl::OkStatus();
-                    })
-            .status();
-    EXPECT_EQ(status, absl::CancelledError("enough"));
-    EXPECT_EQ(calls, stop);
-  }
-}
-
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

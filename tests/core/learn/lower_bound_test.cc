@@ -18,22 +18,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/theory/landmark_bounds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
 #include "tests/core/mapping/builds.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ErrorOn;
-using testing::FeaturesFrom;
-using testing::LabeledRows;
-using testing::MustBuild;
-using testing::MustTrain;
-using testing::SpecOf;
 
 constexpr int kBits = 30;
 constexpr int64_t kHidden = int64_t{1} << (kBits / 2);
@@ -203,4 +196,4 @@ TEST(LowerBoundTest, FeaturesFromTheDistributionSeparateIt) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -5,11 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "core/random/random_stream.h"
-#include "gmock/gmock.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using Vector = std::vector<double>;
@@ -239,7 +239,7 @@ TEST(MarginTest, PercentilesAreQuantiles) {
       EXPECT_EQ(percentiles[static_cast<size_t>(q)], *quantile) << q << " of " << n;
     }
   }
-  EXPECT_THAT(Percentiles({}), ::testing::IsEmpty());
+  EXPECT_THAT(Percentiles({}), IsEmpty());
 }
 
 TEST(MarginTest, OfRowsItIsTheLargestThatAShareOfThemMissesAtMost) {
@@ -297,4 +297,4 @@ TEST(MarginTest, OfTheDistributionItIsWrongNoMoreOftenThanItSays) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -6,24 +6,16 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
 #include "tests/core/learn/svm_tool.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ErrorOn;
-using testing::Every;
-using testing::LabeledRows;
-using testing::MustMake;
-using testing::MustScore;
-using testing::MustTrain;
-using testing::RealData;
 
 // Maps each row x to L blocks, one for each class: the row (R_1 x, …, R_L x). R_y is the random
 // matrix of class y. It has `length` rows, and its entries are independent N(0, 1/length).
@@ -81,11 +73,11 @@ TEST(OneParameterTest, IsLiblinearsSupportVectorMachineOfTheDifferences) {
   const std::unique_ptr<const Model> model =
       MustTrain("one_parameter(C=0.1, tolerance=1e-08, epochs=100000)", blocks, 1);
 
-  const testing::ScratchFolder folder;
-  testing::WriteSvmFile(Differences(blocks, kLength), folder.File("rows"));
-  testing::MustRun(absl::StrCat(PHIMAP_LIBLINEAR_TRAIN, " -s 2 -c 0.1 -e 1e-9 ",
-                                folder.File("rows"), " ", folder.File("model")));
-  const std::vector<std::string> lines = testing::LinesOf(folder.File("model"));
+  const ScratchFolder folder;
+  WriteSvmFile(Differences(blocks, kLength), folder.File("rows"));
+  MustRun(absl::StrCat(PHIMAP_LIBLINEAR_TRAIN, " -s 2 -c 0.1 -e 1e-9 ", folder.File("rows"), " ",
+                       folder.File("model")));
+  const std::vector<std::string> lines = LinesOf(folder.File("model"));
   ASSERT_GE(lines.size(), static_cast<size_t>(kLength));
   const double sign = lines[2] == "label 1 -1" ? 1 : -1;
   // liblinear stops when a step reduces the objective by less than 1e-12 of its value, which is
@@ -117,14 +109,12 @@ TEST(OneParameterTest, OnTheFeaturesOfTheMappingMoreDimensionsLoseLess) {
   const double separators = ErrorOn(*MustTrain("linear_svm(bias=0)", train, 1), test);
   double before = 25.0 / 26;  // the error of guessing
   for (const int dimensions : {50, 200, 800}) {
-    const BuiltVersion version = testing::MustBuild(
-        testing::SpecOf(absl::StrCat("multiclass(classes=26, dimensions=", dimensions, ")"),
-                        "linear()"),
+    const BuiltVersion version = MustBuild(
+        SpecOf(absl::StrCat("multiclass(classes=26, dimensions=", dimensions, ")"), "linear()"),
         train.rows);
     const auto mapped = [&](const LabeledRows& rows) {
-      return LabeledRows{.rows = testing::FeaturesFrom(version, rows.rows),
-                         .labels = rows.labels,
-                         .classes = rows.classes};
+      return LabeledRows{
+          .rows = FeaturesFrom(version, rows.rows), .labels = rows.labels, .classes = rows.classes};
     };
     const double error =
         ErrorOn(*MustTrain("one_parameter(epochs=20)", mapped(train), 1), mapped(test));
@@ -135,26 +125,11 @@ TEST(OneParameterTest, OnTheFeaturesOfTheMappingMoreDimensionsLoseLess) {
 }
 
 TEST(OneParameterTest, ColumnsThatAreNotABlockAClassAreRefused) {
-  const LabeledRows rows = testing::NoisyRows(20, 7, 3, 1);
+  const LabeledRows rows = NoisyRows(20, 7, 3, 1);
   const absl::Status status = MustMake("one_parameter()")->Train(rows.set(), 1, NeverStop).status();
-  EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("multiclass(classes=3"));
-}
-
-TEST(OneParameterTest, TrainingStopsWhereTheCheckpointSays) {
-  const LabeledRows rows = testing::NoisyRows(300, 9, 3, 1);
-  int calls = 0;
-  const absl::Status status =
-      MustMake("one_parameter(tolerance=1e-12, epochs=100000)")
-          ->Train(rows.set(), 1,
-                  [&](double fraction) {
-                    EXPECT_LE(fraction, 1);
-                    return ++calls == 12 ? absl::CancelledError("enough") : absl::OkStatus();
-                  })
-          .status();
-  EXPECT_EQ(status, absl::CancelledError("enough"));
-  EXPECT_EQ(calls, 12);
+  EXPECT_EQ(ReasonOf(status), "COLUMNS_MISMATCH");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("multiclass(classes=3"));
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

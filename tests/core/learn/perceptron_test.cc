@@ -3,39 +3,42 @@
 #include <string>
 #include <vector>
 
-#include "core/learn/learner_spec.h"
 #include "core/learn/row_order.h"
-#include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
-#include "tests/support/random_rows.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using testing::LabeledRows;
-using testing::MustMake;
-using testing::MustTrain;
-using testing::NoisyRows;
-using testing::NormalRows;
+// Rosenblatt's rule for labels ±1 on (x, B), exactly as it is defined. The last weight is that of
+// the constant B.
+struct Rosenblatt {
+  std::vector<double> w;
+  int changes = 0;
+};
+Rosenblatt RunRosenblatt(const LabeledRows& examples, double b, int passes, uint64_t seed) {
+  const int64_t columns = examples.rows.cols();
+  Rosenblatt rule{.w = std::vector<double>(static_cast<size_t>(columns) + 1)};
+  RowOrder order(examples.rows.rows(), seed);
+  for (int pass = 0; pass < passes; ++pass) {
+    for (const int64_t i : order.Next()) {
+      const double label = examples.labels[i] == 1 ? 1 : -1;
+      double sum = rule.w[columns] * b;
+      for (int64_t k = 0; k < columns; ++k) sum += rule.w[k] * examples.rows(i, k);
+      if (label * sum > 0) continue;
+      for (int64_t k = 0; k < columns; ++k) rule.w[k] += label * examples.rows(i, k);
+      rule.w[columns] += label * b;
+      ++rule.changes;
+    }
+  }
+  return rule;
+}
 
-// Runs Rosenblatt's rule for labels ±1 on (x, 1), exactly as it is defined.
 TEST(PerceptronTest, TwoClassesAreRosenblattsRule) {
   const LabeledRows examples = NoisyRows(300, 7, 2, 3);
   const std::unique_ptr<const Model> model = MustTrain("perceptron(epochs=4)", examples, 9);
-  std::vector<double> w(8);
-  RowOrder order(300, 9);
-  for (int epoch = 0; epoch < 4; ++epoch) {
-    for (const int64_t i : order.Next()) {
-      const double label = examples.labels[i] == 1 ? 1 : -1;
-      double sum = w[7];
-      for (int k = 0; k < 7; ++k) sum += w[k] * examples.rows(i, k);
-      if (label * sum > 0) continue;
-      for (int k = 0; k < 7; ++k) w[k] += label * examples.rows(i, k);
-      w[7] += label;
-    }
-  }
+  const std::vector<double> w = RunRosenblatt(examples, 1, 4, 9).w;
   const LinearWeights& weights = *model->linear();
   EXPECT_EQ(weights.bias, 1);
   // The sums have about 500 terms, added in the same order as in the model. Halving the difference
@@ -95,41 +98,22 @@ TEST(PerceptronTest, ManyClassesAndTheMeanAreTheirDefinitions) {
 // of length 1 with margin 0.2 cause at most 25 changes, and training ends with a pass without any
 // change.
 TEST(PerceptronTest, SeparableRowsEndWithinTheBoundOfNovikoff) {
-  Matrix<double> rows = NormalRows({.rows = 500, .cols = 10, .seed = 6});
-  LabeledRows examples{.rows = Matrix<double>(500, 10), .labels = {}, .classes = 2};
-  for (int i = 0; i < 500; ++i) {
-    rows(i, 0) = 0;
-    double norm = 0;
-    for (int k = 0; k < 10; ++k) norm += rows(i, k) * rows(i, k);
-    for (int k = 0; k < 10; ++k) examples.rows(i, k) = rows(i, k) * std::sqrt(0.96 / norm);
-    examples.rows(i, 0) = i % 2 == 0 ? 0.2 : -0.2;
-    examples.labels.push_back(i % 2 == 0 ? 1 : 0);
-  }
+  const LabeledRows examples = RowsWithMargin(500, 10, 0.2, 6);
   const std::unique_ptr<const Model> model =
       MustTrain("perceptron(epochs=1000, bias=0)", examples, 2);
-  EXPECT_THAT(model->Summary(), ::testing::StartsWith("0 changes in the last of "));
+  EXPECT_THAT(model->Summary(), StartsWith("0 changes in the last of "));
   int passes = 0;
   ASSERT_EQ(std::sscanf(model->Summary().c_str(), "0 changes in the last of %d passes", &passes),
             1);
   // The model does not report how often it changed. So the test runs the rule itself, which has the
   // same weights as the model after the same number of passes.
-  std::vector<double> w(10);
-  RowOrder order(500, 2);
-  int mistakes = 0;
-  for (int pass = 0; pass < passes; ++pass) {
-    for (const int64_t i : order.Next()) {
-      const double label = examples.labels[i] == 1 ? 1 : -1;
-      double sum = 0;
-      for (int k = 0; k < 10; ++k) sum += w[k] * examples.rows(i, k);
-      if (label * sum > 0) continue;
-      for (int k = 0; k < 10; ++k) w[k] += label * examples.rows(i, k);
-      ++mistakes;
-    }
-  }
-  EXPECT_LE(mistakes, 25);
-  EXPECT_GE(mistakes, passes - 1);  // every pass except the last has at least one
+  const Rosenblatt rule = RunRosenblatt(examples, 0, passes, 2);
+  EXPECT_LE(rule.changes, 25);
+  EXPECT_GE(rule.changes, passes - 1);  // every pass except the last has at least one
   const Matrix<double>& weights = model->linear()->weights;
-  for (int k = 0; k < 10; ++k) EXPECT_NEAR((weights(1, k) - weights(0, k)) / 2, w[k], 1e-9);
+  for (int k = 0; k < 10; ++k) {
+    EXPECT_NEAR((weights(1, k) - weights(0, k)) / 2, rule.w[k], 1e-9);
+  }
   EXPECT_EQ(*model->Predict(examples.rows.view(), NeverStop), examples.labels);
 }
 
@@ -145,83 +129,12 @@ TEST(PerceptronTest, TheBoundOfNovikoffIsReached) {
   }
   const std::unique_ptr<const Model> model =
       MustTrain("perceptron(epochs=1000, bias=0)", examples, 2);
-  EXPECT_THAT(model->Summary(), ::testing::StartsWith("0 changes in the last of 2 passes"));
+  EXPECT_THAT(model->Summary(), StartsWith("0 changes in the last of 2 passes"));
   const Matrix<double>& weights = model->linear()->weights;
   for (int k = 0; k < 25; ++k) {
     EXPECT_EQ((weights(1, k) - weights(0, k)) / 2, k % 3 == 0 ? 1 : -1) << k;
   }
 }
 
-TEST(PerceptronTest, SameSeedSameBitsAndAnotherSeedAnotherOrder) {
-  const LabeledRows examples = NoisyRows(200, 5, 3, 8);
-  const auto weights = [&](uint64_t seed) {
-    const std::unique_ptr<const Model> model = MustTrain("perceptron()", examples, seed);
-    const Matrix<double>& w = model->linear()->weights;
-    return std::vector<double>(w.data(), w.data() + w.size());
-  };
-  EXPECT_EQ(weights(5), weights(5));
-  EXPECT_NE(weights(5), weights(6));
-}
-
-TEST(PerceptronTest, TrainingStopsWhereTheCheckpointSays) {
-  const LabeledRows examples = NoisyRows(1000, 5, 2, 8);
-  const std::unique_ptr<const Learner> learner = MustMake("perceptron(epochs=1000)");
-  double last = -1;
-  int calls = 0;
-  const absl::Status status =
-      learner
-          ->Train(examples.set(), 1,
-                  [&](double fraction) {
-                    EXPECT_GT(fraction, last);
-                    EXPECT_LE(fraction, 1);
-                    last = fraction;
-                    return ++calls == 40 ? absl::CancelledError("enough") : absl::OkStatus();
-                  })
-          .status();
-  EXPECT_EQ(status, absl::CancelledError("enough"));
-  EXPECT_EQ(calls, 40);
-}
-
-TEST(TrainingSetTest, WhatIsWrongIsNamed) {
-  const std::unique_ptr<const Learner> learner = MustMake("perceptron()");
-  Matrix<double> rows(3, 2);
-  const auto detail = [&](const TrainingSet& examples) {
-    return *DetailOf(learner->Train(examples, 1, NeverStop).status());
-  };
-  const std::vector<int32_t> labels = {0, 1, 1};
-  EXPECT_EQ(detail({.rows = rows.view().Rows(0, 0), .labels = {}, .class_count = 2}).reason,
-            "ROWS_EMPTY");
-  EXPECT_EQ(detail({.rows = rows.view(), .labels = labels, .class_count = 1}).field, "class_count");
-  EXPECT_EQ(detail({.rows = rows.view().Rows(0, 2), .labels = labels, .class_count = 2}).field,
-            "labels");
-  const std::vector<int32_t> wrong = {0, 2, 1};
-  EXPECT_EQ(detail({.rows = rows.view(), .labels = wrong, .class_count = 2}).metadata.at("row"),
-            "1");
-  rows(2, 1) = std::nan("");
-  const ErrorDetail error = detail({.rows = rows.view(), .labels = labels, .class_count = 2});
-  EXPECT_EQ(error.reason, "VALUE_NOT_FINITE");
-  EXPECT_EQ(error.metadata.at("row"), "2");
-  EXPECT_EQ(error.metadata.at("column"), "1");
-}
-
-TEST(ModelTest, RowsOfAnotherLengthAreRefused) {
-  const LabeledRows examples = NoisyRows(50, 5, 2, 8);
-  const std::unique_ptr<const Model> model = MustTrain("perceptron()", examples, 1);
-  const Matrix<double> other(3, 4);
-  const absl::Status status = model->Predict(other.view(), NeverStop).status();
-  EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
-  EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "5");
-}
-
-// Class 2 has no rows, so no row is predicted to be of class 2.
-TEST(ModelTest, AClassWithoutRowsIsNeverPredictedOnTheRowsItLearned) {
-  LabeledRows examples = NoisyRows(300, 5, 2, 8);
-  examples.classes = 3;
-  const std::unique_ptr<const Model> model =
-      MustTrain("perceptron(epochs=50, average=true)", examples, 1);
-  const std::vector<int32_t> classes = *model->Predict(examples.rows.view(), NeverStop);
-  EXPECT_THAT(classes, ::testing::Not(::testing::Contains(2)));
-}
-
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

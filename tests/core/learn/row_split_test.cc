@@ -1,14 +1,13 @@
-#include "core/learn/row_split.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/learn/row_order.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 std::vector<int64_t> Numbers(int64_t n) {
@@ -88,4 +87,4 @@ TEST(RowSplitTest, RowsGoFromAnyOrderToAnyOther) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

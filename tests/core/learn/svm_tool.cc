@@ -20,7 +20,11 @@ ScratchFolder::~ScratchFolder() { std::filesystem::remove_all(path_); }
 void WriteSvmFile(const LabeledRows& rows, const std::string& path) {
   std::ofstream file(path);
   for (int64_t i = 0; i < rows.rows.rows(); ++i) {
-    file << (rows.classes == 2 ? 2 * rows.labels[i] - 1 : rows.labels[i]);
+    if (!rows.targets.empty()) {
+      file << absl::StrFormat("%.17g", rows.targets[i]);
+    } else {
+      file << (rows.classes == 2 ? 2 * rows.labels[i] - 1 : rows.labels[i]);
+    }
     for (int64_t k = 0; k < rows.rows.cols(); ++k) {
       file << absl::StrFormat(" %d:%.17g", k + 1, rows.rows(i, k));
     }

@@ -24,7 +24,7 @@ class ScratchFolder {
 };
 
 // Writes a line "LABEL index:value …" for each row, with every digit of its values. Two classes are
-// labeled −1 and 1, more classes 0 … L−1.
+// labeled −1 and 1, more classes 0 … L−1. A target is written as it is.
 void WriteSvmFile(const LabeledRows& rows, const std::string& path);
 // Runs a command line and hides its output. The test fails if the command fails.
 void MustRun(const std::string& command);

@@ -3,24 +3,15 @@
 #include <string>
 #include <vector>
 
-#include "core/random/random_stream.h"
-#include "core/theory/weak_learner.h"
-#include "gmock/gmock.h"
+#include "core/random/stream_ids.h"
+#include "core/theory/projection_bounds.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
+#include "tests/support/matchers.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ErrorOn;
-using testing::LabeledRows;
-using testing::MustMake;
-using testing::MustScore;
-using testing::MustTrain;
-using testing::NoisyRows;
-using testing::NormalRows;
-using testing::RealData;
 
 // The parameters of the text weak_learner(…).
 struct WeakLearnerOptions {
@@ -148,19 +139,10 @@ TEST(WeakLearnerTest, ManyClassesAreEachAgainstTheRestWithDrawsOfTheirOwn) {
 // to 0.
 TEST(WeakLearnerTest, AMarginIsEnoughForEveryRoundAndForNoErrorInTheEnd) {
   constexpr double kMargin = 0.3;
-  LabeledRows rows{
-      .rows = NormalRows({.rows = 300, .cols = 8, .seed = 3}), .labels = {}, .classes = 2};
-  for (int64_t i = 0; i < 300; ++i) {
-    rows.rows(i, 0) = 0;
-    double square = 0;
-    for (int k = 0; k < 8; ++k) square += rows.rows(i, k) * rows.rows(i, k);
-    for (int k = 1; k < 8; ++k) rows.rows(i, k) *= std::sqrt((1 - kMargin * kMargin) / square);
-    rows.labels.push_back(i % 2 == 0 ? 1 : 0);
-    rows.rows(i, 0) = i % 2 == 0 ? kMargin : -kMargin;
-  }
+  const LabeledRows rows = RowsWithMargin(300, 8, kMargin, 3);
   const std::unique_ptr<const Model> model =
       MustTrain("weak_learner(rounds=500, margin=0.3)", rows, 1);
-  EXPECT_THAT(model->Summary(), ::testing::StartsWith("500 separators; for 0 of them"));
+  EXPECT_THAT(model->Summary(), StartsWith("500 separators; for 0 of them"));
   EXPECT_EQ(ErrorOn(*model, rows), 0);
   // Algorithm 1 without boosting gives one separator of error at most 1/2 − γ/6.
   const std::unique_ptr<const Model> one = MustTrain("weak_learner(rounds=1, margin=0.3)", rows, 1);
@@ -200,7 +182,7 @@ TEST(WeakLearnerTest, ASeparatorWithoutErrorEndsItAndVotesAlone) {
   LabeledRows rows{.rows = Matrix<double>(4, 1), .labels = {0, 0, 1, 1}, .classes = 2};
   for (int i = 0; i < 4; ++i) rows.rows(i, 0) = i < 2 ? -1 : 1;
   const std::unique_ptr<const Model> model = MustTrain("weak_learner()", rows, 1);
-  EXPECT_THAT(model->Summary(), ::testing::StartsWith("1 separators; for 0 of"));
+  EXPECT_THAT(model->Summary(), StartsWith("1 separators; for 0 of"));
   EXPECT_EQ(ErrorOn(*model, rows), 0);
   EXPECT_EQ(MustScore(*model, rows.rows)(3, 1), 1);
 }
@@ -211,27 +193,9 @@ TEST(WeakLearnerTest, RowsThatNoSeparatorTellsApartGiveNoSeparator) {
   LabeledRows rows{.rows = Matrix<double>(2, 1), .labels = {0, 1}, .classes = 2};
   rows.rows(0, 0) = rows.rows(1, 0) = 1;
   const std::unique_ptr<const Model> model = MustTrain("weak_learner(draws=20)", rows, 1);
-  EXPECT_THAT(model->Summary(), ::testing::StartsWith("0 separators"));
+  EXPECT_THAT(model->Summary(), StartsWith("0 separators"));
   EXPECT_EQ(MustScore(*model, rows.rows)(0, 1), 0);
 }
 
-TEST(WeakLearnerTest, TrainingStopsWhereTheCheckpointSays) {
-  const LabeledRows rows = NoisyRows(200, 5, 3, 8);
-  int calls = 0;
-  double last = -1;
-  const absl::Status status =
-      MustMake("weak_learner(rounds=50)")
-          ->Train(rows.set(), 1,
-                  [&](double fraction) {
-                    EXPECT_GT(fraction, last);
-                    EXPECT_LE(fraction, 1);
-                    last = fraction;
-                    return ++calls == 70 ? absl::CancelledError("enough") : absl::OkStatus();
-                  })
-          .status();
-  EXPECT_EQ(status, absl::CancelledError("enough"));
-  EXPECT_EQ(calls, 70);
-}
-
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -5,20 +5,12 @@
 #include <vector>
 
 #include "core/learn/row_order.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ErrorOn;
-using testing::Every;
-using testing::LabeledRows;
-using testing::MustMake;
-using testing::MustTrain;
-using testing::NoisyRows;
-using testing::RealData;
 
 struct Expected {
   // Weights of (x/scale, 1). The last weight does not include the threshold, which is subtracted
@@ -110,7 +102,7 @@ TEST(WinnowTest, FindsAFewRelevantFeaturesAmongMany) {
   const LabeledRows train = Every(rows, 0, 2);
   const LabeledRows test = Every(rows, 1, 2);
   const std::unique_ptr<const Model> model = MustTrain("winnow(epochs=100, bias=0)", train, 1);
-  EXPECT_THAT(model->Summary(), ::testing::StartsWith("0 mistakes in the last of "));
+  EXPECT_THAT(model->Summary(), StartsWith("0 mistakes in the last of "));
   EXPECT_EQ(ErrorOn(*model, train), 0);
   // An additive rule such as the perceptron's needs about as many rows as there are columns. Here
   // it gets 300 rows with 300 columns.
@@ -130,20 +122,5 @@ TEST(WinnowTest, WeightsStayFiniteWhateverTheLabels) {
   EXPECT_EQ(model->linear()->intercepts[1], -1e6);
 }
 
-TEST(WinnowTest, TrainingStopsWhereTheCheckpointSays) {
-  const LabeledRows rows = NoisyRows(1000, 5, 3, 8);
-  int calls = 0;
-  const absl::Status status =
-      MustMake("winnow(epochs=1000)")
-          ->Train(rows.set(), 1,
-                  [&](double fraction) {
-                    EXPECT_LE(fraction, 1);
-                    return ++calls == 40 ? absl::CancelledError("enough") : absl::OkStatus();
-                  })
-          .status();
-  EXPECT_EQ(status, absl::CancelledError("enough"));
-  EXPECT_EQ(calls, 40);
-}
-
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -11,10 +11,8 @@
 #include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::NormalRows;
 
 constexpr double kUntouched = std::numeric_limits<double>::quiet_NaN();
 // Sums of at most 40 terms of size about 3 have an error under 40 · 2^-53 · 40 · 9 < 2e-12.
@@ -68,15 +66,22 @@ TEST(BlasTest, MultiplyAndItsTransposedForm) {
     const Embedded before(m, n, 4);
     Multiply(-0.5, a.view, b.view, 2, out.view);
     MultiplyTransposed(-0.5, a.view, bt.view, 2, out2.view);
+    Embedded at(k, m, 9);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t l = 0; l < k; ++l) at.view(l, i) = a.view(i, l);
+    }
+    Embedded out3(m, n, 4);
+    MultiplyFirstTransposed(-0.5, at.view, b.view, 2, out3.view);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         double sum = 0;
         for (int64_t l = 0; l < k; ++l) sum += a.view(i, l) * b.view(l, j);
         EXPECT_NEAR(out.view(i, j), -0.5 * sum + 2 * before.view(i, j), kTolerance);
         EXPECT_NEAR(out2.view(i, j), -0.5 * sum + 2 * before.view(i, j), kTolerance);
+        EXPECT_NEAR(out3.view(i, j), -0.5 * sum + 2 * before.view(i, j), kTolerance);
       }
     }
-    EXPECT_TRUE(out.FrameIntact() && out2.FrameIntact());
+    EXPECT_TRUE(out.FrameIntact() && out2.FrameIntact() && out3.FrameIntact());
   }
 }
 
@@ -116,21 +121,29 @@ TEST(BlasTest, MultiplyVectorWritesWithItsStride) {
 
 TEST(BlasTest, SymmetricRankUpdateTouchesTheLowerTriangleOnly) {
   const Embedded a(20, 7, 1);
+  Embedded at(7, 20, 3);
+  for (int64_t i = 0; i < 20; ++i) {
+    for (int64_t k = 0; k < 7; ++k) at.view(k, i) = a.view(i, k);
+  }
   Embedded out(20, 20, 2);
+  Embedded out2(20, 20, 2);
   const Embedded before(20, 20, 2);
   SymmetricRankUpdate(-1, a.view, 1, out.view);
+  SymmetricRankUpdateTransposed(-1, at.view, 1, out2.view);
   for (int64_t i = 0; i < 20; ++i) {
     for (int64_t j = 0; j < 20; ++j) {
       double sum = 0;
       for (int64_t k = 0; k < 7; ++k) sum += a.view(i, k) * a.view(j, k);
       if (j > i) {
         EXPECT_EQ(out.view(i, j), before.view(i, j));
+        EXPECT_EQ(out2.view(i, j), before.view(i, j));
       } else {
         EXPECT_NEAR(out.view(i, j), before.view(i, j) - sum, kTolerance);
+        EXPECT_NEAR(out2.view(i, j), before.view(i, j) - sum, kTolerance);
       }
     }
   }
-  EXPECT_TRUE(out.FrameIntact());
+  EXPECT_TRUE(out.FrameIntact() && out2.FrameIntact());
 }
 
 TEST(BlasTest, TriangularProductsAndSolvesReadTheLowerTriangleOnly) {
@@ -167,4 +180,4 @@ TEST(BlasTest, CoreHasAName) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

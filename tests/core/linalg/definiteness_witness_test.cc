@@ -4,7 +4,7 @@
 
 #include "core/linalg/pivoted_cholesky.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // The matrix M = [[1, c], [c, 1]] and the vector z = (1, −1) give the value zᵀMz = 2 − 2c. The
@@ -34,4 +34,4 @@ TEST(DefinitenessWitnessTest, ProvesOnlyWhatNoErrorCanUndo) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

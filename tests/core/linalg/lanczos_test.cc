@@ -7,12 +7,11 @@
 
 #include "core/linalg/blas.h"
 #include "gtest/gtest.h"
+#include "tests/support/checkpoints.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::NormalRows;
 
 Matrix<double> RandomSymmetric(int64_t m, uint64_t seed) {
   const Matrix<double> g = NormalRows({.rows = m, .cols = m, .seed = seed});
@@ -44,15 +43,14 @@ std::vector<double> Start(int64_t m) {
 TEST(LanczosTest, FindsBothEndsOfLapack) {
   for (const int64_t m : {1, 2, 30, 400}) {
     Matrix<double> a = RandomSymmetric(m, 1);
-    const absl::StatusOr<SpectrumEnds> ends = Find(a, Start(m));
-    ASSERT_TRUE(ends.ok());
+    const SpectrumEnds ends = Find(a, Start(m)).value();
     const std::vector<double> exact = SymmetricEigenvalues(a.view()).value();
     const double norm = std::max(-exact.front(), exact.back());
-    EXPECT_NEAR(ends->lowest, exact.front(), 2e-8 * norm) << m;
-    EXPECT_NEAR(ends->highest, exact.back(), 2e-8 * norm) << m;
-    EXPECT_NEAR(ends->norm(), std::max(norm, -norm), 2e-8 * std::abs(norm)) << m;
-    EXPECT_LE(ends->residual, 1e-8 * std::abs(norm) + 1e-12) << m;
-    EXPECT_LE(ends->steps, m);
+    EXPECT_NEAR(ends.lowest, exact.front(), 2e-8 * norm) << m;
+    EXPECT_NEAR(ends.highest, exact.back(), 2e-8 * norm) << m;
+    EXPECT_NEAR(ends.norm(), std::max(norm, -norm), 2e-8 * std::abs(norm)) << m;
+    EXPECT_LE(ends.residual, 1e-8 * std::abs(norm) + 1e-12) << m;
+    EXPECT_LE(ends.steps, m);
   }
 }
 
@@ -62,30 +60,27 @@ TEST(LanczosTest, AStartInTheSpanOfFewEigenvectorsEndsEarly) {
   std::vector<double> start(50);
   start[3] = 1;
   start[40] = 2;
-  const absl::StatusOr<SpectrumEnds> ends = Find(a, start);
-  ASSERT_TRUE(ends.ok());
-  EXPECT_EQ(ends->steps, 2);
-  EXPECT_NEAR(ends->lowest, -17, 1e-12);
-  EXPECT_NEAR(ends->highest, 20, 1e-12);
+  const SpectrumEnds ends = Find(a, start).value();
+  EXPECT_EQ(ends.steps, 2);
+  EXPECT_NEAR(ends.lowest, -17, 1e-12);
+  EXPECT_NEAR(ends.highest, 20, 1e-12);
 }
 
 TEST(LanczosTest, AMatrixOfZerosHasTheEndsZero) {
-  const absl::StatusOr<SpectrumEnds> ends = Find(Matrix<double>(20, 20), Start(20));
-  ASSERT_TRUE(ends.ok());
-  EXPECT_EQ(ends->steps, 1);
-  EXPECT_EQ(ends->norm(), 0);
+  const SpectrumEnds ends = Find(Matrix<double>(20, 20), Start(20)).value();
+  EXPECT_EQ(ends.steps, 1);
+  EXPECT_EQ(ends.norm(), 0);
 }
 
 TEST(LanczosTest, StepsThatRunOutLeaveTheResidualTheyReachedInsideTheSpectrum) {
   Matrix<double> a = RandomSymmetric(400, 2);
-  const absl::StatusOr<SpectrumEnds> ends = Find(a, Start(400), 1e-12, 8);
-  ASSERT_TRUE(ends.ok());
-  EXPECT_EQ(ends->steps, 8);
+  const SpectrumEnds ends = Find(a, Start(400), 1e-12, 8).value();
+  EXPECT_EQ(ends.steps, 8);
   const std::vector<double> exact = SymmetricEigenvalues(a.view()).value();
-  EXPECT_GT(ends->lowest, exact.front());
-  EXPECT_LT(ends->highest, exact.back());
-  EXPECT_GE(ends->highest + ends->residual, exact.back() * 0.5);
-  EXPECT_GT(ends->residual, 1e-6);
+  EXPECT_GT(ends.lowest, exact.front());
+  EXPECT_LT(ends.highest, exact.back());
+  EXPECT_GE(ends.highest + ends.residual, exact.back() * 0.5);
+  EXPECT_GT(ends.residual, 1e-6);
 }
 
 std::vector<double> NormalStart(int64_t m, uint64_t seed) {
@@ -200,13 +195,10 @@ TEST(LanczosTest, StopsWhereItIsTold) {
     Multiply(1, v, a.view(), 0, out);
     return absl::OkStatus();
   };
-  int calls = 0;
-  const auto stop = [&](double) {
-    return ++calls == 3 ? absl::CancelledError("stop") : absl::OkStatus();
-  };
-  EXPECT_EQ(FindSpectrumEnds(multiply, Start(60), 1e-12, 60, stop).status().code(),
-            absl::StatusCode::kCancelled);
+  ExpectStopsAt(3, [&](Checkpoint checkpoint) {
+    return FindSpectrumEnds(multiply, Start(60), 1e-12, 60, checkpoint).status();
+  });
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -6,7 +6,7 @@
 #include "core/linalg/matrix.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // Returns the kernel's flags for the memory mapping that contains `address`, from /proc/self/smaps.
@@ -66,4 +66,4 @@ TEST(AskForLargePagesTest, RangeWithoutAWholePageIsNoRange) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

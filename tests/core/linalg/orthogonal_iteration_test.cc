@@ -8,18 +8,13 @@
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/matchers.h"
+#include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::NormalRows;
-
-double Dot(const double* a, const double* b, int64_t count) {
-  double sum = 0;
-  for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
-  return sum;
-}
 
 // Returns a matrix with orthonormal rows: the eigenvectors of a random symmetric matrix.
 Matrix<double> RandomBasis(int64_t m, uint64_t seed) {
@@ -73,17 +68,16 @@ TEST(OrthogonalIterationTest, FindsTheLeadingPairsOfLapack) {
   std::vector<double> values = {10, 8, 6.5, 5, 3.5};
   for (int i = 5; i < 120; ++i) values.push_back(2 * std::pow(0.9, i));
   const Matrix<double> a = WithEigenvalues(values, basis);
-  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 5);
-  ASSERT_TRUE(pairs.ok()) << pairs.status();
-  EXPECT_LE(pairs->residual, 1e-10);
-  EXPECT_GT(pairs->products, 1);
+  const Eigenpairs pairs = Iterate(a, 5).value();
+  EXPECT_LE(pairs.residual, 1e-10);
+  EXPECT_GT(pairs.products, 1);
   for (int i = 0; i < 5; ++i) {
-    EXPECT_NEAR(pairs->values[i], values[i], 1e-12);
-    EXPECT_NEAR(std::abs(Dot(pairs->vectors.row(i), basis.row(i), 120)), 1, 1e-15 * 120);
+    EXPECT_NEAR(pairs.values[i], values[i], 1e-12);
+    EXPECT_NEAR(std::abs(Dot(pairs.vectors.row(i), basis.row(i), 120)), 1, 1e-15 * 120);
     double off = 0;
-    const double sign = Dot(pairs->vectors.row(i), basis.row(i), 120) > 0 ? 1 : -1;
+    const double sign = Dot(pairs.vectors.row(i), basis.row(i), 120) > 0 ? 1 : -1;
     for (int k = 0; k < 120; ++k) {
-      off = std::max(off, std::abs(pairs->vectors(i, k) - sign * basis(i, k)));
+      off = std::max(off, std::abs(pairs.vectors(i, k) - sign * basis(i, k)));
     }
     EXPECT_LE(off, 1e-9);
   }
@@ -93,13 +87,12 @@ TEST(OrthogonalIterationTest, FindsTheLeadingPairsOfLapack) {
 // of `basis`.
 double SineAfter(int64_t products, int64_t i, const Matrix<double>& a,
                  const Matrix<double>& basis) {
-  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 3, 2, products);
-  EXPECT_TRUE(pairs.ok());
-  EXPECT_EQ(pairs->products, products);
-  const double cosine = Dot(pairs->vectors.row(i), basis.row(i), a.cols());
+  const Eigenpairs pairs = Iterate(a, 3, 2, products).value();
+  EXPECT_EQ(pairs.products, products);
+  const double cosine = Dot(pairs.vectors.row(i), basis.row(i), a.cols());
   double square = 0;
   for (int64_t k = 0; k < a.cols(); ++k) {
-    const double off = pairs->vectors(i, k) - cosine * basis(i, k);
+    const double off = pairs.vectors(i, k) - cosine * basis(i, k);
     square += off * off;
   }
   return std::sqrt(square);
@@ -130,21 +123,19 @@ TEST(OrthogonalIterationTest, TheErrorFallsExponentiallyWithTheRatioOfTheEigenva
 
 TEST(OrthogonalIterationTest, TheEntryOfLargestMagnitudeIsPositive) {
   const Matrix<double> a = WithEigenvalues({5, 4, 3, 2, 1}, RandomBasis(5, 4));
-  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 4);
-  ASSERT_TRUE(pairs.ok());
+  const Eigenpairs pairs = Iterate(a, 4).value();
   for (int i = 0; i < 4; ++i) {
-    const double* row = pairs->vectors.row(i);
+    const double* row = pairs.vectors.row(i);
     EXPECT_GT(*std::max_element(row, row + 5), -*std::min_element(row, row + 5)) << i;
   }
 }
 
 TEST(OrthogonalIterationTest, NegativeEigenvaluesCountByTheirModulus) {
   const Matrix<double> a = WithEigenvalues({1, -3, 2, 0.5, -0.1}, RandomBasis(60, 5));
-  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 3);
-  ASSERT_TRUE(pairs.ok());
-  EXPECT_NEAR(pairs->values[0], -3, 1e-12);
-  EXPECT_NEAR(pairs->values[1], 2, 1e-12);
-  EXPECT_NEAR(pairs->values[2], 1, 1e-12);
+  const Eigenpairs pairs = Iterate(a, 3).value();
+  EXPECT_NEAR(pairs.values[0], -3, 1e-12);
+  EXPECT_NEAR(pairs.values[1], 2, 1e-12);
+  EXPECT_NEAR(pairs.values[2], 1, 1e-12);
 }
 
 // The matrix has fewer nonzero eigenvalues than the number of pairs that are computed, or none at
@@ -153,12 +144,11 @@ TEST(OrthogonalIterationTest, AMatrixOfLowRankHasZerosAndOrthonormalVectors) {
   for (const int rank : {0, 1, 3}) {
     const std::vector<double> all = {4, 3, 2};
     const Matrix<double> a = WithEigenvalues({all.begin(), all.begin() + rank}, RandomBasis(50, 6));
-    const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 6);
-    ASSERT_TRUE(pairs.ok());
+    const Eigenpairs pairs = Iterate(a, 6).value();
     for (int i = 0; i < 6; ++i) {
-      EXPECT_NEAR(pairs->values[i], i < rank ? all[i] : 0, 1e-12) << rank;
+      EXPECT_NEAR(pairs.values[i], i < rank ? all[i] : 0, 1e-12) << rank;
       for (int j = 0; j <= i; ++j) {
-        EXPECT_NEAR(Dot(pairs->vectors.row(i), pairs->vectors.row(j), 50), i == j ? 1 : 0, 1e-12)
+        EXPECT_NEAR(Dot(pairs.vectors.row(i), pairs.vectors.row(j), 50), i == j ? 1 : 0, 1e-12)
             << rank << ": " << i << ", " << j;
       }
     }
@@ -167,10 +157,9 @@ TEST(OrthogonalIterationTest, AMatrixOfLowRankHasZerosAndOrthonormalVectors) {
 
 TEST(OrthogonalIterationTest, AllPairsOfASmallMatrixAreFoundAtOnce) {
   const Matrix<double> a = WithEigenvalues({3, 2, 1}, RandomBasis(3, 7));
-  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 3);
-  ASSERT_TRUE(pairs.ok());
-  EXPECT_EQ(pairs->products, 1);
-  EXPECT_NEAR(pairs->values[2], 1, 1e-14);
+  const Eigenpairs pairs = Iterate(a, 3).value();
+  EXPECT_EQ(pairs.products, 1);
+  EXPECT_NEAR(pairs.values[2], 1, 1e-14);
 }
 
 // Each product of plain power iteration would multiply the error of the last pair by 0.997^9. So it
@@ -179,25 +168,23 @@ TEST(OrthogonalIterationTest, CloseEigenvaluesTakeHalfOfThePowersProducts) {
   std::vector<double> values;
   for (int i = 0; i < 200; ++i) values.push_back((i % 3 == 2 ? -1 : 1) * std::pow(0.997, i));
   const Matrix<double> a = WithEigenvalues(values, RandomBasis(200, 10));
-  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 12, 8);
-  ASSERT_TRUE(pairs.ok());
-  EXPECT_LE(pairs->residual, 1e-10);
-  EXPECT_LT(pairs->products, 850 / 2);
-  for (int i = 0; i < 12; ++i) EXPECT_NEAR(pairs->values[i], values[i], 1e-12) << i;
+  const Eigenpairs pairs = Iterate(a, 12, 8).value();
+  EXPECT_LE(pairs.residual, 1e-10);
+  EXPECT_LT(pairs.products, 850 / 2);
+  for (int i = 0; i < 12; ++i) EXPECT_NEAR(pairs.values[i], values[i], 1e-12) << i;
 }
 
 TEST(OrthogonalIterationTest, LapackFindsTheSamePairs) {
   std::vector<double> values;
   for (int i = 0; i < 60; ++i) values.push_back((i % 2 == 1 ? -1 : 1) * std::pow(0.9, i));
   const Matrix<double> a = WithEigenvalues(values, RandomBasis(60, 11));
-  const absl::StatusOr<Eigenpairs> iterated = Iterate(a, 7, 8);
-  const absl::StatusOr<Eigenpairs> factored = FactorEigenpairs(a.Clone(), 7);
-  ASSERT_TRUE(iterated.ok() && factored.ok());
-  EXPECT_EQ(factored->products, 0);
+  const Eigenpairs iterated = Iterate(a, 7, 8).value();
+  const Eigenpairs factored = FactorEigenpairs(a.Clone(), 7).value();
+  EXPECT_EQ(factored.products, 0);
   for (int i = 0; i < 7; ++i) {
-    EXPECT_NEAR(factored->values[i], iterated->values[i], 1e-13) << i;
+    EXPECT_NEAR(factored.values[i], iterated.values[i], 1e-13) << i;
     for (int64_t k = 0; k < 60; ++k) {
-      EXPECT_NEAR(factored->vectors(i, k), iterated->vectors(i, k), 1e-8) << i << " " << k;
+      EXPECT_NEAR(factored.vectors(i, k), iterated.vectors(i, k), 1e-8) << i << " " << k;
     }
   }
 }
@@ -215,11 +202,10 @@ TEST(OrthogonalIterationTest, SweepsThatRunOutLeaveTheResidualTheyReached) {
   std::vector<double> values;
   for (int i = 0; i < 80; ++i) values.push_back(1 - 0.001 * i);
   const Matrix<double> a = WithEigenvalues(values, RandomBasis(80, 9));
-  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 5, 8, /*max_products=*/7);
-  ASSERT_TRUE(pairs.ok());
-  EXPECT_EQ(pairs->products, 7);
-  EXPECT_GT(pairs->residual, 1e-6);
-  EXPECT_LT(pairs->residual, 1);
+  const Eigenpairs pairs = Iterate(a, 5, 8, /*max_products=*/7).value();
+  EXPECT_EQ(pairs.products, 7);
+  EXPECT_GT(pairs.residual, 1e-6);
+  EXPECT_LT(pairs.residual, 1);
 }
 
 TEST(OrthogonalIterationTest, StopsWhereItIsToldAndAtWhatIsNotFinite) {
@@ -228,27 +214,18 @@ TEST(OrthogonalIterationTest, StopsWhereItIsToldAndAtWhatIsNotFinite) {
     Multiply(1, v, a.view(), 0, out);
     return absl::OkStatus();
   };
-  int calls = 0;
-  const auto stop = [&](double fraction) {
-    EXPECT_GE(fraction, 0);
-    EXPECT_LE(fraction, 1);
-    return ++calls == 2 ? absl::CancelledError("stop") : absl::OkStatus();
-  };
   const OrthogonalIteration task{.count = 2, .tolerance = 1e-14};
-  EXPECT_EQ(
-      IterateOrthogonally(task, multiply, NormalRows({.rows = 2, .cols = 60, .seed = 1}), stop)
-          .status()
-          .code(),
-      absl::StatusCode::kCancelled);
+  const auto iterate = [&](SymmetricProduct product, Checkpoint checkpoint) {
+    const Matrix<double> start = NormalRows({.rows = 2, .cols = 60, .seed = 1});
+    return IterateOrthogonally(task, product, start.Clone(), checkpoint).status();
+  };
+  ExpectStopsAt(2, [&](Checkpoint checkpoint) { return iterate(multiply, checkpoint); });
   const auto overflow = [&](ConstMatrixView<double>, MatrixView<double> out, const TileControl&) {
     for (int64_t i = 0; i < out.rows(); ++i) std::fill_n(out.row(i), out.cols(), HUGE_VAL);
     return absl::OkStatus();
   };
-  const absl::Status status =
-      IterateOrthogonally(task, overflow, NormalRows({.rows = 2, .cols = 60, .seed = 1}), NeverStop)
-          .status();
-  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_FINITE");
+  EXPECT_EQ(ReasonOf(iterate(overflow, NeverStop)), "VALUE_NOT_FINITE");
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -12,14 +12,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ChainDot;
-using testing::ForcedVectorTarget;
-using testing::SameBits;
-using testing::UniformRowsOf;
-using testing::VectorTarget;
 
 template <typename T>
 class PanelBitsTest : public ::testing::Test {};
@@ -55,7 +49,7 @@ TYPED_TEST(PanelBitsTest, EachElementIsTheChainThatArithmeticOneDefines) {
             depth, [&](int64_t k) { return z(i, k); }, [&](int64_t k) { return w(k, j); });
       }
     }
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       if (!target.fused) continue;
       const ForcedVectorTarget forced(target);
       const auto packed = PanelMatrix<T>::Pack(w.view());
@@ -73,7 +67,7 @@ TYPED_TEST(PanelBitsTest, FinishGetsEachResultOnceWithTheBitsThatMultiplyStores)
     const Matrix<T> z = Spread<T>(130, depth, 1);
     for (const int64_t columns : {1, 31, 32, 33, 70, 300}) {
       const Matrix<T> w = Spread<T>(depth, columns, 2);
-      for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+      for (const VectorTarget& target : SupportedVectorTargets()) {
         const ForcedVectorTarget forced(target);
         const auto packed = PanelMatrix<T>::Pack(w.view());
         for (const int64_t rows : {1, 2, 3, 4, 11, 12, 13, 40, 64, 65, 130}) {
@@ -122,7 +116,7 @@ TYPED_TEST(PanelBitsTest, L1DistancesAreTheirChainsForAnyNumberOfRowsAndColumns)
     const Matrix<T> z = Spread<T>(26, depth, 1);
     for (const int64_t columns : {1, 15, 33, 70, 131}) {
       const Matrix<T> w = Spread<T>(depth, columns, 2);
-      for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+      for (const VectorTarget& target : SupportedVectorTargets()) {
         const ForcedVectorTarget forced(target);
         const auto packed = PanelMatrix<T>::Pack(w.view());
         for (const int64_t rows : {1, 2, 3, 5, 11, 12, 13, 26}) {
@@ -155,7 +149,7 @@ TYPED_TEST(PanelBitsTest, TriangleIsTheChainOverItsNonZeroPart) {
           [&](int64_t k) { return elements.data()[k * kOrder - k * (k - 1) / 2 + (j - k)]; });
     }
   }
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     if (!target.fused) continue;
     const ForcedVectorTarget forced(target);
     const auto packed = PanelMatrix<T>::PackUpperTriangle(elements.data(), kOrder);
@@ -169,7 +163,7 @@ TYPED_TEST(PanelBitsTest, RowAloneHasTheBitsThatItHasInAnyBatch) {
   using T = TypeParam;
   const Matrix<T> w = Spread<T>(517, 45, 5);
   const Matrix<T> z = Spread<T>(30, 517, 6);
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     const auto packed = PanelMatrix<T>::Pack(w.view());
     Matrix<T> alone = Matrix<T>::Uninit(30, 45);
@@ -191,7 +185,7 @@ TYPED_TEST(PanelBitsTest, ZeroResultsArePositive) {
   using T = TypeParam;
   constexpr T kTiny = std::numeric_limits<T>::denorm_min();
   const Matrix<T> zero(1, 20);
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     Matrix<T> w = Matrix<T>::Uninit(20, 20);
     std::fill_n(w.data(), w.size(), T{-1});
@@ -217,7 +211,7 @@ TYPED_TEST(PanelBitsTest, SquaredNormsAreTheChainsOfTheProduct) {
       const auto element = [&](int64_t k) { return x(i, k); };
       expected(0, i) = ChainDot<T>(cols, element, element);
     }
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       for (int64_t rows = 1; rows <= 11; ++rows) {
         Matrix<T> norms(1, 11);
@@ -252,7 +246,7 @@ TYPED_TEST(PanelBitsTest, SquaredNormsOfStridedRowsReadNothingBetweenThem) {
 }
 
 TEST(VectorTargetTest, MachineHasATargetAndItsNameIsReported) {
-  const std::vector<VectorTarget> targets = testing::SupportedVectorTargets();
+  const std::vector<VectorTarget> targets = SupportedVectorTargets();
   ASSERT_FALSE(targets.empty());
   EXPECT_EQ(VectorTargetName(), targets[0].name);
   for (const VectorTarget& target : targets) {
@@ -262,4 +256,4 @@ TEST(VectorTargetTest, MachineHasATargetAndItsNameIsReported) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

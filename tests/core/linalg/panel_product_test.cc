@@ -12,15 +12,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ForcedVectorTarget;
-using testing::NaiveDot;
-using testing::NaiveSum;
-using testing::NaiveTransposed;
-using testing::UniformRowsOf;
-using testing::VectorTarget;
 
 template <typename T>
 class PanelProductTest : public ::testing::Test {};
@@ -61,7 +54,7 @@ TYPED_TEST(PanelProductTest, AgreesWithTheExactProductForAllSizesAroundTheVector
             depth, [&](int64_t k) { return z(i, k); }, [&](int64_t k) { return w(k, j); });
       }
     }
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       for (int64_t columns = 1; columns <= kColumns; ++columns) {
         const auto packed =
@@ -94,8 +87,8 @@ TYPED_TEST(PanelProductTest, TransposedPackingEqualsPackingTheTranspose) {
     for (const int64_t depth : {1, 5, 513}) {
       const Matrix<T> a = UniformRowsOf<T>({.rows = columns, .cols = depth, .seed = 3});
       const Matrix<T> z = UniformRowsOf<T>({.rows = 13, .cols = depth, .seed = 4});
-      EXPECT_TRUE(testing::SameBits(Product(PanelMatrix<T>::PackTransposed(a.view()), z),
-                                    Product(PanelMatrix<T>::Pack(NaiveTransposed(a).view()), z)))
+      EXPECT_TRUE(SameBits(Product(PanelMatrix<T>::PackTransposed(a.view()), z),
+                           Product(PanelMatrix<T>::Pack(NaiveTransposed(a).view()), z)))
           << columns << "×" << depth;
     }
   }
@@ -113,7 +106,7 @@ TYPED_TEST(PanelProductTest, TriangleEqualsTheDenseMatrixWithZerosBelow) {
     const Matrix<T> z = UniformRowsOf<T>({.rows = 14, .cols = n, .seed = 6});
     const auto triangle = PanelMatrix<T>::PackUpperTriangle(numbers.data(), n);
     const auto full = PanelMatrix<T>::Pack(std::as_const(dense).view());
-    EXPECT_TRUE(testing::SameBits(Product(triangle, z), Product(full, z))) << n;
+    EXPECT_TRUE(SameBits(Product(triangle, z), Product(full, z))) << n;
     EXPECT_LE(triangle.memory_bytes(), full.memory_bytes()) << n;
     if (n >= 4 * triangle.panel_columns()) {
       // The purpose of the packing is to save multiplications: n²/2 of them are left, plus at most
@@ -167,14 +160,14 @@ TYPED_TEST(PanelProductTest, RowsMayBeStridedAndResultsScattered) {
   for (int64_t i = 0; i < 15; ++i) rows.push_back(y.row(14 - i));
   packed.Multiply(wide.data(), 33, 15, rows.data());
   for (int64_t i = 0; i < 15; ++i) {
-    EXPECT_TRUE(testing::SameBits(y.row(14 - i), expected.row(i), 19)) << i;
+    EXPECT_TRUE(SameBits(y.row(14 - i), expected.row(i), 19)) << i;
   }
 }
 
 TYPED_TEST(PanelProductTest, NaNAndInfinityStayInTheirRow) {
   using T = TypeParam;
   const Matrix<T> w = UniformRowsOf<T>({.rows = 530, .cols = 40, .seed = 11});
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     const auto packed = PanelMatrix<T>::Pack(w.view());
     const Matrix<T> clean = UniformRowsOf<T>({.rows = 14, .cols = 530, .seed = 12});
@@ -188,7 +181,7 @@ TYPED_TEST(PanelProductTest, NaNAndInfinityStayInTheirRow) {
         if (i == bad) {
           for (int64_t j = 0; j < 40; ++j) EXPECT_FALSE(std::isfinite(y(i, j)));
         } else {
-          EXPECT_TRUE(testing::SameBits(y.row(i), expected.row(i), 40)) << target.name;
+          EXPECT_TRUE(SameBits(y.row(i), expected.row(i), 40)) << target.name;
         }
       }
     }
@@ -200,7 +193,7 @@ TYPED_TEST(PanelProductTest, NaNAndInfinityStayInTheirRow) {
 TYPED_TEST(PanelProductTest, CheckFindsTheRowsWithAResultThatIsNotFinite) {
   using T = TypeParam;
   constexpr T kMost = std::numeric_limits<T>::max();
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     for (const int64_t columns : {1, 8, 32, 64, 70, 200}) {
       Matrix<T> w(600, columns);
@@ -219,7 +212,7 @@ TYPED_TEST(PanelProductTest, CheckFindsTheRowsWithAResultThatIsNotFinite) {
         bool finite[40];
         std::fill_n(finite, 40, true);
         packed.MultiplyAndCheck(z.data(), 600, rows, out.data(), finite);
-        EXPECT_TRUE(testing::SameBits(y, Product(packed, z))) << target.name;
+        EXPECT_TRUE(SameBits(y, Product(packed, z))) << target.name;
         for (int64_t i = 0; i < 40; ++i) {
           EXPECT_EQ(finite[i], i < 1 || i > 3)
               << target.name << " row " << i << " of " << rows << ", " << columns << " columns";
@@ -243,4 +236,4 @@ TYPED_TEST(PanelProductTest, EmptyMatricesWriteNothingOrZeros) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

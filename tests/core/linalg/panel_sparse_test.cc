@@ -10,13 +10,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/vector_targets.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::ForcedVectorTarget;
-using testing::SameBits;
-using testing::UniformRowsOf;
-using testing::VectorTarget;
 
 template <typename T>
 class PanelSparseTest : public ::testing::Test {};
@@ -76,7 +71,7 @@ template <typename T>
 void ExpectBitsOfTheDenseForm(const Matrix<T>& z, int64_t columns) {
   const Matrix<T> w = UniformRowsOf<T>({.rows = z.cols(), .cols = columns, .seed = 2});
   const Rows<T> sparse = Named(z);
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+  for (const VectorTarget& target : SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     const auto packed = PanelMatrix<T>::Pack(w.view());
     Matrix<T> expected(z.rows(), columns);
@@ -160,7 +155,7 @@ TYPED_TEST(PanelSparseTest, SquaredNormsHaveTheBitsOfTheDenseForm) {
   using T = TypeParam;
   for (const int64_t columns : {1, 30, 512, 513, 1700}) {
     const Matrix<T> x = MostlyZeros<T>(15, columns, 3);
-    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    for (const VectorTarget& target : SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       Matrix<T> expected(1, 15);
       Matrix<T> actual(1, 15);
@@ -172,4 +167,4 @@ TYPED_TEST(PanelSparseTest, SquaredNormsHaveTheBitsOfTheDenseForm) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

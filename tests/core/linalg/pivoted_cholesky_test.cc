@@ -9,17 +9,14 @@
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::NaiveGram;
-using testing::NaiveKernelMatrix;
-using testing::NormalRows;
-using testing::UniformRows;
 
 constexpr double kU = 0x1p-53;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -135,7 +132,7 @@ TEST(PivotedCholeskyTest, IsTheGreedyFactorForSizesAroundTheBlock) {
 
 TEST(PivotedCholeskyTest, IsTheGreedyFactorOfSmoothKernelsAtEveryTolerance) {
   const Matrix<double> x = UniformRows({.rows = 150, .cols = 3, .seed = 5});
-  const Matrix<double> m = NaiveKernelMatrix(testing::MustParseKernel("rbf(gamma=0.3)"), x, x);
+  const Matrix<double> m = NaiveKernelMatrix(MustParseKernel("rbf(gamma=0.3)"), x, x);
   for (const double tolerance : {0.5, 1e-2, 1e-5, 150 * 0x1p-24, 1e-9}) {
     SCOPED_TRACE(tolerance);
     const Factored factored(m, tolerance);
@@ -150,7 +147,7 @@ TEST(PivotedCholeskyTest, IsTheGreedyFactorOfSmoothKernelsAtEveryTolerance) {
 TEST(PivotedCholeskyTest, SmoothKernelIsAcceptedAtFloat64Tolerance) {
   for (const int64_t n : {100, 300, 500}) {
     const Matrix<double> x = UniformRows({.rows = n, .cols = 2, .seed = 6});
-    const Matrix<double> m = NaiveKernelMatrix(testing::MustParseKernel("rbf(gamma=0.01)"), x, x);
+    const Matrix<double> m = NaiveKernelMatrix(MustParseKernel("rbf(gamma=0.01)"), x, x);
     const Factored factored(m, static_cast<double>(n) * kU);
     ASSERT_TRUE(factored.result.ok()) << n << ": " << factored.result.status();
     EXPECT_LT(factored.result->rank(), 60) << n;
@@ -214,8 +211,7 @@ TEST(PivotedCholeskyTest, TiesGoByOriginalIndexAfterSwaps) {
 // The feature space of (x·y + 1)² on two inputs has six dimensions, the monomials of degree ≤ 2.
 TEST(PivotedCholeskyTest, DataOfRankSixHasSixPivots) {
   const Matrix<double> x = UniformRows({.rows = 200, .cols = 2, .seed = 8});
-  const Matrix<double> m =
-      NaiveKernelMatrix(testing::MustParseKernel("poly(degree=2, coef0=1)"), x, x);
+  const Matrix<double> m = NaiveKernelMatrix(MustParseKernel("poly(degree=2, coef0=1)"), x, x);
   for (const double u : {0x1p-24, 0x1p-53}) {
     const double tolerance = 200 * u * MaxDiagonal(m);
     const Factored factored(m, tolerance);
@@ -250,10 +246,9 @@ TEST(PivotedCholeskyTest, IndefiniteMatricesAreNotFactored) {
                          {1, 1 + 1e-13, 1, "determinant a little below 0"},
                          {1, 0, -1e-14, "a small diagonal that is negative"}};
   for (const Case& c : kCases) {
-    const absl::Status status = ErrorOf(Symmetric2(c.a, c.b, c.c), 0);
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << c.what << ": " << status;
-    ASSERT_TRUE(DetailOf(status).has_value()) << c.what;
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE") << c.what;
+    EXPECT_THAT(ErrorOf(Symmetric2(c.a, c.b, c.c), 0),
+                IsError(StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE"))
+        << c.what;
   }
 }
 
@@ -263,7 +258,7 @@ TEST(PivotedCholeskyTest, SigmoidGramIsIndefinite) {
     Matrix<double> m = NaiveGram(x, x);
     for (int64_t i = 0; i < m.size(); ++i) m.data()[i] = std::tanh(m.data()[i] - 0.5);
     const absl::Status status = ErrorOf(m, static_cast<double>(n) * 0x1p-24);
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << n << ": " << status;
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << n << ": " << status;
   }
 }
 
@@ -276,7 +271,7 @@ TEST(PivotedCholeskyTest, SmallNegativeEigenvalueIsFoundBelowTheTolerance) {
   for (int64_t i = 0; i < kN; ++i) {
     for (int64_t j = 0; j < kN; ++j) m(i, j) -= 1e-6 * v(0, i) * v(0, j);
   }
-  EXPECT_EQ(ErrorOf(m, 1e-9).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ErrorOf(m, 1e-9).code(), StatusCode::kFailedPrecondition);
 }
 
 TEST(PivotedCholeskyTest, PerturbationsWithinWhatValuesErrByAreAccepted) {
@@ -308,12 +303,10 @@ TEST(PivotedCholeskyTest, WhatErrorsOfValuesCanMakeIsNoProof) {
     return FactorPivoted(copy.view(), limits, NeverStop);
   };
   EXPECT_FALSE(factor({.tolerance = 4 * kBeta, .value_error = kBeta / 100}).ok());
-  const auto unproven = factor({.tolerance = 4 * kBeta, .value_error = kBeta});
-  ASSERT_TRUE(unproven.ok()) << unproven.status();
-  EXPECT_EQ(unproven->rank(), 1);
-  const auto proven = factor({.tolerance = 0, .is_proven = true});
-  ASSERT_TRUE(proven.ok());
-  EXPECT_GE(proven->rank(), 1);
+  const auto unproven = factor({.tolerance = 4 * kBeta, .value_error = kBeta}).value();
+  EXPECT_EQ(unproven.rank(), 1);
+  const auto proven = factor({.tolerance = 0, .is_proven = true}).value();
+  EXPECT_GE(proven.rank(), 1);
 }
 
 // A Schur diagonal far below −β proves nothing, because elimination multiplies the errors of kernel
@@ -343,7 +336,7 @@ TEST(PivotedCholeskyTest, EliminationThatMultipliesErrorsIsNoProof) {
   // The last Schur diagonal is about −2·β·30. Its magnitude is 30 times 2β, but it still proves
   // nothing.
   EXPECT_TRUE(factor(kBeta).ok()) << factor(kBeta);
-  EXPECT_EQ(factor(kBeta / 100).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(factor(kBeta / 100).code(), StatusCode::kFailedPrecondition);
 }
 
 TEST(PivotedCholeskyTest, DiagonalThatIsNotFiniteIsNamed) {
@@ -352,7 +345,7 @@ TEST(PivotedCholeskyTest, DiagonalThatIsNotFiniteIsNamed) {
     for (int64_t i = 0; i < 70; ++i) m(i, i) = 1;
     m(67, 67) = bad;
     const absl::Status status = ErrorOf(m, 0);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << bad;
     EXPECT_EQ(DetailOf(status)->metadata.at("landmark"), "67");
   }
 }
@@ -360,28 +353,14 @@ TEST(PivotedCholeskyTest, DiagonalThatIsNotFiniteIsNamed) {
 TEST(PivotedCholeskyTest, StopsAtTheCheckpointThatSaysSo) {
   const Matrix<double> x = NormalRows({.rows = 200, .cols = 220, .seed = 13});
   const Matrix<double> m = NaiveGram(x, x);
-  std::vector<double> fractions;
-  const auto watch = [&](double fraction) {
-    fractions.push_back(fraction);
-    return absl::OkStatus();
-  };
-  Matrix<double> copy = m.Clone();
-  ASSERT_TRUE(FactorPivoted(copy.view(), {}, watch).ok());
-  ASSERT_EQ(fractions.size(), 4u);  // one for each block of 64
-  EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
-  EXPECT_EQ(fractions.front(), 0);
-  EXPECT_LT(fractions.back(), 1);
-  for (size_t stop = 0; stop < fractions.size(); ++stop) {
-    size_t calls = 0;
-    copy = m.Clone();
-    const absl::Status status =
-        FactorPivoted(copy.view(), {}, [&](double) {
-          return calls++ == stop ? absl::CancelledError("stop") : absl::OkStatus();
-        }).status();
-    EXPECT_EQ(status, absl::CancelledError("stop"));
-    EXPECT_EQ(calls, stop + 1);
-  }
+  const std::vector<double> shares = ExpectStopsEverywhere([&](Checkpoint checkpoint) {
+    Matrix<double> copy = m.Clone();
+    return FactorPivoted(copy.view(), {}, checkpoint).status();
+  });
+  ASSERT_EQ(shares.size(), 4u);  // one for each block of 64
+  EXPECT_EQ(shares.front(), 0);
+  EXPECT_LT(shares.back(), 1);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/support/checkpoints.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::UniformRows;
 
 // One symmetric matrix, in sparse and in dense form. About one in `s` of the entries below the
 // diagonal is nonzero. A hash of the entry's row and column decides which entries are. All diagonal
@@ -99,11 +98,9 @@ TEST(SparseSymmetricTest, AProductStopsWhereItIsTold) {
   const Sample sample(700, 4);
   const Matrix<double> v = UniformRows({.rows = 1, .cols = 700, .seed = 3});
   Matrix<double> out(1, 700);
-  int calls = 0;
-  const auto stop = [&](double) {
-    return ++calls == 4 ? absl::CancelledError("stop") : absl::OkStatus();
-  };
-  EXPECT_EQ(sample.sparse.Multiply(v.view(), out.view(), stop), absl::CancelledError("stop"));
+  ExpectStopsAt(4, [&](Checkpoint checkpoint) {
+    return sample.sparse.Multiply(v.view(), out.view(), checkpoint);
+  });
 }
 
 TEST(SparseSymmetricTest, AVectorsProductDoesNotDependOnThoseBesideIt) {
@@ -119,4 +116,4 @@ TEST(SparseSymmetricTest, AVectorsProductDoesNotDependOnThoseBesideIt) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

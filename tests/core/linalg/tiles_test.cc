@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(TilesTest, EveryTileRunsOnce) {
@@ -109,4 +109,4 @@ TEST(TilesTest, WhatATileThrowsComesToTheCaller) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -6,15 +6,17 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // Returns a well-conditioned lower triangle. The numbers above its diagonal must not be read.
 Matrix<double> LowerTriangle(int64_t n, uint64_t seed) {
-  Matrix<double> l = testing::UniformRows({.rows = n, .cols = n, .seed = seed});
+  Matrix<double> l = UniformRows({.rows = n, .cols = n, .seed = seed});
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < i; ++j) l(i, j) /= static_cast<double>(n);
     l(i, i) = 2 + l(i, i);
@@ -28,19 +30,18 @@ TEST(TriangularInverseTest, TimesTheTransposedTriangleIsTheIdentityAndZeroBelow)
   for (const int64_t n : {0, 1, 2, 40, 127, 128, 129, 300}) {
     SCOPED_TRACE(n);
     const Matrix<double> l = LowerTriangle(n, 3);
-    const absl::StatusOr<Matrix<double>> w = TransposedInverseOfLowerTriangle(l.view(), NeverStop);
-    ASSERT_TRUE(w.ok());
-    ASSERT_EQ(w->rows(), n);
+    const Matrix<double> w = TransposedInverseOfLowerTriangle(l.view(), NeverStop).value();
+    ASSERT_EQ(w.rows(), n);
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         if (j < i) {
-          EXPECT_EQ((*w)(i, j), 0.0);
+          EXPECT_EQ(w(i, j), 0.0);
           continue;
         }
         // This is element (i, j) of the product W·Lᵀ. Its error is at most n·2⁻⁵³·Σ|w||l| < n·1e-15
         // here, for the n×n matrices W with elements w and L with elements l.
         double sum = 0;
-        for (int64_t k = i; k <= j; ++k) sum += (*w)(i, k) * l(j, k);
+        for (int64_t k = i; k <= j; ++k) sum += w(i, k) * l(j, k);
         EXPECT_NEAR(sum, i == j ? 1 : 0, 1e-15 * static_cast<double>(n + 4));
       }
     }
@@ -52,35 +53,29 @@ TEST(TriangularInverseTest, AnyNumberOfThreadsGivesTheSameBits) {
   const Matrix<double> one = *TransposedInverseOfLowerTriangle(l.view(), NeverStop);
   for (const int threads : {2, 3, 8}) {
     const auto count = [&] { return threads; };
-    const absl::StatusOr<Matrix<double>> many =
-        TransposedInverseOfLowerTriangle(l.view(), TileControl(count, NeverStop));
-    ASSERT_TRUE(many.ok());
-    EXPECT_TRUE(testing::SameBits(one, *many));
+    const Matrix<double> many =
+        TransposedInverseOfLowerTriangle(l.view(), TileControl(count, NeverStop)).value();
+    EXPECT_TRUE(SameBits(one, many));
   }
 }
 
 TEST(TriangularInverseTest, AZeroOnTheDiagonalIsAnErrorThatNamesThePlace) {
   Matrix<double> l = LowerTriangle(4, 1);
   l(2, 2) = 0;
-  const absl::Status status = TransposedInverseOfLowerTriangle(l.view(), NeverStop).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_NE(status.message().find("in row 2"), std::string::npos) << status;
+  EXPECT_THAT(TransposedInverseOfLowerTriangle(l.view(), NeverStop).status(),
+              IsError(StatusCode::kFailedPrecondition, _, _, HasSubstr("in row 2")));
 }
 
 TEST(TriangularInverseTest, ReportsRisingSharesAndStopsWhereItIsTold) {
   const Matrix<double> l = LowerTriangle(600, 2);
-  std::vector<double> shares;
-  const auto watch = [&](double share) {
-    shares.push_back(share);
-    return shares.size() < 3 ? absl::OkStatus() : absl::CancelledError("enough");
-  };
-  EXPECT_EQ(TransposedInverseOfLowerTriangle(l.view(), watch).status(),
-            absl::CancelledError("enough"));
-  ASSERT_EQ(shares.size(), 3u);
+  const std::vector<double> shares = ExpectStopsEverywhere([&](Checkpoint checkpoint) {
+    return TransposedInverseOfLowerTriangle(l.view(), checkpoint).status();
+  });
+  ASSERT_GE(shares.size(), 3u);
   EXPECT_EQ(shares[0], 0);
   EXPECT_LT(shares[1], shares[2]);
   EXPECT_LT(shares[2], 1);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

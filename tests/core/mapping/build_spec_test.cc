@@ -5,12 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_program.h"
 #include "core/mapping/fourier/fourier_mapping.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(MappingSpecTest, CanonicalTextNamesWhatAppliesAndReadsBackEqual) {
@@ -38,6 +39,9 @@ TEST(MappingSpecTest, CanonicalTextNamesWhatAppliesAndReadsBackEqual) {
        "kpca(landmarks=9, dimensions=4, centred=true, policy=uniform)"},
       {"kpca(centred=false, dimensions=9, landmarks=9, pool_rows=20)",
        "kpca(landmarks=9, dimensions=9, centred=false, policy=uniform, pool_rows=20)"},
+      // Release 0.1 took two names for one family.
+      {"kernel_pca(landmarks=9, dimensions=4)",
+       "kpca(landmarks=9, dimensions=4, centred=true, policy=uniform)"},
       {"f2(serving_type=float32, policy=uniform, landmarks=5)",
        "f2(landmarks=5, policy=uniform, serving_type=float32)"},
   };
@@ -58,11 +62,11 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
     std::string says;
   };
   const Case kCases[] = {
-      {"", 1, absl::StrCat("expected a mapping: ", ListOfMappings(), ", got the end")},
-      {"f2", 3, "expected '('"},
+      {"", 1, absl::StrCat("expected a family: ", ListOfFamilies(), ", got the end")},
+      {"f2", 1, "f2 needs the parameter 'landmarks'"},
       {"f2()", 1, "f2 needs the parameter 'landmarks', an integer from 1 to 8192"},
-      {"f4(landmarks=5)", 1, "unknown mapping 'f4'; expected f1, f2, f3, "},
-      {"  F2(landmarks=5)", 3, "unknown mapping 'F2'"},
+      {"f4(landmarks=5)", 1, "unknown family 'f4'; expected f1, f2, f3, "},
+      {"  F2(landmarks=5)", 3, "unknown family 'F2'"},
       {"f2(landmarks=0)", 14, "got 0"},
       {"f2(landmarks=8193)", 14, "got 8193"},
       {"f2(landmarks=-5)", 14, "got -5"},
@@ -96,9 +100,7 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
   };
   for (const Case& c : kCases) {
     const absl::Status status = MappingSpec::Parse(c.text).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
-    ASSERT_TRUE(DetailOf(status).has_value()) << c.text << status;
-    EXPECT_EQ(DetailOf(status)->reason, "EXPRESSION_INVALID") << c.text << status;
+    EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, "EXPRESSION_INVALID")) << c.text;
     EXPECT_EQ(DetailOf(status)->metadata.at("column"), absl::StrCat(c.column)) << status;
     EXPECT_NE(status.message().find(c.says), std::string::npos) << c.text << ": " << status;
   }
@@ -107,53 +109,50 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
 TEST(MappingSpecTest, CombinationsNameTheirField) {
   struct Case {
     const char* text;
-    absl::StatusCode code;
+    StatusCode code;
     const char* field;
   };
   const Case kCases[] = {
-      {"f3(landmarks=5, dimensions=6)", absl::StatusCode::kInvalidArgument, "dimensions"},
-      {"kpca(landmarks=5, dimensions=6)", absl::StatusCode::kInvalidArgument, "dimensions"},
-      {"f2(landmarks=5, pool_rows=4)", absl::StatusCode::kInvalidArgument, "pool_rows"},
-      {"f3(landmarks=5, dimensions=3, projection=sparse)", absl::StatusCode::kInvalidArgument,
+      {"f3(landmarks=5, dimensions=6)", StatusCode::kInvalidArgument, "dimensions"},
+      {"kpca(landmarks=5, dimensions=6)", StatusCode::kInvalidArgument, "dimensions"},
+      {"f2(landmarks=5, pool_rows=4)", StatusCode::kInvalidArgument, "pool_rows"},
+      {"f3(landmarks=5, dimensions=3, projection=sparse)", StatusCode::kInvalidArgument,
        "projection"},
-      {"f3(landmarks=5, dimensions=3, projection=orthonormal)", absl::StatusCode::kInvalidArgument,
+      {"f3(landmarks=5, dimensions=3, projection=orthonormal)", StatusCode::kInvalidArgument,
        "projection"},
   };
   for (const Case& c : kCases) {
-    const absl::Status status = MappingSpec::Parse(c.text).status();
-    EXPECT_EQ(status.code(), c.code) << status;
-    EXPECT_EQ(DetailOf(status)->field, c.field);
+    EXPECT_THAT(MappingSpec::Parse(c.text).status(), IsError(c.code, _, c.field));
   }
   EXPECT_EQ(
-      (MappingSpec{.kind = FindMapping("f2"), .landmarks = 5, .dimensions = 2}).Validate().code(),
-      absl::StatusCode::kInvalidArgument);
+      (MappingSpec{.kind = FindFamily("f2"), .landmarks = 5, .dimensions = 2}).Validate().code(),
+      StatusCode::kInvalidArgument);
   EXPECT_FALSE((MappingSpec{.landmarks = 0}).Validate().ok());
   EXPECT_FALSE((MappingSpec{.landmarks = kMaxLandmarks + 1}).Validate().ok());
   EXPECT_FALSE((MappingSpec{.landmarks = 5, .pool_rows = -1}).Validate().ok());
 }
 
-TEST(BuildSpecTest, FieldsHaveThePrefixAndIndefiniteKernelsAreForF1) {
+TEST(BuildSpecTest, FieldsAreNamedAndIndefiniteKernelsAreForF1) {
   BuildSpec spec{.mapping = {.landmarks = 0}, .kernel = KernelExpression()};
-  EXPECT_EQ(DetailOf(spec.Validate())->field, "spec.landmarks");
+  EXPECT_EQ(FieldOf(spec.Validate()), "landmarks");
   spec.mapping.landmarks = 5;
   EXPECT_TRUE(spec.Validate().ok());
-  spec.kernel = testing::MustParseKernel("rbf() + poly(degree=2, coef0=-1)");
-  for (const Mapping* kind : {FindMapping("f2"), FindMapping("f3")}) {
+  spec.kernel = MustParseKernel("rbf() + poly(degree=2, coef0=-1)");
+  for (const Family* kind : {FindFamily("f2"), FindFamily("f3")}) {
     spec.mapping.kind = kind;
-    spec.mapping.dimensions = kind == FindMapping("f3") ? 3 : 0;
+    spec.mapping.dimensions = kind == FindFamily("f3") ? 3 : 0;
     const absl::Status status = spec.Validate();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
+    EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE"));
     EXPECT_EQ(DetailOf(status)->metadata.at("column"), "9") << status;
   }
-  spec.mapping.kind = FindMapping("f1");
+  spec.mapping.kind = FindFamily("f1");
   spec.mapping.dimensions = 0;
   EXPECT_TRUE(spec.Validate().ok());
 }
 
 TEST(MappingSpecTest, WhatDoesNotApplyIsRefusedByName) {
-  const auto field = [](const MappingSpec& spec) { return DetailOf(spec.Validate())->field; };
-  const Mapping* kind = FindMapping("random_projection");
+  const auto field = [](const MappingSpec& spec) { return FieldOf(spec.Validate()); };
+  const Family* kind = FindFamily("random_projection");
   EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 5}).Validate().ok());
   EXPECT_EQ(field({.kind = kind}), "dimensions");
   EXPECT_EQ(field({.kind = kind, .dimensions = kMaxDimensions + 1}), "dimensions");
@@ -166,19 +165,18 @@ TEST(MappingSpecTest, WhatDoesNotApplyIsRefusedByName) {
 }
 
 TEST(MappingSpecTest, SinesAndCosinesComeInPairs) {
-  const Mapping* kind = FindMapping("fourier");
-  EXPECT_EQ(DetailOf((MappingSpec{.kind = kind, .dimensions = 5}).Validate())->reason,
-            "DIMENSIONS_ODD");
+  const Family* kind = FindFamily("fourier");
+  EXPECT_EQ(ReasonOf((MappingSpec{.kind = kind, .dimensions = 5}).Validate()), "DIMENSIONS_ODD");
   EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 6}).Validate().ok());
   EXPECT_TRUE(
       (MappingSpec{.kind = kind, .dimensions = 5, .form = FourierForm::kPhase}).Validate().ok());
 }
 
 TEST(BuildSpecTest, FourierFeaturesAreOfAnRbfKernelOrALaplacianAndOrthogonalOnesOfTheFirst) {
-  BuildSpec spec{.mapping = {.kind = FindMapping("fourier"), .dimensions = 6}};
+  BuildSpec spec{.mapping = {.kind = FindFamily("fourier"), .dimensions = 6}};
   for (const char* kernel : {"rbf()", "rbf(gamma=scale)", "2*(3*rbf(gamma=median))", "laplacian()",
                              "2*laplacian(gamma=median)"}) {
-    spec.kernel = testing::MustParseKernel(kernel);
+    spec.kernel = MustParseKernel(kernel);
     spec.mapping.orthogonal = false;
     EXPECT_TRUE(spec.Validate().ok()) << kernel;
     spec.mapping.orthogonal = true;
@@ -188,22 +186,22 @@ TEST(BuildSpecTest, FourierFeaturesAreOfAnRbfKernelOrALaplacianAndOrthogonalOnes
   spec.mapping.orthogonal = false;
   for (const char* kernel : {"linear()", "-1*rbf()", "0*rbf()", "rbf() + rbf()", "rbf()*rbf()",
                              "rbf()*laplacian()", "1e200*(1e200*rbf())", "1e-200*(1e-200*rbf())"}) {
-    spec.kernel = testing::MustParseKernel(kernel);
-    EXPECT_EQ(DetailOf(spec.Validate())->reason, "KERNEL_NOT_APPLICABLE") << kernel;
-    EXPECT_EQ(DetailOf(spec.Validate())->field, "kernel");
+    spec.kernel = MustParseKernel(kernel);
+    EXPECT_EQ(ReasonOf(spec.Validate()), "KERNEL_NOT_APPLICABLE") << kernel;
+    EXPECT_EQ(FieldOf(spec.Validate()), "kernel");
   }
 }
 
 TEST(BuildSpecTest, ARandomProjectionIsOfTheLinearKernel) {
-  BuildSpec spec{.mapping = {.kind = FindMapping("random_projection"), .dimensions = 5}};
+  BuildSpec spec{.mapping = {.kind = FindFamily("random_projection"), .dimensions = 5}};
   for (const char* kernel : {"linear()", "2*(3*linear())"}) {
-    spec.kernel = testing::MustParseKernel(kernel);
+    spec.kernel = MustParseKernel(kernel);
     EXPECT_TRUE(spec.Validate().ok()) << kernel;
   }
   for (const char* kernel : {"rbf()", "-1*linear()", "0*linear()", "linear() + rbf()"}) {
-    spec.kernel = testing::MustParseKernel(kernel);
-    EXPECT_EQ(DetailOf(spec.Validate())->reason, "KERNEL_NOT_APPLICABLE") << kernel;
-    EXPECT_EQ(DetailOf(spec.Validate())->field, "kernel");
+    spec.kernel = MustParseKernel(kernel);
+    EXPECT_EQ(ReasonOf(spec.Validate()), "KERNEL_NOT_APPLICABLE") << kernel;
+    EXPECT_EQ(FieldOf(spec.Validate()), "kernel");
   }
 }
 
@@ -217,7 +215,7 @@ TEST(BuildSpecTest, TextTellsSpecsApart) {
   b.standardize = true;
   EXPECT_NE(a.ToText(), b.ToText());
   b = a;
-  b.kernel = testing::MustParseKernel("rbf()");
+  b.kernel = MustParseKernel("rbf()");
   EXPECT_NE(a.ToText(), b.ToText());
   b = a;
   b.mapping.serving_type = FloatType::kFloat32;
@@ -282,4 +280,4 @@ TEST(ExpressionFuzzTest, MutatedTextsParseOrNameAColumnWithinTheText) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

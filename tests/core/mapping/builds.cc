@@ -23,16 +23,13 @@ absl::Status ThreadedMonitor::Checkpoint(absl::string_view phase, double fractio
 
 BuildSpec SpecOf(const std::string& mapping, const std::string& kernel, bool standardize,
                  uint64_t seed) {
-  const absl::StatusOr<MappingSpec> parsed = MappingSpec::Parse(mapping);
-  PHIMAP_CHECK(parsed.ok());
-  BuildSpec spec{.mapping = *parsed, .standardize = standardize, .seed = seed};
-  const absl::StatusOr<std::optional<RemoteKernel>> remote = RemoteKernel::Parse(kernel);
-  PHIMAP_CHECK(remote.ok());
-  spec.remote = *remote;
+  const MappingSpec parsed = MappingSpec::Parse(mapping).value();
+  BuildSpec spec{.mapping = parsed, .standardize = standardize, .seed = seed};
+  const std::optional<RemoteKernel> remote = RemoteKernel::Parse(kernel).value();
+  spec.remote = remote;
   if (spec.remote.has_value()) return spec;
-  const absl::StatusOr<KernelExpression> expression = KernelExpression::Parse(kernel);
-  PHIMAP_CHECK(expression.ok());
-  spec.kernel = *expression;
+  const KernelExpression expression = KernelExpression::Parse(kernel).value();
+  spec.kernel = expression;
   return spec;
 }
 
@@ -60,9 +57,8 @@ BuiltVersion MustBuild(const BuildSpec& spec, const Matrix<double>& rows) {
 }
 
 Matrix<double> FeaturesFrom(const BuiltVersion& version, const Matrix<double>& rows) {
-  const absl::StatusOr<Artifact> artifact = DecodeArtifact(version.bytes);
-  PHIMAP_CHECK(artifact.ok());
-  return MustTransformWide(artifact->plan, WireRows(rows));
+  const Artifact artifact = DecodeArtifact(version.bytes).value();
+  return MustTransformWide(artifact.plan, WireRows(rows));
 }
 
 }  // namespace phimap::testing

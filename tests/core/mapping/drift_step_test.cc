@@ -20,12 +20,11 @@ Artifact ArtifactOf(const BuiltVersion& version) { return *DecodeArtifact(versio
 
 DriftReference ReferenceOf(const BuiltVersion& version) {
   const Artifact artifact = ArtifactOf(version);
-  absl::StatusOr<DriftReference> reference = DecodeDriftReference(artifact.drift_reference);
-  EXPECT_TRUE(reference.ok()) << reference.status();
-  EXPECT_TRUE(CheckReferenceFits(*reference, artifact.plan,
+  DriftReference reference = DecodeDriftReference(artifact.drift_reference).value();
+  EXPECT_TRUE(CheckReferenceFits(reference, artifact.plan,
                                  Residual::Of(artifact.plan, artifact.provenance).has_value())
                   .ok());
-  return *std::move(reference);
+  return reference;
 }
 
 int64_t CountOf(const DriftReference& reference, ScoreKind kind) {

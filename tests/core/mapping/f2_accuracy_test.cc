@@ -13,12 +13,8 @@
 #include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::FeaturesFrom;
-using testing::MustBuild;
-using testing::SpecOf;
 
 struct AccuracyCase {
   const char* name;
@@ -51,7 +47,7 @@ const AccuracyCase kAccuracyCases[] = {
 };
 
 Matrix<double> RowsOf(const AccuracyCase& c) {
-  Matrix<double> x = testing::NormalRows({.rows = c.landmarks, .cols = c.columns, .seed = 31});
+  Matrix<double> x = NormalRows({.rows = c.landmarks, .cols = c.columns, .seed = 31});
   for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = c.spread * x.data()[i] + c.offset;
   return x;
 }
@@ -71,8 +67,8 @@ Matrix<double> GramOf(const AccuracyCase& c, const BuiltVersion& version, Matrix
       x(i, k) = static_cast<double>((x(i, k) - mean) / deviation);
     }
   }
-  const KernelExpression kernel = testing::MustParseKernel(version.provenance.kernel_text.c_str());
-  return testing::NaiveKernelMatrix(kernel, x, x);
+  const KernelExpression kernel = MustParseKernel(version.provenance.kernel_text.c_str());
+  return NaiveKernelMatrix(kernel, x, x);
 }
 
 struct Errors {
@@ -136,4 +132,4 @@ TEST(F2AccuracyTest, Float64ServingReproducesTheKernelOfTheLandmarks) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

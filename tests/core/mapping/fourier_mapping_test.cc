@@ -10,31 +10,19 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/checkpoints.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::Build;
-using testing::FeaturesFrom;
-using ::testing::HasSubstr;
-using testing::MustBuild;
-using testing::MustParseKernel;
-using testing::MustTransformWide;
-using testing::NaiveGram;
-using testing::NaiveKernelMatrix;
-using testing::NormalRows;
-using ::testing::Not;
-using testing::SpecOf;
-using testing::WireRows;
 
 constexpr double kTurn = 6.283185307179586;
 constexpr FourierForm kForms[] = {FourierForm::kPhase, FourierForm::kSinCos};
@@ -42,10 +30,9 @@ constexpr FourierForm kForms[] = {FourierForm::kPhase, FourierForm::kSinCos};
 Plan MustMakePlan(const FourierTask& task, int64_t columns) {
   UseOneBlasThread();
   const InputStage input{.columns = columns};
-  absl::StatusOr<PlanPair> plans =
-      BuildFourier({.input = input, .serving_type = FloatType::kFloat64}, task, NeverStop);
-  EXPECT_TRUE(plans.ok()) << plans.status();
-  return std::move(plans->served);
+  PlanPair plans =
+      BuildFourier({.input = input, .serving_type = FloatType::kFloat64}, task, NeverStop).value();
+  return std::move(plans.served);
 }
 
 const ProductFeatures<double>& Features(const Plan& plan) {
@@ -354,7 +341,7 @@ TEST(FourierMappingTest, ABuildApproximatesItsKernelInEitherTypeAndForm) {
     for (const char* kernel : {"rbf(gamma=0.003)", "2*rbf(gamma=scale)", "rbf(gamma=median)"}) {
       const BuiltVersion built =
           MustBuild(SpecOf(std::string("fourier(dimensions=1024") + options + ")", kernel), x);
-      SCOPED_TRACE(built.provenance.mapping_text + " " + built.provenance.kernel_text);
+      SCOPED_TRACE(built.provenance.spec_text + " " + built.provenance.kernel_text);
       EXPECT_EQ(built.output_columns, 1024);
       const Matrix<double> f = FeaturesFrom(built, x);
       const Matrix<double> gram = NaiveGram(f, f);
@@ -383,7 +370,7 @@ TEST(FourierMappingTest, ABuildApproximatesALaplacianAndChoosesTheTypeThatHoldsI
     const BuiltVersion built = MustBuild(
         SpecOf(std::string("fourier(dimensions=1024") + options + ")", "2*laplacian(gamma=0.25)"),
         x);
-    SCOPED_TRACE(built.provenance.mapping_text);
+    SCOPED_TRACE(built.provenance.spec_text);
     const Matrix<double> f = FeaturesFrom(built, x);
     const Matrix<double> gram = NaiveGram(f, f);
     double worst = 0;
@@ -396,10 +383,9 @@ TEST(FourierMappingTest, ABuildApproximatesALaplacianAndChoosesTheTypeThatHoldsI
     EXPECT_THAT(built.certificate.theorem, HasSubstr("for all pairs of 1,000 rows"));
     EXPECT_THAT(built.certificate.theorem, Not(HasSubstr("for all rows within")));
   }
-  const absl::StatusOr<BuiltVersion> far =
-      Build(SpecOf("fourier(dimensions=1024)", "laplacian(gamma=1e5)"), x);
-  ASSERT_TRUE(far.ok()) << far.status();
-  EXPECT_EQ(far->serving_type, FloatType::kFloat64);
+  const BuiltVersion far =
+      Build(SpecOf("fourier(dimensions=1024)", "laplacian(gamma=1e5)"), x).value();
+  EXPECT_EQ(far.serving_type, FloatType::kFloat64);
 }
 
 TEST(FourierMappingTest, StandardizedColumnsAreTheOnesThatTheKernelSees) {
@@ -441,7 +427,7 @@ TEST(FourierMappingTest, KernelsBeyondFloat32AreServedInFloat64) {
   const absl::Status status =
       Build(SpecOf("fourier(dimensions=64, serving_type=float32)", "1e100*rbf(gamma=0.1)"), x)
           .status();
-  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_REPRESENTABLE");
+  EXPECT_EQ(ReasonOf(status), "VALUE_NOT_REPRESENTABLE");
 }
 
 TEST(FourierMappingTest, OneRowIsEnoughToBuildFrom) {
@@ -449,42 +435,21 @@ TEST(FourierMappingTest, OneRowIsEnoughToBuildFrom) {
   EXPECT_EQ(MustBuild(SpecOf("fourier(dimensions=4)", "rbf(gamma=1)"), x).output_columns, 4);
   const absl::Status empty =
       Build(SpecOf("fourier(dimensions=4)", "rbf(gamma=1)"), Matrix<double>(0, 8)).status();
-  EXPECT_EQ(DetailOf(empty)->reason, "STREAM_EMPTY");
-}
-
-TEST(FourierMappingTest, BytesDependOnTheSeedAlone) {
-  const Matrix<double> x = NormalRows({.rows = 100, .cols = 8, .seed = 9});
-  std::set<std::string> different;
-  for (const char* form : {"phase", "sincos"}) {
-    for (const char* orthogonal : {"false", "true"}) {
-      const std::string text =
-          std::string("fourier(dimensions=20, form=") + form + ", orthogonal=" + orthogonal + ")";
-      for (const uint64_t seed : {1, 2}) {
-        const BuildSpec spec = SpecOf(text, "rbf(gamma=1)", false, seed);
-        const std::string bytes = MustBuild(spec, x).bytes;
-        EXPECT_EQ(MustBuild(spec, x).bytes, bytes) << text;
-        different.insert(bytes);
-      }
-    }
-  }
-  EXPECT_EQ(different.size(), 8u);
+  EXPECT_EQ(ReasonOf(empty), "STREAM_EMPTY");
 }
 
 TEST(FourierMappingTest, OrthogonalFrequenciesCanBeCancelled) {
   const Matrix<double> x = NormalRows({.rows = 100, .cols = 8, .seed = 10});
   const InputStage input{.columns = 8};
-  int calls = 0;
-  const absl::Status status =
-      BuildFourier(
-          {.input = input},
-          {.kernel = *FourierKernelOf(MustParseKernel("1*rbf(gamma=1)")),
-           .orthogonal = true,
-           .dimensions = 64},
-          [&](double) { return ++calls == 3 ? absl::CancelledError("stop") : absl::OkStatus(); })
-          .status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(calls, 3);
+  ExpectStopsAt(3, [&](Checkpoint checkpoint) {
+    return BuildFourier({.input = input},
+                        {.kernel = *FourierKernelOf(MustParseKernel("1*rbf(gamma=1)")),
+                         .orthogonal = true,
+                         .dimensions = 64},
+                        checkpoint)
+        .status();
+  });
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -7,12 +7,11 @@
 
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::NormalRows;
 
 std::vector<double> AllDistances(const Matrix<double>& x) {
   std::vector<double> distances;
@@ -40,9 +39,8 @@ TEST(GammaTest, ScaleIsOneOverColumnsTimesTheVarianceOfAllEntries) {
   variance /= x.size();
   ColumnMoments moments(6);
   moments.Add(x.view());
-  const absl::StatusOr<double> gamma = ScaleGamma(moments, false);
-  ASSERT_TRUE(gamma.ok());
-  EXPECT_NEAR(*gamma, static_cast<double>(1 / (6 * variance)), 1e-12 * *gamma);
+  const double gamma = ScaleGamma(moments, false).value();
+  EXPECT_NEAR(gamma, static_cast<double>(1 / (6 * variance)), 1e-12 * gamma);
   // Standardised columns have variance 1 each, so gamma is 1/p.
   EXPECT_NEAR(*ScaleGamma(moments, true), 1.0 / 6, 1e-15);
 }
@@ -53,22 +51,19 @@ TEST(GammaTest, ConstantDataHaveNoScale) {
   std::fill_n(x.data(), 30, 4.0);
   moments.Add(x.view());
   for (const bool standardized : {false, true}) {
-    const absl::Status status = ScaleGamma(moments, standardized).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(DetailOf(status)->reason, "GAMMA_UNDEFINED");
+    EXPECT_THAT(ScaleGamma(moments, standardized).status(),
+                IsError(StatusCode::kFailedPrecondition, "GAMMA_UNDEFINED"));
   }
-  EXPECT_EQ(MedianGamma(x.view(), 1).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(MedianGamma(x.view().Rows(0, 1), 1).status().code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(MedianGamma(x.view(), 1).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(MedianGamma(x.view().Rows(0, 1), 1).status().code(), StatusCode::kFailedPrecondition);
 }
 
 TEST(GammaTest, MedianIsThatOfAllPairsWhileTheyAreFew) {
   for (const int64_t n : {2, 3, 4, 50, 301}) {
     const Matrix<double> x = NormalRows({.rows = n, .cols = 4, .seed = 2});
     const std::vector<double> distances = AllDistances(x);
-    const absl::StatusOr<double> gamma = MedianGamma(x.view(), 1);
-    ASSERT_TRUE(gamma.ok());
-    const double median = 1 / *gamma;
+    const double gamma = MedianGamma(x.view(), 1).value();
+    const double median = 1 / gamma;
     // With an even number of pairs, any value between the two middle ones is a median.
     const size_t count = distances.size();
     EXPECT_GE(median, distances[(count - 1) / 2] * (1 - 1e-14)) << n;
@@ -83,15 +78,14 @@ TEST(GammaTest, MedianIsThatOfAllPairsWhileTheyAreFew) {
 TEST(GammaTest, MedianOfManyPairsIsASampleAtAFixedSeed) {
   const Matrix<double> x = NormalRows({.rows = 2000, .cols = 4, .seed = 3});
   const std::vector<double> distances = AllDistances(x);
-  const absl::StatusOr<double> gamma = MedianGamma(x.view(), 7);
-  ASSERT_TRUE(gamma.ok());
-  const auto below = std::lower_bound(distances.begin(), distances.end(), 1 / *gamma);
+  const double gamma = MedianGamma(x.view(), 7).value();
+  const auto below = std::lower_bound(distances.begin(), distances.end(), 1 / gamma);
   const double rank =
       static_cast<double>(below - distances.begin()) / static_cast<double>(distances.size());
   EXPECT_NEAR(rank, 0.5, 0.01);
-  EXPECT_EQ(*MedianGamma(x.view(), 7), *gamma);
-  EXPECT_NE(*MedianGamma(x.view(), 8), *gamma);
+  EXPECT_EQ(*MedianGamma(x.view(), 7), gamma);
+  EXPECT_NE(*MedianGamma(x.view(), 8), gamma);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -15,14 +15,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/rare_failures.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustParseKernel;
-using testing::MustTransformWide;
-using testing::NaiveKernelMatrix;
-using testing::NormalRows;
-using testing::WireRows;
 
 LandmarkTask TaskOfLinearRows(const Matrix<double>& landmarks) {
   UseOneBlasThread();
@@ -200,14 +194,15 @@ class EqualRows {
     int64_t weights;
   };
   Rounded RoundedAt(double scale, uint64_t seed) const {
-    const absl::StatusOr<KernelPca> pca = BuildKernelPca(
-        TaskOfLinearRows(rows_),
-        {.components = 1, .centred = false, .seed = seed, .rounding = scale}, NeverStop);
-    EXPECT_TRUE(pca.ok()) << pca.status();
+    const KernelPca pca =
+        BuildKernelPca(TaskOfLinearRows(rows_),
+                       {.components = 1, .centred = false, .seed = seed, .rounding = scale},
+                       NeverStop)
+            .value();
     Matrix<double> x(1, 1);
     x(0, 0) = 1;
-    const double f = MustTransformWide(pca->served, WireRows(x))(0, 0);
-    return {f * std::sqrt(pca->eigenvalues[0]), pca->rounding->weights};
+    const double f = MustTransformWide(pca.served, WireRows(x))(0, 0);
+    return {f * std::sqrt(pca.eigenvalues[0]), pca.rounding->weights};
   }
 
  private:
@@ -230,7 +225,7 @@ TEST(GramTheoremsTest, RoundedExpansionsMissAsRarelyAsStated) {
   const auto holds = [&](double t, double range) {
     const double p = RoundingProbability(kRows, range, 5, t);
     const auto missed = std::count_if(off.begin(), off.end(), [&](double o) { return o >= t; });
-    return testing::AreAsRareAs(p, missed, kTrials);
+    return AreAsRareAs(p, missed, kTrials);
   };
   for (const double t : {1.1, 2.1, 3.1}) {
     EXPECT_TRUE(holds(t, 1)) << t;
@@ -282,4 +277,4 @@ TEST(GramTheoremsTest, RoundingAtTheScaleOfTheoremFiveKeepsItsTwoPromises) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

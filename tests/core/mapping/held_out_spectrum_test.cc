@@ -11,12 +11,8 @@
 #include "tests/core/mapping/builds.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustBuild;
-using testing::NormalRows;
-using testing::SpecOf;
 
 // Every row of the pool is a landmark, so that the pool's own rows leave nothing outside of the
 // span, while other rows leave more than half. Both numbers of the certificate are of the 90
@@ -86,4 +82,4 @@ TEST(HeldOutSpectrumTest, ACertificateWarnsWhereItsOwnQuantileExceedsTheGoal) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

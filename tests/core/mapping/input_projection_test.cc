@@ -7,30 +7,19 @@
 #include "core/linalg/blas.h"
 #include "core/mapping/projection/random_projection.h"
 #include "core/plan/plan.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "core/theory/projection_bounds.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 #include "tests/support/rare_failures.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::AreAsRareAs;
-using testing::FeaturesFrom;
-using ::testing::HasSubstr;
-using testing::MustBuild;
-using testing::MustParseKernel;
-using testing::NaiveGram;
-using testing::NaiveKernelMatrix;
-using testing::NormalRows;
-using ::testing::Not;
-using testing::SpecOf;
 
 // Compares the coins of seed 5 with those of a Python program. This program has its own
 // Philox4x32-10, which was checked with the known answers of Random123. The coins are from stream
@@ -195,7 +184,7 @@ TEST(InputProjectionTest, EveryLandmarkMappingIsBuiltOnTheProjectionAndMeasuredA
     EXPECT_EQ(built.input_columns, 200);
     EXPECT_THAT(built.certificate.theorem,
                 HasSubstr("a projection ±1 to 400 columns, which by Achlioptas"));
-    EXPECT_THAT(built.provenance.mapping_text, HasSubstr("input_dimensions=400"));
+    EXPECT_THAT(built.provenance.spec_text, HasSubstr("input_dimensions=400"));
     EXPECT_TRUE(built.certificate.serving_error.has_value());
   }
 }
@@ -230,7 +219,7 @@ TEST(InputProjectionTest, KernelsThatAreNoneOfDistancesOrInnerProductsAreRefused
   for (const char* kernel : {"laplacian(gamma=1)", "delta()", "rbf(gamma=1) + laplacian(gamma=1)",
                              "bilinear(diagonal=[1, 2])", "normalize(laplacian(gamma=1))"}) {
     const absl::Status status = SpecOf("f2(landmarks=5, input_dimensions=4)", kernel).Validate();
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_APPLICABLE") << kernel;
+    EXPECT_EQ(ReasonOf(status), "KERNEL_NOT_APPLICABLE") << kernel;
     EXPECT_THAT(status.message(), HasSubstr("input_dimensions"));
   }
   for (const char* kernel : {"rbf(gamma=1)", "cosine()", "normalize(poly(degree=2, coef0=1))",
@@ -242,9 +231,9 @@ TEST(InputProjectionTest, KernelsThatAreNoneOfDistancesOrInnerProductsAreRefused
 TEST(InputProjectionTest, WithoutItNothingIsSaidOfIt) {
   const Matrix<double> x = NormalRows({.rows = 100, .cols = 4, .seed = 5});
   const BuiltVersion built = MustBuild(SpecOf("f2(landmarks=10)", "rbf(gamma=0.1)"), x);
-  EXPECT_THAT(built.provenance.mapping_text, Not(HasSubstr("input_dimensions")));
+  EXPECT_THAT(built.provenance.spec_text, Not(HasSubstr("input_dimensions")));
   EXPECT_THAT(built.certificate.theorem, Not(HasSubstr("projection ±1")));
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

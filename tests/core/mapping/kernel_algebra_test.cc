@@ -7,18 +7,15 @@
 
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
+#include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr int64_t kColumns = 3;
 
@@ -84,13 +81,7 @@ TEST(KernelAlgebraTest, F2OnAllRowsIsTheKernel) {
         MustBuild(SpecOf("f2(landmarks=40, serving_type=float64)", kernel), rows);
     const Matrix<double> features = FeaturesFrom(version, rows);
     const Matrix<double> expected = NaiveKernelMatrix(KernelOf(version), rows, rows);
-    for (int64_t i = 0; i < 40; ++i) {
-      for (int64_t j = 0; j < 40; ++j) {
-        double product = 0;
-        for (int64_t k = 0; k < features.cols(); ++k) product += features(i, k) * features(j, k);
-        ASSERT_NEAR(product, expected(i, j), 1e-6) << kernel;
-      }
-    }
+    EXPECT_LE(LargestDifference(NaiveGram(features, features), expected), 1e-6) << kernel;
   }
 }
 
@@ -122,16 +113,14 @@ TEST(KernelAlgebraTest, GammaIsFrozenAtTheBuild) {
 
 TEST(KernelAlgebraTest, NumbersBelowZeroAreRefusedWhereTheKernelTakesNone) {
   const Matrix<double> rows = Rows(60, 6);  // normal rows: every column has negative numbers
-  const absl::Status refused =
-      Build(SpecOf("f2(landmarks=10)", "rbf(gamma=1) + additive_chi2(columns=1:3)"), rows).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
-  EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_NOT_APPLICABLE");
   EXPECT_THAT(
-      std::string(refused.message()),
-      HasSubstr("additive_chi2 accepts only numbers >= 0, but the smallest in column 1 is -"));
+      Build(SpecOf("f2(landmarks=10)", "rbf(gamma=1) + additive_chi2(columns=1:3)"), rows).status(),
+      IsError(
+          StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", _,
+          HasSubstr("additive_chi2 accepts only numbers >= 0, but the smallest in column 1 is -")));
   BuildSpec standardised = SpecOf("f2(landmarks=10)", "histogram_intersection()");
   standardised.standardize = true;
-  EXPECT_EQ(DetailOf(standardised.Validate())->field, "standardize");
+  EXPECT_EQ(FieldOf(standardised.Validate()), "standardize");
   Matrix<double> positive = rows.Clone();
   for (int64_t i = 0; i < positive.size(); ++i) positive.data()[i] = std::abs(rows.data()[i]);
   for (const char* kernel : {"additive_chi2()", "chi2(gamma=0.5)", "histogram_intersection()"}) {
@@ -139,13 +128,7 @@ TEST(KernelAlgebraTest, NumbersBelowZeroAreRefusedWhereTheKernelTakesNone) {
         MustBuild(SpecOf("f2(landmarks=60, serving_type=float64)", kernel), positive);
     const Matrix<double> features = FeaturesFrom(version, positive);
     const Matrix<double> expected = NaiveKernelMatrix(KernelOf(version), positive, positive);
-    for (int64_t i = 0; i < 60; ++i) {
-      for (int64_t j = 0; j < 60; ++j) {
-        double product = 0;
-        for (int64_t k = 0; k < features.cols(); ++k) product += features(i, k) * features(j, k);
-        ASSERT_NEAR(product, expected(i, j), 1e-6) << kernel;
-      }
-    }
+    EXPECT_LE(LargestDifference(NaiveGram(features, features), expected), 1e-6) << kernel;
   }
 }
 
@@ -162,12 +145,11 @@ TEST(KernelAlgebraTest, SimilaritiesWarnUnderF1AndAreRefusedUnderF2) {
     for (const char* mapping : {"f2(landmarks=100)", "f3(landmarks=100, dimensions=10)"}) {
       const BuildSpec spec = SpecOf(mapping, kernel);
       EXPECT_TRUE(spec.Validate().ok());  // the text does not show that the kernel is indefinite
-      const absl::Status status = Build(spec, rows).status();
-      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
-      EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
-      EXPECT_EQ(DetailOf(status)->field, "kernel");
-      EXPECT_THAT(std::string(status.message()), HasSubstr("has the eigenvalue -"));
-      EXPECT_THAT(std::string(status.message()), HasSubstr("F1 takes any"));
+      EXPECT_THAT(
+          Build(spec, rows).status(),
+          IsError(StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
+                  AllOf(HasSubstr("has the eigenvalue -"), HasSubstr("F1 takes any"))))
+          << kernel;
     }
   }
 }
@@ -202,16 +184,8 @@ TEST(KernelAlgebraTest, WhatIsNotProvenIsNotCalledIndefinite) {
 TEST(KernelAlgebraTest, AFormForOtherColumnsIsRefused) {
   const absl::Status status =
       Build(SpecOf("f2(landmarks=20)", "bilinear(diagonal=[1, 2])"), Rows(100, 6)).status();
-  EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
-  EXPECT_EQ(DetailOf(status)->field, "kernel");
-}
-
-TEST(KernelAlgebraTest, SameBytesEachTime) {
-  const Matrix<double> rows = Rows(200, 7);
-  for (const char* kernel : kKernels) {
-    const BuildSpec spec = SpecOf("f2(landmarks=30)", kernel);
-    EXPECT_EQ(MustBuild(spec, rows).bytes, MustBuild(spec, rows).bytes) << kernel;
-  }
+  EXPECT_EQ(ReasonOf(status), "COLUMNS_MISMATCH");
+  EXPECT_EQ(FieldOf(status), "kernel");
 }
 
 }  // namespace

@@ -7,23 +7,17 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustParseKernel;
-using testing::MustTransformWide;
-using testing::NaiveGram;
-using testing::NaiveKernelMatrix;
-using testing::UniformFloatRows;
-using testing::WireRows;
 
 // Returns rows that float32 represents exactly, so that landmarks are the same in either serving
 // type.
@@ -53,7 +47,7 @@ Matrix<double> NaiveProjectionGram(const KernelExpression& kernel, const Matrix<
   const int64_t r = pivots.rows();
   const int64_t n = x.rows();
   const auto value = [&](const double* a, const double* b) {
-    return testing::NaiveKernel(kernel.root(), a, b, x.cols());
+    return NaiveKernel(kernel.root(), a, b, x.cols());
   };
   Matrix<long double> system(r, r + n);
   for (int64_t i = 0; i < r; ++i) {
@@ -81,8 +75,8 @@ Matrix<double> NaiveProjectionGram(const KernelExpression& kernel, const Matrix<
 }
 
 constexpr FloatType kTypes[] = {FloatType::kFloat32, FloatType::kFloat64};
-constexpr const char* kKernels[] = {"rbf(gamma=0.7)", "poly(degree=3, gamma=0.5, coef0=1)",
-                                    "linear()", "rbf(gamma=1) + 0.5*linear()"};
+constexpr const char* kLandmarkKernels[] = {"rbf(gamma=0.7)", "poly(degree=3, gamma=0.5, coef0=1)",
+                                            "linear()", "rbf(gamma=1) + 0.5*linear()"};
 
 TEST(LandmarkMappingTest, F1IsTheKernelAgainstEachLandmarkInOrder) {
   const Matrix<double> landmarks = Rows(40, 6, 1);
@@ -90,16 +84,13 @@ TEST(LandmarkMappingTest, F1IsTheKernelAgainstEachLandmarkInOrder) {
   for (const FloatType type : kTypes) {
     for (const char* kernel : {"rbf(gamma=0.7)", "poly(degree=3, gamma=0.5, coef0=1)", "linear()",
                                "-1*linear()", "poly(degree=2, coef0=-1)"}) {
-      const absl::StatusOr<BuiltMapping> mapping = BuildF1(TaskOf(kernel, landmarks, type));
-      ASSERT_TRUE(mapping.ok()) << mapping.status();
-      EXPECT_EQ(mapping->served.serving_type(), type);
-      EXPECT_EQ(mapping->reference.serving_type(), FloatType::kFloat64);
-      const Matrix<double> f = MustTransformWide(mapping->served, WireRows(x));
+      const BuiltMapping mapping = BuildF1(TaskOf(kernel, landmarks, type)).value();
+      EXPECT_EQ(mapping.served.serving_type(), type);
+      EXPECT_EQ(mapping.reference.serving_type(), FloatType::kFloat64);
+      const Matrix<double> f = MustTransformWide(mapping.served, WireRows(x));
       const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kernel), x, landmarks);
       ASSERT_EQ(f.cols(), 40);
-      for (int64_t i = 0; i < f.size(); ++i) {
-        ASSERT_NEAR(f.data()[i], k.data()[i], Tolerance(type)) << kernel;
-      }
+      EXPECT_LE(LargestDifference(f, k), Tolerance(type)) << kernel;
     }
   }
 }
@@ -108,15 +99,13 @@ TEST(LandmarkMappingTest, F2IsTheOrthogonalProjectionOnTheSpanOfItsPivots) {
   const Matrix<double> landmarks = Rows(30, 6, 3);
   const Matrix<double> x = Rows(35, 6, 4);
   for (const FloatType type : kTypes) {
-    for (const char* kernel : kKernels) {
-      const absl::StatusOr<BuiltMapping> mapping =
-          BuildF2(TaskOf(kernel, landmarks, type), NeverStop);
-      ASSERT_TRUE(mapping.ok()) << mapping.status();
-      const Matrix<double> f = MustTransformWide(mapping->served, WireRows(x));
-      ASSERT_EQ(f.cols(), mapping->cholesky.rank());
+    for (const char* kernel : kLandmarkKernels) {
+      const BuiltMapping mapping = BuildF2(TaskOf(kernel, landmarks, type), NeverStop).value();
+      const Matrix<double> f = MustTransformWide(mapping.served, WireRows(x));
+      ASSERT_EQ(f.cols(), mapping.cholesky.rank());
       const Matrix<double> gram = NaiveGram(f, f);
       const Matrix<double> expected =
-          NaiveProjectionGram(MustParseKernel(kernel), mapping->pivots, x);
+          NaiveProjectionGram(MustParseKernel(kernel), mapping.pivots, x);
       const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kernel), x, x);
       for (int64_t i = 0; i < 35; ++i) {
         for (int64_t j = 0; j < 35; ++j) {
@@ -202,25 +191,20 @@ TEST(LandmarkMappingTest, FoldedLinearKernelEqualsTheUnfoldedDefinition) {
   for (const int64_t d : {4, 9, 30}) {  // fewer landmarks than columns, equally many, and more
     const Matrix<double> landmarks = Rows(d, 9, 10);
     for (const FloatType type : kTypes) {
-      const auto folded = BuildF2(TaskOf("2*linear()", landmarks, type), NeverStop);
-      const auto plain = BuildF2(TaskOf("2*poly(degree=1)", landmarks, type), NeverStop);
-      ASSERT_TRUE(folded.ok() && plain.ok());
-      EXPECT_EQ(folded->cholesky.pivots, plain->cholesky.pivots);
-      const Matrix<double> f = MustTransformWide(folded->served, WireRows(x));
-      const Matrix<double> g = MustTransformWide(plain->served, WireRows(x));
+      const auto folded = BuildF2(TaskOf("2*linear()", landmarks, type), NeverStop).value();
+      const auto plain = BuildF2(TaskOf("2*poly(degree=1)", landmarks, type), NeverStop).value();
+      EXPECT_EQ(folded.cholesky.pivots, plain.cholesky.pivots);
+      const Matrix<double> f = MustTransformWide(folded.served, WireRows(x));
+      const Matrix<double> g = MustTransformWide(plain.served, WireRows(x));
       ASSERT_EQ(f.cols(), std::min<int64_t>(d, 9));
-      for (int64_t i = 0; i < f.size(); ++i) {
-        ASSERT_NEAR(f.data()[i], g.data()[i], 10 * Tolerance(type)) << d;
-      }
+      EXPECT_LE(LargestDifference(f, g), 10 * Tolerance(type)) << d;
       const auto folded3 =
           BuildF3(TaskOf("2*linear()", landmarks, type), {.dimensions = 3, .seed = 5}, NeverStop);
       const auto plain3 = BuildF3(TaskOf("2*poly(degree=1)", landmarks, type),
                                   {.dimensions = 3, .seed = 5}, NeverStop);
       const Matrix<double> f3 = MustTransformWide(folded3->served, WireRows(x));
       const Matrix<double> g3 = MustTransformWide(plain3->served, WireRows(x));
-      for (int64_t i = 0; i < f3.size(); ++i) {
-        ASSERT_NEAR(f3.data()[i], g3.data()[i], 10 * Tolerance(type)) << d;
-      }
+      EXPECT_LE(LargestDifference(f3, g3), 10 * Tolerance(type)) << d;
     }
   }
 }
@@ -294,7 +278,7 @@ TEST(LandmarkMappingTest, GramMatrixOfF3FollowsTheJohnsonLindenstraussLaw) {
 }
 
 TEST(LandmarkMappingTest, ServedNumbersAreTheReferenceRounded) {
-  const Matrix<double> landmarks = testing::UniformRows({.rows = 20, .cols = 3, .seed = 15});
+  const Matrix<double> landmarks = UniformRows({.rows = 20, .cols = 3, .seed = 15});
   const auto mapping = BuildF2(TaskOf("rbf(gamma=0.7)", landmarks, FloatType::kFloat32), NeverStop);
   const auto& served =
       std::get<ProductFeatures<float>>(std::get<0>(mapping->served.stages).features);
@@ -315,10 +299,9 @@ TEST(LandmarkMappingTest, KernelsThatAreNotDefiniteAreFoundByTheNumbers) {
       for (const absl::Status& status :
            {BuildF2(task, NeverStop).status(),
             BuildF3(task, {.dimensions = 3, .seed = 1}, NeverStop).status()}) {
-        EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
-        ASSERT_TRUE(DetailOf(status).has_value());
-        EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE") << kernel;
-        EXPECT_EQ(DetailOf(status)->field, "kernel");
+        EXPECT_THAT(status, IsError(StatusCode::kFailedPrecondition,
+                                    "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel"))
+            << kernel;
       }
     }
   }
@@ -333,8 +316,7 @@ TEST(LandmarkMappingTest, KernelThatIsZeroHasNothingToProjectOn) {
         BuildF3(TaskOf("linear()", zeros, FloatType::kFloat32), {.dimensions = 2, .seed = 1},
                 NeverStop)
             .status()}) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_ZERO") << status;
+    EXPECT_THAT(status, IsError(StatusCode::kFailedPrecondition, "KERNEL_ZERO"));
   }
 }
 
@@ -346,12 +328,11 @@ TEST(LandmarkMappingTest, NumbersThatFloat32CannotHoldAreRefused) {
     for (const absl::Status& status :
          {BuildF1(task).status(), BuildF2(task, NeverStop).status(),
           BuildF3(task, {.dimensions = 2, .seed = 1}, NeverStop).status()}) {
-      EXPECT_TRUE(status.code() == absl::StatusCode::kFailedPrecondition ||
-                  status.code() == absl::StatusCode::kInvalidArgument)
+      EXPECT_TRUE(status.code() == StatusCode::kFailedPrecondition ||
+                  status.code() == StatusCode::kInvalidArgument)
           << kernel << ": " << status;
-      ASSERT_TRUE(DetailOf(status).has_value()) << kernel;
-      EXPECT_TRUE(DetailOf(status)->reason == "VALUE_NOT_REPRESENTABLE" ||
-                  DetailOf(status)->reason == "VALUE_NOT_FINITE")
+      EXPECT_TRUE(ReasonOf(status) == "VALUE_NOT_REPRESENTABLE" ||
+                  ReasonOf(status) == "VALUE_NOT_FINITE")
           << kernel << ": " << status;
     }
     EXPECT_TRUE(BuildF1(TaskOf(kernel, landmarks, FloatType::kFloat64)).ok()) << kernel;
@@ -373,22 +354,21 @@ TEST(LandmarkMappingTest, TheTailOfAFactorSpansWhatFloat32CutsOff) {
   const Matrix<double> landmarks = rows_of(40, 21);
   const Matrix<double> x = rows_of(15, 22);
   const LandmarkTask task = TaskOf("poly(degree=2, coef0=1)", landmarks, FloatType::kFloat32);
-  absl::StatusOr<LandmarkFactor> factor = FactorLandmarks(task, NeverStop);
-  ASSERT_TRUE(factor.ok()) << factor.status();
-  Denormalise(*factor);
-  const int64_t r = factor->rank();
-  const int64_t all = r + factor->tail.rank();
+  LandmarkFactor factor = FactorLandmarks(task, NeverStop).value();
+  Denormalise(factor);
+  const int64_t r = factor.rank();
+  const int64_t all = r + factor.tail.rank();
   EXPECT_LT(r, 10);
   EXPECT_EQ(all, 10);
-  EXPECT_TRUE(factor->tail.ends_sharply);
+  EXPECT_TRUE(factor.tail.ends_sharply);
   Matrix<double> values(all, x.rows());
   for (int64_t k = 0; k < all; ++k) {
-    const double* const landmark = k < r ? factor->pivots.row(k) : factor->tail.pivots.row(k - r);
+    const double* const landmark = k < r ? factor.pivots.row(k) : factor.tail.pivots.row(k - r);
     for (int64_t j = 0; j < x.rows(); ++j) {
-      values(k, j) = testing::NaiveKernel(task.kernel.root(), landmark, x.row(j), 3);
+      values(k, j) = NaiveKernel(task.kernel.root(), landmark, x.row(j), 3);
     }
   }
-  const Matrix<double> coordinates = CoordinatesOf(*factor, std::move(values));
+  const Matrix<double> coordinates = CoordinatesOf(factor, std::move(values));
   double cut_off = 0;
   for (int64_t i = 0; i < x.rows(); ++i) {
     for (int64_t j = 0; j < x.rows(); ++j) {
@@ -397,7 +377,7 @@ TEST(LandmarkMappingTest, TheTailOfAFactorSpansWhatFloat32CutsOff) {
         whole += coordinates(i, k) * coordinates(j, k);
         if (k < r) of_pivots = whole;
       }
-      const double exact = testing::NaiveKernel(task.kernel.root(), x.row(i), x.row(j), 3);
+      const double exact = NaiveKernel(task.kernel.root(), x.row(i), x.row(j), 3);
       EXPECT_NEAR(whole, exact, 1e-13 * 4);
       cut_off = std::max(cut_off, std::abs(of_pivots - exact));
     }
@@ -408,10 +388,9 @@ TEST(LandmarkMappingTest, TheTailOfAFactorSpansWhatFloat32CutsOff) {
 TEST(LandmarkMappingTest, AFactorForFloat64HasNoTail) {
   const Matrix<double> landmarks = Rows(40, 3, 23);
   const LandmarkTask task = TaskOf("rbf(gamma=0.01)", landmarks, FloatType::kFloat64);
-  const absl::StatusOr<LandmarkFactor> factor = FactorLandmarks(task, NeverStop);
-  ASSERT_TRUE(factor.ok()) << factor.status();
-  EXPECT_EQ(factor->tail.rank(), 0);
+  const LandmarkFactor factor = FactorLandmarks(task, NeverStop).value();
+  EXPECT_EQ(factor.tail.rank(), 0);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -13,25 +13,17 @@
 #include "core/linalg/blas.h"
 #include "core/linalg/pivoted_cholesky.h"
 #include "core/mapping/build/version_build.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
 #include "tests/core/mapping/csv_rows.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::Build;
-using testing::FeaturesFrom;
-using testing::MustBuild;
-using testing::NormalRows;
-using testing::SpecOf;
-using testing::ThreadedMonitor;
-using testing::WireRows;
 
 constexpr int kSeeds = 5;
 
@@ -56,19 +48,18 @@ std::string Rbf(int64_t columns) {
 // as landmarks.
 double PoolResidual(const std::string& kernel, const Matrix<double>& pool,
                     const std::vector<int64_t>& landmarks) {
-  const KernelProgram program = KernelProgram::Compile(testing::MustParseKernel(kernel.c_str()));
+  const KernelProgram program = KernelProgram::Compile(MustParseKernel(kernel.c_str()));
   const int64_t d = static_cast<int64_t>(landmarks.size());
   Matrix<double> rows(d, pool.cols());
   for (int64_t i = 0; i < d; ++i) std::copy_n(pool.row(landmarks[i]), pool.cols(), rows.row(i));
   Matrix<double> gram(d, d);
   EXPECT_TRUE(KernelGram(program, std::as_const(rows).view(), gram.view(), NeverStop).ok());
-  const absl::StatusOr<PivotedCholesky> factored =
-      FactorPivoted(gram.view(), {.tolerance = 1e-12}, NeverStop);
-  EXPECT_TRUE(factored.ok());
-  const int64_t r = factored->rank();
+  const PivotedCholesky factored =
+      FactorPivoted(gram.view(), {.tolerance = 1e-12}, NeverStop).value();
+  const int64_t r = factored.rank();
   Matrix<double> pivots(r, pool.cols());
   for (int64_t i = 0; i < r; ++i) {
-    std::copy_n(rows.row(factored->pivots[i]), pool.cols(), pivots.row(i));
+    std::copy_n(rows.row(factored.pivots[i]), pool.cols(), pivots.row(i));
   }
   const std::vector<double> norms = SquaredNorms(pool.view());
   Matrix<double> block(r, pool.rows());
@@ -121,13 +112,13 @@ Residuals PoolResiduals(const Matrix<double>& data, int64_t landmarks) {
                                  FirstOfPermutation(pool.rows(), landmarks,
                                                     RandomStream(seed, StreamId::kLandmarks))) /
                     kSeeds;
-    const absl::StatusOr<RandomPivots> pivots = ChooseRandomPivots(
-        {.kernel = KernelProgram::Compile(testing::MustParseKernel(kernel.c_str())),
-         .pool = pool.view(),
-         .landmarks = landmarks,
-         .seed = seed,
-         .threads = [] { return 2; }},
-        NeverStop);
+    const absl::StatusOr<RandomPivots> pivots =
+        ChooseRandomPivots({.kernel = KernelProgram::Compile(MustParseKernel(kernel.c_str())),
+                            .pool = pool.view(),
+                            .landmarks = landmarks,
+                            .seed = seed,
+                            .threads = [] { return 2; }},
+                           NeverStop);
     EXPECT_TRUE(pivots.ok()) << pivots.status();
     // The residual that the policy reports equals that of a separate factorization.
     const double residual = PoolResidual(kernel, pool, pivots->rows);
@@ -179,7 +170,7 @@ void Report(const char* what, double uniform, double rpcholesky) {
 }
 
 TEST(LandmarkPolicyTest, RpCholeskyErrsLessThanUniformOnUnseenLetters) {
-  const Matrix<double> data = testing::CsvRows("letter.csv");
+  const Matrix<double> data = CsvRows("letter.csv");
   const double uniform = KernelRmse(data, 300, "uniform");
   const double rpcholesky = KernelRmse(data, 300, "rpcholesky");
   Report("letter, d = 300, kernel RMSE", uniform, rpcholesky);
@@ -187,7 +178,7 @@ TEST(LandmarkPolicyTest, RpCholeskyErrsLessThanUniformOnUnseenLetters) {
 }
 
 TEST(LandmarkPolicyTest, RpCholeskyErrsLessThanUniformOnUnseenMail) {
-  const Matrix<double> data = testing::CsvRows("spam.csv");
+  const Matrix<double> data = CsvRows("spam.csv");
   const double uniform = KernelRmse(data, 300, "uniform");
   const double rpcholesky = KernelRmse(data, 300, "rpcholesky");
   Report("spam, d = 300, kernel RMSE", uniform, rpcholesky);
@@ -201,34 +192,9 @@ TEST(LandmarkPolicyTest, RpCholeskyLeavesLessOfThePoolThanUniform) {
     double at_most;
   } kCases[] = {{"letter.csv", 300, 1}, {"spam.csv", 300, 1}, {"ionosphere.csv", 100, 0.6}};
   for (const auto& c : kCases) {
-    const Residuals residuals = PoolResiduals(testing::CsvRows(c.file), c.landmarks);
+    const Residuals residuals = PoolResiduals(CsvRows(c.file), c.landmarks);
     Report(c.file, residuals.uniform, residuals.rpcholesky);
     EXPECT_LT(residuals.rpcholesky, c.at_most * residuals.uniform) << c.file;
-  }
-}
-
-TEST(LandmarkPolicyTest, BytesDoNotDependOnThreadsAndTheChoiceIsAPhase) {
-  UseOneBlasThread();
-  const Matrix<double> rows = NormalRows({.rows = 4000, .cols = 6, .seed = 1});
-  for (const char* text :
-       {"f1(landmarks=60, policy=rpcholesky)", "f2(landmarks=60, policy=rpcholesky)",
-        "f3(landmarks=60, dimensions=9, policy=rpcholesky)"}) {
-    const BuildSpec spec = SpecOf(text, "rbf(gamma=scale)", true);
-    std::vector<std::string> bytes;
-    for (const int threads : {1, 2, 5}) {
-      StreamSample sample(spec, rows.cols());
-      ASSERT_TRUE(sample.Add(WireRows(rows)).ok());
-      ThreadedMonitor monitor(threads);
-      const absl::StatusOr<BuiltVersion> built = BuildVersion(spec, std::move(sample), monitor);
-      ASSERT_TRUE(built.ok()) << built.status();
-      EXPECT_EQ(built->certificate.policy, "rpcholesky");
-      bytes.push_back(built->bytes);
-      ASSERT_GE(monitor.phases.size(), 2);
-      EXPECT_EQ(monitor.phases[0], "sample");
-      EXPECT_EQ(monitor.phases[1], "choose");
-    }
-    EXPECT_EQ(bytes[1], bytes[0]);
-    EXPECT_EQ(bytes[2], bytes[0]);
   }
 }
 
@@ -275,22 +241,24 @@ TEST(LandmarkPolicyTest, GivenLandmarksAreTheFirstRowsAndNothingElse) {
 
 TEST(LandmarkPolicyTest, OnlyUniformLandmarksCarryTheTheoremsAboutMargins) {
   const Matrix<double> rows = NormalRows({.rows = 100, .cols = 3, .seed = 5});
-  const auto theorem = [&](const std::string& policy) {
+  const auto certificate = [&](const std::string& policy) {
     return MustBuild(SpecOf("f2(landmarks=9, policy=" + policy + ")", "rbf(gamma=1)"), rows)
-        .certificate.theorem;
+        .certificate;
   };
-  EXPECT_THAT(theorem("uniform"), ::testing::HasSubstr("Balcan, Blum, Vempala 2006, Theorem 1"));
-  EXPECT_THAT(theorem("rpcholesky"), ::testing::HasSubstr("not of these"));
-  EXPECT_THAT(theorem("given"), ::testing::StartsWith("none"));
+  EXPECT_THAT(certificate("uniform").theorem, HasSubstr("Balcan, Blum, Vempala 2006, Theorem 1"));
+  EXPECT_THAT(certificate("rpcholesky").theorem, HasSubstr("not of these"));
+  for (const char* policy : {"given", "d2", "kmeans"}) {
+    EXPECT_THAT(certificate(policy).theorem, StartsWith("none")) << policy;
+    EXPECT_EQ(certificate(policy).theorem_scope, "") << policy;
+    EXPECT_EQ(certificate(policy).policy, policy);
+  }
 }
 
 TEST(LandmarkPolicyTest, GivenLandmarksWantOneRowMore) {
   const Matrix<double> rows = NormalRows({.rows = 11, .cols = 3, .seed = 4});
   const BuildSpec spec = SpecOf("f2(landmarks=11, policy=given)", "rbf(gamma=1)", true);
-  const absl::Status status = Build(spec, rows).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_FEW");
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("and one row more"));
+  EXPECT_THAT(Build(spec, rows).status(), IsError(StatusCode::kFailedPrecondition, "ROWS_TOO_FEW",
+                                                  _, HasSubstr("and one row more")));
   EXPECT_TRUE(Build(SpecOf("f2(landmarks=10, policy=given)", "rbf(gamma=1)"), rows).ok());
 }
 
@@ -309,12 +277,10 @@ TEST(LandmarkPolicyTest, TheDefaultPoolOfRpCholeskyKeepsItsFactorWithinAGibibyte
 }
 
 TEST(LandmarkPolicyTest, RpCholeskyWantsAKernelKnownToBeDefiniteAlsoUnderF1) {
-  const absl::Status status =
-      SpecOf("f1(landmarks=5, policy=rpcholesky)", "poly(degree=3, coef0=-1)").Validate();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
+  EXPECT_THAT(SpecOf("f1(landmarks=5, policy=rpcholesky)", "poly(degree=3, coef0=-1)").Validate(),
+              IsError(StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE"));
   EXPECT_TRUE(SpecOf("f1(landmarks=5)", "poly(degree=3, coef0=-1)").Validate().ok());
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

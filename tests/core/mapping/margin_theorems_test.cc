@@ -13,7 +13,7 @@
 #include "core/linalg/blas.h"
 #include "core/mapping/f1_f2_f3/landmark_mapping.h"
 #include "core/mapping/projection/random_projection.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/theory/landmark_bounds.h"
 #include "core/theory/projection_bounds.h"
 #include "gtest/gtest.h"
@@ -23,17 +23,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/rare_failures.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::AreAsRareAs;
-using testing::FeaturesFrom;
-using testing::MustBuild;
-using testing::MustParseKernel;
-using testing::MustTransformWide;
-using testing::NormalRows;
-using testing::SpecOf;
-using testing::WireRows;
 
 // A distribution on finitely many unit vectors, with labels.
 struct LabeledPoints {
@@ -395,4 +386,4 @@ TEST(MarginTheoremsTest, ADirectProjectionIsSeparableAtHalfTheMarginButForTheErr
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

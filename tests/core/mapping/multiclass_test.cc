@@ -9,29 +9,16 @@
 #include "core/status/error.h"
 #include "core/theory/multiclass_bounds.h"
 #include "core/theory/projection_bounds.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 #include "tests/support/rare_failures.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::FeaturesFrom;
-using ::testing::HasSubstr;
-using testing::MustBuild;
-using testing::NaiveGram;
-using testing::NormalRows;
-using testing::SpecOf;
-
-double Dot(const double* a, const double* b, int64_t count) {
-  double sum = 0;
-  for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
-  return sum;
-}
 
 // Returns block y of the features of row i.
 const double* Block(const Matrix<double>& features, int64_t i, int64_t y, int64_t dimensions) {
@@ -154,8 +141,8 @@ TEST(MulticlassTest, OneVectorSeparatesTheClassesWithTheMarginOfTheTheorem) {
   const int64_t n = AngleDimensions(e, 60.0 * 2, 0.05).value();
   EXPECT_EQ(n, 3530);
   EXPECT_EQ(broken(n, 5), 0);
-  EXPECT_TRUE(testing::AreAsRareAs(0.05, broken(370, kTrials), kTrials));
-  EXPECT_FALSE(testing::AreAsRareAs(0.05, broken(123, kTrials), kTrials));
+  EXPECT_TRUE(AreAsRareAs(0.05, broken(370, kTrials), kTrials));
+  EXPECT_FALSE(AreAsRareAs(0.05, broken(123, kTrials), kTrials));
 }
 
 TEST(MulticlassTest, OrthonormalBlocksAreSoEachAndDoNotDependOnTheOthers) {
@@ -194,26 +181,25 @@ TEST(MulticlassTest, CertificateNamesTheTheoremWithItsNumbersAndNoKernelError) {
 }
 
 TEST(MulticlassTest, WhatDoesNotFitIsRefusedByName) {
-  const auto field = [](const MappingSpec& spec) { return DetailOf(spec.Validate())->field; };
-  const Mapping* kind = FindMapping("multiclass");
+  const auto field = [](const MappingSpec& spec) { return FieldOf(spec.Validate()); };
+  const Family* kind = FindFamily("multiclass");
   EXPECT_EQ(field({.kind = kind, .dimensions = 5}), "classes");
   EXPECT_EQ(field({.kind = kind, .dimensions = 5, .classes = 1}), "classes");
   EXPECT_EQ(field({.kind = kind, .dimensions = 0, .classes = 2}), "dimensions");
   EXPECT_EQ(field({.kind = kind, .dimensions = 32769, .classes = 2}), "dimensions");
   EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 32768, .classes = 2}).Validate().ok());
-  EXPECT_EQ(field({.kind = FindMapping("random_projection"), .dimensions = 5, .classes = 2}),
+  EXPECT_EQ(field({.kind = FindFamily("random_projection"), .dimensions = 5, .classes = 2}),
             "classes");
   EXPECT_EQ(DetailOf(SpecOf("multiclass(classes=2, dimensions=2)", "rbf()").Validate())->reason,
             "KERNEL_NOT_APPLICABLE");
   const Matrix<double> x = NormalRows({.rows = 20, .cols = 3, .seed = 6});
-  EXPECT_EQ(
-      DetailOf(
-          testing::Build(
-              SpecOf("multiclass(classes=2, dimensions=4, projection=orthonormal)", "linear()"), x)
-              .status())
-          ->reason,
-      "DIMENSIONS_TOO_MANY");
+  EXPECT_EQ(DetailOf(Build(SpecOf("multiclass(classes=2, dimensions=4, projection=orthonormal)",
+                                  "linear()"),
+                           x)
+                         .status())
+                ->reason,
+            "DIMENSIONS_TOO_MANY");
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

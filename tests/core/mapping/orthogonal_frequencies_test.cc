@@ -6,18 +6,14 @@
 #include <string>
 
 #include "core/mapping/fourier/fourier_mapping.h"
-#include "gmock/gmock.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/matchers.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::MustBuild;
-using ::testing::Not;
-using testing::SpecOf;
 
 constexpr int64_t kColumns = 4;
 
@@ -90,7 +86,7 @@ TEST(OrthogonalFrequenciesTest, TheirVarianceIsSmallerNearbyAndCanBeLargerFarAwa
 }
 
 TEST(OrthogonalFrequenciesTest, NoCertificatePromisesASmallerVariance) {
-  const Matrix<double> rows = testing::NormalRows({.rows = 300, .cols = kColumns, .seed = 1});
+  const Matrix<double> rows = NormalRows({.rows = 300, .cols = kColumns, .seed = 1});
   for (const char* kernel : {"rbf(gamma=1)", "matern(nu=1.5, length_scale=2)"}) {
     const std::string theorem =
         MustBuild(SpecOf("fourier(dimensions=16, orthogonal=true)", kernel), rows)
@@ -101,4 +97,4 @@ TEST(OrthogonalFrequenciesTest, NoCertificatePromisesASmallerVariance) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

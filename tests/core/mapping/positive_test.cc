@@ -5,16 +5,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/matchers.h"
+#include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap::testing {
 namespace {
 
 constexpr int64_t kFeatures = 16;
-constexpr int kSeeds = 1500;
+constexpr int kPositiveSeeds = 1500;
 
 // The mean and variance of F(x)·F(y) for two fixed rows, over many seeds.
 struct Products {
@@ -31,12 +32,6 @@ Matrix<double> TwoRows() {
   return rows;
 }
 
-double Dot(const double* a, const double* b, int64_t n) {
-  double sum = 0;
-  for (int64_t k = 0; k < n; ++k) sum += a[k] * b[k];
-  return sum;
-}
-
 Products Measured(const std::string& kernel, bool orthogonal) {
   const Matrix<double> stream = NormalRows({.rows = 3, .cols = 3, .seed = 9});
   const std::string mapping =
@@ -45,12 +40,12 @@ Products Measured(const std::string& kernel, bool orthogonal) {
   const Matrix<double> rows = TwoRows();
   Products products;
   double squares = 0;
-  for (int seed = 1; seed <= kSeeds; ++seed) {
+  for (int seed = 1; seed <= kPositiveSeeds; ++seed) {
     const Matrix<double> f =
         FeaturesFrom(MustBuild(SpecOf(mapping, kernel, false, seed), stream), rows);
     const double product = Dot(f.row(0), f.row(1), f.cols());
-    products.mean += product / kSeeds;
-    squares += product * product / kSeeds;
+    products.mean += product / kPositiveSeeds;
+    squares += product * product / kPositiveSeeds;
   }
   products.variance = squares - products.mean * products.mean;
   return products;
@@ -84,7 +79,7 @@ TEST(PositiveMappingTest, ProductsAreUnbiasedWithTheVarianceOfTheLaw) {
     SCOPED_TRACE(c.kernel);
     const Law law = LawOf(c.factor, c.gamma);
     const Products measured = Measured(c.kernel, /*orthogonal=*/false);
-    EXPECT_NEAR(measured.mean, law.kernel, 6 * std::sqrt(law.variance / kSeeds));
+    EXPECT_NEAR(measured.mean, law.kernel, 6 * std::sqrt(law.variance / kPositiveSeeds));
     EXPECT_GT(measured.variance, 0.75 * law.variance);
     EXPECT_LT(measured.variance, 1.25 * law.variance);
   }
@@ -93,7 +88,7 @@ TEST(PositiveMappingTest, ProductsAreUnbiasedWithTheVarianceOfTheLaw) {
 TEST(PositiveMappingTest, OrthogonalFrequenciesAreUnbiasedWithLessVariance) {
   const Law law = LawOf(1, 1);
   const Products measured = Measured("exp(linear())", /*orthogonal=*/true);
-  EXPECT_NEAR(measured.mean, law.kernel, 6 * std::sqrt(law.variance / kSeeds));
+  EXPECT_NEAR(measured.mean, law.kernel, 6 * std::sqrt(law.variance / kPositiveSeeds));
   EXPECT_LT(measured.variance, 0.9 * law.variance);
   EXPECT_GT(measured.variance, 0);
 }
@@ -106,29 +101,26 @@ TEST(PositiveMappingTest, FeaturesArePositiveAndCertified) {
   for (int64_t i = 0; i < f.size(); ++i) ASSERT_GT(f.data()[i], 0);
   ASSERT_TRUE(version.certificate.kernel_error.has_value());
   EXPECT_LT(version.certificate.kernel_error->mean, 0.1);
-  EXPECT_THAT(version.certificate.theorem, ::testing::HasSubstr("Choromanski"));
+  EXPECT_THAT(version.certificate.theorem, HasSubstr("Choromanski"));
   // At x = (3, 0, …) and y = (−1, 0, …) the kernel exp(xᵀy) is e⁻³, and the variance of one feature
   // is e⁴ − 1 = 54 times its square: the error need not be small where the kernel is.
-  EXPECT_THAT(version.certificate.theorem,
-              ::testing::AllOf(::testing::HasSubstr("even where K(x, y) is small"),
-                               ::testing::Not(::testing::HasSubstr("small where the kernel is"))));
+  EXPECT_THAT(version.certificate.theorem, AllOf(HasSubstr("even where K(x, y) is small"),
+                                                 Not(HasSubstr("small where the kernel is"))));
 }
 
 TEST(PositiveMappingTest, KernelsThatOverflowOnTheStreamAreRefused) {
   Matrix<double> rows = NormalRows({.rows = 600, .cols = 4, .seed = 2});
   for (int64_t i = 0; i < rows.size(); ++i) rows.data()[i] *= 100;
-  const absl::Status status =
-      Build(SpecOf("positive(dimensions=64)", "exp(linear())"), rows).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_REPRESENTABLE");
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("standardize"));
+  EXPECT_THAT(Build(SpecOf("positive(dimensions=64)", "exp(linear())"), rows).status(),
+              IsError(StatusCode::kFailedPrecondition, "VALUE_NOT_REPRESENTABLE", _,
+                      HasSubstr("standardize")));
 }
 
 TEST(PositiveMappingTest, OtherKernelsAreRefused) {
   for (const char* kernel : {"rbf(gamma=1)", "linear()", "exp(rbf(gamma=1))", "exp(0*linear())"}) {
     const absl::Status status = SpecOf("positive(dimensions=8)", kernel).Validate();
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_APPLICABLE") << kernel;
-    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("requires exp(linear())"));
+    EXPECT_EQ(ReasonOf(status), "KERNEL_NOT_APPLICABLE") << kernel;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("requires exp(linear())"));
   }
 }
 

@@ -14,26 +14,10 @@
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
 #include "tests/core/mapping/remote_rows.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::Build;
-using testing::FeaturesFrom;
-using testing::Gram;
-using testing::kMappings;
-using testing::kRbf;
-using testing::kStreamColumns;
-using testing::kStreamRows;
-using testing::LargestDifference;
-using testing::MustBuild;
-using testing::Named;
-using testing::Picked;
-using testing::ReasonOf;
-using testing::SpecOf;
-using testing::StreamRows;
-using testing::ValuesFor;
-using testing::WireRows;
 
 // Compares each version with a build of the built-in kernel whose given landmarks are the
 // version's, in the version's order. This second build gives the same features for three reasons:
@@ -43,7 +27,7 @@ using testing::WireRows;
 TEST(PrecomputedTest, FeaturesAreThoseOfTheKernelThatMadeTheGramMatrix) {
   const Matrix<double> stream = StreamRows();
   const Matrix<double> x = StreamRows(50, 9);
-  for (const Named& c : kMappings) {
+  for (const Named& c : kFamilies) {
     SCOPED_TRACE(c.name);
     const BuiltVersion version = MustBuild(SpecOf(c.mapping, "precomputed()"), Gram(stream));
     const std::vector<int64_t>& landmarks = version.certificate.landmark_rows;
@@ -92,10 +76,9 @@ TEST(PrecomputedTest, CertificateIsThatOfTheKernel) {
   EXPECT_LT(*certificate.held_out_trace_residual, 1);
   EXPECT_LT(certificate.serving_error->max, 1e-3);
   ASSERT_TRUE(certificate.self_check.has_value());
-  const absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(version.bytes);
-  ASSERT_TRUE(review.ok()) << review.status();
-  EXPECT_EQ(review->certificate.landmark_rows, certificate.landmark_rows);
-  EXPECT_NE(review->reference_vectors, ReferenceVectors::kAbsent);
+  const ReviewedArtifact review = ReviewArtifact(version.bytes).value();
+  EXPECT_EQ(review.certificate.landmark_rows, certificate.landmark_rows);
+  EXPECT_NE(review.reference_vectors, ReferenceVectors::kAbsent);
 }
 
 // Five components span φ of a linear kernel on these rows, so after centring on the landmarks'
@@ -117,9 +100,8 @@ TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
   const Matrix<double> stream = StreamRows();
   const Matrix<double> x = StreamRows(20, 5);
   const BuiltVersion version = MustBuild(SpecOf("f2(landmarks=30)", "precomputed()"), Gram(stream));
-  const absl::StatusOr<Artifact> artifact = DecodeArtifact(version.bytes);
-  ASSERT_TRUE(artifact.ok());
-  const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
+  const Artifact artifact = DecodeArtifact(version.bytes).value();
+  const std::optional<Residual> residual = Residual::Of(artifact.plan, artifact.provenance);
   ASSERT_TRUE(residual.has_value());
   EXPECT_TRUE(residual->is_remote());
   const Matrix<double> values = ValuesFor(version, stream, x);
@@ -163,9 +145,8 @@ TEST(PrecomputedTest, TheSameStreamInOtherBlocksGivesTheSameBytes) {
   const BuildSpec spec = SpecOf("f2(landmarks=30)", "precomputed()");
   const BuiltVersion version = MustBuild(spec, gram);
   for (const int64_t block : {1, 7, 299}) {
-    const absl::StatusOr<BuiltVersion> again = Build(spec, WireRows(gram), block);
-    ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(again->bytes, version.bytes);
+    const BuiltVersion again = Build(spec, WireRows(gram), block).value();
+    EXPECT_EQ(again.bytes, version.bytes);
   }
   EXPECT_NE(MustBuild(SpecOf("f2(landmarks=30)", "precomputed()", false, 2), gram).bytes,
             version.bytes);
@@ -187,11 +168,10 @@ TEST(PrecomputedTest, ValuesInFloat32AreNotTakenForMoreThanTheyAre) {
   for (const char* type : {"float32", "float64"}) {
     const BuildSpec spec =
         SpecOf(std::string("f2(landmarks=200, serving_type=") + type + ")", "precomputed()");
-    const absl::StatusOr<BuiltVersion> version = Build(spec, WireRows(rounded));
-    ASSERT_TRUE(version.ok()) << version.status();
-    EXPECT_LT(*version->certificate.rank, 100);
-    EXPECT_GE(*version->certificate.tolerance, 200 * 0x1p-24 * 0.99);
-    EXPECT_LT(version->certificate.kernel_error->max, 1e-3);
+    const BuiltVersion version = Build(spec, WireRows(rounded)).value();
+    EXPECT_LT(version.certificate.rank, 100);
+    EXPECT_GE(version.certificate.tolerance, 200 * 0x1p-24 * 0.99);
+    EXPECT_LT(version.certificate.kernel_error->max, 1e-3);
   }
 }
 
@@ -199,13 +179,11 @@ TEST(PrecomputedTest, AStreamThatIsNotSquareIsRefused) {
   const Matrix<double> gram = Gram(StreamRows());
   const BuildSpec spec = SpecOf("f2(landmarks=30)", "precomputed()");
   const absl::Status few = Build(spec, WireRows(gram).Slice(0, 299)).status();
-  EXPECT_EQ(few.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(ReasonOf(few), "MATRIX_NOT_SQUARE");
+  EXPECT_THAT(few, IsError(StatusCode::kFailedPrecondition, "MATRIX_NOT_SQUARE"));
   EXPECT_EQ(DetailOf(few)->metadata.at("actual"), "299");
   Matrix<double> tall = Matrix<double>(kStreamRows + 1, kStreamRows);
-  const absl::Status many = Build(spec, tall).status();
-  EXPECT_EQ(many.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(ReasonOf(many), "MATRIX_NOT_SQUARE");
+  EXPECT_THAT(Build(spec, tall).status(),
+              IsError(StatusCode::kInvalidArgument, "MATRIX_NOT_SQUARE"));
 }
 
 TEST(PrecomputedTest, WhatIsNoKernelIsRefusedByF2AndNamedByF1) {
@@ -231,9 +209,8 @@ TEST(PrecomputedTest, WhatIsNoKernelIsRefusedByF2AndNamedByF1) {
     fault.apply(gram);
     for (const char* mapping : {"f2(landmarks=30)", "f3(landmarks=30, dimensions=9)",
                                 "kpca(landmarks=30, dimensions=3)"}) {
-      const absl::Status status = Build(SpecOf(mapping, "precomputed()"), gram).status();
-      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-      EXPECT_EQ(ReasonOf(status), fault.reason);
+      EXPECT_THAT(Build(SpecOf(mapping, "precomputed()"), gram).status(),
+                  IsError(StatusCode::kFailedPrecondition, fault.reason));
     }
     const BuiltVersion similarity = MustBuild(SpecOf("f1(landmarks=30)", "precomputed()"), gram);
     ASSERT_EQ(similarity.certificate.warnings.size(), 1u);
@@ -243,4 +220,4 @@ TEST(PrecomputedTest, WhatIsNoKernelIsRefusedByF2AndNamedByF1) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

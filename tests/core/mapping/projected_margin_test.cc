@@ -14,13 +14,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/rare_failures.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::AreAsRareAs;
-using testing::MustTransformWide;
-using testing::NormalRows;
-using testing::WireRows;
 
 Matrix<double> Projected(const Matrix<double>& x, const ProjectionTask& task) {
   const InputStage input{.columns = x.cols()};
@@ -345,4 +340,4 @@ TEST(ProjectedMarginTest, AnUnnormalisedMarginIsNotKept) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

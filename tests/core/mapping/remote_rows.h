@@ -15,6 +15,7 @@
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"
+#include "tests/support/naive_linalg.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap::testing {
@@ -23,11 +24,6 @@ inline constexpr char kRbf[] = "rbf(gamma=0.2)";
 inline constexpr char kService[] = "service(endpoint=here, kernel=rbf)";
 inline constexpr int64_t kStreamRows = 300;
 inline constexpr int64_t kStreamColumns = 5;
-
-inline std::string ReasonOf(const absl::Status& status) {
-  const std::optional<ErrorDetail> detail = DetailOf(status);
-  return detail.has_value() ? detail->reason : status.ToString();
-}
 
 inline Matrix<double> StreamRows(int64_t rows = kStreamRows, uint64_t seed = 1) {
   return NormalRows({.rows = rows, .cols = kStreamColumns, .seed = seed});
@@ -52,21 +48,11 @@ inline Matrix<double> ValuesFor(const BuiltVersion& version, const Matrix<double
                            Picked(stream, version.certificate.landmark_rows));
 }
 
-inline double LargestDifference(const Matrix<double>& a, const Matrix<double>& b) {
-  EXPECT_EQ(a.rows(), b.rows());
-  EXPECT_EQ(a.cols(), b.cols());
-  double largest = 0;
-  for (int64_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    largest = std::max(largest, std::abs(a.data()[i] - b.data()[i]));
-  }
-  return largest;
-}
-
 struct Named {
   const char* name;
   const char* mapping;
 };
-inline constexpr Named kMappings[] = {
+inline constexpr Named kFamilies[] = {
     {"F1", "f1(landmarks=24, serving_type=float64)"},
     {"F2", "f2(landmarks=24, serving_type=float64)"},
     {"F3", "f3(landmarks=24, dimensions=12, serving_type=float64)"},

@@ -15,35 +15,18 @@
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/plan/artifact.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
 #include "tests/core/mapping/csv_rows.h"
 #include "tests/core/mapping/residual_oracle.h"
 #include "tests/core/mapping/wide_kernels.h"
+#include "tests/support/matchers.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::Build;
-using testing::Compared;
-using testing::Found;
-using testing::MedianOf;
-using testing::MustBuild;
-using testing::NormalRows;
-using testing::RowKernel;
-using testing::RowKernels;
-using testing::RowKind;
-using testing::SpecOf;
-using testing::TextKernel;
-using testing::TextKernels;
-using testing::ValuesOf;
-using testing::WideLandmarks;
-using testing::WideRow;
-using testing::WideRowsOf;
-using testing::WireRows;
 
 constexpr int64_t kColumns = 4;
 constexpr int64_t kLandmarks = 30;
@@ -113,11 +96,10 @@ Found FoundOf(const RowKernel& kernel, double scale, const char* type) {
   const Matrix<double> stream = RowsOfKind(kernel.rows, scale, 300, 1);
   const Matrix<double> queries = QueriesOf(kernel.rows, scale, stream);
   const BuiltVersion built = MustBuild(SpecOf(MappingOf(type), kernel.text), stream);
-  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
-  EXPECT_TRUE(artifact.ok());
+  const Artifact artifact = DecodeArtifact(built.bytes).value();
   Compared compared;
-  testing::Serve(*artifact, WireRows(queries), compared);
-  std::vector<WideRow> landmarks = WideLandmarks(artifact->plan);
+  Serve(artifact, WireRows(queries), compared);
+  std::vector<WideRow> landmarks = WideLandmarks(artifact.plan);
   // A folded kernel has as many independent landmarks as features, and these span all rows.
   if (landmarks.empty()) {
     landmarks = WideRowsOf(stream);
@@ -127,9 +109,9 @@ Found FoundOf(const RowKernel& kernel, double scale, const char* type) {
   // as they were sent.
   compared.gram = ValuesOf(kernel.formula, landmarks, landmarks);
   compared.cross =
-      ValuesOf(kernel.formula, WideRowsOf(testing::AsServed(artifact->plan, queries)), landmarks);
+      ValuesOf(kernel.formula, WideRowsOf(AsServed(artifact.plan, queries)), landmarks);
   compared.among = ValuesOf(kernel.formula, WideRowsOf(queries), WideRowsOf(queries));
-  return testing::Compare(std::move(compared));
+  return Compare(std::move(compared));
 }
 
 TEST(ResidualKernelsTest, RowsHaveTheResidualOfTheOracleUpToTheAllowance) {
@@ -163,9 +145,9 @@ TEST(ResidualKernelsTest, RowsHaveTheResidualOfTheOracleUpToTheAllowance) {
 Compared ComparedAsServed(const RowKernel& kernel, const Artifact& artifact,
                           const Matrix<double>& queries) {
   Compared compared;
-  testing::Serve(artifact, WireRows(queries), compared);
+  Serve(artifact, WireRows(queries), compared);
   const std::vector<WideRow> landmarks = WideLandmarks(artifact.plan);
-  const std::vector<WideRow> served = WideRowsOf(testing::AsServed(artifact.plan, queries));
+  const std::vector<WideRow> served = WideRowsOf(AsServed(artifact.plan, queries));
   compared.gram = ValuesOf(kernel.formula, landmarks, landmarks);
   compared.cross = ValuesOf(kernel.formula, served, landmarks);
   compared.among = ValuesOf(kernel.formula, served, served);
@@ -174,28 +156,27 @@ Compared ComparedAsServed(const RowKernel& kernel, const Artifact& artifact,
 
 const RowKernel kMaternOfLetter = {"matern", "matern(nu=0.5, length_scale=4)",
                                    [](const WideRow& x, const WideRow& y) {
-                                     testing::Wide square = 0;
+                                     Wide square = 0;
                                      for (size_t k = 0; k < x.size(); ++k)
                                        square += (x[k] - y[k]) * (x[k] - y[k]);
-                                     return testing::WideExp(-testing::WideSqrt(square) / 4);
+                                     return WideExp(-WideSqrt(square) / 4);
                                    }};
 
 // K(x, x) is 1, and 400 landmarks leave .39 of the median row. From ‖x‖² + ‖a‖² − 2xᵀa the
 // allowance would be 8.3.
 TEST(ResidualKernelsTest, MaternOneHalfOnLetterLeavesAThirdAndItsAllowanceIsSmall) {
-  const Matrix<double> rows = testing::CsvRows("letter.csv");
+  const Matrix<double> rows = CsvRows("letter.csv");
   const BuiltVersion built =
       MustBuild(SpecOf("f2(landmarks=400)", kMaternOfLetter.text, /*standardize=*/true), rows);
   EXPECT_EQ(built.serving_type, FloatType::kFloat32);
-  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
-  ASSERT_TRUE(artifact.ok());
+  const Artifact artifact = DecodeArtifact(built.bytes).value();
   Matrix<double> queries(100, rows.cols());
   for (int64_t i = 0; i < 100; ++i) std::copy_n(rows.row(200 * i), rows.cols(), queries.row(i));
-  Compared compared = ComparedAsServed(kMaternOfLetter, *artifact, queries);
+  Compared compared = ComparedAsServed(kMaternOfLetter, artifact, queries);
   EXPECT_NEAR(MedianOf(compared.residuals), 0.385, 0.03);
   ASSERT_TRUE(built.certificate.residual_share.has_value());
   EXPECT_NEAR(MedianOf(compared.residuals), built.certificate.residual_share->median, 0.03);
-  const Found found = testing::Compare(std::move(compared));
+  const Found found = Compare(std::move(compared));
   Print("letter", found);
   EXPECT_LE(found.allowance, 1e-3);
 }
@@ -220,7 +201,7 @@ TEST(ResidualKernelsTest, PlansWithTheProgramOfEarlierBuildsKeepTheirResidual) {
     std::visit([](auto& stages) { Expand(stages); }, artifact->plan.stages);
     artifact = DecodeArtifact(*EncodeArtifact(*artifact));
     ASSERT_TRUE(artifact.ok()) << artifact.status();
-    const Found found = testing::Compare(
+    const Found found = Compare(
         ComparedAsServed(kMaternOfLetter, *artifact, QueriesOf(RowKind::kNormal, scale, stream)));
     Print(type, found);
     // Rounding near r = 0 makes these features err by the root of what others err by.
@@ -262,19 +243,16 @@ Found FoundOfTexts(const TextKernel& kernel, size_t length, const char* type) {
   RandomTexts stream(300, length, 1);
   RandomTexts queries(2 * kQueriesOfAKind, length, 2);
   std::copy_n(stream.values.begin(), kQueriesOfAKind, queries.values.begin() + kQueriesOfAKind);
-  const absl::StatusOr<BuiltVersion> built =
-      Build(SpecOf(MappingOf(type), kernel.text), stream.view());
-  EXPECT_TRUE(built.ok()) << built.status();
-  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built->bytes);
-  EXPECT_TRUE(artifact.ok());
+  const BuiltVersion built = Build(SpecOf(MappingOf(type), kernel.text), stream.view()).value();
+  const Artifact artifact = DecodeArtifact(built.bytes).value();
   Compared compared;
-  testing::Serve(*artifact, queries.view(), compared);
+  Serve(artifact, queries.view(), compared);
   const std::vector<std::string> landmarks =
-      std::visit([](const auto& stages) { return TextLandmarks(stages); }, artifact->plan.stages);
+      std::visit([](const auto& stages) { return TextLandmarks(stages); }, artifact.plan.stages);
   compared.gram = ValuesOf(kernel.formula, landmarks, landmarks);
   compared.cross = ValuesOf(kernel.formula, queries.values, landmarks);
   compared.among = ValuesOf(kernel.formula, queries.values, queries.values);
-  return testing::Compare(std::move(compared));
+  return Compare(std::move(compared));
 }
 
 TEST(ResidualKernelsTest, TextsHaveTheResidualOfTheOracleUpToTheAllowance) {
@@ -300,9 +278,9 @@ TEST(ResidualKernelsTest, IndefiniteKernelsAreRefused) {
     const absl::StatusOr<BuiltVersion> built =
         Build(SpecOf(MappingOf("float64"), "sigmoid(gamma=1, coef0=0)"), stream);
     ASSERT_FALSE(built.ok()) << scale;
-    EXPECT_EQ(DetailOf(built.status())->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
+    EXPECT_EQ(ReasonOf(built.status()), "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
   }
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -99,11 +99,10 @@ Found Compare(Compared c) {
 }
 
 void Serve(const Artifact& artifact, const ExamplesView& queries, Compared& c) {
-  const auto engine = Engine::Load(artifact.plan);
-  ASSERT_TRUE(engine.ok()) << engine.status();
+  const auto engine = Engine::Load(artifact.plan).value();
   const std::optional<Residual> residual = Residual::Of(artifact.plan, artifact.provenance);
   ASSERT_TRUE(residual.has_value());
-  const int64_t columns = (*engine)->output_columns();
+  const int64_t columns = engine->output_columns();
   Matrix<double> wide(queries.rows(), columns);
   Matrix<float> narrow(queries.rows(), columns);
   const bool is_narrow = artifact.plan.serving_type() == FloatType::kFloat32;
@@ -111,7 +110,7 @@ void Serve(const Artifact& artifact, const ExamplesView& queries, Compared& c) {
       is_narrow ? static_cast<void*>(narrow.data()) : static_cast<void*>(wide.data());
   TransformPart part{.rows = queries, .features = features, .status = absl::OkStatus()};
   EngineScratch scratch;
-  (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
+  engine->Transform(absl::MakeSpan(&part, 1), scratch);
   ASSERT_TRUE(part.status.ok()) << part.status;
   c.residuals.resize(static_cast<size_t>(queries.rows()));
   c.allowances.resize(c.residuals.size());

@@ -14,20 +14,15 @@
 #include "core/plan/artifact.h"
 #include "core/plan/plan.h"
 #include "core/plan/rows.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MustBuild;
-using testing::NormalRows;
-using testing::SpecOf;
-using testing::WireRows;
 
 struct Case {
   const char* what;
@@ -79,7 +74,7 @@ const Case kCases[] = {
     {"rpcholesky", "f2(landmarks=300, policy=rpcholesky)", "rbf(gamma=scale)", 16, true},
 };
 
-Matrix<double> RowsOf(const Case& c, const testing::RandomRowsSpec& spec) {
+Matrix<double> RowsOf(const Case& c, const RandomRowsSpec& spec) {
   Matrix<double> rows = NormalRows(spec);
   for (int64_t i = 0; i < rows.rows(); ++i) {
     for (int64_t j = 0; j < rows.cols(); ++j) {
@@ -113,11 +108,10 @@ struct Served {
     for (int64_t i = 0; i < 10 && c.spread == 1; ++i) {
       for (int64_t j = 0; j < c.columns; ++j) rows(i, j) *= 5;
     }
-    absl::StatusOr<Artifact> decoded = DecodeArtifact(built.bytes);
-    EXPECT_TRUE(decoded.ok());
-    artifact = *std::move(decoded);
+    Artifact decoded = DecodeArtifact(built.bytes).value();
+    artifact = std::move(decoded);
     residual = Residual::Of(artifact.plan, artifact.provenance);
-    features = testing::MustTransformWide(artifact.plan, WireRows(rows));
+    features = MustTransformWide(artifact.plan, WireRows(rows));
   }
 
   // Returns ρ + a of each row, which bounds errors.
@@ -134,8 +128,7 @@ struct Served {
         if (!input.scale.empty()) x(i, j) *= input.scale[j];
       }
     }
-    return testing::NaiveKernelMatrix(
-        testing::MustParseKernel(artifact.provenance.kernel_text.c_str()), x, x);
+    return NaiveKernelMatrix(MustParseKernel(artifact.provenance.kernel_text.c_str()), x, x);
   }
 
   BuiltVersion built;
@@ -193,10 +186,9 @@ std::vector<double> FeatureErrors(const Served& served, const Matrix<double>& x)
   const std::optional<Matrix<double>> landmarks = std::visit(
       [](const auto& stages) { return LandmarksOf(stages); }, served.artifact.plan.stages);
   if (!landmarks.has_value()) return {};
-  const KernelExpression kernel =
-      testing::MustParseKernel(served.artifact.provenance.kernel_text.c_str());
-  const Matrix<double> gram = testing::NaiveKernelMatrix(kernel, *landmarks, *landmarks);
-  const Matrix<double> k = testing::NaiveKernelMatrix(kernel, x, *landmarks);
+  const KernelExpression kernel = MustParseKernel(served.artifact.provenance.kernel_text.c_str());
+  const Matrix<double> gram = NaiveKernelMatrix(kernel, *landmarks, *landmarks);
+  const Matrix<double> k = NaiveKernelMatrix(kernel, x, *landmarks);
   const int64_t r = gram.rows();
   std::vector<long double> l(static_cast<size_t>(r * r));
   for (int64_t i = 0; i < r; ++i) {
@@ -276,9 +268,8 @@ TEST(ResidualTest, BoundsRowsThatUnderflowTakes) {
       SCOPED_TRACE(std::string(kernel) + " " + type);
       const BuiltVersion built = MustBuild(
           SpecOf(std::string("f2(landmarks=50, serving_type=") + type + ")", kernel), rows);
-      const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
-      ASSERT_TRUE(artifact.ok());
-      const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
+      const Artifact artifact = DecodeArtifact(built.bytes).value();
+      const std::optional<Residual> residual = Residual::Of(artifact.plan, artifact.provenance);
       ASSERT_TRUE(residual.has_value());
       for (const double scale : {1e-10, 1e-20, 1e-22, 1e-23, 1e-44, 1e-80, 1e-161}) {
         Matrix<double> x(20, 4);
@@ -291,11 +282,10 @@ TEST(ResidualTest, BoundsRowsThatUnderflowTakes) {
           for (int64_t i = 0; i < x.size(); ++i) seen.data()[i] = static_cast<float>(x.data()[i]);
         }
         const absl::StatusOr<Matrix<double>> f =
-            FeaturesOf(artifact->plan, x.view(), {[] { return 1; }, NeverStop});
+            FeaturesOf(artifact.plan, x.view(), {[] { return 1; }, NeverStop});
         if (!f.ok()) continue;  // refused with an error
         const std::vector<double> rho = BoundsOf(*residual, built, x, *f);
-        const Matrix<double> k =
-            testing::NaiveKernelMatrix(testing::MustParseKernel(kernel), seen, seen);
+        const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kernel), seen, seen);
         for (int64_t i = 0; i < 20; ++i) {
           for (int64_t j = 0; j < i; ++j) {
             double product = 0;
@@ -314,13 +304,12 @@ TEST(ResidualTest, IsNearlyZeroOnLandmarksAndAllOfKFarAway) {
   // Every row is a landmark, because landmarks take precedence over held-out rows.
   const BuiltVersion built =
       MustBuild(SpecOf("f2(landmarks=60, serving_type=float64)", "rbf(gamma=1)"), rows);
-  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
-  ASSERT_TRUE(artifact.ok());
-  const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
+  const Artifact artifact = DecodeArtifact(built.bytes).value();
+  const std::optional<Residual> residual = Residual::Of(artifact.plan, artifact.provenance);
   ASSERT_TRUE(residual.has_value());
   Matrix<double> queries = rows.Clone();
   for (int64_t j = 0; j < 3; ++j) queries(59, j) = 100;
-  const Matrix<double> f = testing::MustTransformWide(artifact->plan, WireRows(queries));
+  const Matrix<double> f = MustTransformWide(artifact.plan, WireRows(queries));
   std::vector<double> rho(60);
   residual->Compute(WireRows(queries), f.data(), rho.data(), /*allowances=*/nullptr);
   for (int i = 0; i < 59; ++i) EXPECT_LT(rho[i], 1e-6) << i;
@@ -329,11 +318,10 @@ TEST(ResidualTest, IsNearlyZeroOnLandmarksAndAllOfKFarAway) {
 
 TEST(ResidualTest, PairsOfHeldOutRowsThatBreakItsBoundAreToldOf) {
   const Matrix<double> rows = NormalRows({.rows = 900, .cols = 3, .seed = 6});
-  const KernelExpression kernel = testing::MustParseKernel("rbf(gamma=0.5)");
+  const KernelExpression kernel = MustParseKernel("rbf(gamma=0.5)");
   const BuiltVersion built = MustBuild(SpecOf("f2(landmarks=300)", "rbf(gamma=0.5)"), rows);
-  const absl::StatusOr<Artifact> good = DecodeArtifact(built.bytes);
-  ASSERT_TRUE(good.ok());
-  const std::optional<Residual> residual = Residual::Of(good->plan, good->provenance);
+  const Artifact good = DecodeArtifact(built.bytes).value();
+  const std::optional<Residual> residual = Residual::Of(good.plan, good.provenance);
   ASSERT_TRUE(residual.has_value());
   const Matrix<double> held_out = NormalRows({.rows = 200, .cols = 3, .seed = 7});
   const auto warnings = [&](const Plan& plan) {
@@ -346,15 +334,14 @@ TEST(ResidualTest, PairsOfHeldOutRowsThatBreakItsBoundAreToldOf) {
     EXPECT_TRUE(MeasureHeldOut(task, {one, never}, certificate).ok());
     return certificate.warnings;
   };
-  EXPECT_THAT(warnings(good->plan), ::testing::IsEmpty());
+  EXPECT_THAT(warnings(good.plan), IsEmpty());
   // Features that are twice as long as they should be, which rounding cannot explain.
-  absl::StatusOr<Artifact> wrong = DecodeArtifact(built.bytes);
-  ASSERT_TRUE(wrong.ok());
-  auto& stages = std::get<ServingStages<float>>(wrong->plan.stages);
+  Artifact wrong = DecodeArtifact(built.bytes).value();
+  auto& stages = std::get<ServingStages<float>>(wrong.plan.stages);
   auto& elements = std::get<TriangularProjection<float>>(stages.projection).elements;
   for (int64_t k = 0; k < elements.size(); ++k) elements.data()[k] *= 2;
-  ASSERT_THAT(warnings(wrong->plan), ::testing::SizeIs(1));
-  EXPECT_THAT(warnings(wrong->plan)[0], ::testing::HasSubstr("do not bound the kernel error of "));
+  ASSERT_THAT(warnings(wrong.plan), SizeIs(1));
+  EXPECT_THAT(warnings(wrong.plan)[0], HasSubstr("do not bound the kernel error of "));
 }
 
 TEST(ResidualTest, OnlyF2HasOne) {
@@ -364,16 +351,15 @@ TEST(ResidualTest, OnlyF2HasOne) {
            {"f3(landmarks=9, dimensions=4)", "rbf(gamma=1)"},
            {"random_projection(dimensions=4)", "linear()"}}) {
     const BuiltVersion built = MustBuild(SpecOf(mapping, kernel), rows);
-    const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
-    ASSERT_TRUE(artifact.ok());
-    EXPECT_FALSE(Residual::Of(artifact->plan, artifact->provenance).has_value()) << mapping;
+    const Artifact artifact = DecodeArtifact(built.bytes).value();
+    EXPECT_FALSE(Residual::Of(artifact.plan, artifact.provenance).has_value()) << mapping;
     // A plan whose provenance falsely claims that it is F2 has no residual either.
-    Provenance spoof = artifact->provenance;
-    spoof.mapping_text = "f2(landmarks=9)";
+    Provenance spoof = artifact.provenance;
+    spoof.spec_text = "f2(landmarks=9)";
     spoof.kernel_text = "poly(degree=2)";
-    EXPECT_FALSE(Residual::Of(artifact->plan, spoof).has_value()) << mapping;
+    EXPECT_FALSE(Residual::Of(artifact.plan, spoof).has_value()) << mapping;
   }
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

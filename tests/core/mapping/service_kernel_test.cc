@@ -18,28 +18,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/sparse_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::Build;
-using testing::FeaturesFrom;
-using testing::kMappings;
-using testing::kRbf;
-using testing::kRounded;
-using testing::kService;
-using testing::kStreamColumns;
-using testing::kStreamRows;
-using testing::LargestDifference;
-using testing::MustBuild;
-using testing::MustParseKernel;
-using testing::NaiveKernelMatrix;
-using testing::Named;
-using testing::ReasonOf;
-using testing::RecordingMonitor;
-using testing::SpecOf;
-using testing::StreamRows;
-using testing::UniformRows;
-using testing::WireRows;
 
 // Returns rows of five digits each.
 Matrix<double> Digits(int64_t rows, uint64_t seed) {
@@ -94,7 +74,8 @@ class LocalSource final : public KernelSource {
     for (int64_t i = 0; i < block.rows(); ++i) {
       std::copy_n(block.row(i), block.cols(), out.row(i));
       if (diagonal != nullptr)
-        diagonal[i] = self_factor * NaiveKernel(kernel.root(), x.row(i), x.row(i), x.cols());
+        diagonal[i] = self_factor *
+                      static_cast<double>(NaiveKernel(kernel.root(), x.row(i), x.row(i), x.cols()));
     }
     return absl::OkStatus();
   }
@@ -107,12 +88,6 @@ class LocalSource final : public KernelSource {
   int64_t fails_at = -1;
   // Factor by which the K(x, x) returned as the diagonal are multiplied.
   double self_factor = 1;
-
- private:
-  static double NaiveKernel(const KernelNode& node, const double* x, const double* y,
-                            int64_t cols) {
-    return static_cast<double>(testing::NaiveKernel(node, x, y, cols));
-  }
 };
 
 Matrix<double> LandmarksOf(const RemoteFeatures& block) {
@@ -124,25 +99,23 @@ Matrix<double> LandmarksOf(const RemoteFeatures& block) {
 TEST(ServiceKernelTest, PlanHoldsTheLandmarksAndTheNameOfTheService) {
   const Matrix<double> stream = StreamRows();
   const Matrix<double> x = StreamRows(40, 8);
-  std::vector<Named> mappings(std::begin(kMappings), std::end(kMappings));
+  std::vector<Named> mappings(std::begin(kFamilies), std::end(kFamilies));
   mappings.push_back(kRounded);
   for (const Named& c : mappings) {
     SCOPED_TRACE(c.name);
     LocalSource source;
     const BuildSpec spec = SpecOf(c.mapping, kService);
-    const absl::StatusOr<BuiltVersion> version = Build(spec, WireRows(stream), 0, &source);
-    ASSERT_TRUE(version.ok()) << version.status();
-    EXPECT_EQ(version->input_columns, kStreamColumns);
-    EXPECT_TRUE(version->certificate.landmark_rows.empty());
-    const absl::StatusOr<Artifact> artifact = DecodeArtifact(version->bytes);
-    ASSERT_TRUE(artifact.ok()) << artifact.status();
-    const auto& block = std::get<RemoteFeatures>(std::get<1>(artifact->plan.stages).features);
+    const BuiltVersion version = Build(spec, WireRows(stream), 0, &source).value();
+    EXPECT_EQ(version.input_columns, kStreamColumns);
+    EXPECT_TRUE(version.certificate.landmark_rows.empty());
+    const Artifact artifact = DecodeArtifact(version.bytes).value();
+    const auto& block = std::get<RemoteFeatures>(std::get<1>(artifact.plan.stages).features);
     EXPECT_EQ(block.endpoint, "here");
     EXPECT_EQ(block.kernel, "rbf");
     // Both builds draw the same landmarks from equal streams, so their features are equal up to
     // round-off.
     const Matrix<double> features =
-        FeaturesFrom(*version, NaiveKernelMatrix(MustParseKernel(kRbf), x, LandmarksOf(block)));
+        FeaturesFrom(version, NaiveKernelMatrix(MustParseKernel(kRbf), x, LandmarksOf(block)));
     const BuiltVersion built_in = MustBuild(SpecOf(c.mapping, kRbf), stream);
     EXPECT_LE(LargestDifference(features, FeaturesFrom(built_in, x)), 1e-9);
     EXPECT_EQ(static_cast<double>(source.values), CountRemoteValues(spec.mapping, 24, 30));
@@ -153,9 +126,9 @@ TEST(ServiceKernelTest, PlanHoldsTheLandmarksAndTheNameOfTheService) {
 // Streams the same rows in each form of examples. The service gets the examples in that form, and
 // the features are those of the built-in kernel on the numbers.
 TEST(ServiceKernelTest, ExamplesOfEveryKindGiveTheFeaturesOfTheBuiltInKernel) {
-  const Matrix<double> stream = testing::Thinned(Digits(kStreamRows, 1), 2);
+  const Matrix<double> stream = Thinned(Digits(kStreamRows, 1), 2);
   const Matrix<double> x = Digits(40, 8);
-  const auto sparse = testing::SparseOf(stream);
+  const auto sparse = SparseOf(stream);
   const std::vector<std::string> words = WordsOf(stream);
   std::vector<const std::string*> pointers;
   for (const std::string& word : words) pointers.push_back(&word);
@@ -172,7 +145,7 @@ TEST(ServiceKernelTest, ExamplesOfEveryKindGiveTheFeaturesOfTheBuiltInKernel) {
       {StringsView{ExampleKind::kBytes, pointers.data(), kStreamRows, word_bytes},
        ExampleKind::kBytes, 0},
   };
-  std::vector<Named> mappings(std::begin(kMappings), std::end(kMappings));
+  std::vector<Named> mappings(std::begin(kFamilies), std::end(kFamilies));
   mappings.push_back(kRounded);
   mappings.push_back({"given", "f2(landmarks=24, policy=given, serving_type=float64)"});
   for (const Named& c : mappings) {
@@ -181,21 +154,19 @@ TEST(ServiceKernelTest, ExamplesOfEveryKindGiveTheFeaturesOfTheBuiltInKernel) {
     for (const auto& form : kForms) {
       SCOPED_TRACE(std::string(ExampleKindName(form.kind)));
       LocalSource source;
-      const absl::StatusOr<BuiltVersion> version =
-          Build(SpecOf(c.mapping, kService), form.stream, 7, &source);
-      ASSERT_TRUE(version.ok()) << version.status();
+      const BuiltVersion version =
+          Build(SpecOf(c.mapping, kService), form.stream, 7, &source).value();
       EXPECT_EQ(source.kinds, std::set<ExampleKind>{form.kind});
-      EXPECT_EQ(version->input_columns, form.columns);
-      const absl::StatusOr<Artifact> artifact = DecodeArtifact(version->bytes);
-      ASSERT_TRUE(artifact.ok()) << artifact.status();
-      const auto& block = std::get<RemoteFeatures>(std::get<1>(artifact->plan.stages).features);
+      EXPECT_EQ(version.input_columns, form.columns);
+      const Artifact artifact = DecodeArtifact(version.bytes).value();
+      const auto& block = std::get<RemoteFeatures>(std::get<1>(artifact.plan.stages).features);
       EXPECT_EQ(KindOf(block.kind), form.kind);
       const Matrix<double> features =
-          FeaturesFrom(*version, NaiveKernelMatrix(MustParseKernel(kRbf), x, LandmarksOf(block)));
+          FeaturesFrom(version, NaiveKernelMatrix(MustParseKernel(kRbf), x, LandmarksOf(block)));
       EXPECT_LE(LargestDifference(features, FeaturesFrom(built_in, x)), 1e-9);
       // Measurements do not depend on the form of the examples.
-      EXPECT_EQ(version->certificate.held_out_rows, built_in.certificate.held_out_rows);
-      EXPECT_LT(version->certificate.serving_error->max, 1e-12);
+      EXPECT_EQ(version.certificate.held_out_rows, built_in.certificate.held_out_rows);
+      EXPECT_LT(version.certificate.serving_error->max, 1e-12);
     }
   }
 }
@@ -238,4 +209,4 @@ TEST(ServiceKernelTest, ErrorsOfTheServiceAndOfTheMonitorEndTheBuild) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -14,17 +14,8 @@
 #include "tests/support/random_rows.h"
 #include "tests/support/sparse_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::Build;
-using testing::FeaturesFrom;
-using testing::MustBuild;
-using testing::SparseOf;
-using testing::SpecOf;
-using testing::Thinned;
-using testing::UniformRows;
-using testing::WireRows;
 
 Matrix<double> MostlyZeros(int64_t rows, int64_t columns) {
   return Thinned(UniformRows({.rows = rows, .cols = columns, .seed = 4}), 7);
@@ -65,28 +56,25 @@ TEST(SparseBuildTest, StandardizedColumnsAreScaledAndKeepTheirMeans) {
   }
   const auto sparse = SparseOf(dense);
   for (const char* mapping : {"f2(landmarks=50)", "fourier(dimensions=64)"}) {
-    const absl::StatusOr<BuiltVersion> built =
-        Build(SpecOf(mapping, "rbf(gamma=scale)", /*standardize=*/true), sparse.view());
-    ASSERT_TRUE(built.ok()) << built.status();
-    const absl::StatusOr<Artifact> artifact = DecodeArtifact(built->bytes);
-    ASSERT_TRUE(artifact.ok());
-    EXPECT_TRUE(artifact->plan.input.shift.empty());
-    ASSERT_EQ(artifact->plan.input.scale.size(), 8u);
+    const BuiltVersion built =
+        Build(SpecOf(mapping, "rbf(gamma=scale)", /*standardize=*/true), sparse.view()).value();
+    const Artifact artifact = DecodeArtifact(built.bytes).value();
+    EXPECT_TRUE(artifact.plan.input.shift.empty());
+    ASSERT_EQ(artifact.plan.input.scale.size(), 8u);
     double sum = 0, squares = 0;  // sums over the scaled entries
     for (int64_t j = 0; j < 8; ++j) {
       double mean = 0, variance = 0;
       for (int64_t i = 0; i < 600; ++i) mean += dense(i, j) / 600;
       for (int64_t i = 0; i < 600; ++i) variance += std::pow(dense(i, j) - mean, 2) / 600;
-      EXPECT_NEAR(artifact->plan.input.scale[j], 1 / std::sqrt(variance), 1e-10);
+      EXPECT_NEAR(artifact.plan.input.scale[j], 1 / std::sqrt(variance), 1e-10);
       sum += mean / std::sqrt(variance);
       squares += 1 + mean * mean / variance;
     }
     const double variance = squares / 8 - sum / 8 * sum / 8;
-    const absl::StatusOr<KernelExpression> kernel =
-        KernelExpression::Parse(artifact->provenance.kernel_text);
-    ASSERT_TRUE(kernel.ok());
-    EXPECT_NEAR(kernel->root().values.Number("gamma"), 1 / (8 * variance), 1e-10);
-    EXPECT_LT(built->certificate.kernel_error->mean, 0.1);
+    const KernelExpression kernel =
+        KernelExpression::Parse(artifact.provenance.kernel_text).value();
+    EXPECT_NEAR(kernel.root().values.Number("gamma"), 1 / (8 * variance), 1e-10);
+    EXPECT_LT(built.certificate.kernel_error->mean, 0.1);
   }
 }
 
@@ -103,7 +91,7 @@ TEST(SparseBuildTest, VersionsOfDenseRowsMapSparseOnesToTheSameBits) {
     EngineScratch scratch;
     engine->Transform(absl::MakeSpan(&part, 1), scratch);
     const Matrix<double> wide = Converted<double, float>(y.view());
-    EXPECT_TRUE(testing::SameBits(wide, expected));
+    EXPECT_TRUE(SameBits(wide, expected));
   }
 }
 
@@ -122,4 +110,4 @@ TEST(SparseBuildTest, BlockOfAnotherKindOrWidthIsRefusedAndNothingOfItTaken) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

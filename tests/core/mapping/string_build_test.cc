@@ -12,19 +12,15 @@
 #include "core/mapping/sample/stream_sample.h"
 #include "core/plan/artifact.h"
 #include "core/plan/residual.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/support/matchers.h"
 #include "tests/support/naive_linalg.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::Build;
-using ::testing::HasSubstr;
-using testing::SpecOf;
 
 // Words of one to six syllables.
 struct Texts {
@@ -82,11 +78,12 @@ Matrix<T> Features(const Engine& engine, const StringsView& strings) {
 // The components span the counts of all n-grams that occur, relative to the mean of these counts.
 TEST(StringBuildTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
   const Texts texts(400);
-  const absl::StatusOr<BuiltVersion> built = Build(
-      SpecOf("kpca(landmarks=60, dimensions=16)", "spectrum(n=1, unit=character)"), texts.view());
-  ASSERT_TRUE(built.ok()) << built.status();
-  ASSERT_TRUE(built->certificate.kernel_error.has_value());
-  const MeasuredError& error = *built->certificate.kernel_error;
+  const BuiltVersion built =
+      Build(SpecOf("kpca(landmarks=60, dimensions=16)", "spectrum(n=1, unit=character)"),
+            texts.view())
+          .value();
+  ASSERT_TRUE(built.certificate.kernel_error.has_value());
+  const MeasuredError& error = *built.certificate.kernel_error;
   EXPECT_LT(error.max, 1e-4 * error.scale);
   EXPECT_GT(error.scale, 1);
 }
@@ -100,24 +97,22 @@ TEST(StringBuildTest, EveryMappingOfLandmarksTakesText) {
     for (const char* kernel : {"normalize(spectrum(n=3))", "exp(jaccard(n=2))",
                                "0.5*jaccard(n=1, unit=word) + jaccard(n=3, unit=byte)"}) {
       SCOPED_TRACE(absl::StrCat(mapping, " of ", kernel));
-      const absl::StatusOr<BuiltVersion> built = Build(SpecOf(mapping, kernel), texts.view());
-      ASSERT_TRUE(built.ok()) << built.status();
-      EXPECT_EQ(Build(SpecOf(mapping, kernel), texts.view(), 7)->bytes, built->bytes);
-      EXPECT_EQ(built->input_columns, 0);
-      for (const std::string& warning : built->certificate.warnings) {
-        EXPECT_THAT(warning, ::testing::Not(HasSubstr("residuals"))) << warning;
+      const BuiltVersion built = Build(SpecOf(mapping, kernel), texts.view()).value();
+      EXPECT_EQ(Build(SpecOf(mapping, kernel), texts.view(), 7)->bytes, built.bytes);
+      EXPECT_EQ(built.input_columns, 0);
+      for (const std::string& warning : built.certificate.warnings) {
+        EXPECT_THAT(warning, Not(HasSubstr("residuals"))) << warning;
       }
-      EXPECT_EQ(built->certificate.stream_rows, 400);
-      const absl::StatusOr<Artifact> artifact = DecodeArtifact(built->bytes);
-      ASSERT_TRUE(artifact.ok()) << artifact.status();
-      const auto again = EncodeArtifact(*artifact);
-      EXPECT_EQ(*again, built->bytes);
-      const auto engine = *Engine::Load(artifact->plan);
+      EXPECT_EQ(built.certificate.stream_rows, 400);
+      const Artifact artifact = DecodeArtifact(built.bytes).value();
+      const auto again = EncodeArtifact(artifact);
+      EXPECT_EQ(*again, built.bytes);
+      const auto engine = *Engine::Load(artifact.plan);
       const Matrix<float> all = Features<float>(*engine, texts.view());
       // Single rows, from the first tile and beyond, have the same bits alone as among all rows.
       for (const int64_t i : {0, 47, 399}) {
         const Matrix<float> one = Features<float>(*engine, texts.view().Slice(i, 1));
-        EXPECT_TRUE(testing::SameBits(one.data(), all.row(i), one.size()));
+        EXPECT_TRUE(SameBits(one.data(), all.row(i), one.size()));
       }
     }
   }
@@ -129,18 +124,14 @@ TEST(StringBuildTest, FeaturesOfF2HaveTheKernelOfTheirLandmarks) {
   const Texts texts(41);
   const char* const kernel = "normalize(spectrum(n=1) + spectrum(n=2))";
   const BuildSpec spec = SpecOf("f2(landmarks=40, policy=given, serving_type=float64)", kernel);
-  const absl::StatusOr<BuiltVersion> built = Build(spec, texts.view());
-  ASSERT_TRUE(built.ok()) << built.status();
-  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built->bytes);
+  const BuiltVersion built = Build(spec, texts.view()).value();
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
   const auto engine = *Engine::Load(artifact->plan);
   const Matrix<double> f = Features<double>(*engine, texts.view());
   const Matrix<double> k = KernelOf(kernel, texts.values);
+  const Matrix<double> gram = NaiveGram(f, f);
   for (int64_t i = 0; i < 40; ++i) {
-    for (int64_t j = 0; j < 40; ++j) {
-      double product = 0;
-      for (int64_t c = 0; c < f.cols(); ++c) product += f(i, c) * f(j, c);
-      EXPECT_NEAR(product, k(i, j), 1e-6) << i << " " << j;
-    }
+    for (int64_t j = 0; j < 40; ++j) EXPECT_NEAR(gram(i, j), k(i, j), 1e-6) << i << " " << j;
   }
   // ρ, with its allowance, bounds the error of every pair.
   const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
@@ -166,9 +157,8 @@ TEST(StringBuildTest, FeaturesOfF2HaveTheKernelOfTheirLandmarks) {
 TEST(StringBuildTest, F1IsTheKernelWithTheLandmarks) {
   const Texts texts(31);
   const BuildSpec spec = SpecOf("f1(landmarks=30, policy=given)", "spectrum(n=2, unit=byte)");
-  const absl::StatusOr<BuiltVersion> built = Build(spec, texts.view(ExampleKind::kBytes));
-  ASSERT_TRUE(built.ok()) << built.status();
-  const auto engine = *Engine::Load(DecodeArtifact(built->bytes)->plan);
+  const BuiltVersion built = Build(spec, texts.view(ExampleKind::kBytes)).value();
+  const auto engine = *Engine::Load(DecodeArtifact(built.bytes)->plan);
   EXPECT_TRUE(engine->CheckTakes(texts.view(ExampleKind::kBytes)).ok());
   EXPECT_TRUE(engine->CheckTakes(texts.view()).ok());
   const Matrix<float> f = Features<float>(*engine, texts.view(ExampleKind::kBytes));
@@ -182,7 +172,7 @@ TEST(StringBuildTest, KindsThatDoNotSuitTheKernelAreRefused) {
   const Texts texts(60);
   const auto reason = [](const absl::StatusOr<BuiltVersion>& built) {
     EXPECT_FALSE(built.ok());
-    return DetailOf(built.status())->reason;
+    return ReasonOf(built.status());
   };
   const BuildSpec text = SpecOf("f2(landmarks=5)", "jaccard(n=2)");
   EXPECT_EQ(reason(Build(text, texts.view(ExampleKind::kBytes))), "KERNEL_NOT_APPLICABLE");
@@ -191,14 +181,13 @@ TEST(StringBuildTest, KindsThatDoNotSuitTheKernelAreRefused) {
   EXPECT_EQ(reason(Build(text, Matrix<double>(60, 3))), "KERNEL_NOT_APPLICABLE");
   BuildSpec standardized = text;
   standardized.standardize = true;
-  EXPECT_EQ(DetailOf(standardized.Validate())->field, "standardize");
-  const absl::StatusOr<BuiltVersion> built = Build(text, texts.view());
-  ASSERT_TRUE(built.ok()) << built.status();
-  const auto engine = *Engine::Load(DecodeArtifact(built->bytes)->plan);
+  EXPECT_EQ(FieldOf(standardized.Validate()), "standardize");
+  const BuiltVersion built = Build(text, texts.view()).value();
+  const auto engine = *Engine::Load(DecodeArtifact(built.bytes)->plan);
   EXPECT_THAT(std::string(engine->CheckTakes(texts.view(ExampleKind::kBytes)).message()),
               HasSubstr("maps text, got bytes"));
-  EXPECT_EQ(DetailOf(engine->CheckTakes(RowsView{}))->reason, "EXAMPLE_KIND_MISMATCH");
+  EXPECT_EQ(ReasonOf(engine->CheckTakes(RowsView{})), "EXAMPLE_KIND_MISMATCH");
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

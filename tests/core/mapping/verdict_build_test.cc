@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "core/certificate/verdict.h"
-#include "core/random/random_stream.h"
-#include "gmock/gmock.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
 #include "tests/core/mapping/csv_rows.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
@@ -103,8 +103,7 @@ TEST(VerdictBuildTest, ColumnsOfAnotherScaleAreKeptOrTheirLossIsSaid) {
     for (int64_t j = 0; j < rows.cols(); ++j) rows(i, j) = (j < 3 ? 100 : 1) * random.Normal();
   }
   const std::string kernel = "poly(degree=2, gamma=0.0667, coef0=1)";
-  const auto hardly_sees =
-      ::testing::Contains(::testing::HasSubstr("the kernel hardly sees column"));
+  const auto hardly_sees = Contains(HasSubstr("the kernel hardly sees column"));
   const BuiltVersion chosen = MustBuild(SpecOf("f2(landmarks=200)", kernel, false), rows);
   EXPECT_EQ(chosen.serving_type, FloatType::kFloat64);
   EXPECT_EQ(chosen.certificate.rank, 136);
@@ -119,7 +118,7 @@ TEST(VerdictBuildTest, ColumnsOfAnotherScaleAreKeptOrTheirLossIsSaid) {
   EXPECT_EQ(VerdictOf(forced.certificate).cause, Cause::kServingType);
 
   EXPECT_THAT(MustBuild(SpecOf("f2(landmarks=200)", kernel, true), rows).certificate.warnings,
-              ::testing::Not(hardly_sees));
+              Not(hardly_sees));
 }
 
 // Smoothers of a narrow kernel are near the identity, and so are those of its features. A learner
@@ -146,7 +145,7 @@ TEST(VerdictBuildTest, SmallDirectionsThatALearnerOfManyRowsUsesAreKept) {
   EXPECT_LT(2 * *forced.certificate.rank, *chosen.certificate.rank);
   EXPECT_LE(*forced.certificate.serving_distance, 0.02);
   EXPECT_THAT(forced.certificate.warnings,
-              ::testing::Contains(::testing::HasSubstr("its smoother at λ = 1e-06 differs by")));
+              Contains(HasSubstr("its smoother at λ = 1e-06 differs by")));
 }
 
 // Values of the kernel near 10¹¹ have rounding errors of 10⁻⁵, which smoothers at small λ magnify.
@@ -241,15 +240,14 @@ TEST(VerdictBuildTest, SpikyRowsAreServedInFloat64WhichKeepsTheKernel) {
   // 55 is the number of monomials of degree up to 2 in 9 variables.
   EXPECT_EQ(chosen.certificate.rank, 55);
   EXPECT_EQ(VerdictOf(chosen.certificate).grade, Grade::kGood);
-  EXPECT_THAT(chosen.certificate.warnings,
-              ::testing::Contains(::testing::HasSubstr("served in float64")));
+  EXPECT_THAT(chosen.certificate.warnings, Contains(HasSubstr("served in float64")));
 
   const BuiltVersion forced =
       MustBuild(SpecOf("f2(landmarks=100, serving_type=float32)", kernel, true), rows);
   EXPECT_LT(forced.certificate.rank, 30);
   EXPECT_GT(*forced.certificate.serving_distance, 0.02);
   EXPECT_THAT(forced.certificate.warnings,
-              ::testing::Contains(::testing::HasSubstr("float32 loses what a learner needs")));
+              Contains(HasSubstr("float32 loses what a learner needs")));
   const Verdict verdict = VerdictOf(forced.certificate);
   EXPECT_NE(verdict.grade, Grade::kGood);
   EXPECT_EQ(verdict.cause, Cause::kServingType);
@@ -276,7 +274,7 @@ TEST(VerdictBuildTest, MappingsWithAnotherAimSayWhatTheyAreJudgedBy) {
   EXPECT_EQ(VerdictOn("multiclass(dimensions=20, classes=3)", "linear()", Letter()).cause,
             Cause::kOtherAim);
   EXPECT_THAT(VerdictOn("random_projection(dimensions=8)", "linear()", Letter()).reason,
-              ::testing::HasSubstr("distances"));
+              HasSubstr("distances"));
 }
 
 }  // namespace

@@ -11,10 +11,11 @@
 
 #include "core/engine/engine.h"
 #include "core/plan/artifact.h"
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/artifact_surgery.h"
+#include "tests/support/matchers.h"
 #include "tests/support/plans.h"
 
 // Records the largest allocation of this program, to show that sizes are checked before memory is
@@ -46,78 +47,63 @@ NOT_INLINED void operator delete(void* p, std::align_val_t) noexcept { std::free
 NOT_INLINED void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 #undef NOT_INLINED
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::FixChecksums;
-using testing::MakePlan;
-using testing::PlanShape;
-using testing::WithSection;
-using testing::WKind;
 
 std::string Encoded(const PlanShape& shape) {
   return *EncodeArtifact({.plan = MakePlan(shape),
-                          .provenance = {.mapping_text = "f2(landmarks=7)",
+                          .provenance = {.spec_text = "f2(landmarks=7)",
                                          .kernel_text = "rbf(gamma=0.5)",
                                          .standardize = true,
                                          .seed = 3},
                           .certificate = "opaque"});
 }
 
-std::string EncodedRemote() {
-  Plan plan = MakePlan({.feature_count = 2, .w = WKind::kDense, .outputs = 2});
-  plan.input = {};
-  std::get<0>(plan.stages).features = RemoteFeatures{.kernel = "k",
-                                                     .endpoint = "e:1",
-                                                     .kind = RemoteFeatures::StoredKind::kText,
-                                                     .examples = {"a", "bc"}};
-  return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
+std::string EncodedWithHead() {
+  return *EncodeArtifact({.plan = MakePlan({.columns = 2, .feature_count = 2}),
+                          .provenance = {},
+                          .certificate = "opaque",
+                          .drift_reference = "drift",
+                          .head = "head",
+                          .head_variance = "variance"});
 }
 
-std::string EncodedStrings() {
-  Plan plan = MakePlan({.feature_count = 3, .w = WKind::kTriangular});
-  plan.input = {.columns = 0};
-  const absl::StatusOr<KernelExpression> kernel =
-      KernelExpression::Parse("normalize(spectrum(n=2) + jaccard(n=1, unit=word))");
-  std::get<0>(plan.stages).features =
-      StringFeatures{.strings = {"a b", "", "bc bc"}, .program = KernelProgram::Compile(*kernel)};
-  return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
-}
-
-// Returns one small artifact for each kind of stage.
+// Returns one small artifact for each kind of stage, and one with a head.
 std::vector<std::string> SmallArtifacts() {
+  using enum WKind;
+  using enum FeatureKind;
   return {Encoded({.columns = 3,
                    .shift = true,
                    .scale = true,
                    .feature_count = 3,
                    .centre = true,
-                   .w = WKind::kTriangular}),
+                   .w = kTriangular}),
           Encoded({.serving_type = FloatType::kFloat64,
                    .columns = 2,
                    .projected = 2,
-                   .features = testing::FeatureKind::kL1,
+                   .features = kL1,
                    .feature_count = 2,
                    .kernel = "linear()",
-                   .w = WKind::kDense,
+                   .w = kDense,
                    .outputs = 2}),
           Encoded({.columns = 2,
                    .feature_count = 3,
                    .kernel = "poly(degree=2)",
-                   .w = WKind::kSparse,
+                   .w = kSparse,
                    .outputs = 3}),
           Encoded({.columns = 2,
                    .feature_count = 2,
                    .kernel = "normalize(bilinear(matrix=[2, 1; 1, 2]) + laplacian(gamma=1))"}),
-          Encoded({.columns = 2, .features = testing::FeatureKind::kSinCos, .feature_count = 4}),
-          Encoded({.columns = 2, .features = testing::FeatureKind::kPhase, .feature_count = 3}),
-          Encoded({.columns = 2, .features = testing::FeatureKind::kMonomials, .feature_count = 3}),
-          EncodedRemote(),
-          EncodedStrings()};
+          Encoded({.columns = 2, .features = kSinCos, .feature_count = 4}),
+          Encoded({.columns = 2, .features = kPhase, .feature_count = 3}),
+          Encoded({.columns = 2, .features = kMonomials, .feature_count = 3}),
+          Encoded({.features = kRemote, .feature_count = 2, .w = kDense, .outputs = 2}),
+          Encoded({.features = kStrings, .feature_count = 3, .w = kTriangular}),
+          EncodedWithHead()};
 }
 
 bool IsRefusal(const absl::Status& status) {
-  return (status.code() == absl::StatusCode::kDataLoss ||
-          status.code() == absl::StatusCode::kUnimplemented) &&
+  return (status.code() == StatusCode::kDataLoss || status.code() == StatusCode::kUnimplemented) &&
          DetailOf(status).has_value() && !status.message().empty();
 }
 
@@ -127,7 +113,7 @@ TEST(ArtifactDamageTest, ADamagedSectionIsNamed) {
                                "4 (projection stage)", "5 (certificate)"};
   for (int i = 0; i < 5; ++i) {
     std::string bad = good;
-    bad[testing::SectionOffset(good, i) + testing::SectionSize(good, i) - 1] ^= 1;
+    bad[SectionOffset(good, i) + SectionSize(good, i) - 1] ^= 1;
     const absl::Status status = DecodeArtifact(bad).status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     EXPECT_NE(status.message().find(names[i]), absl::string_view::npos) << status;
@@ -158,9 +144,9 @@ TEST(ArtifactDamageTest, EveryByteThatFactsAreReadFromIsChecked) {
       }
     };
     // The first section may end before the head does; zeros that follow it are not read as facts.
-    check(0, testing::SectionOffset(good, 0));
+    check(0, std::min(SectionOffset(good, 0), kArtifactHeadBytes));
     for (const int section : {0, 4}) {
-      check(testing::SectionOffset(good, section), testing::SectionSize(good, section));
+      check(SectionOffset(good, section), SectionSize(good, section));
     }
   }
 }
@@ -182,12 +168,11 @@ TEST(ArtifactDamageTest, EveryTruncationIsDataLoss) {
     for (size_t length = 0; length < bytes.size(); ++length) {
       const absl::Status status =
           DecodeArtifact(absl::string_view(bytes).substr(0, length)).status();
-      ASSERT_EQ(status.code(), absl::StatusCode::kDataLoss) << length << ": " << status;
+      ASSERT_EQ(status.code(), StatusCode::kDataLoss) << length << ": " << status;
       ASSERT_TRUE(DetailOf(status)->metadata.contains("offset")) << status;
     }
-    EXPECT_EQ(DecodeArtifact(bytes + '\0').status().code(), absl::StatusCode::kDataLoss);
-    EXPECT_EQ(DecodeArtifact(bytes + std::string(64, '\0')).status().code(),
-              absl::StatusCode::kDataLoss);
+    EXPECT_EQ(DecodeArtifact(bytes + '\0').status().code(), StatusCode::kDataLoss);
+    EXPECT_EQ(DecodeArtifact(bytes + std::string(64, '\0')).status().code(), StatusCode::kDataLoss);
   }
 }
 
@@ -213,21 +198,22 @@ TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
     uint32_t newer;
     const char* what;
   };
-  for (const Case& c : {Case{8, 4, "format version"}, Case{12, 2, "arithmetic"}}) {
+  for (const Case& c :
+       {Case{8, kArtifactFormat + 1, "format version"}, Case{12, 2, "arithmetic"}}) {
     std::string bytes = SmallArtifacts()[0];
-    testing::WriteAt<uint32_t>(bytes, c.offset, c.newer);
+    WriteAt<uint32_t>(bytes, c.offset, c.newer);
     FixChecksums(bytes);
-    const absl::Status status = DecodeArtifact(bytes).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << c.what;
-    EXPECT_NE(status.message().find(c.what), std::string::npos) << status;
+    EXPECT_THAT(DecodeArtifact(bytes).status(),
+                IsError(StatusCode::kUnimplemented, _, _, HasSubstr(c.what)))
+        << c.what;
   }
   // The kind of a stage is the first byte of the features section. In the projection section, the
   // kind comes after the centre, which consists of its count and padding to 64 bytes.
   for (const uint8_t kind : {3, 10, 99, 255}) {
     std::string bytes = SmallArtifacts()[0];
-    testing::WriteAt<uint8_t>(bytes, testing::SectionOffset(bytes, 2), kind);
+    WriteAt<uint8_t>(bytes, SectionOffset(bytes, 2), kind);
     FixChecksums(bytes);
-    EXPECT_EQ(DecodeArtifact(bytes).status().code(), absl::StatusCode::kUnimplemented) << kind;
+    EXPECT_EQ(DecodeArtifact(bytes).status().code(), StatusCode::kUnimplemented) << kind;
   }
 }
 
@@ -253,13 +239,13 @@ TEST(ArtifactDamageTest, HugeCountsWithTrueChecksumsAreRefusedBeforeMemoryIsTake
       for (const uint64_t value : kHostile) {
         std::string hostile = bytes;
         if (at + 8 <= static_cast<int64_t>(bytes.size())) {
-          testing::WriteAt<uint64_t>(hostile, at, value);
+          WriteAt<uint64_t>(hostile, at, value);
           FixChecksums(hostile);
           ASSERT_NO_FATAL_FAILURE(ExpectBoundedMemory(hostile, limit, "u64", at));
         }
         hostile = bytes;
         if (at + 4 <= static_cast<int64_t>(bytes.size())) {
-          testing::WriteAt<uint32_t>(hostile, at, static_cast<uint32_t>(value));
+          WriteAt<uint32_t>(hostile, at, static_cast<uint32_t>(value));
           FixChecksums(hostile);
           ASSERT_NO_FATAL_FAILURE(ExpectBoundedMemory(hostile, limit, "u32", at));
         }
@@ -286,7 +272,7 @@ TEST(ArtifactDamageTest, SmallArtifactDoesNotUnfoldIntoGigabytesWhenLoaded) {
   g_largest_request = 0;
   const absl::Status status = Engine::Load(plan).status();
   EXPECT_LE(g_largest_request.load(), size_t{1} << 30);
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
 }
 
 // Mutates valid artifacts and restores their checksums. An artifact that still decodes must encode
@@ -300,8 +286,8 @@ TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
     const int64_t edits = 1 + static_cast<int64_t>(random.UniformBelow(3));
     for (int64_t e = 0; e < edits; ++e) {
       const int section = static_cast<int>(random.UniformBelow(4));
-      std::string content = bytes.substr(testing::SectionOffset(bytes, section),
-                                         testing::SectionSize(bytes, section));
+      std::string content =
+          bytes.substr(SectionOffset(bytes, section), SectionSize(bytes, section));
       if (content.empty()) continue;
       const size_t at = random.UniformBelow(content.size());
       switch (random.UniformBelow(4)) {
@@ -333,8 +319,8 @@ TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
     // Loading may fail for two reasons: a remote block cannot run here, and the norm of a landmark
     // can overflow although the landmark itself does not.
     if (!engine.ok()) {
-      ASSERT_TRUE(engine.status().code() == absl::StatusCode::kUnimplemented ||
-                  engine.status().code() == absl::StatusCode::kFailedPrecondition)
+      ASSERT_TRUE(engine.status().code() == StatusCode::kUnimplemented ||
+                  engine.status().code() == StatusCode::kFailedPrecondition)
           << engine.status();
       continue;
     }
@@ -356,4 +342,4 @@ TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -1,36 +1,49 @@
-// Optional sections of artifacts: column names and the drift reference.
+// Optional sections of artifacts: column names, the drift reference, and the head with its
+// variance.
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/digest/sha256.h"
 #include "core/plan/artifact.h"
 #include "core/plan/byte_codec.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/artifact_surgery.h"
+#include "tests/support/matchers.h"
 #include "tests/support/plans.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::MakePlan;
-using testing::ReadAt;
-using testing::WriteAt;
 
 struct Optional {
   bool names = false;
   bool drift = false;
+  bool head = false;
+  bool variance = false;
 };
+
+// All combinations of sections that an artifact may have: no variance comes without a head.
+std::vector<Optional> Combinations() {
+  std::vector<Optional> all;
+  for (int bits = 0; bits < 16; ++bits) {
+    const Optional has{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
+    if (has.head || !has.variance) all.push_back(has);
+  }
+  return all;
+}
 
 Artifact MakeArtifact(const Optional& has) {
   Artifact artifact{.plan = MakePlan({.columns = 3}),
-                    .provenance = {.mapping_text = "f2(landmarks=7, policy=uniform)",
+                    .provenance = {.spec_text = "f2(landmarks=7, policy=uniform)",
                                    .kernel_text = "rbf(gamma=0.5)",
                                    .standardize = false,
                                    .seed = 1},
                     .certificate = "any bytes"};
   if (has.names) artifact.provenance.column_names = {"a", "b", "c"};
   if (has.drift) artifact.drift_reference = std::string("other\0bytes", 11);
+  if (has.head) artifact.head = std::string("a\0head", 6);
+  if (has.variance) artifact.head_variance = std::string(200, 'v');
   return artifact;
 }
 
@@ -53,50 +66,97 @@ TEST(ArtifactSectionsTest, TheOldestFormatThatCanHoldTheArtifactIsWritten) {
   EXPECT_EQ(ArtifactFormatOf(Encoded({.names = true})), 2u);
   EXPECT_EQ(ArtifactFormatOf(Encoded({.drift = true})), 3u);
   EXPECT_EQ(ArtifactFormatOf(Encoded({.names = true, .drift = true})), 3u);
-}
-
-TEST(ArtifactSectionsTest, EveryCombinationSurvives) {
-  for (const bool names : {false, true}) {
-    for (const bool drift : {false, true}) {
-      const Artifact artifact = MakeArtifact({names, drift});
-      const std::string bytes = *EncodeArtifact(artifact);
-      const auto size = static_cast<int64_t>(bytes.size());
-      EXPECT_EQ(ArtifactSizeInHead(bytes.substr(0, kArtifactHeadBytes)).value_or(-1), size);
-      const auto decoded = DecodeArtifact(bytes);
-      ASSERT_TRUE(decoded.ok()) << decoded.status();
-      EXPECT_EQ(decoded->provenance.column_names, artifact.provenance.column_names);
-      EXPECT_EQ(decoded->drift_reference, artifact.drift_reference);
-      EXPECT_EQ(*EncodeArtifact(*decoded), bytes);
-      const auto facts = ReadArtifactFacts(size, RangeOf(bytes));
-      ASSERT_TRUE(facts.ok()) << facts.status();
-      EXPECT_EQ(facts->provenance.column_names, artifact.provenance.column_names);
-      EXPECT_EQ(facts->certificate, artifact.certificate);
-      EXPECT_EQ(facts->has_drift_reference, drift);
-      EXPECT_EQ(ReadDriftReference(size, RangeOf(bytes)).value_or("?"), artifact.drift_reference);
+  for (const Optional& has : Combinations()) {
+    if (has.head) {
+      EXPECT_EQ(ArtifactFormatOf(Encoded(has)), 4u);
     }
   }
 }
 
-TEST(ArtifactSectionsTest, ADriftReferenceThatNobodyPaysForIsNotRead) {
-  const std::string bytes = Encoded({.drift = true});
-  int64_t charged = 0;
-  const auto refused = ReadDriftReference(bytes.size(), RangeOf(bytes), [&](int64_t section) {
-    charged = section;
-    return absl::ResourceExhaustedError("nothing left");
-  });
-  EXPECT_TRUE(absl::IsResourceExhausted(refused.status()));
-  EXPECT_EQ(charged, 11);
+TEST(ArtifactSectionsTest, EveryCombinationSurvives) {
+  for (const Optional& has : Combinations()) {
+    const Artifact artifact = MakeArtifact(has);
+    const std::string bytes = *EncodeArtifact(artifact);
+    const auto size = static_cast<int64_t>(bytes.size());
+    EXPECT_EQ(ArtifactSizeInHead(bytes.substr(0, kArtifactHeadBytes)).value_or(-1), size);
+    const auto decoded = DecodeArtifact(bytes).value();
+    EXPECT_EQ(decoded.provenance.column_names, artifact.provenance.column_names);
+    EXPECT_EQ(decoded.drift_reference, artifact.drift_reference);
+    EXPECT_EQ(decoded.head, artifact.head);
+    EXPECT_EQ(decoded.head_variance, artifact.head_variance);
+    EXPECT_EQ(*EncodeArtifact(decoded), bytes);
+    const auto facts = ReadArtifactFacts(size, RangeOf(bytes)).value();
+    EXPECT_EQ(facts.provenance.column_names, artifact.provenance.column_names);
+    EXPECT_EQ(facts.certificate, artifact.certificate);
+    EXPECT_EQ(facts.has_drift_reference, has.drift);
+    EXPECT_EQ(facts.has_head, has.head);
+    EXPECT_EQ(facts.has_head_variance, has.variance);
+    EXPECT_EQ(ReadDriftReference(size, RangeOf(bytes)).value_or("?"), artifact.drift_reference);
+    EXPECT_EQ(ReadHead(size, RangeOf(bytes)).value_or("?"), artifact.head);
+    EXPECT_EQ(ReadHeadVariance(size, RangeOf(bytes)).value_or("?"), artifact.head_variance);
+  }
 }
 
-// Kind 8 is reserved for a head. A later phimap that writes one must not be misread.
+TEST(ArtifactSectionsTest, ASectionThatNobodyPaysForIsNotRead) {
+  const std::string bytes = Encoded({.drift = true, .head = true, .variance = true});
+  int64_t charged = 0;
+  const auto nothing_left = [&](int64_t section) {
+    charged = section;
+    return absl::ResourceExhaustedError("nothing left");
+  };
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      ReadDriftReference(bytes.size(), RangeOf(bytes), nothing_left).status()));
+  EXPECT_EQ(charged, 11);
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(ReadHead(bytes.size(), RangeOf(bytes), nothing_left).status()));
+  EXPECT_EQ(charged, 6);
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      ReadHeadVariance(bytes.size(), RangeOf(bytes), nothing_left).status()));
+  EXPECT_EQ(charged, 200);
+}
+
+// The bytes must be those that EncodeArtifact writes of the same artifact, with and without a head.
+TEST(ArtifactSectionsTest, AHeadIsPutInReplacedAndRemovedWithoutDecodingTheFeatures) {
+  for (const Optional& from : Combinations()) {
+    for (const Optional& to : Combinations()) {
+      if (from.names != to.names || from.drift != to.drift) continue;
+      const Artifact expected = MakeArtifact(to);
+      EXPECT_EQ(WithHead(Encoded(from), expected.head, expected.head_variance).value_or("?"),
+                Encoded(to));
+    }
+  }
+}
+
+TEST(ArtifactSectionsTest, TheDigestOfTheFeaturesIsThatOfTheArtifactWithoutItsHead) {
+  for (const Optional& has : Combinations()) {
+    Sha256 hash;
+    hash.Update(Encoded({.names = has.names, .drift = has.drift}));
+    EXPECT_EQ(FeaturesDigest(Encoded(has)).value_or("?"), hash.Hex());
+  }
+}
+
+TEST(ArtifactSectionsTest, ADamagedSectionStaysDamagedUnderAnotherHead) {
+  const std::string good = Encoded({.names = true, .head = true});
+  std::string damaged = good;
+  damaged[SectionOffset(damaged, 3) + SectionSize(damaged, 3) - 1] ^= 1;
+  const std::string other = WithHead(damaged, "another head", "").value();
+  EXPECT_THAT(DecodeArtifact(other).status(),
+              IsError(StatusCode::kDataLoss, _, _, HasSubstr("4 (projection stage)")));
+  EXPECT_NE(FeaturesDigest(damaged).value(), FeaturesDigest(good).value());
+  EXPECT_TRUE(absl::IsDataLoss(WithHead(good.substr(0, good.size() - 1), "h", "").status()));
+  EXPECT_TRUE(absl::IsDataLoss(FeaturesDigest(good + "x").status()));
+}
+
+// A later phimap that writes a further kind must not be misread. Format 3 ends with kind 7.
 TEST(ArtifactSectionsTest, AKindThatIsNotKnownYetIsUnimplemented) {
-  std::string bytes = Encoded({.drift = true});
-  for (const uint32_t kind : {8u, 9u, 0xffffffffu}) {
-    WriteAt<uint32_t>(bytes, 32 + 5 * 24, kind);
-    FixHead(bytes);
-    const absl::Status status = DecodeArtifact(bytes).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
-    EXPECT_EQ(DetailOf(status)->reason, "FORMAT_UNKNOWN");
+  for (std::string bytes : {Encoded({.drift = true}), Encoded({.head = true})}) {
+    const uint32_t first = ArtifactFormatOf(bytes) == 3 ? 8 : 10;
+    for (const uint32_t kind : {first, first + 1, 0xffffffffu}) {
+      WriteAt<uint32_t>(bytes, 32 + 5 * 24, kind);
+      FixHead(bytes);
+      EXPECT_THAT(DecodeArtifact(bytes).status(),
+                  IsError(StatusCode::kUnimplemented, "FORMAT_UNKNOWN"));
+    }
   }
 }
 
@@ -111,6 +171,20 @@ TEST(ArtifactSectionsTest, AnArtifactHasOneForm) {
   WriteAt<uint32_t>(older, 8, 2);
   FixHead(older);
   EXPECT_TRUE(absl::IsDataLoss(DecodeArtifact(older).status()));
+  // No head in the format of heads, a head in the format of drift references, and a variance
+  // without a head.
+  std::string headless = Encoded({.drift = true});
+  WriteAt<uint32_t>(headless, 8, 4);
+  FixHead(headless);
+  EXPECT_TRUE(absl::IsDataLoss(DecodeArtifact(headless).status()));
+  std::string early = Encoded({.drift = true, .head = true});
+  WriteAt<uint32_t>(early, 8, 3);
+  FixHead(early);
+  EXPECT_FALSE(DecodeArtifact(early).ok());
+  std::string varies = Encoded({.drift = true, .head = true});
+  WriteAt<uint32_t>(varies, 32 + 6 * 24, 9);
+  FixHead(varies);
+  EXPECT_TRUE(absl::IsDataLoss(DecodeArtifact(varies).status()));
   // Sections that do not rise.
   std::string swapped = Encoded({.names = true, .drift = true});
   WriteAt<uint32_t>(swapped, 32 + 5 * 24, 7);
@@ -119,13 +193,17 @@ TEST(ArtifactSectionsTest, AnArtifactHasOneForm) {
   EXPECT_TRUE(absl::IsDataLoss(DecodeArtifact(swapped).status()));
   // More sections than a table may have.
   std::string longer = Encoded({.drift = true});
-  WriteAt<uint32_t>(longer, 20, 9);
+  WriteAt<uint32_t>(longer, 20, 8);
   FixHead(longer);
   EXPECT_TRUE(absl::IsDataLoss(DecodeArtifact(longer).status()));
+  std::string longest = Encoded({.head = true});
+  WriteAt<uint32_t>(longest, 20, 10);
+  FixHead(longest);
+  EXPECT_TRUE(absl::IsDataLoss(DecodeArtifact(longest).status()));
 }
 
 TEST(ArtifactSectionsTest, EveryFlippedBitIsRefused) {
-  const std::string bytes = Encoded({.names = true, .drift = true});
+  const std::string bytes = Encoded({.names = true, .drift = true, .head = true, .variance = true});
   std::string damaged = bytes;
   for (size_t at = 0; at < bytes.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -140,4 +218,4 @@ TEST(ArtifactSectionsTest, EveryFlippedBitIsRefused) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -3,7 +3,7 @@
 #include "core/plan/byte_codec.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // The known answers are from RFC 3720, appendix B.4. That of "123456789" is the check value that is
@@ -41,4 +41,4 @@ TEST(Crc32cTest, FoldingEightBytesEqualsOneBitAtATime) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 const std::vector<std::vector<double>> kBlockRows = {{0, 2, 0, -1}, {0, 0, 0, 0}, {5, 0, 0, 7}};
@@ -79,4 +79,4 @@ TEST(ExampleBlockTest, BytesThatAreNoExampleAreRefused) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -4,15 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/sparse_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::SparseRowsOf;
 
 SparseRowsOf<float> ThreeRows() {
   SparseRowsOf<float> rows;
@@ -71,9 +70,7 @@ TEST(ExamplesTest, EachFaultOfSparseRowsIsNamedWithItsEntryAndRow) {
     SparseRowsOf<float> rows = ThreeRows();
     c.spoil(rows);
     const absl::Status status = CheckExamples(rows.view());
-    ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.what;
-    EXPECT_EQ(DetailOf(status)->reason, c.reason) << c.what;
-    EXPECT_EQ(DetailOf(status)->field, c.field) << c.what;
+    EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, c.reason, c.field)) << c.what;
     EXPECT_EQ(DetailOf(status)->metadata.at("row"), c.row) << c.what;
   }
 }
@@ -116,8 +113,8 @@ TEST(ExamplesTest, StringsKnowTheirBytesAndAreRefusedWhenTooLong) {
   const std::string long_text((1 << 20) + 1, 'x');
   places[1] = &long_text;
   const absl::Status status = CheckExamples(view);
-  EXPECT_EQ(DetailOf(status)->reason, "FIELD_TOO_LONG");
-  EXPECT_EQ(DetailOf(status)->field, "values[1]");
+  EXPECT_EQ(ReasonOf(status), "FIELD_TOO_LONG");
+  EXPECT_EQ(FieldOf(status), "values[1]");
 }
 
 TEST(ExamplesTest, TextIsUtf8AndBytesAreAnything) {
@@ -127,11 +124,9 @@ TEST(ExamplesTest, TextIsUtf8AndBytesAreAnything) {
   EXPECT_TRUE(CheckExamples(StringsView{ExampleKind::kBytes, places, 2, 7}).ok());
   EXPECT_TRUE(CheckExamples(StringsView{ExampleKind::kText, places, 1, 4}).ok());
   const absl::Status status = CheckExamples(StringsView{ExampleKind::kText, places, 2, 7});
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DetailOf(status)->reason, "TEXT_NOT_UTF8");
-  EXPECT_EQ(DetailOf(status)->field, "values[1]");
+  EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, "TEXT_NOT_UTF8", "values[1]"));
   EXPECT_EQ(DetailOf(status)->metadata.at("row"), "1");
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

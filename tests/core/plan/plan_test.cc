@@ -7,15 +7,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/plans.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::FeatureKind;
-using testing::MakePlan;
-using testing::PlanShape;
-using testing::WKind;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -226,7 +222,7 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
     Plan plan = MakePlan(c.shape);
     ASSERT_TRUE(plan.Validate().ok()) << c.what;
     c.apply(plan);
-    EXPECT_EQ(plan.Validate().code(), absl::StatusCode::kInvalidArgument) << c.what;
+    EXPECT_EQ(plan.Validate().code(), StatusCode::kInvalidArgument) << c.what;
   }
 }
 
@@ -240,4 +236,4 @@ TEST(PlanTest, TriangleIsStoredRowAfterRow) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

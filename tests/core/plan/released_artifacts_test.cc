@@ -23,12 +23,11 @@
 #include "gtest/gtest.h"
 #include "tests/support/source_dir.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 std::string ReleasedFile(const std::string& name) {
-  std::ifstream file(testing::SourcePath("tests/core/plan/released/" + std::string(name)),
-                     std::ios::binary);
+  std::ifstream file(SourcePath("tests/core/plan/released/" + std::string(name)), std::ios::binary);
   EXPECT_TRUE(file.is_open()) << name;
   std::ostringstream bytes;
   bytes << file.rdbuf();
@@ -75,13 +74,12 @@ Matrix<double> ReleasedRows(const std::string& name) {
 // rounded to float32 if the artifact serves float32.
 template <typename T>
 std::vector<double> Answered(const Artifact& artifact, const ExamplesView& examples) {
-  const auto engine = Engine::Load(artifact.plan);
-  EXPECT_TRUE(engine.ok()) << engine.status();
-  const int64_t columns = (*engine)->output_columns();
+  const auto engine = Engine::Load(artifact.plan).value();
+  const int64_t columns = engine->output_columns();
   std::vector<T> features(static_cast<size_t>(examples.rows() * columns));
   TransformPart part{.rows = examples, .features = features.data(), .status = absl::OkStatus()};
   EngineScratch scratch;
-  (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
+  engine->Transform(absl::MakeSpan(&part, 1), scratch);
   EXPECT_TRUE(part.status.ok()) << part.status;
   const std::optional<Residual> residual = Residual::Of(artifact.plan, artifact.provenance);
   std::vector<double> rho(static_cast<size_t>(examples.rows()));
@@ -131,9 +129,8 @@ TEST(ReleasedArtifactsTest, HaveTheBitsThatTheirReleaseServed) {
         "kpca-rounded", "multiclass", "polynomial"}) {
     SCOPED_TRACE(name);
     const std::string stored = ReleasedFile(name + ".phimap");
-    const absl::StatusOr<Artifact> artifact = DecodeArtifact(stored);
-    ASSERT_TRUE(artifact.ok()) << artifact.status();
-    EXPECT_EQ(*EncodeArtifact(*artifact), stored);
+    const Artifact artifact = DecodeArtifact(stored).value();
+    EXPECT_EQ(*EncodeArtifact(artifact), stored);
     ExamplesView examples = view(rows);
     if (name == "f2-text") {
       examples =
@@ -142,13 +139,12 @@ TEST(ReleasedArtifactsTest, HaveTheBitsThatTheirReleaseServed) {
       examples = view(values);
     }
     const std::vector<double> served = ReleasedNumbers(name + ".npy");
-    const std::vector<double> answered = AnsweredBy(*artifact, examples);
+    const std::vector<double> answered = AnsweredBy(artifact, examples);
     ASSERT_EQ(answered.size(), served.size());
-    const bool has_residual = Residual::Of(artifact->plan, artifact->provenance).has_value();
+    const bool has_residual = Residual::Of(artifact.plan, artifact.provenance).has_value();
     const size_t columns = served.size() / static_cast<size_t>(examples.rows());
     // The release rounded the sum of residual and allowance once more, or once less.
-    const double rounding =
-        artifact->plan.serving_type() == FloatType::kFloat32 ? 0x1p-22 : 0x1p-50;
+    const double rounding = artifact.plan.serving_type() == FloatType::kFloat32 ? 0x1p-22 : 0x1p-50;
     for (size_t i = 0; i < served.size(); ++i) {
       if (has_residual && (i + 1) % columns == 0) {
         ASSERT_NEAR(answered[i], served[i], rounding * served[i]) << i;
@@ -160,4 +156,4 @@ TEST(ReleasedArtifactsTest, HaveTheBitsThatTheirReleaseServed) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -8,12 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::WireRows;
 
 template <typename T>
 class RowsTest : public ::testing::Test {};
@@ -41,7 +40,7 @@ TYPED_TEST(RowsTest, FirstOffendingValueIsNamed) {
       x.data()[at] = bad;
       x.data()[20] = bad;  // a second bad number, which is not reported
       const absl::Status status = CheckFinite(WireRows(x));
-      ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      ASSERT_EQ(status.code(), StatusCode::kInvalidArgument);
       const std::optional<ErrorDetail> detail = DetailOf(status);
       EXPECT_EQ(detail->reason, "VALUE_NOT_FINITE");
       EXPECT_EQ(detail->field, absl::StrCat("rows[", at / 7, "].columns[", at % 7, "]"));
@@ -53,7 +52,7 @@ TYPED_TEST(RowsTest, FirstOffendingValueIsNamed) {
 
 TYPED_TEST(RowsTest, AnyAlignmentIsReadAndWidenedExactly) {
   using T = TypeParam;
-  const Matrix<T> x = testing::UniformRowsOf<T>({.rows = 3, .cols = 5, .seed = 1});
+  const Matrix<T> x = UniformRowsOf<T>({.rows = 3, .cols = 5, .seed = 1});
   for (size_t shift = 0; shift < 9; ++shift) {
     std::string bytes(shift + sizeof(T) * 15, '\0');
     std::memcpy(bytes.data() + shift, x.data(), sizeof(T) * 15);
@@ -81,4 +80,4 @@ TEST(FloatTypeTest, NamesAndSizes) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

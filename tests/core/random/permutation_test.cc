@@ -3,11 +3,11 @@
 #include <map>
 #include <vector>
 
-#include "core/random/random_stream.h"
-#include "gmock/gmock.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 std::vector<int64_t> First(int64_t n, int64_t k, uint64_t seed) {
@@ -36,7 +36,7 @@ TEST(PermutationTest, FewerAreAPrefixOfMore) {
 }
 
 TEST(PermutationTest, NeverChangesForASeed) {
-  EXPECT_THAT(First(1000, 6, 42), ::testing::ElementsAre(445, 598, 117, 250, 897, 621));
+  EXPECT_THAT(First(1000, 6, 42), ElementsAre(445, 598, 117, 250, 897, 621));
 }
 
 // The 4! = 24 orders are equally likely. Their counts give a chi-square statistic with 23 degrees
@@ -55,4 +55,4 @@ TEST(PermutationTest, AllOrdersAreEquallyLikely) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

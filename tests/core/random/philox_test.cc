@@ -1,7 +1,7 @@
 #include "core/random/random_stream.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // The known answers come with Random123, the authors' own implementation (kat_vectors, philox4x32
@@ -38,4 +38,4 @@ TEST(PhiloxTest, EveryWordOfKeyAndCounterMatters) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

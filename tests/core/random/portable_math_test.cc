@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -160,4 +160,4 @@ TEST(PortableMathTest, NormalQuantileIsOddAndStrictAtTheEnds) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -1,12 +1,11 @@
-#include "core/random/random_stream.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 constexpr int kDraws = 1 << 20;
@@ -193,4 +192,4 @@ TEST(RandomStreamTest, UniformBelowOneIsZero) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

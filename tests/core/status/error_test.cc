@@ -2,18 +2,18 @@
 
 #include "core/status/status_macros.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(ErrorTest, DetailComesBackAsItWasGiven) {
   const absl::Status status =
-      MakeError(absl::StatusCode::kUnavailable, "BUSY", "spec.landmarks", "try later",
+      MakeError(StatusCode::kUnavailable, "BUSY", "spec.landmarks", "try later",
                 {{"limit", "8"}, {"empty", ""}, {"", "no key"}}, 1500);
   const std::optional<ErrorDetail> detail = DetailOf(status);
   ASSERT_TRUE(detail.has_value());
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(status.message(), "spec.landmarks: try later");
+  EXPECT_THAT(status, IsError(StatusCode::kUnavailable, _, _, "spec.landmarks: try later"));
   EXPECT_EQ(detail->reason, "BUSY");
   EXPECT_EQ(detail->field, "spec.landmarks");
   EXPECT_EQ(detail->retry_delay_ms, 1500);
@@ -22,7 +22,7 @@ TEST(ErrorTest, DetailComesBackAsItWasGiven) {
 }
 
 TEST(ErrorTest, MessageStandsAloneWithoutAField) {
-  EXPECT_EQ(MakeError(absl::StatusCode::kInternal, "X", "", "what").message(), "what");
+  EXPECT_EQ(MakeError(StatusCode::kInternal, "X", "", "what").message(), "what");
 }
 
 TEST(ErrorTest, OtherStatusesHaveNoDetail) {
@@ -32,8 +32,7 @@ TEST(ErrorTest, OtherStatusesHaveNoDetail) {
 
 TEST(ErrorTest, PrefixGoesBeforeTheFieldAndKeepsEverythingElse) {
   const absl::Status status = WithFieldPrefix(
-      MakeError(absl::StatusCode::kInvalidArgument, "R", "landmarks", "a: b", {{"k", "v"}}, 7),
-      "spec.");
+      MakeError(StatusCode::kInvalidArgument, "R", "landmarks", "a: b", {{"k", "v"}}, 7), "spec.");
   EXPECT_EQ(status.message(), "spec.landmarks: a: b");
   const std::optional<ErrorDetail> detail = DetailOf(status);
   EXPECT_EQ(detail->field, "spec.landmarks");
@@ -43,7 +42,7 @@ TEST(ErrorTest, PrefixGoesBeforeTheFieldAndKeepsEverythingElse) {
 
 TEST(ErrorTest, PrefixLeavesStatusesWithoutAFieldAlone) {
   EXPECT_TRUE(WithFieldPrefix(absl::OkStatus(), "spec.").ok());
-  const absl::Status status = MakeError(absl::StatusCode::kAborted, "R", "", "m");
+  const absl::Status status = MakeError(StatusCode::kAborted, "R", "", "m");
   EXPECT_EQ(WithFieldPrefix(status, "spec."), status);
 }
 
@@ -53,25 +52,24 @@ TEST(ErrorTest, AnyByteMayStandInFieldAndMetadata) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::string text = "a" + std::string(2, static_cast<char>(byte)) + "3:b";
     const absl::Status status =
-        MakeError(absl::StatusCode::kInvalidArgument, "R", text, "m", {{text, text}, {"z", ""}});
+        MakeError(StatusCode::kInvalidArgument, "R", text, "m", {{text, text}, {"z", ""}});
     const std::optional<ErrorDetail> detail = DetailOf(status);
     ASSERT_TRUE(detail.has_value());
     EXPECT_EQ(detail->field, text);
     EXPECT_EQ(detail->metadata, (std::map<std::string, std::string>{{text, text}, {"z", ""}}));
-    EXPECT_EQ(DetailOf(WithFieldPrefix(status, "p."))->field, "p." + text);
+    EXPECT_EQ(FieldOf(WithFieldPrefix(status, "p.")), "p." + text);
   }
 }
 
 TEST(ErrorTest, AnotherFieldTakesThePlaceOfTheFirstAndKeepsEverythingElse) {
   const absl::Status status = WithField(
-      MakeError(absl::StatusCode::kNotFound, "R", "reference", "a: b", {{"k", "v"}}, 7), "name");
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(status.message(), "name: a: b");
+      MakeError(StatusCode::kNotFound, "R", "reference", "a: b", {{"k", "v"}}, 7), "name");
+  EXPECT_THAT(status, IsError(StatusCode::kNotFound, _, _, "name: a: b"));
   const std::optional<ErrorDetail> detail = DetailOf(status);
   EXPECT_EQ(detail->field, "name");
   EXPECT_EQ(detail->metadata.at("k"), "v");
   EXPECT_EQ(detail->retry_delay_ms, 7);
-  const absl::Status bare = MakeError(absl::StatusCode::kAborted, "R", "", "m");
+  const absl::Status bare = MakeError(StatusCode::kAborted, "R", "", "m");
   EXPECT_EQ(WithField(bare, "name"), bare);
 }
 
@@ -116,16 +114,16 @@ TEST(StatusMacrosTest, ReturnTheFirstErrorOrTheValue) {
 }
 
 TEST(ErrorTest, TheProblemIsTheMessageWithoutTheRemedy) {
-  const absl::Status problem = MakeError(absl::StatusCode::kFailedPrecondition, "TOO_BIG",
-                                         "spec.rows", "7 rows; one is \"a; b\"", {{"actual", "7"}});
+  const absl::Status problem = MakeError(StatusCode::kFailedPrecondition, "TOO_BIG", "spec.rows",
+                                         "7 rows; one is \"a; b\"", {{"actual", "7"}});
   EXPECT_EQ(ProblemOf(problem), problem.message());
   const absl::Status error = WithRemedy(problem, "send fewer; or shorter ones");
   EXPECT_EQ(error.code(), problem.code());
   EXPECT_EQ(error.message(), "spec.rows: 7 rows; one is \"a; b\"; send fewer; or shorter ones");
   EXPECT_EQ(ProblemOf(error), problem.message());
-  EXPECT_EQ(DetailOf(error)->reason, "TOO_BIG");
+  EXPECT_EQ(ReasonOf(error), "TOO_BIG");
   EXPECT_EQ(DetailOf(error)->metadata.at("actual"), "7");
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -12,10 +12,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "core/kernel/leaf_kernel.h"
 #include "core/landmark/landmark_policy.h"
 #include "core/learn/learner_type.h"
-#include "core/mapping/spec/mapping.h"
+#include "core/mapping/spec/family.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/source_dir.h"
@@ -27,10 +29,7 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> AllNames() {
   std::vector<std::string> names;
-  for (const Mapping* mapping : Mappings()) {
-    names.emplace_back(mapping->name);
-    if (!mapping->long_name.empty()) names.emplace_back(mapping->long_name);
-  }
+  for (const Family* family : Families()) names.emplace_back(family->name);
   for (const LeafKernel* kernel : LeafKernels()) names.emplace_back(kernel->name);
   for (const LandmarkPolicy* policy : LandmarkPolicies()) names.emplace_back(policy->name);
   for (const LearnerType* learner : LearnerTypes()) names.emplace_back(learner->name);
@@ -89,12 +88,6 @@ std::vector<std::string> NamesUnder(const std::string& folder) {
   return found;
 }
 
-// Names that have typed fields in the protos since the first release. Later mappings, kernels,
-// policies and learners have none; requests give them as text.
-constexpr absl::string_view kTypedNames[] = {
-    "f1",         "f2",         "f3",      "fourier",    "kernel_pca", "random_projection",
-    "multiclass", "polynomial", "uniform", "rpcholesky", "given"};
-
 // Returns the identifiers of a proto in lower case, without those in comments and strings.
 std::vector<std::string> IdentifiersOf(const std::string& text) {
   std::vector<std::string> identifiers;
@@ -115,10 +108,9 @@ std::vector<std::string> IdentifiersOf(const std::string& text) {
   return identifiers;
 }
 
-TEST(NamesTest, NoProtoNamesAMappingKernelPolicyOrLearnerOfLaterReleases) {
+TEST(NamesTest, NoProtoNamesAMappingKernelPolicyOrLearner) {
   std::set<std::string> names;
   for (const std::string& name : AllNames()) names.insert(name);
-  for (const absl::string_view typed : kTypedNames) names.erase(std::string(typed));
   names.erase("spectrum");  // in the protos, "spectrum" means the eigenvalues in a certificate
   ASSERT_EQ(names.count("rbf"), 1u);
   EXPECT_THAT(IdentifiersOf("enum A { F2 = 1;  // MATERN\n D2 = 2; }"),
@@ -134,6 +126,74 @@ TEST(NamesTest, NoProtoNamesAMappingKernelPolicyOrLearnerOfLaterReleases) {
       }
     }
   }
+}
+
+// Expects that docs/maths.md has a row for `what` ("the kernel"), which begins with `begin` and
+// names the parameters. `last` is the line after which a missing row can be put: that of the row
+// found before.
+void ExpectRow(absl::string_view what, absl::string_view name, const std::string& begin,
+               const std::vector<std::string>& parameters, int64_t& last) {
+  std::ifstream file(testing::SourcePath("docs/maths.md"));
+  int64_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (!absl::StartsWith(line, begin)) continue;
+    last = number;
+    for (const std::string& parameter : parameters) {
+      EXPECT_TRUE(absl::StrContains(line, absl::StrCat(parameter, "=")))
+          << "docs/maths.md:" << number << ": write " << parameter << "= into the row of " << what
+          << " " << name;
+    }
+    return;
+  }
+  ADD_FAILURE() << "docs/maths.md:" << last + 1 << ": add a row for " << what << " " << name
+                << ", which begins with " << begin
+                << (parameters.empty() ? "" : absl::StrJoin(parameters, "=…, ") + "=…)`");
+}
+
+std::vector<std::string> ParameterNames(absl::Span<const Parameter> parameters) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : parameters) {
+    // Two parameters that many kernels share have a paragraph of their own.
+    if (parameter.name == "columns" || parameter.name == "scales") continue;
+    names.emplace_back(parameter.name);
+  }
+  return names;
+}
+
+TEST(NamesTest, TheMathematicsHaveARowForEachKernelMappingPolicyAndLearner) {
+  int64_t last = 0;
+  for (const Family* mapping : Families()) {
+    ExpectRow("the mapping", mapping->name, absl::StrCat("| `", mapping->name, "("), {}, last);
+  }
+  for (const LandmarkPolicy* policy : LandmarkPolicies()) {
+    ExpectRow("the landmark policy", policy->name, absl::StrCat("| `", policy->name, "` |"), {},
+              last);
+  }
+  for (const LeafKernel* kernel : LeafKernels()) {
+    ExpectRow("the kernel", kernel->name, absl::StrCat("| `", kernel->name, "("),
+              ParameterNames(kernel->parameters), last);
+  }
+  for (const LearnerType* learner : LearnerTypes()) {
+    ExpectRow("the learner", learner->name, absl::StrCat("| `", learner->name, "("),
+              ParameterNames(learner->parameters), last);
+  }
+}
+
+TEST(NamesTest, TheGlossaryNamesEachLandmarkPolicy) {
+  std::ifstream file(testing::SourcePath("docs/glossary.md"));
+  int64_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (!absl::StartsWith(line, "- **Policy**:")) continue;
+    for (const LandmarkPolicy* policy : LandmarkPolicies()) {
+      EXPECT_TRUE(absl::StrContains(line, absl::StrCat("`", policy->name, "`")))
+          << "docs/glossary.md:" << number << ": add `" << policy->name
+          << "` to the names of policies under \"Policy\"";
+    }
+    return;
+  }
+  FAIL() << "docs/glossary.md has no entry \"Policy\"";
 }
 
 TEST(NamesTest, LiteralsThatNameSomethingAreFound) {

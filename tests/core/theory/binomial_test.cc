@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // The expected values were computed with 60 digits as the sum of the terms themselves.
@@ -119,7 +119,7 @@ TEST(BinomialTest, TheIntervalEndsWhereTheTailsAreHalfTheDoubt) {
   for (const int64_t n : {1, 7, 100, 1200}) {
     for (const int64_t k : {int64_t{0}, n / 10, n / 2, n - 1, n}) {
       for (const double confidence : {0.5, 0.95, 0.999}) {
-        SCOPED_TRACE(testing::Message() << k << " of " << n << " at " << confidence);
+        SCOPED_TRACE(::testing::Message() << k << " of " << n << " at " << confidence);
         const ProbabilityInterval interval = BinomialInterval(k, n, confidence);
         const double doubt = (1 - confidence) / 2;
         if (k == 0) {
@@ -172,4 +172,4 @@ TEST(BinomialTest, TheIntervalCoversEveryProbability) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // Compares probabilities with another formula. It integrates the density of the correlation
@@ -155,4 +155,4 @@ TEST(CosineLawTest, HasItsGoldenValues) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "gtest/gtest.h"
 #include "tests/support/rare_failures.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(FourierBoundsTest, HaveTheirGoldenValues) {
@@ -39,7 +39,7 @@ class FourierDraws {
           form == FourierForm::kPhase ? Phase(dimensions, r) : Pairs(dimensions / 2, r);
       missed += std::abs(value - std::exp(-r * r)) >= kOff ? 1 : 0;
     }
-    return testing::AreAsRareAs(kDelta, missed, kTrials);
+    return AreAsRareAs(kDelta, missed, kTrials);
   }
 
  private:
@@ -195,8 +195,8 @@ TEST(FourierBoundsTest, TheUniformBoundHoldsForAllPairsOfADisc) {
     std::printf("largest error: %.3f to %.3f of the bound, median %.3f\n", largest.front() / bound,
                 largest.back() / bound, largest[kTrials / 2] / bound);
     const double exceeded = form == FourierForm::kPhase ? 0.22 : 1.0 / 3;
-    EXPECT_TRUE(testing::AreAsRareAs(kDelta, missed(1), kTrials));
-    EXPECT_FALSE(testing::AreAsRareAs(kDelta, missed(exceeded), kTrials));
+    EXPECT_TRUE(AreAsRareAs(kDelta, missed(1), kTrials));
+    EXPECT_FALSE(AreAsRareAs(kDelta, missed(exceeded), kTrials));
   }
 }
 
@@ -214,4 +214,4 @@ TEST(FourierBoundsTest, TheUniformBoundGrowsWithTheRegionAndFallsWithTheFeatures
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 constexpr GramLaw kSparse{.sampling = GramSampling::kSparsify, .m = 1000, .b = 2, .s = 10};
@@ -48,4 +48,4 @@ TEST(GramBoundsTest, TheScaleOfTheoremFiveGrowsWithTheRootOfTheRows) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

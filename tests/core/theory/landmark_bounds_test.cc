@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(LandmarkBoundsTest, HaveTheirGoldenValues) {
@@ -69,4 +69,4 @@ TEST(LandmarkBoundsTest, OverTwoToThe53ThereIsNoNumber) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

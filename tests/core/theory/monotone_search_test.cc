@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(MonotoneSearchTest, FindsTheFirstFromEveryGuess) {
@@ -37,4 +37,4 @@ TEST(MonotoneSearchTest, AGoodGuessIsCheapAndABadOneLogarithmic) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -5,7 +5,7 @@
 #include "core/theory/projection_bounds.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(MulticlassBoundsTest, HaveTheirGoldenValues) {
@@ -75,4 +75,4 @@ TEST(MulticlassBoundsTest, OneParameterGrowsInProportionToTheClasses) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <vector>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/theory/cosine_law.h"
 #include "gtest/gtest.h"
 #include "tests/support/rare_failures.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(ProjectionBoundsTest, LengthsHaveTheirGoldenValues) {
@@ -129,7 +129,7 @@ TEST(ProjectionBoundsTest, LengthsAreKeptAsOftenAsStated) {
       }
       lost += std::abs(square / static_cast<double>(n) - 1) > kE ? 1 : 0;
     }
-    return testing::AreAsRareAs(kDelta, lost, kTrials);
+    return AreAsRareAs(kDelta, lost, kTrials);
   };
   EXPECT_TRUE(holds(254));
   for (const Tier tier : {Tier::kLiteral, Tier::kDerived}) {
@@ -235,4 +235,4 @@ TEST(ProjectionBoundsTest, EquationNineIsBrokenWhereTheoremFiveHolds) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

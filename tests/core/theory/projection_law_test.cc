@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
 #include "core/theory/cosine_law.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
@@ -208,4 +208,4 @@ TEST(ProjectionLawTest, AgreesWithProjectionsThatAreDrawnAndOtherLawsDoNot) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

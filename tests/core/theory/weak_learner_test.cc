@@ -1,11 +1,10 @@
-#include "core/theory/weak_learner.h"
-
 #include <cmath>
 
-#include "core/random/random_stream.h"
+#include "core/random/stream_ids.h"
+#include "core/theory/projection_bounds.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(WeakLearnerTest, HasItsGoldenValue) {
@@ -92,4 +91,4 @@ TEST(WeakLearnerTest, OnTheRightSideTheExpectedErrorIsThatOfFigureOne) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

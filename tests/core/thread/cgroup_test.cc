@@ -1,13 +1,10 @@
 #include "core/thread/cgroup.h"
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Optional;
 
 TEST(CgroupTest, FindsTheProcessInBothHierarchies) {
   const std::string mixed =
@@ -39,4 +36,4 @@ TEST(CgroupTest, TheLeastNumberIsTheLimit) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -7,7 +7,7 @@
 #include "core/thread/start_thread.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(TimeSliceTest, IsThatOfTheThreadAloneAndChangesNothingElse) {
@@ -25,4 +25,4 @@ TEST(TimeSliceTest, IsThatOfTheThreadAloneAndChangesNothingElse) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -21,7 +21,7 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "OPENBL
 ENVIRONMENT["TMPDIR"] = str(BUILD / "image/tmp")
 
 BUILD_COMMAND = ["build", "letters", "--input=-", "--format=csv", "--label=label", "--standardize",
-                 "--mapping=f2(landmarks=200)", "--kernel=rbf(gamma=scale)", "--json"]
+                 "--spec=f2(landmarks=200)", "--kernel=rbf(gamma=scale)", "--json"]
 TRANSFORM_COMMAND = ["transform", "letters", "--input=-", "--format=csv", "--label=label", "--output=-"]
 
 

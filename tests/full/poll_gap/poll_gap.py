@@ -31,7 +31,7 @@ import grpc
 import numpy as np
 
 from http2_frames import SETTINGS, Connection
-from phimap.v1 import mapping_pb2 as mapping_pb
+from phimapd import Phimapd
 from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import transform_service_pb2 as transform_pb
 from server import Files
@@ -44,26 +44,14 @@ UNBOUNDED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_le
              ("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
 
 
-class Server:
+class Server(Phimapd):
     def __init__(self, arguments, folder, *flags, tls=None):
-        self.phimap, self.tls = arguments.phimap, tls
         if tls is not None:
             flags = (*flags, f"--tls_certificate={tls.certificate}", f"--tls_key={tls.key}")
-        self.process = subprocess.Popen([arguments.phimapd, f"--data_dir={folder}/data", "--listen=127.0.0.1:0",
-                                         "--http=127.0.0.1:0", "--log_level=off", *flags],
-                                        stdout=subprocess.PIPE, text=True)
-        self.address, self.http = re.search(r"grpc=(\S+).*http=(\S+)", self.process.stdout.readline()).groups()
+        super().__init__(arguments, *flags, data_dir=f"{folder}/data", http="127.0.0.1:0")
         self.loop = self.loop_thread()
         if arguments.first:
             os.setpriority(os.PRIO_PROCESS, int(self.loop.name), -20)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
 
     def gap_ms(self):
         with urllib.request.urlopen(f"http://{self.http}/metrics", timeout=30) as answer:
@@ -86,11 +74,8 @@ class Server:
         times = re.search(r"nonvoluntary_ctxt_switches:\s+(\d+)", (self.loop / "status").read_text())[1]
         return int(times), int((self.loop / "schedstat").read_text().split()[1]) / 1e6
 
-    def command(self, *words):
-        return [self.phimap, f"--server={self.address}", *map(str, words)]
-
     def run(self, *words):
-        return subprocess.run(self.command(*words), capture_output=True, text=True, timeout=600)
+        return subprocess.run(self.command(*map(str, words)), capture_output=True, text=True, timeout=600)
 
 
 class Load:
@@ -140,8 +125,8 @@ def transforms(server, rows):
 def builds(server, rows):
     """Returns a Load whose threads make builds, each from three messages of 32 MiB."""
     def step():
-        spec = service_pb.BuildSpec(mapping="uploaded", build_id=str(uuid.uuid4()), kernel="rbf(gamma=1)",
-                                    spec=mapping_pb.MappingSpec(text="f1(landmarks=16, pool_rows=2000)"))
+        spec = service_pb.BuildSpec(name="uploaded", build_id=str(uuid.uuid4()), kernel="rbf(gamma=1)",
+                                    spec="f1(landmarks=16, pool_rows=2000)")
         requests = [service_pb.BuildRequest(spec=spec).SerializeToString(), rows, rows, rows,
                     service_pb.BuildRequest(finish=service_pb.BuildFinish(row_count=3 * UPLOAD_ROWS)).SerializeToString()]
         with grpc.insecure_channel(server.address, UNBOUNDED) as channel:
@@ -185,7 +170,7 @@ def set_up(arguments, folder):
     np.save(folder / "few.npy", random.uniform(-1, 1, (4, 256)).astype(np.float32))
     with Server(arguments, folder) as server:
         for name, mapping in (("small", "f1(landmarks=64)"), ("upload", "f1(landmarks=16)"), ("large", "f2(landmarks=2000)")):
-            done = server.run("build", name, f"--input={folder}/{name}.npy", "--kernel=rbf(gamma=0.5)", f"--mapping={mapping}")
+            done = server.run("build", name, f"--input={folder}/{name}.npy", "--kernel=rbf(gamma=0.5)", f"--spec={mapping}")
             assert done.returncode == 0, done.stderr
         done = server.run("export", "large", "-o", folder / "large.phimap")
         assert done.returncode == 0, done.stderr

@@ -72,7 +72,7 @@ class Strangers:
         with self.callers.channel() as channel:
             method = channel.unary_unary("/phimap.v1.MappingService/DeleteMapping",
                                          request_serializer=service_pb.DeleteMappingRequest.SerializeToString)
-            self._expect(method, service_pb.DeleteMappingRequest(mapping="served"),
+            self._expect(method, service_pb.DeleteMappingRequest(name="served"),
                          (("authorization", f"Bearer {token}"),), grpc.StatusCode.PERMISSION_DENIED)
 
     def _raw(self):
@@ -128,7 +128,7 @@ class Strangers:
                 connection.read(0)
 
     def silent_stream(self):
-        body = message(transform_pb.TransformStreamRequest(
+        body = message(transform_pb.TransformRequest(
             reference="served@1", examples=dense(self.callers.rows[:4])).SerializeToString())
         with self.connect() as connection:
             connection.send(request(1, TRANSFORM_STREAM, **self.bearer()))

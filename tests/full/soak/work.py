@@ -10,7 +10,6 @@ import numpy as np
 
 import phimap
 from phimap.v1 import examples_pb2 as examples_pb
-from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import transform_service_pb2 as transform_pb
 
@@ -118,7 +117,7 @@ class Callers:
     def _set_up(self):
         self.admin.build("served", self.rows, spec="f1(landmarks=64)", kernel="rbf(gamma=0.5)")
         self.admin.build("served", self.rows, spec="f2(landmarks=48)", kernel="rbf(gamma=0.5)", seed=2)
-        self.admin.set_alias("served", "prod", 1)
+        self.admin.set_alias("served@1", "prod")
         self.expected = {version: self.admin.transform(f"served@{version}", self.rows).copy() for version in (1, 2)}
         self.evaluation = self._evaluate(self.admin)
 
@@ -178,10 +177,10 @@ class Callers:
 
     def move_alias(self):
         self._version = 3 - getattr(self, "_version", 1)
-        self.admin.set_alias("served", "prod", self._version)
+        self.admin.set_alias(f"served@{self._version}", "prod")
 
     def stream(self):
-        features = np.concatenate(list(self.reader().transform_blocks(
+        features = np.concatenate(list(self.reader().transform_stream(
             "served@2", self.rows, rows_per_request=100, timeout=TIMEOUT)))
         expect_bits("TransformStream", features, self.expected[2])
 
@@ -203,7 +202,7 @@ class Callers:
         reference = f"rebuilt@{version.ref.number}"
         expect_bits("Transform of a version built again", self.admin.transform(reference, self.rows[:50]),
                     self.expected[2][:50])
-        self.admin.delete_version("rebuilt", version.ref.number)
+        self.admin.delete_version(f"rebuilt@{version.ref.number}")
         try:
             self.admin.transform(reference, self.rows[:1])
         except phimap.NotFound:
@@ -212,8 +211,8 @@ class Callers:
 
     def _unfinished_build(self, channel, build_id, rest):
         """Starts a Build, and sends some of its rows. The request stream stays open until the event `rest` is set."""
-        spec = service_pb.BuildSpec(mapping="unfinished", build_id=build_id, kernel="rbf(gamma=1)",
-                                    spec=mapping_pb.MappingSpec(text="f1(landmarks=32)"))
+        spec = service_pb.BuildSpec(name="unfinished", build_id=build_id, kernel="rbf(gamma=1)",
+                                    spec="f1(landmarks=32)")
 
         def requests():
             yield service_pb.BuildRequest(spec=spec)
@@ -234,7 +233,7 @@ class Callers:
         with self.channel() as channel:
             call = self._unfinished_build(channel, build_id, rest)
             job = self.builder.cancel_build("unfinished", build_id)
-            if job.state != mapping_pb.BuildJob.CANCELLED:
+            if job.state != "cancelled":
                 raise Wrong(f"a cancelled build is {job.state}")
             try:
                 for _ in call:
@@ -261,7 +260,7 @@ class Callers:
 
     def export_and_import(self):
         path = self.folder / "exported.phimap"
-        self.admin.export_("served@2", str(path), timeout=TIMEOUT)
+        self.admin.export("served@2", str(path), timeout=TIMEOUT)
         version = self.builder.import_("imported", str(path), timeout=TIMEOUT)
         expect_bits("Transform of an imported version",
                     self.admin.transform(f"imported@{version.ref.number}", self.rows[:50]), self.expected[2][:50])

@@ -31,14 +31,16 @@ import time
 import urllib.error
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+
 import grpc
 import numpy as np
 
 import phimap
+from phimapd import MIB, Phimapd
 from phimap.v1 import examples_pb2 as examples_pb
 from phimap.v1 import transform_service_pb2 as transform_pb
 
-MIB = 1 << 20
 SLACK_BYTES = 64 * MIB
 RATIO = 1.5
 COLUMNS = 64
@@ -46,20 +48,14 @@ BUILD_ROWS = 1500
 TRANSFORM = "/phimap.v1.TransformService/Transform"
 
 
-class Server:
+class Server(Phimapd):
     def __init__(self, arguments, folder, *flags):
-        self.process = subprocess.Popen(
-            [arguments.phimapd, f"--data_dir={folder}/data", "--listen=127.0.0.1:0", "--http=127.0.0.1:0",
-             "--log_level=warning", *flags], stdout=subprocess.PIPE, text=True)
-        self.address, self.http = re.search(r"grpc=(\S+).*http=(\S+)", self.process.stdout.readline()).groups()
+        super().__init__(arguments, *flags, data_dir=f"{folder}/data", http="127.0.0.1:0")
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
+    def __exit__(self, *exception):
+        self.terminate()
         self.process.wait(timeout=60)
-        self.process.stdout.close()
+        super().__exit__(*exception)
 
     def metric(self, series):
         with urllib.request.urlopen(f"http://{self.http}/metrics", timeout=30) as answer:
@@ -72,10 +68,6 @@ class Server:
         except urllib.error.HTTPError as error:
             assert error.code == 503, error
             return False
-
-    def status_bytes(self, name):
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M)[1]) << 10
 
 
 class Caller:
@@ -139,7 +131,7 @@ def set_up(arguments, folder):
             client.build("letters", rows, spec=f"f2(landmarks={arguments.landmarks}, pool_rows={max(1000, arguments.landmarks)})",
                          kernel="rbf(gamma=0.05)")
             if version in aliased:
-                client.set_alias("letters", f"warm{version}", version)
+                client.set_alias(f"letters@{version}", f"warm{version}")
             if version == 1:
                 # The version is live because it has an alias.
                 one = server.metric("phimap_live_version_bytes") / server.metric("phimap_live_versions")
@@ -192,8 +184,8 @@ def random_load(server, arguments, limit):
 
 
 def bench_p99(server, arguments, version):
-    done = subprocess.run([arguments.phimap, f"--server={server.address}", "bench", f"letters@warm{version}",
-                           f"--rate={arguments.rate}", f"--seconds={arguments.seconds}", "--rows=4", "--json"],
+    done = subprocess.run(server.command("bench", f"letters@warm{version}", f"--rate={arguments.rate}",
+                                         f"--seconds={arguments.seconds}", "--rows=4", "--json"),
                           capture_output=True, text=True, timeout=arguments.seconds + 120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["latency_us"]["p99"]

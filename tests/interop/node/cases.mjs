@@ -73,13 +73,13 @@ async function answersOf(call) {
 }
 
 const transform = (values, ...more) => unary(transforms, 'Transform', { reference: 'one', examples: dense(values) }, ...more);
-const spec = (mapping, buildId, text) =>
-  ({ spec: { mapping, build_id: buildId, spec: { text }, kernel: 'linear()' } });
+const spec = (name, buildId, text) =>
+  ({ spec: { name, build_id: buildId, spec: text, kernel: 'linear()' } });
 
 // Sends all messages of a build and ends the request stream before it reads anything.
-async function build(mapping, count, text, columns = COLUMNS) {
+async function build(name, count, text, columns = COLUMNS) {
   const call = mappings.Build({ deadline: Date.now() + PATIENCE_MS });
-  call.write(spec(mapping, randomUUID(), text));
+  call.write(spec(name, randomUUID(), text));
   const data = numbers(count, columns);
   for (let begin = 0; begin < count; begin += 500) {
     call.write({ examples: dense(data.subarray(begin * columns, Math.min(count, begin + 500) * columns), columns) });
@@ -92,10 +92,10 @@ async function build(mapping, count, text, columns = COLUMNS) {
 }
 
 // Waits until the server has noticed the end of the stream, and has dropped the build.
-async function awaitNoBuild(mapping, buildId) {
+async function awaitNoBuild(name, buildId) {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await sleep(5)) {
     try {
-      await unary(mappings, 'GetBuild', { mapping, build_id: buildId });
+      await unary(mappings, 'GetBuild', { name, build_id: buildId });
     } catch (error) {
       assert.equal(error.code, status.NOT_FOUND);
       return;
@@ -129,7 +129,7 @@ test('client stream that is answered once', async () => {
   const digest = createHash('sha256').update(Buffer.concat(chunks.map(({ data }) => data))).digest('hex');
   const imported = await new Promise((resolve, reject) => {
     const call = mappings.Import((error, answer) => (error ? reject(error) : resolve(answer)));
-    call.write({ mapping: 'imported' });
+    call.write({ name: 'imported' });
     for (const { offset_bytes, data, crc32c } of chunks) call.write({ chunk: { offset_bytes, data, crc32c } });
     call.write({ digest });
     call.end();
@@ -154,7 +154,7 @@ test('server streaming, with a reader that stops and goes on', async () => {
   });
   await once(call, 'pause');
   // Other calls on the same connection are answered although the artifact is not read.
-  for (let i = 0; i < 100; ++i) await unary(mappings, 'GetMapping', { mapping: 'one' });
+  for (let i = 0; i < 100; ++i) await unary(mappings, 'GetMapping', { name: 'one' });
   assert.equal(received.length, 1);
   call.resume();
   assert.equal((await ended).code, status.OK);
@@ -204,7 +204,7 @@ test('cancel after the first answer', async () => {
   call.write(spec('cancelled', buildId, 'f1(landmarks=8)'));
   const [first] = await once(call, 'data');
   assert.equal(first.accepted.build_id, buildId);
-  assert.equal((await unary(mappings, 'GetBuild', { mapping: 'cancelled', build_id: buildId })).state, 'RECEIVING');
+  assert.equal((await unary(mappings, 'GetBuild', { name: 'cancelled', build_id: buildId })).state, 'STATE_RECEIVING');
   call.cancel();
   assert.equal((await ended).code, status.CANCELLED);
   await awaitNoBuild('cancelled', buildId);
@@ -228,7 +228,7 @@ test('custom metadata', async () => {
   metadata.add('x-all-bin', Buffer.from(Array.from({ length: 256 }, (_, i) => i)));
   metadata.add('x-all-bin', Buffer.alloc(1));
   assert.equal((await transform(rows, metadata)).features.rows, 64);
-  const error = await errorOf(unary(mappings, 'GetMapping', { mapping: 'nobody' }, metadata));
+  const error = await errorOf(unary(mappings, 'GetMapping', { name: 'nobody' }, metadata));
   assert.equal(error.code, status.NOT_FOUND);
   assert.match(error.metadata.get('phimap-request-id')[0], /^[0-9a-f]{16}$/);
   const [details] = error.metadata.get('grpc-status-details-bin');
@@ -240,7 +240,7 @@ test('special status message', async () => {
   // In the error message, control characters are escaped. All other characters are unchanged.
   for (const [name, shown] of [['größe', 'größe'], ['% 100%20%', '% 100%20%'], ['☺ and 😈', '☺ and 😈'],
     ['\t\ntest with whitespace\r\nand BMP ☺\t\n', '\\t\\ntest with whitespace\\r\\nand BMP ☺\\t\\n']]) {
-    const error = await errorOf(unary(mappings, 'GetMapping', { mapping: name }));
+    const error = await errorOf(unary(mappings, 'GetMapping', { name: name }));
     assert.equal(error.code, status.INVALID_ARGUMENT);
     assert.ok(error.details.endsWith(`got "${shown}"`), error.details);
   }

@@ -13,15 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/build/build_manager_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Code = absl::StatusCode;
 
 // The number of repetitions. Larger than the capacity of any queue.
@@ -49,7 +47,8 @@ class BuildEndTest : public BuildManagerFixture {
   absl::Status AddWith(const std::shared_ptr<BuildJob>& job, double value) {
     Matrix<double> block = UniformRows({.rows = 2, .cols = 3});
     block.row(1)[2] = value;
-    return Await<absl::Status>([&](auto done) { builds_->Add(job, WireRows(block), done); });
+    return Await<absl::Status>(
+        [&](auto done) { builds_->Add(job, {.rows = WireRows(block)}, done); });
   }
   absl::Status AddNan(const std::shared_ptr<BuildJob>& job) {
     return AddWith(job, std::numeric_limits<double>::quiet_NaN());
@@ -79,11 +78,10 @@ TEST_F(BuildEndTest, WhoSeesABrokenStreamFindsItsIdFree) {
     const std::shared_ptr<BuildJob> job = Begin(Spec(5))->job;
     std::thread breaks([&] { builds_->Abandon(job, absl::CancelledError("gone")); });
     while (!IsFinished(job->Snapshot().state)) std::this_thread::yield();
-    const auto retry = Begin(Spec(6));
+    const auto retry = Begin(Spec(6)).value();
     breaks.join();
-    ASSERT_TRUE(retry.ok()) << retry.status();
-    ASSERT_FALSE(retry->attached);
-    builds_->Abandon(retry->job, absl::CancelledError("gone"));
+    ASSERT_FALSE(retry.attached);
+    builds_->Abandon(retry.job, absl::CancelledError("gone"));
   }
 }
 
@@ -111,11 +109,10 @@ TEST_F(BuildEndTest, CancelledBuildsLeaveNothingBehindALongOne) {
   const std::shared_ptr<BuildJob> computing = BeginComputing();
   for (int i = 0; i < kMany; ++i) {
     const std::string id = Uuid(100 + i);
-    const auto queued = Begin(Spec(), id);
-    ASSERT_TRUE(queued.ok()) << queued.status();
-    ASSERT_TRUE(builds_->Finish(queued->job, 0).ok()) << i;
+    const auto queued = Begin(Spec(), id).value();
+    ASSERT_TRUE(builds_->Finish(queued.job, 0).ok()) << i;
     ASSERT_EQ(builds_->Cancel({"letter", id})->state, BuildState::kCancelled) << i;
-    ASSERT_EQ(queued->job.use_count(), 3);  // held here, known and remembered: not queued
+    ASSERT_EQ(queued.job.use_count(), 3);  // held here, known and remembered: not queued
   }
   gate_.Open();
   EXPECT_EQ(AwaitState(computing, BuildState::kDone).state, BuildState::kDone);
@@ -130,7 +127,8 @@ TEST_F(BuildEndTest, ABlockThatWaitsIsAnsweredWhenItsStreamBreaks) {
   for (int i = 0; i < kMany; ++i) {
     const std::shared_ptr<BuildJob> job = Begin(Spec(), Uuid(100 + i))->job;
     absl::Status taken;
-    builds_->Add(job, WireRows(block), [&](const absl::Status& status) { taken = status; });
+    builds_->Add(job, {.rows = WireRows(block)},
+                 [&](const absl::Status& status) { taken = status; });
     builds_->Abandon(job, absl::CancelledError("gone"));
     ASSERT_EQ(taken.code(), Code::kCancelled) << i;
   }
@@ -190,12 +188,10 @@ TEST_F(BuildEndTest, AttachingToAStoredBuildIsNoBuildAndTakesNoPlace) {
   Close(absl::Seconds(30));
   options_.max_builds = 1;
   Open();
-  const auto open = Begin(Spec(), Uuid(2));
-  ASSERT_TRUE(open.ok());
-  const auto stored = Begin();
-  ASSERT_TRUE(stored.ok()) << stored.status();
-  EXPECT_TRUE(stored->attached);
-  EXPECT_EQ(stored->job->Snapshot().state, BuildState::kDone);
+  const auto open = Begin(Spec(), Uuid(2)).value();
+  const auto stored = Begin().value();
+  EXPECT_TRUE(stored.attached);
+  EXPECT_EQ(stored.job->Snapshot().state, BuildState::kDone);
   EXPECT_EQ(Begin(Spec(6)).status().code(), Code::kAlreadyExists);
   EXPECT_EQ(builds_->List("").size(), 1);
   EXPECT_THAT(log_.text(), Not(HasSubstr("build_ended")));

@@ -1,11 +1,12 @@
 // Builds on two servers that share one store. A server renews its claims on builds only when a test
 // says so. A server whose lease has length zero stands for a server that was stopped.
 #include "core/status/error.h"
-#include "server/files/file_blobs.h"
-#include "server/sqlite/sqlite_database.h"
 #include "server/store/build_claims.h"
+#include "server/store/files/file_blobs.h"
+#include "server/store/sqlite/sqlite_database.h"
 #include "server/store/store.h"
 #include "tests/server/build/build_manager_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
@@ -13,11 +14,6 @@ namespace {
 using Code = absl::StatusCode;
 
 const BuildId kId = {"letter", kUuid};
-
-std::string ReasonOf(const absl::Status& status) {
-  const std::optional<ErrorDetail> detail = DetailOf(status);
-  return detail.has_value() ? detail->reason : "";
-}
 
 // One of the two servers.
 class FleetServer {
@@ -31,8 +27,7 @@ class FleetServer {
                                      std::make_unique<BuildClaims>(database, server_id));
     registry_ = std::make_unique<VersionRegistry>(VersionRegistry::Options(), *store_,
                                                   metrics_.registry(), logger_);
-    BuildManager::Options options;
-    options.quantum = WorkQuantum::Clock::duration::zero();
+    BuildManager::Options options{.quantum = WorkQuantum::Clock::duration::zero()};
     options.yield = [this] { gate_.Wait(); };
     options.lease = lease;
     options.renew_every = renew_every;
@@ -73,7 +68,7 @@ class BuildFleetTest : public BuildManagerFixture {
   static void AddAndFinish(FleetServer& server, const std::shared_ptr<BuildJob>& job) {
     const Matrix<float> block = UniformFloatRows({.rows = 40, .cols = 3});
     EXPECT_TRUE(Await<absl::Status>([&](auto done) {
-                  server.builds().Add(job, WireRows(block), done);
+                  server.builds().Add(job, {.rows = WireRows(block)}, done);
                 }).ok());
     EXPECT_TRUE(server.builds().Finish(job, 40).ok());
   }
@@ -90,7 +85,7 @@ class BuildFleetTest : public BuildManagerFixture {
     server.gate().Open();
     const Matrix<float> block = UniformFloatRows({.rows = 40, .cols = 3});
     EXPECT_TRUE(Await<absl::Status>([&](auto done) {
-                  server.builds().Add(job, WireRows(block), done);
+                  server.builds().Add(job, {.rows = WireRows(block)}, done);
                 }).ok());
     server.gate().Close();
     EXPECT_TRUE(server.builds().Finish(job, 40).ok());
@@ -108,8 +103,7 @@ TEST_F(BuildFleetTest, WhileItReceivesElsewhereItIsRefused) {
   const auto b = Server("b");
   ASSERT_TRUE(BeginAt(*a).ok());
   const absl::Status refused = BeginAt(*b).status();
-  EXPECT_EQ(refused.code(), Code::kAborted);
-  EXPECT_EQ(ReasonOf(refused), "STREAM_OPEN");
+  EXPECT_THAT(refused, IsError(Code::kAborted, "STREAM_OPEN"));
   EXPECT_GT(DetailOf(refused)->retry_delay_ms, 0);
 }
 
@@ -117,16 +111,15 @@ TEST_F(BuildFleetTest, WhatComputesElsewhereIsFollowedToItsVersion) {
   const auto a = Server("a");
   const auto b = Server("b");
   const std::shared_ptr<BuildJob> job = ComputeAt(*a);
-  const absl::StatusOr<BuildManager::Attachment> begun = BeginAt(*b);
-  ASSERT_TRUE(begun.ok()) << begun.status();
-  EXPECT_TRUE(begun->attached);
-  EXPECT_EQ(begun->job->Snapshot().state, BuildState::kComputing);
-  EXPECT_EQ(begun->job->Snapshot().rows_received, 40);
+  const BuildManager::Attachment begun = BeginAt(*b).value();
+  EXPECT_TRUE(begun.attached);
+  EXPECT_EQ(begun.job->Snapshot().state, BuildState::kComputing);
+  EXPECT_EQ(begun.job->Snapshot().rows_received, 40);
   a->gate().Open();
   EXPECT_EQ(AwaitState(job, BuildState::kDone).version->record.number, 1);
   b->builds().RenewClaims();
-  ASSERT_EQ(begun->job->Snapshot().state, BuildState::kDone) << begun->job->Snapshot().error;
-  EXPECT_EQ(begun->job->Snapshot().version->record.number, 1);
+  ASSERT_EQ(begun.job->Snapshot().state, BuildState::kDone) << begun.job->Snapshot().error;
+  EXPECT_EQ(begun.job->Snapshot().version->record.number, 1);
   EXPECT_EQ(b->store().ListVersions("letter", std::nullopt, 10)->size(), 1u);
 }
 
@@ -141,15 +134,14 @@ TEST_F(BuildFleetTest, AServerThatWasStoppedIsReplacedAndPublishesNothing) {
   const auto a = Server("a", absl::ZeroDuration());
   const auto b = Server("b");
   const std::shared_ptr<BuildJob> old = ComputeAt(*a);
-  const absl::StatusOr<BuildManager::Attachment> begun = BeginAt(*b);
-  ASSERT_TRUE(begun.ok()) << begun.status();
-  EXPECT_FALSE(begun->attached);
+  const BuildManager::Attachment begun = BeginAt(*b).value();
+  EXPECT_FALSE(begun.attached);
   // Server `a` does not know yet that it was replaced, and continues its build.
   a->gate().Open();
   EXPECT_EQ(ReasonOf(AwaitState(old, BuildState::kDone).error), "BUILD_TAKEN_OVER");
   EXPECT_TRUE(absl::IsNotFound(a->store().GetMapping("letter").status()));
-  AddAndFinish(*b, begun->job);
-  EXPECT_EQ(AwaitState(begun->job, BuildState::kDone).version->record.number, 1);
+  AddAndFinish(*b, begun.job);
+  EXPECT_EQ(AwaitState(begun.job, BuildState::kDone).version->record.number, 1);
 }
 
 TEST_F(BuildFleetTest, AServerThatWasReplacedEndsItsBuildWhenItLearnsOfIt) {
@@ -158,8 +150,7 @@ TEST_F(BuildFleetTest, AServerThatWasReplacedEndsItsBuildWhenItLearnsOfIt) {
   const std::shared_ptr<BuildJob> old = ComputeAt(*a);
   ASSERT_FALSE(BeginAt(*b)->attached);
   a->builds().RenewClaims();
-  EXPECT_EQ(old->Snapshot().error.code(), Code::kAborted);
-  EXPECT_EQ(ReasonOf(old->Snapshot().error), "BUILD_TAKEN_OVER");
+  EXPECT_THAT(old->Snapshot().error, IsError(Code::kAborted, "BUILD_TAKEN_OVER"));
   // Server `a` now reports the state of the build that server `b` has begun.
   EXPECT_EQ(a->builds().Get(kId)->state, BuildState::kReceiving);
 }
@@ -180,9 +171,8 @@ TEST_F(BuildFleetTest, IsCancelledFromAnotherServer) {
   const auto a = Server("a", absl::Hours(1), absl::Milliseconds(20));
   const auto b = Server("b");
   const std::shared_ptr<BuildJob> job = ComputeAt(*a);
-  const absl::StatusOr<BuildSnapshot> cancelled = b->builds().Cancel(kId);
-  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
-  EXPECT_EQ(cancelled->state, BuildState::kCancelled);
+  const BuildSnapshot cancelled = b->builds().Cancel(kId).value();
+  EXPECT_EQ(cancelled.state, BuildState::kCancelled);
   EXPECT_EQ(job->Snapshot().state, BuildState::kCancelled);
 }
 
@@ -213,8 +203,7 @@ TEST_F(BuildFleetTest, WhatADeadServerBuiltForNobodyIsRecorded) {
   ComputeAt(*a);
   b->builds().EndBuildsOfTheDead();
   const BuildSnapshot ended = *b->builds().Get(kId);
-  EXPECT_EQ(ended.error.code(), Code::kAborted);
-  EXPECT_EQ(ReasonOf(ended.error), "BUILD_INTERRUPTED");
+  EXPECT_THAT(ended.error, IsError(Code::kAborted, "BUILD_INTERRUPTED"));
   EXPECT_EQ(ended.rows_received, 40);
 }
 

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "server/observe/metrics.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using std::chrono::duration;
@@ -33,4 +33,4 @@ TEST(BuildJobTest, TheTimeLeftIsThatOfTheShareThatIsDone) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

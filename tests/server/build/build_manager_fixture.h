@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/build/build_manager.h"
-#include "server/sqlite/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/support/gate.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/random_rows.h"
@@ -100,9 +100,8 @@ class BuildManagerFixture : public ::testing::Test {
   }
 
   static BuildSpec Spec(int64_t landmarks = 5) {
-    BuildSpec spec;
-    spec.mapping = *MappingSpec::Parse(absl::StrCat("f2(landmarks=", landmarks, ")"));
-    spec.kernel = *KernelExpression::Parse("rbf(gamma=0.5)");
+    BuildSpec spec{.mapping = *MappingSpec::Parse(absl::StrCat("f2(landmarks=", landmarks, ")")),
+                   .kernel = *KernelExpression::Parse("rbf(gamma=0.5)")};
     return spec;
   }
 
@@ -115,7 +114,8 @@ class BuildManagerFixture : public ::testing::Test {
 
   absl::Status Add(const std::shared_ptr<BuildJob>& job, int64_t rows = 40) {
     const Matrix<float> block = UniformFloatRows({.rows = rows, .cols = 3});
-    return Await<absl::Status>([&](auto done) { builds_->Add(job, WireRows(block), done); });
+    return Await<absl::Status>(
+        [&](auto done) { builds_->Add(job, {.rows = WireRows(block)}, done); });
   }
 
   // Begins a build that the gate stops in the middle of its computation.

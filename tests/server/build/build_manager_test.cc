@@ -8,14 +8,13 @@
 
 #include "core/mapping/build/build_cost.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/build/build_manager_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using Code = absl::StatusCode;
 
 class BuildManagerTest : public BuildManagerFixture {};
@@ -35,18 +34,16 @@ TEST_F(BuildManagerTest, BuildsAndPublishesAVersion) {
 
 TEST_F(BuildManagerTest, ARepeatedBuildAttachesWhereverTheFirstStands) {
   const std::shared_ptr<BuildJob> job = BeginComputing();
-  const auto while_computing = Begin();
-  ASSERT_TRUE(while_computing.ok());
-  EXPECT_TRUE(while_computing->attached);
-  EXPECT_EQ(while_computing->job, job);
+  const auto while_computing = Begin().value();
+  EXPECT_TRUE(while_computing.attached);
+  EXPECT_EQ(while_computing.job, job);
   gate_.Open();
   const BuildSnapshot done = AwaitState(job, BuildState::kDone);
   EXPECT_TRUE(Begin()->attached);
   Reopen();  // after this, only the store knows the build
-  const auto after_restart = Begin();
-  ASSERT_TRUE(after_restart.ok());
-  EXPECT_TRUE(after_restart->attached);
-  const BuildSnapshot stored = after_restart->job->Snapshot();
+  const auto after_restart = Begin().value();
+  EXPECT_TRUE(after_restart.attached);
+  const BuildSnapshot stored = after_restart.job->Snapshot();
   ASSERT_EQ(stored.state, BuildState::kDone);
   EXPECT_EQ(stored.version->record.digest, done.version->record.digest);
   EXPECT_EQ(stored.version->certificate.landmarks, 5);
@@ -75,9 +72,8 @@ TEST_F(BuildManagerTest, ABrokenStreamFreesItsIdAndLeavesNoTrace) {
 TEST_F(BuildManagerTest, ARowCountThatDiffersIsDataLossWithBothNumbers) {
   const std::shared_ptr<BuildJob> job = Begin()->job;
   ASSERT_TRUE(Add(job).ok());
-  const absl::Status lost = builds_->Finish(job, 41);
-  EXPECT_EQ(lost.code(), Code::kDataLoss);
-  EXPECT_THAT(std::string(lost.message()), HasSubstr("41 rows, but the server received 40"));
+  EXPECT_THAT(builds_->Finish(job, 41),
+              IsError(Code::kDataLoss, _, _, HasSubstr("41 rows, but the server received 40")));
   EXPECT_TRUE(NothingStored());
   EXPECT_FALSE(Begin()->attached);
 }
@@ -87,8 +83,7 @@ TEST_F(BuildManagerTest, AnEmptyStreamFailsAndIsRecorded) {
   ASSERT_TRUE(builds_->Finish(job, 0).ok());
   const BuildSnapshot failed = AwaitState(job, BuildState::kDone);
   EXPECT_EQ(failed.state, BuildState::kFailed);
-  EXPECT_EQ(failed.error.code(), Code::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(failed.error)->reason, "STREAM_EMPTY");
+  EXPECT_THAT(failed.error, IsError(Code::kFailedPrecondition, "STREAM_EMPTY"));
   EXPECT_TRUE(NothingStored());
 }
 
@@ -162,12 +157,9 @@ TEST_F(BuildManagerTest, BuildsAreBoundedInNumberAndMemory) {
   ASSERT_LT(options_.memory_bytes, ReservedBytes(Spec(), 3, options_.compute_threads));
   Open();
   const std::shared_ptr<BuildJob> job = Begin()->job;
-  const absl::Status many = Begin(Spec(), "00000000-0000-4000-8000-000000000002").status();
-  EXPECT_EQ(many.code(), Code::kResourceExhausted);
-  EXPECT_EQ(DetailOf(many)->reason, "BUILD_LIMIT_REACHED");
-  const absl::Status large = Add(job);
-  EXPECT_EQ(large.code(), Code::kResourceExhausted);
-  EXPECT_EQ(DetailOf(large)->reason, "BUILD_MEMORY_FULL");
+  EXPECT_THAT(Begin(Spec(), "00000000-0000-4000-8000-000000000002").status(),
+              IsError(Code::kResourceExhausted, "BUILD_LIMIT_REACHED"));
+  EXPECT_THAT(Add(job), IsError(Code::kResourceExhausted, "BUILD_MEMORY_FULL"));
   EXPECT_FALSE(Begin()->attached);  // the failed build no longer counts
 }
 
@@ -177,8 +169,7 @@ TEST_F(BuildManagerTest, ABuildThatCanNeverFitIsRefusedBeforeItsRowsAreSent) {
   options_.memory_bytes = 8'000'000;
   Open();
   const absl::Status never = Begin(Spec(1000)).status();
-  EXPECT_EQ(never.code(), Code::kResourceExhausted);
-  EXPECT_EQ(DetailOf(never)->reason, "BUILD_MEMORY_FULL");
+  EXPECT_THAT(never, IsError(Code::kResourceExhausted, "BUILD_MEMORY_FULL"));
   EXPECT_EQ(DetailOf(never)->retry_delay_ms, 0);
   EXPECT_THAT(std::string(never.message()), HasSubstr("--build_memory_bytes=8000000"));
   EXPECT_TRUE(builds_->List("").empty());
@@ -209,10 +200,8 @@ TEST_F(BuildManagerTest, DrainCancelsTheRestAndTheSameIdMayBeStreamedAgain) {
 TEST_F(BuildManagerTest, DrainRecordsTheEndOfWhatNobodyFollows) {
   BeginComputing();
   Reopen();  // drains with no time left
-  const absl::StatusOr<BuildSnapshot> found = builds_->Get({"letter", kUuid});
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_EQ(found->error.code(), Code::kAborted);
-  EXPECT_EQ(DetailOf(found->error)->reason, "BUILD_INTERRUPTED");
+  const BuildSnapshot found = builds_->Get({"letter", kUuid}).value();
+  EXPECT_THAT(found.error, IsError(Code::kAborted, "BUILD_INTERRUPTED"));
 }
 
 TEST_F(BuildManagerTest, ListIsNewestFirstAndByMapping) {

@@ -1,7 +1,7 @@
 #include "gtest/gtest.h"
 #include "server/build/build_job.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using S = BuildState;
@@ -39,4 +39,4 @@ TEST(BuildStateTest, ThreeStatesAreFinal) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -1,33 +1,30 @@
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/inference/inference_models.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using ::testing::ElementsAre;
-
 VersionRecord F2Version() {
-  VersionRecord version;
-  version.mapping = "letters";
-  version.number = 7;
-  version.digest = "d1ge57";
-  version.input_columns = 16;
-  version.output_columns = 499;
-  version.serving_type = "float32";
-  version.mapping_text = "f2(landmarks=500)";
-  version.kernel_text = "rbf(gamma=0.1)";
+  VersionRecord version{.mapping = "letters",
+                        .number = 7,
+                        .digest = "d1ge57",
+                        .input_columns = 16,
+                        .output_columns = 499,
+                        .serving_type = "float32",
+                        .spec_text = "f2(landmarks=500)",
+                        .kernel_text = "rbf(gamma=0.1)"};
   return version;
 }
 
 TEST(InferenceConfigTest, SaysWhatAVersionIs) {
-  const inference::ModelConfig config = ModelConfigOf(F2Version());
+  const inference::ModelConfig config = ModelConfigOf(F2Version(), nullptr);
   EXPECT_EQ(config.name(), "letters");
   EXPECT_EQ(config.platform(), "phimap_plan");
   EXPECT_EQ(config.backend(), "phimap");
   EXPECT_TRUE(config.version_policy().has_all());
   EXPECT_EQ(config.parameters().at("digest").string_value(), "d1ge57");
-  EXPECT_EQ(config.parameters().at("mapping").string_value(), "f2(landmarks=500)");
+  EXPECT_EQ(config.parameters().at("spec").string_value(), "f2(landmarks=500)");
   EXPECT_EQ(config.parameters().at("kernel").string_value(), "rbf(gamma=0.1)");
   EXPECT_EQ(config.parameters().at("serving_type").string_value(), "float32");
 }
@@ -35,7 +32,7 @@ TEST(InferenceConfigTest, SaysWhatAVersionIs) {
 // If a ModelConfig has a max_batch_size, its shapes describe a single row. Clients add the number
 // of rows as the first dimension.
 TEST(InferenceConfigTest, ShapesAreOfOneRow) {
-  const inference::ModelConfig config = ModelConfigOf(F2Version());
+  const inference::ModelConfig config = ModelConfigOf(F2Version(), nullptr);
   EXPECT_EQ(config.max_batch_size(), 65536);
   ASSERT_EQ(config.input_size(), 1);
   EXPECT_EQ(config.input(0).name(), "x");
@@ -51,7 +48,7 @@ TEST(InferenceConfigTest, ShapesAreOfOneRow) {
 }
 
 TEST(InferenceConfigTest, RequestsAreBatchedWithoutDelayAndAnsweredOnceEach) {
-  const inference::ModelConfig config = ModelConfigOf(F2Version());
+  const inference::ModelConfig config = ModelConfigOf(F2Version(), nullptr);
   EXPECT_TRUE(config.has_dynamic_batching());
   EXPECT_EQ(config.dynamic_batching().max_queue_delay_microseconds(), 0);
   EXPECT_TRUE(config.has_model_transaction_policy());
@@ -62,9 +59,9 @@ TEST(InferenceConfigTest, RequestsAreBatchedWithoutDelayAndAnsweredOnceEach) {
 
 TEST(InferenceConfigTest, AnotherMappingThanF2HasNoResidual) {
   VersionRecord version = F2Version();
-  version.mapping_text = "f1(landmarks=500)";
+  version.spec_text = "f1(landmarks=500)";
   version.serving_type = "float64";
-  const inference::ModelConfig config = ModelConfigOf(version);
+  const inference::ModelConfig config = ModelConfigOf(version, nullptr);
   ASSERT_EQ(config.output_size(), 1);
   EXPECT_EQ(config.output(0).data_type(), inference::TYPE_FP64);
 }
@@ -72,8 +69,8 @@ TEST(InferenceConfigTest, AnotherMappingThanF2HasNoResidual) {
 TEST(InferenceConfigTest, AVersionOfStringsHasNoInput) {
   VersionRecord version = F2Version();
   version.input_columns = 0;
-  EXPECT_EQ(ModelConfigOf(version).input_size(), 0);
+  EXPECT_EQ(ModelConfigOf(version, nullptr).input_size(), 0);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -3,171 +3,99 @@
 #include <string>
 
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/inference/inference_request.h"
+#include "tests/support/matchers.h"
+#include "tests/support/text_proto.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using inference::InferParameter;
-using ::testing::HasSubstr;
-
-// Requests one output "features" for one input "x", as every client does.
-inference::ModelInferRequest PlainRequest() {
-  inference::ModelInferRequest request;
-  request.set_model_name("letter");
-  request.add_inputs()->set_name("x");
-  request.add_outputs()->set_name("features");
-  return request;
+// A parameter in text form.
+std::string With(const std::string& name, const std::string& value) {
+  return "parameters { key: '" + name + "' value { " + value + " } } ";
+}
+std::string Request(const std::string& of_request, const std::string& of_input = "",
+                    const std::string& of_output = "") {
+  return of_request + "inputs { name: 'x' " + of_input + "} outputs { name: 'features' " +
+         of_output + "}";
 }
 
-InferParameter Bool(bool value) {
-  InferParameter parameter;
-  parameter.set_bool_param(value);
-  return parameter;
-}
-InferParameter Int64(int64_t value) {
-  InferParameter parameter;
-  parameter.set_int64_param(value);
-  return parameter;
-}
-InferParameter Uint64(uint64_t value) {
-  InferParameter parameter;
-  parameter.set_uint64_param(value);
-  return parameter;
-}
-InferParameter Double(double value) {
-  InferParameter parameter;
-  parameter.set_double_param(value);
-  return parameter;
-}
-InferParameter Text(const std::string& value) {
-  InferParameter parameter;
-  parameter.set_string_param(value);
-  return parameter;
+// Expects that the parameter of this field is refused, or none if it is empty.
+void Expect(const std::string& field, const std::string& request) {
+  SCOPED_TRACE(request);
+  const absl::Status status = CheckParameters(Parsed<inference::ModelInferRequest>(request));
+  if (field.empty()) {
+    EXPECT_TRUE(status.ok()) << status;
+  } else {
+    EXPECT_THAT(status, IsError(StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED", field,
+                                HasSubstr(field + ": ")));
+  }
 }
 
-// Returns the field of the error for a refused parameter, or "" if nothing is refused. No other
-// error may occur.
-std::string RefusedField(const inference::ModelInferRequest& request) {
-  const absl::Status status = CheckParameters(request);
-  if (status.ok()) return "";
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  const ErrorDetail detail = DetailOf(status).value_or(ErrorDetail());
-  EXPECT_EQ(detail.reason, "PARAMETER_NOT_SUPPORTED");
-  EXPECT_THAT(std::string(status.message()), HasSubstr(detail.field + ": "));
-  return detail.field;
-}
-
-TEST(InferenceParametersTest, ARequestWithoutAnyIsFine) {
-  EXPECT_TRUE(CheckParameters(PlainRequest()).ok());
-  EXPECT_TRUE(CheckParameters(inference::ModelInferRequest()).ok());
-}
-
-TEST(InferenceParametersTest, WhatTritonsClientsAlwaysSendIsPassedOver) {
-  inference::ModelInferRequest request = PlainRequest();
-  (*request.mutable_parameters())["triton_enable_empty_final_response"] = Bool(false);
-  EXPECT_EQ(RefusedField(request), "");
-  (*request.mutable_parameters())["triton_enable_empty_final_response"] = Bool(true);
-  (*request.mutable_parameters())["priority"] = Uint64(3);
-  (*request.mutable_parameters())["timeout"] = Int64(1000);
-  EXPECT_EQ(RefusedField(request), "");
-}
-
-TEST(InferenceParametersTest, WhatKservesSdkSendsIsPassedOver) {
-  inference::ModelInferRequest request = PlainRequest();
-  (*request.mutable_inputs(0)->mutable_parameters())["binary_data_size"] = Int64(24);
-  (*request.mutable_outputs(0)->mutable_parameters())["binary_data"] = Bool(true);
-  EXPECT_EQ(RefusedField(request), "");
-}
-
-TEST(InferenceParametersTest, WhatMlserverSendsIsPassedOver) {
-  inference::ModelInferRequest request = PlainRequest();
-  (*request.mutable_parameters())["content_type"] = Text("np");
-  (*request.mutable_parameters())["headers"] = Text("{}");
-  (*request.mutable_inputs(0)->mutable_parameters())["content_type"] = Text("np");
-  (*request.mutable_outputs(0)->mutable_parameters())["content_type"] = Text("np");
-  EXPECT_EQ(RefusedField(request), "");
+TEST(InferenceParametersTest, WhatClientsAlwaysSendIsPassedOver) {
+  Expect("", "");
+  Expect("", Request(""));
+  for (const char* final_response : {"bool_param: false", "bool_param: true"}) {
+    Expect("", Request(With("triton_enable_empty_final_response", final_response) +
+                       With("priority", "uint64_param: 3") + With("timeout", "int64_param: 1000")));
+  }
+  Expect("", Request("", With("binary_data_size", "int64_param: 24"),  // KServe's SDK
+                     With("binary_data", "bool_param: true")));
+  const std::string content = With("content_type", "string_param: 'np'");  // MLServer
+  Expect("", Request(With("headers", "string_param: '{}'") + content, content, content));
 }
 
 // Triton's libraries send sequence_id, sequence_start and sequence_end together, for a request that
 // is part of a sequence.
-TEST(InferenceParametersTest, ASequenceIsRefused) {
-  for (const InferParameter& id : {Int64(7), Uint64(7), Text("seven")}) {
-    inference::ModelInferRequest request = PlainRequest();
-    (*request.mutable_parameters())["sequence_id"] = id;
-    (*request.mutable_parameters())["sequence_start"] = Bool(true);
-    (*request.mutable_parameters())["sequence_end"] = Bool(false);
-    EXPECT_EQ(RefusedField(request), "parameters[sequence_id]");
+TEST(InferenceParametersTest, ASequenceIsRefusedAndOneThatIsNoneIsPassedOver) {
+  const auto sequence = [](const std::string& id, const std::string& start) {
+    return Request(With("sequence_id", id) + With("sequence_start", start) +
+                   With("sequence_end", "bool_param: false"));
+  };
+  for (const char* id : {"int64_param: 7", "uint64_param: 7", "string_param: 'seven'"}) {
+    Expect("parameters[sequence_id]", sequence(id, "bool_param: true"));
   }
-}
-
-TEST(InferenceParametersTest, TheEndsOfASequenceAreRefusedWithoutItsIdToo) {
-  for (const char* name : {"sequence_start", "sequence_end"}) {
-    inference::ModelInferRequest request = PlainRequest();
-    (*request.mutable_parameters())[name] = Bool(true);
-    EXPECT_EQ(RefusedField(request), std::string("parameters[") + name + "]");
+  for (const char* id :
+       {"int64_param: 0", "uint64_param: 0", "string_param: ''", "double_param: 0", ""}) {
+    Expect("", sequence(id, "bool_param: false"));
   }
-}
-
-TEST(InferenceParametersTest, ASequenceThatIsNoneIsPassedOver) {
-  for (const InferParameter& id : {Int64(0), Uint64(0), Text(""), Double(0), InferParameter()}) {
-    inference::ModelInferRequest request = PlainRequest();
-    (*request.mutable_parameters())["sequence_id"] = id;
-    (*request.mutable_parameters())["sequence_start"] = Bool(false);
-    (*request.mutable_parameters())["sequence_end"] = Bool(false);
-    EXPECT_EQ(RefusedField(request), "") << id.ShortDebugString();
+  for (const std::string name : {"sequence_start", "sequence_end"}) {  // also without the id
+    Expect("parameters[" + name + "]", Request(With(name, "bool_param: true")));
   }
 }
 
 // InferInput.set_shared_memory in Python and InferInput::SetSharedMemory in C++ send three
 // parameters in place of the contents. The parameter for the offset is sent only if the offset is
 // not 0.
-TEST(InferenceParametersTest, AnInputInSharedMemoryIsRefused) {
-  inference::ModelInferRequest request = PlainRequest();
-  auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
-  parameters["shared_memory_region"] = Text("rows");
-  parameters["shared_memory_byte_size"] = Int64(24);
-  parameters["shared_memory_offset"] = Int64(8);
-  EXPECT_EQ(RefusedField(request), "inputs[x].parameters[shared_memory_region]");
-  EXPECT_THAT(std::string(CheckParameters(request).message()), HasSubstr("raw_input_contents"));
-}
-
-TEST(InferenceParametersTest, AnOutputInSharedMemoryIsRefused) {
-  inference::ModelInferRequest request = PlainRequest();
-  auto& parameters = *request.mutable_outputs(0)->mutable_parameters();
-  parameters["shared_memory_region"] = Text("features");
-  parameters["shared_memory_byte_size"] = Int64(4096);
-  EXPECT_EQ(RefusedField(request), "outputs[features].parameters[shared_memory_region]");
+TEST(InferenceParametersTest, TensorsInSharedMemoryAreRefused) {
+  const std::string region = With("shared_memory_region", "string_param: 'rows'");
+  const std::string size = With("shared_memory_byte_size", "int64_param: 24");
+  const std::string input =
+      Request("", region + size + With("shared_memory_offset", "int64_param: 8"));
+  Expect("inputs[x].parameters[shared_memory_region]", input);
+  EXPECT_THAT(std::string(CheckParameters(Parsed<inference::ModelInferRequest>(input)).message()),
+              HasSubstr("raw_input_contents"));
+  Expect("outputs[features].parameters[shared_memory_region]", Request("", "", region + size));
+  // A tensor of another name is named by its place.
+  Expect("inputs[1].parameters[shared_memory_region]",
+         Request("") + "inputs { name: 'a name]\\nthat is none' " + region + "}");
 }
 
 // InferRequestedOutput(class_count=3) sends this parameter. With a count of 0, the parameter is not
 // sent.
 TEST(InferenceParametersTest, ClassesAreRefused) {
-  inference::ModelInferRequest request = PlainRequest();
-  request.add_outputs()->set_name("residual");
-  (*request.mutable_outputs(1)->mutable_parameters())["classification"] = Int64(3);
-  EXPECT_EQ(RefusedField(request), "outputs[residual].parameters[classification]");
-  (*request.mutable_outputs(1)->mutable_parameters())["classification"] = Int64(0);
-  EXPECT_EQ(RefusedField(request), "");
+  const std::string residual = Request("") + "outputs { name: 'residual' ";
+  Expect("outputs[residual].parameters[classification]",
+         residual + With("classification", "int64_param: 3") + "}");
+  Expect("", residual + With("classification", "int64_param: 0") + "}");
 }
 
 TEST(InferenceParametersTest, EachMeansSomethingInItsOwnPlaceOnly) {
-  inference::ModelInferRequest request = PlainRequest();
-  (*request.mutable_parameters())["classification"] = Int64(3);
-  (*request.mutable_parameters())["shared_memory_region"] = Text("rows");
-  (*request.mutable_inputs(0)->mutable_parameters())["sequence_id"] = Int64(3);
-  (*request.mutable_inputs(0)->mutable_parameters())["classification"] = Int64(3);
-  EXPECT_EQ(RefusedField(request), "");
-}
-
-TEST(InferenceParametersTest, ATensorOfAnotherNameIsNamedByItsPlace) {
-  inference::ModelInferRequest request = PlainRequest();
-  request.add_inputs()->set_name("a name]\nthat is none");
-  (*request.mutable_inputs(1)->mutable_parameters())["shared_memory_region"] = Text("rows");
-  EXPECT_EQ(RefusedField(request), "inputs[1].parameters[shared_memory_region]");
+  const std::string classes = With("classification", "int64_param: 3");
+  Expect("", Request(classes + With("shared_memory_region", "string_param: 'rows'"),
+                     classes + With("sequence_id", "int64_param: 3")));
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

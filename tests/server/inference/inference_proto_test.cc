@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "gtest/gtest.h"
 #include "inference/inference_service.pb.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using ::testing::ElementsAreArray;
 
 // Describes a field like a line of a .proto file; maps are shown as map<key, value>.
 std::string LineOf(const FieldDescriptor& field) {
@@ -210,10 +209,10 @@ TEST(InferenceProtoTest, TheServiceHasThePublicNameAndItsMethods) {
               absl::StrCat("inference.", method.name(), "Response"));
     methods.push_back(method.name());
   }
-  EXPECT_THAT(methods, ::testing::UnorderedElementsAre(
-                           "ServerLive", "ServerReady", "ModelReady", "ServerMetadata",
-                           "ModelMetadata", "ModelInfer", "ModelStreamInfer", "ModelConfig",
-                           "ModelStatistics", "RepositoryIndex"));
+  EXPECT_THAT(methods,
+              UnorderedElementsAre("ServerLive", "ServerReady", "ModelReady", "ServerMetadata",
+                                   "ModelMetadata", "ModelInfer", "ModelStreamInfer", "ModelConfig",
+                                   "ModelStatistics", "RepositoryIndex"));
 }
 
 TEST(InferenceProtoTest, EveryDatatypeHasThePublicNumber) {
@@ -225,8 +224,8 @@ TEST(InferenceProtoTest, EveryDatatypeHasThePublicNumber) {
     EXPECT_EQ(type->value(i)->number(), i);
     values.push_back(type->value(i)->name());
   }
-  EXPECT_THAT(values, ::testing::ElementsAre(
-                          "TYPE_INVALID", "TYPE_BOOL", "TYPE_UINT8", "TYPE_UINT16", "TYPE_UINT32",
+  EXPECT_THAT(values,
+              ElementsAre("TYPE_INVALID", "TYPE_BOOL", "TYPE_UINT8", "TYPE_UINT16", "TYPE_UINT32",
                           "TYPE_UINT64", "TYPE_INT8", "TYPE_INT16", "TYPE_INT32", "TYPE_INT64",
                           "TYPE_FP16", "TYPE_FP32", "TYPE_FP64", "TYPE_STRING", "TYPE_BF16"));
 }
@@ -249,11 +248,11 @@ TEST(InferenceProtoTest, ARequestThatWasWrittenByHandIsRead) {
   ASSERT_EQ(request.inputs_size(), 1);
   EXPECT_EQ(request.inputs(0).name(), "x");
   EXPECT_EQ(request.inputs(0).datatype(), "FP32");
-  EXPECT_THAT(request.inputs(0).shape(), ::testing::ElementsAre(1, 2));
+  EXPECT_THAT(request.inputs(0).shape(), ElementsAre(1, 2));
   ASSERT_EQ(request.raw_input_contents_size(), 1);
   EXPECT_EQ(request.raw_input_contents(0).size(), 8u);
   EXPECT_EQ(request.SerializeAsString(), bytes);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

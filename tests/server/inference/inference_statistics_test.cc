@@ -1,13 +1,11 @@
 #include "gtest/gtest.h"
 #include "server/inference/inference_models.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(InferenceStatisticsTest, CountsAndTimesStandInTheFieldsThatClientsRead) {
-  VersionCounts counts;
-  counts.mapping = "letters";
-  counts.number = 7;
+  VersionCounts counts{.mapping = "letters", .number = 7};
   counts.answered = {11, absl::Milliseconds(5)};
   counts.failed = {2, absl::Microseconds(3)};
   counts.queued = {12, absl::Nanoseconds(4)};
@@ -37,13 +35,11 @@ TEST(InferenceStatisticsTest, CountsAndTimesStandInTheFieldsThatClientsRead) {
 }
 
 TEST(InferenceStatisticsTest, AVersionThatWasNotAskedHasNoLastRequest) {
-  VersionCounts counts;
-  counts.mapping = "letters";
-  counts.number = 1;
+  VersionCounts counts{.mapping = "letters", .number = 1};
   const inference::ModelStatistics statistics = ModelStatisticsOf(counts);
   EXPECT_EQ(statistics.last_inference(), 0u);
   EXPECT_EQ(statistics.inference_stats().success().count(), 0u);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

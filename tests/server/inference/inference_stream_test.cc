@@ -1,8 +1,9 @@
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "server/inference/inference_answer.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(InferenceStreamTest, AnErrorIsAMessageThatNamesTheRequest) {
@@ -11,8 +12,8 @@ TEST(InferenceStreamTest, AnErrorIsAMessageThatNamesTheRequest) {
   request.set_model_name("letters");
   request.set_model_version("prod");
   const inference::ModelStreamInferResponse response =
-      StreamErrorOf(MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH",
-                              "inputs[x].shape", "expected [-1, 16], got [2, 15]"),
+      StreamErrorOf(MakeError(StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "inputs[x].shape",
+                              "expected [-1, 16], got [2, 15]"),
                     request);
   EXPECT_EQ(response.error_message(),
             "COLUMNS_MISMATCH: inputs[x].shape: expected [-1, 16], got [2, 15]");
@@ -39,4 +40,4 @@ TEST(InferenceStreamTest, AnAnswerIsTheOnlyOneOfItsRequest) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

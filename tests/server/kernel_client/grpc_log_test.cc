@@ -11,17 +11,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
-#include "gmock/gmock.h"
 #include "grpc/support/log.h"
 #include "gtest/gtest.h"
 #include "server/observe/log.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Replaces stderr with a pipe until Take is called or the object is destroyed.
 class PipeAsStderr {
@@ -110,10 +106,9 @@ TEST_F(GrpcLogTest, LevelsAreGrpcsAndLongMessagesAreCut) {
   }
   gpr_log("a.cc", 4, GPR_LOG_SEVERITY_ERROR, "nobody is there");
   const std::string cut(1024, 'x');
-  EXPECT_THAT(lines,
-              ::testing::ElementsAre(HasSubstr("INFO grpc message=info source=a.cc:2"),
-                                     AllOf(HasSubstr(absl::StrCat("ERROR grpc message=", cut)),
-                                           Not(HasSubstr(absl::StrCat(cut, "x"))))));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("INFO grpc message=info source=a.cc:2"),
+                                 AllOf(HasSubstr(absl::StrCat("ERROR grpc message=", cut)),
+                                       Not(HasSubstr(absl::StrCat(cut, "x"))))));
 }
 
 // Nobody reads the full pipe. If gRPC waited for a reader, the test would hang.
@@ -141,4 +136,4 @@ TEST_F(GrpcLogDeathTest, AnAssertionIsToldOfBeforeTheProcessEnds) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

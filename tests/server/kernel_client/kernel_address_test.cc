@@ -2,8 +2,9 @@
 
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(KernelAddressTest, NameAndAddressAreTakenApart) {
@@ -17,11 +18,10 @@ TEST(KernelAddressTest, NameAndAddressAreTakenApart) {
                         Case{"k_2=[::1]:1", "k_2", "[::1]:1", false},
                         Case{"edit=unix:/run/edit.sock", "edit", "unix:/run/edit.sock", false},
                         Case{"edit=tls:words.example:443", "edit", "words.example:443", true}}) {
-    const absl::StatusOr<KernelAddress> address = ParseKernelAddress(c.text);
-    ASSERT_TRUE(address.ok()) << address.status();
-    EXPECT_EQ(address->name, c.name);
-    EXPECT_EQ(address->target, c.target);
-    EXPECT_EQ(address->tls, c.tls);
+    const KernelAddress address = ParseKernelAddress(c.text).value();
+    EXPECT_EQ(address.name, c.name);
+    EXPECT_EQ(address.target, c.target);
+    EXPECT_EQ(address.tls, c.tls);
   }
 }
 
@@ -30,11 +30,11 @@ TEST(KernelAddressTest, WhatIsNoAddressIsRefused) {
        {"", "edit", "=127.0.0.1:1", "Edit=127.0.0.1:1", "2k=127.0.0.1:1", "e-d=127.0.0.1:1",
         "edit=", "edit=host", "edit=host:", "edit=host:0", "edit=host:65536", "edit=:1",
         "edit=dns:///host:1", "edit=unix:relative", "edit=tls:", "edit=tls:host"}) {
-    const absl::Status status = ParseKernelAddress(text).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_SERVICE_INVALID") << text;
+    EXPECT_THAT(ParseKernelAddress(text).status(),
+                IsError(StatusCode::kInvalidArgument, "KERNEL_SERVICE_INVALID"))
+        << text;
   }
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -20,13 +20,11 @@
 #include "server/kernel_client/kernel_service.h"
 #include "tests/server/support/gate.h"
 #include "tests/server/support/scripted_kernel.h"
+#include "tests/support/matchers.h"
 #include "tests/support/random_rows.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using testing::Gate;
-using testing::ScriptedKernel;
 
 constexpr int64_t kColumns = 3;
 constexpr int64_t kLandmarks = 4;
@@ -39,7 +37,7 @@ class KernelQueueTest : public ::testing::Test {
       : metrics_(registry_),
         services_({{.name = "here", .target = kernel_.address(), .tls = false}},
                   {.authorities = "", .time_limit = absl::Seconds(60)}, metrics_),
-        landmarks_(testing::UniformRows({.rows = kLandmarks, .cols = kColumns, .seed = 1})) {
+        landmarks_(UniformRows({.rows = kLandmarks, .cols = kColumns, .seed = 1})) {
     RemoteFeatures block{.kernel = "rbf", .endpoint = "here"};
     for (int64_t i = 0; i < kLandmarks; ++i) {
       block.examples.emplace_back(reinterpret_cast<const char*>(landmarks_.row(i)),
@@ -77,7 +75,7 @@ class KernelQueueTest : public ::testing::Test {
                     .bytes = kColumns * static_cast<int64_t>(sizeof(double)),
                     .append =
                         [asked](v1::Examples& to) {
-                          AppendExamples(testing::WireRows(asked->row), ExampleKind::kDense, to);
+                          AppendExamples(WireRows(asked->row), ExampleKind::kDense, to);
                         },
                     .deadline = asked->deadline,
                     .cancelled = &asked->cancelled,
@@ -142,6 +140,17 @@ class KernelQueueTest : public ::testing::Test {
     return bad->Wait().status();
   }
 
+  // Makes all calls that the queue may make at once, and holds their answers.
+  std::vector<std::shared_ptr<Asked>> FillCalls() {
+    HoldAnswers();
+    std::vector<std::shared_ptr<Asked>> all;
+    for (int i = 0; i < KernelQueue::kCalls; ++i) {
+      all.push_back(Ask(i));
+      AwaitCalls(i + 1);
+    }
+    return all;
+  }
+
   prometheus::Registry registry_;
   KernelMetrics metrics_;
   Gate gate_{/*open=*/true};
@@ -152,12 +161,7 @@ class KernelQueueTest : public ::testing::Test {
 };
 
 TEST_F(KernelQueueTest, WhatComesWhileCallsAreUnderWayGoesTogether) {
-  HoldAnswers();
-  std::vector<std::shared_ptr<Asked>> all;
-  for (int i = 0; i < KernelQueue::kCalls; ++i) {
-    all.push_back(Ask(i));
-    AwaitCalls(i + 1);
-  }
+  std::vector<std::shared_ptr<Asked>> all = FillCalls();
   for (int i = 0; i < 20; ++i) all.push_back(Ask(0.1 * i));
   gate_.Open();
   for (const auto& asked : all) ExpectValues(*asked);
@@ -167,25 +171,18 @@ TEST_F(KernelQueueTest, WhatComesWhileCallsAreUnderWayGoesTogether) {
 }
 
 TEST_F(KernelQueueTest, NobodyGetsTheErrorOfAnothersExample) {
-  const absl::Status refused = ErrorOfBadAmongGood(grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_SERVICE_FAILED");
-  EXPECT_NE(refused.message().find("no such example"), std::string::npos) << refused;
+  EXPECT_THAT(ErrorOfBadAmongGood(grpc::StatusCode::INVALID_ARGUMENT),
+              IsError(StatusCode::kFailedPrecondition, "KERNEL_SERVICE_FAILED", _,
+                      HasSubstr("no such example")));
 }
 
 TEST_F(KernelQueueTest, NobodyFailsForAnExampleThatTheServiceDiesOf) {
-  const absl::Status failed = ErrorOfBadAmongGood(grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(DetailOf(failed)->reason, "KERNEL_SERVICE_UNAVAILABLE");
+  EXPECT_THAT(ErrorOfBadAmongGood(grpc::StatusCode::UNAVAILABLE),
+              IsError(StatusCode::kUnavailable, "KERNEL_SERVICE_UNAVAILABLE"));
 }
 
 TEST_F(KernelQueueTest, RequestsThatWereGivenUpAreNotAskedFor) {
-  HoldAnswers();
-  std::vector<std::shared_ptr<Asked>> all;
-  for (int i = 0; i < KernelQueue::kCalls; ++i) {
-    all.push_back(Ask(i));
-    AwaitCalls(i + 1);
-  }
+  std::vector<std::shared_ptr<Asked>> all = FillCalls();
   const auto cancelled = Ask(0.5, [](Asked& asked) { asked.cancelled = true; });
   const auto late = Ask(0.5, [](Asked& asked) { asked.deadline = absl::InfinitePast(); });
   gate_.Open();
@@ -228,19 +225,14 @@ TEST_F(KernelQueueTest, AnswersArriveOnOneThreadThatIsNoCallers) {
 }
 
 TEST_F(KernelQueueTest, StopEndsWhatIsUnderWayAndWhatWaits) {
-  HoldAnswers();
-  std::vector<std::shared_ptr<Asked>> all;
-  for (int i = 0; i < KernelQueue::kCalls; ++i) {
-    all.push_back(Ask(i));
-    AwaitCalls(i + 1);
-  }
+  std::vector<std::shared_ptr<Asked>> all = FillCalls();
   all.push_back(Ask(7));
   services_.Stop();
   for (const auto& asked : all) {
-    EXPECT_EQ(DetailOf(asked->Wait().status())->reason, "SERVER_SHUTTING_DOWN");
+    EXPECT_EQ(ReasonOf(asked->Wait().status()), "SERVER_SHUTTING_DOWN");
   }
-  EXPECT_EQ(DetailOf(Ask(1)->Wait().status())->reason, "SERVER_SHUTTING_DOWN");
+  EXPECT_EQ(ReasonOf(Ask(1)->Wait().status()), "SERVER_SHUTTING_DOWN");
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

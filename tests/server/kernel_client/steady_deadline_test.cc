@@ -1,8 +1,7 @@
-#include "server/kernel_client/steady_deadline.h"
-
+#include "core/thread/steady_time.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using std::chrono::hours;
@@ -26,4 +25,4 @@ TEST(SteadyDeadlineTest, WhatIsInfiniteStaysSo) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "server/sqlite/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/support/gate.h"
 #include "tests/server/support/temporary_folder.h"
 
@@ -46,9 +46,9 @@ class TestStream final : public Stream {
 
 std::string SpecMessage() {
   v1::BuildRequest request;
-  request.mutable_spec()->set_mapping("letter");
+  request.mutable_spec()->set_name("letter");
   request.mutable_spec()->set_build_id("00000000-0000-4000-8000-000000000001");
-  request.mutable_spec()->mutable_spec()->set_text("f2(landmarks=5)");
+  request.mutable_spec()->set_spec("f2(landmarks=5)");
   request.mutable_spec()->set_kernel("rbf(gamma=0.5)");
   const std::string message = request.SerializeAsString();
   return std::string{'\0', '\0', '\0', '\0', static_cast<char>(message.size())} + message;

@@ -1,10 +1,10 @@
 #include <atomic>
-#include <thread>
 #include <vector>
 
 #include "core/linalg/blas.h"
 #include "gtest/gtest.h"
 #include "server/mapping/forecasts.h"
+#include "tests/support/threads.h"
 
 namespace phimap {
 namespace {
@@ -33,11 +33,7 @@ TEST(BuildEstimatorTest, MeasuresOnceHoweverManyAsk) {
     return BuildSpeed{1e9, 1e6};
   });
   EXPECT_EQ(measured, 0);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] { estimator.Estimate(Spec("f1(landmarks=5)"), 100, 3); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  testing::RunTogether(4, [&](int) { estimator.Estimate(Spec("f1(landmarks=5)"), 100, 3); });
   EXPECT_EQ(measured, 1);
 }
 

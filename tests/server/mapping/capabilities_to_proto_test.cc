@@ -27,12 +27,12 @@ v1::ListCapabilitiesResponse Listed() {
 
 TEST(CapabilitiesToProtoTest, AMappingHasItsParametersAndKernels) {
   const v1::ListCapabilitiesResponse listed = Listed();
-  const v1::Capability* fourier = Find(listed.mappings(), "fourier");
+  const v1::Capability* fourier = Find(listed.families(), "fourier");
   ASSERT_NE(fourier, nullptr);
   ASSERT_EQ(fourier->parameters_size(), 5);
   const v1::ParameterInfo& dimensions = fourier->parameters(0);
   EXPECT_EQ(dimensions.name(), "dimensions");
-  EXPECT_EQ(dimensions.type(), "integer");
+  EXPECT_EQ(dimensions.type(), v1::ParameterInfo::TYPE_INTEGER);
   EXPECT_TRUE(dimensions.required());
   EXPECT_EQ(dimensions.least(), 1);
   EXPECT_EQ(dimensions.largest(), 65536);
@@ -42,9 +42,9 @@ TEST(CapabilitiesToProtoTest, AMappingHasItsParametersAndKernels) {
   EXPECT_THAT(form.words(), ElementsAre("phase", "sincos"));
   EXPECT_THAT(fourier->leaf_kernels(), ::testing::IsSupersetOf({"rbf", "laplacian"}));
   EXPECT_THAT(fourier->leaf_kernels(), ::testing::Not(::testing::Contains("linear")));
-  EXPECT_THAT(Find(listed.mappings(), "f1")->leaf_kernels(),
+  EXPECT_THAT(Find(listed.families(), "f1")->leaf_kernels(),
               ::testing::IsSupersetOf({"rbf", "linear", "sigmoid"}));
-  EXPECT_EQ(Find(listed.mappings(), "random_projection")->default_kernel(), "linear()");
+  EXPECT_EQ(Find(listed.families(), "random_projection")->default_kernel(), "linear()");
 }
 
 TEST(CapabilitiesToProtoTest, KernelsPoliciesAndLearnersAreListed) {
@@ -71,13 +71,14 @@ TEST(CapabilitiesToProtoTest, KernelsPoliciesAndLearnersAreListed) {
 TEST(CapabilitiesToProtoTest, EveryLineIsThere) {
   const v1::ListCapabilitiesResponse listed = Listed();
   for (const Capabilities* all :
-       {&listed.mappings(), &listed.kernels(), &listed.policies(), &listed.learners()}) {
+       {&listed.families(), &listed.kernels(), &listed.policies(), &listed.learners()}) {
     EXPECT_GT(all->size(), 2);
     for (const v1::Capability& one : *all) {
       EXPECT_FALSE(one.line().empty()) << one.name();
       for (const v1::ParameterInfo& parameter : one.parameters()) {
         EXPECT_FALSE(parameter.line().empty()) << one.name() << " " << parameter.name();
         EXPECT_FALSE(parameter.expected().empty());
+        EXPECT_NE(parameter.type(), v1::ParameterInfo::TYPE_UNSPECIFIED);
       }
     }
   }

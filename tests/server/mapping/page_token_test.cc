@@ -1,6 +1,7 @@
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "server/mapping/request_fields.h"
+#include "tests/support/matchers.h"
 
 namespace phimap {
 namespace {
@@ -19,7 +20,7 @@ TEST(PageTokenTest, WhatWasNotHandedOutForTheListIsRefused) {
         EncodePageToken("versions/a", "letter"), EncodePageToken("mappings", "")}) {
     const auto decoded = DecodePageToken("mappings", token);
     ASSERT_FALSE(decoded.ok()) << token;
-    EXPECT_EQ(DetailOf(decoded.status())->field, "page_token");
+    EXPECT_EQ(testing::FieldOf(decoded.status()), "page_token");
   }
 }
 

@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/plan/artifact.h"
+#include "core/thread/steady_time.h"
 #include "gtest/gtest.h"
 #include "server/build/build_manager.h"
-#include "server/sqlite/sqlite_store.h"
-#include "server/sync/steady_time.h"
-#include "tests/server/sqlite/store_fixture.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/server/store/sqlite/store_fixture.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/plans.h"
 
@@ -38,9 +38,7 @@ class VersionLifetimesTest : public ::testing::Test {
     request.version.ttl = ttl;
     request.build_id = absl::StrCat("b", ++published_);
     request.spec_digest = "spec";
-    const absl::StatusOr<VersionRecord> version =
-        store_->Publish(request, *EncodeArtifact(artifact));
-    ASSERT_TRUE(version.ok()) << version.status();
+    const VersionRecord version = store_->Publish(request, *EncodeArtifact(artifact)).value();
     ASSERT_TRUE(registry_.CatchUp().ok());
   }
   // Acquires a version; the handle is empty if there is no such version.
@@ -176,15 +174,13 @@ TEST_F(VersionLifetimesTest, OfAGridOfTrialsWhatIsKeptIsLeftAndNothingElse) {
   ASSERT_TRUE(changes_.KeepVersion("f2-18", 1, absl::InfiniteDuration(), "").ok());
   clock_.now += kTtl;
   ASSERT_TRUE(lifetimes_.DeleteExpired().ok());
-  const absl::StatusOr<std::vector<MappingRecord>> left = store_->ListMappings("", 100);
-  ASSERT_TRUE(left.ok()) << left.status();
-  ASSERT_EQ(left->size(), 1);
-  EXPECT_EQ(left->front().name, "f2-18");
+  const std::vector<MappingRecord> left = store_->ListMappings("", 100).value();
+  ASSERT_EQ(left.size(), 1);
+  EXPECT_EQ(left.front().name, "f2-18");
   CollectGarbage(*store_);
-  const absl::StatusOr<std::vector<StoredBlob>> blobs = store_->blobs()->List();
-  ASSERT_TRUE(blobs.ok()) << blobs.status();
-  ASSERT_EQ(blobs->size(), 1);
-  EXPECT_EQ(blobs->front().digest, store_->GetVersion("f2-18", 1)->digest);
+  const std::vector<StoredBlob> blobs = store_->blobs()->List().value();
+  ASSERT_EQ(blobs.size(), 1);
+  EXPECT_EQ(blobs.front().digest, store_->GetVersion("f2-18", 1)->digest);
 }
 
 TEST_F(VersionLifetimesTest, ItsThreadEndsAtOnceAndWritesTheLastUses) {

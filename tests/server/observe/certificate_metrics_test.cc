@@ -8,16 +8,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "prometheus/registry.h"
 #include "prometheus/text_serializer.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const CertificateFigures kAll = {.landmarks = 500,
                                  .rank = 499,
@@ -106,4 +103,4 @@ TEST_F(CertificateMetricsTest, AliasesMoveWhileTheyAreScraped) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

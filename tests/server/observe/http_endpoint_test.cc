@@ -11,16 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "prometheus/counter.h"
 #include "prometheus/registry.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 // A client's connected socket.
 class Peer {
@@ -60,10 +57,8 @@ class HttpEndpointTest : public ::testing::Test {
  protected:
   HttpEndpointTest() : metrics_(std::make_shared<prometheus::Registry>()) {
     prometheus::BuildCounter().Name("things_total").Register(*metrics_).Add({}).Increment(7);
-    absl::StatusOr<std::unique_ptr<HttpEndpoint>> endpoint =
-        HttpEndpoint::Listen("localhost:0", metrics_);
-    EXPECT_TRUE(endpoint.ok()) << endpoint.status();
-    endpoint_ = *std::move(endpoint);
+    std::unique_ptr<HttpEndpoint> endpoint = HttpEndpoint::Listen("localhost:0", metrics_).value();
+    endpoint_ = std::move(endpoint);
   }
   std::string Ask(const std::string& request) {
     Peer peer(endpoint_->port());
@@ -154,10 +149,10 @@ TEST_F(HttpEndpointTest, ATakenPortAndAForeignAddressAreRefused) {
        {"127.0.0.1:" + std::to_string(endpoint_->port()), std::string("192.0.2.1:0"),
         std::string("nonsense"), std::string("nobody.invalid:80")}) {
     const auto second = HttpEndpoint::Listen(address, metrics_);
-    EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition) << address;
-    EXPECT_THAT(second.status().message(), HasSubstr(address));
+    EXPECT_THAT(second.status(), IsError(StatusCode::kFailedPrecondition, _, _, HasSubstr(address)))
+        << address;
   }
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -1,7 +1,7 @@
 #include "gtest/gtest.h"
 #include "server/observe/log.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using std::chrono::milliseconds;
@@ -53,4 +53,4 @@ TEST_F(LogRateTest, AThreadThatLooksAtItsClockTooEarlyGainsNothing) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(LogTest, OneLineHoldsTimeLevelEventAndFieldsInOrder) {
@@ -27,7 +27,7 @@ TEST(LogTest, ValuesThatCouldBreakTheLineAreQuotedAndEscaped) {
   };
   for (const auto& c : cases) {
     EXPECT_THAT(FormatLogLine(absl::UnixEpoch(), LogLevel::kError, "e", {{"k", c.value}}),
-                ::testing::EndsWith(std::string(" ERROR e k=") + c.shown + "\n"));
+                EndsWith(std::string(" ERROR e k=") + c.shown + "\n"));
   }
 }
 
@@ -57,7 +57,7 @@ TEST(LogTest, JsonValuesThatCouldBreakTheObjectAreEscaped) {
   for (const auto& c : cases) {
     EXPECT_THAT(
         FormatLogLine(absl::UnixEpoch(), LogLevel::kInfo, "e", {{"k", c.value}}, LogFormat::kJson),
-        ::testing::EndsWith(std::string(",\"k\":\"") + c.shown + "\"}\n"));
+        EndsWith(std::string(",\"k\":\"") + c.shown + "\"}\n"));
   }
 }
 
@@ -69,8 +69,7 @@ TEST(LogTest, LinesBelowTheLevelAreNotWritten) {
   logger.Log(LogLevel::kInfo, "info", {});
   logger.Log(LogLevel::kWarning, "warning", {});
   logger.Log(LogLevel::kError, "error", {});
-  EXPECT_THAT(lines, ::testing::ElementsAre(::testing::HasSubstr("WARNING warning"),
-                                            ::testing::HasSubstr("ERROR error")));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("WARNING warning"), HasSubstr("ERROR error")));
 }
 
 TEST(LogTest, ALoggerThatWritesNothingDropsNothing) {
@@ -82,14 +81,14 @@ TEST(LogTest, ALoggerThatWritesNothingDropsNothing) {
 TEST(LogTest, UnknownFormatIsRefusedWithTheKnownOnes) {
   EXPECT_EQ(*ParseLogFormat("json"), LogFormat::kJson);
   EXPECT_THAT(std::string(ParseLogFormat("xml").status().message()),
-              ::testing::AllOf(::testing::HasSubstr("json"), ::testing::HasSubstr("xml")));
+              AllOf(HasSubstr("json"), HasSubstr("xml")));
 }
 
 TEST(LogTest, UnknownLevelIsRefusedWithTheKnownOnes) {
   EXPECT_EQ(*ParseLogLevel("debug"), LogLevel::kDebug);
   EXPECT_THAT(std::string(ParseLogLevel("loud").status().message()),
-              ::testing::AllOf(::testing::HasSubstr("warning"), ::testing::HasSubstr("loud")));
+              AllOf(HasSubstr("warning"), HasSubstr("loud")));
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -15,16 +15,15 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/status/check.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/observe/log.h"
+#include "tests/support/matchers.h"
+#include "tests/support/threads.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::string DropLine(absl::string_view reason, int64_t count) {
   return absl::StrCat("dropped ", reason, " ", count, "\n");
@@ -98,15 +97,9 @@ TEST_F(LogWriterTest, LinesArriveInTheirOrder) {
 
 TEST_F(LogWriterTest, LinesOfManyThreadsDoNotMix) {
   std::optional<LogWriter> writer(std::in_place, ends_[1], DropLine);
-  std::vector<std::thread> threads;
-  threads.reserve(4);
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&writer, t] {
-      for (int i = 0; i < 100; ++i)
-        writer->Write(std::string(99, static_cast<char>('a' + t)) + "\n");
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  RunTogether(4, [&](int t) {
+    for (int i = 0; i < 100; ++i) writer->Write(std::string(99, static_cast<char>('a' + t)) + "\n");
+  });
   writer->Write("end\n");
   std::vector<std::string> lines = absl::StrSplit(ReadUntil("end\n"), '\n');
   ASSERT_EQ(lines.size(), 402);
@@ -193,4 +186,4 @@ TEST_F(LogWriterTest, AReaderThatIsGoneEndsNothingAndIsCounted) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

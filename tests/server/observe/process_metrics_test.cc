@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 std::map<std::string, double> Values(const prometheus::Collectable& source) {
@@ -80,4 +80,4 @@ TEST(DiskMetricsTest, AFolderHasADiskAndWhatIsNotThereHasNone) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

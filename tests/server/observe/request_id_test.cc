@@ -3,11 +3,11 @@
 #include <thread>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/observe/log.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(RequestIdTest, IsSixteenHexadecimalDigitsAndStays) {
@@ -32,9 +32,9 @@ TEST(RequestIdTest, ThreadsThatAskAtOnceGetTheSame) {
     threads.reserve(texts.size());
     for (std::string& text : texts) threads.emplace_back([&id, &text] { text = id.Text(); });
     for (std::thread& thread : threads) thread.join();
-    EXPECT_THAT(texts, ::testing::Each(id.Text()));
+    EXPECT_THAT(texts, Each(id.Text()));
   }
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -4,25 +4,24 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "prometheus/registry.h"
 #include "prometheus/text_serializer.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
-// The number of metric families of a version: one counts its rows; four describe a sample of them
+// The series of a version without a head: one counts its rows; four describe a sample of them
 // (number, norms, residuals, and rows that are not finite).
-constexpr int kFamilies = 5;
-
-using ::testing::Not;
+constexpr int kOfVersion = 5;
+// Those of the rest, which may have heads: also their answers, and rows and sum of confidence.
+constexpr int kOfOther = kOfVersion + 3;
 
 class VersionSeriesTest : public ::testing::Test {
  protected:
@@ -38,7 +37,7 @@ class VersionSeriesTest : public ::testing::Test {
 };
 
 TEST_F(VersionSeriesTest, ALiveVersionHasItsOwnSeriesAndTakesItAway) {
-  EXPECT_EQ(Series(), kFamilies);
+  EXPECT_EQ(Series(), kOfOther);
   {
     const auto lease = series_.Open("letters", 7);
     lease->rows()->Increment(5);
@@ -46,7 +45,7 @@ TEST_F(VersionSeriesTest, ALiveVersionHasItsOwnSeriesAndTakesItAway) {
                 HasSubstr("phimap_version_rows_total{mapping=\"letters\",version=\"7\"} 5"));
   }
   EXPECT_THAT(Scrape(), Not(HasSubstr("letters")));
-  EXPECT_EQ(Series(), kFamilies);
+  EXPECT_EQ(Series(), kOfOther);
 }
 
 template <typename T>
@@ -89,6 +88,56 @@ TEST_F(VersionSeriesTest, ARowThatIsNotFiniteIsCountedApart) {
   EXPECT_THAT(Scrape(), HasSubstr("phimap_version_norm_sum_total" + labels + "25\n"));
 }
 
+std::shared_ptr<const HeadFacts> HeadOf(int classes) {
+  auto head = std::make_shared<HeadFacts>();
+  for (int i = 0; i < classes; ++i) head->classes.push_back(absl::StrCat("c", i));
+  return head;
+}
+
+TEST_F(VersionSeriesTest, AnswersAreCountedByClassAndTheClassesBeyondTwentyTogether) {
+  {
+    const auto lease = series_.Open("letters", 7, HeadOf(26));
+    lease->predictions().Count(6, std::vector<int32_t>{0, 19, 19, 20, 25, 25});
+    const auto value = [](const char* name) {
+      return absl::StrCat("{class=\"", name, "\",mapping=\"letters\",version=\"7\"} ");
+    };
+    EXPECT_THAT(Scrape(), HasSubstr(value("c0") + "1\n"));
+    EXPECT_THAT(Scrape(), HasSubstr(value("c1") + "0\n"));
+    EXPECT_THAT(Scrape(), HasSubstr(value("c19") + "2\n"));
+    EXPECT_THAT(Scrape(), HasSubstr(value("_other") + "3\n"));
+    EXPECT_THAT(Scrape(), Not(HasSubstr("\"c20\"")));
+    Matrix<double> probabilities(2, 26);
+    probabilities(0, 3) = 0.5;
+    probabilities(1, 0) = 0.75;
+    lease->predictions().CountConfidence(std::as_const(probabilities).view());
+    EXPECT_THAT(Scrape(),
+                HasSubstr("confidence_rows_total{mapping=\"letters\",version=\"7\"} 2\n"));
+    EXPECT_THAT(Scrape(),
+                HasSubstr("confidence_sum_total{mapping=\"letters\",version=\"7\"} 1.25\n"));
+    int due = 0;
+    for (int request = 0; request < 129; ++request) due += lease->predictions().IsDue() ? 1 : 0;
+    EXPECT_EQ(due, 3);
+  }
+  EXPECT_EQ(Series(), kOfOther);
+}
+
+TEST_F(VersionSeriesTest, NumbersAndVersionsWithoutLabelsCountAsOthers) {
+  const auto numbers = series_.Open("prices", 1, HeadOf(0));
+  numbers->predictions().Count(5, {});
+  EXPECT_THAT(Scrape(), HasSubstr("{class=\"_other\",mapping=\"prices\",version=\"1\"} 5\n"));
+  std::vector<std::unique_ptr<const VersionSeries::Lease>> leases;
+  for (int i = 0; i < VersionSeries::kMaxNamed; ++i) {
+    leases.push_back(series_.Open(absl::StrCat("other-", i), 1));
+  }
+  const auto late = series_.Open("late", 1, HeadOf(3));
+  late->predictions().Count(4, std::vector<int32_t>{0, 1, 2, 2});
+  EXPECT_THAT(Scrape(), HasSubstr("{class=\"_other\",mapping=\"_other\",version=\"_other\"} 4\n"));
+  // Named by an alias, it has classes of its own from then on.
+  late->Promote();
+  late->predictions().Count(2, std::vector<int32_t>{1, 1});
+  EXPECT_THAT(Scrape(), HasSubstr("{class=\"c1\",mapping=\"late\",version=\"1\"} 2\n"));
+}
+
 TEST_F(VersionSeriesTest, LeasesOfOneVersionShareASeriesUntilTheLast) {
   auto first = series_.Open("letters", 7);
   const auto second = series_.Open("letters", 7);
@@ -104,7 +153,7 @@ TEST_F(VersionSeriesTest, HoweverManyVersionsAreLiveTheSeriesAreBoundedAndNoRowI
     leases.push_back(series_.Open(absl::StrCat("hostile-", i), 1));
     leases.back()->rows()->Increment();
   }
-  EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + 1));
+  EXPECT_EQ(Series(), kOfOther + kOfVersion * VersionSeries::kMaxNamed);
   EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"_other\"} 900"));
   // The first versions have labels of their own, and keep them. When one of these versions ends,
   // the next new version gets labels of its own.
@@ -112,7 +161,7 @@ TEST_F(VersionSeriesTest, HoweverManyVersionsAreLiveTheSeriesAreBoundedAndNoRowI
   leases.front().reset();
   const auto late = series_.Open("late", 1);
   EXPECT_THAT(Scrape(), HasSubstr("mapping=\"late\""));
-  EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + 1));
+  EXPECT_EQ(Series(), kOfOther + kOfVersion * VersionSeries::kMaxNamed);
 }
 
 // Production's version is loaded after a hundred trial versions, and gets its own labels as soon as
@@ -128,7 +177,7 @@ TEST_F(VersionSeriesTest, VersionsThatAliasesNameComeFirst) {
   production->rows()->Increment(5);
   EXPECT_THAT(Scrape(),
               HasSubstr("phimap_version_rows_total{mapping=\"letters\",version=\"7\"} 5\n"));
-  EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + 2));
+  EXPECT_EQ(Series(), kOfOther + kOfVersion * (VersionSeries::kMaxNamed + 1));
   production.reset();
   EXPECT_THAT(Scrape(), Not(HasSubstr("letters")));
   // Aliases come from clients too, so their number is bounded.
@@ -137,7 +186,8 @@ TEST_F(VersionSeriesTest, VersionsThatAliasesNameComeFirst) {
     aliased.push_back(series_.Open("aliased", i));
     aliased.back()->Promote();
   }
-  EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + VersionSeries::kMaxAliased + 1));
+  EXPECT_EQ(Series(),
+            kOfOther + kOfVersion * (VersionSeries::kMaxNamed + VersionSeries::kMaxAliased));
 }
 
 TEST_F(VersionSeriesTest, AMappingThatIsCalledOtherIsNotTheRest) {
@@ -166,10 +216,10 @@ TEST_F(VersionSeriesTest, VersionsComeAndGoWhileTheyAreScraped) {
       }
     });
   }
-  for (int i = 0; i < 50; ++i) EXPECT_LE(Series(), kFamilies * (1 + 2 * kThreads));
+  for (int i = 0; i < 50; ++i) EXPECT_LE(Series(), kOfOther + kOfVersion * 2 * kThreads);
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Series(), kFamilies);
+  EXPECT_EQ(Series(), kOfOther);
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

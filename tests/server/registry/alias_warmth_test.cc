@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "tests/server/registry/registry_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using Warmth = VersionRegistry::Warmth;
 
 constexpr std::chrono::hours kLong{1};
@@ -127,7 +126,7 @@ TEST_F(AliasWarmthTest, ReadersComeBeforeWhatIsLoadedInTheBackground) {
   store_.read_gate.AwaitWaiting();  // a is being read
   Answer c, d;
   registry_->Acquire("c@1", c.Callback());
-  registry_->Acquire("d@1", LoadPriority::kFirst, d.Callback());
+  registry_->Acquire("d@1", LivePart::kFeatures, LoadPriority::kFirst, d.Callback());
   EXPECT_THAT(States(), ElementsAre(0, 2, 0));
   store_.read_gate.Open();
   AwaitWarm();

@@ -9,16 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/registry/memory_store.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 class CatalogViewTest : public ::testing::Test {
  protected:

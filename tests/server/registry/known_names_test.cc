@@ -24,7 +24,7 @@ KnownNames Names() {
   record.input_columns = 16;
   record.output_columns = 500;
   record.serving_type = "float32";
-  record.mapping_text = "f2(landmarks=500)";
+  record.spec_text = "f2(landmarks=500)";
   record.kernel_text = "a\ttab, a\nline, \"ü\" and \\";
   record.imported = true;
   names.records.push_back(record);
@@ -37,21 +37,20 @@ KnownNames Names() {
 
 TEST(KnownNamesTest, WhatIsWrittenIsReadBack) {
   const KnownNames names = Names();
-  const absl::StatusOr<KnownNames> read = ParseKnownNames(TextOf(names));
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->store, names.store);
-  EXPECT_EQ(read->revision, names.revision);
-  ASSERT_EQ(read->mappings.size(), 2);
-  EXPECT_EQ(read->mappings[0].mapping, "letters");
-  EXPECT_EQ(read->mappings[0].versions, names.mappings[0].versions);
-  EXPECT_EQ(read->mappings[0].digests, names.mappings[0].digests);
-  ASSERT_EQ(read->mappings[0].aliases.size(), 2);
-  EXPECT_EQ(read->mappings[0].aliases[1].alias, "prod");
-  EXPECT_EQ(read->mappings[0].aliases[1].version, 1);
-  EXPECT_TRUE(read->mappings[1].versions.empty());
-  ASSERT_EQ(read->records.size(), 2);
+  const KnownNames read = ParseKnownNames(TextOf(names)).value();
+  EXPECT_EQ(read.store, names.store);
+  EXPECT_EQ(read.revision, names.revision);
+  ASSERT_EQ(read.mappings.size(), 2);
+  EXPECT_EQ(read.mappings[0].mapping, "letters");
+  EXPECT_EQ(read.mappings[0].versions, names.mappings[0].versions);
+  EXPECT_EQ(read.mappings[0].digests, names.mappings[0].digests);
+  ASSERT_EQ(read.mappings[0].aliases.size(), 2);
+  EXPECT_EQ(read.mappings[0].aliases[1].alias, "prod");
+  EXPECT_EQ(read.mappings[0].aliases[1].version, 1);
+  EXPECT_TRUE(read.mappings[1].versions.empty());
+  ASSERT_EQ(read.records.size(), 2);
   for (size_t i = 0; i < 2; ++i) {
-    const VersionRecord& came = read->records[i];
+    const VersionRecord& came = read.records[i];
     const VersionRecord& went = names.records[i];
     EXPECT_EQ(came.mapping, went.mapping);
     EXPECT_EQ(came.number, went.number);
@@ -61,7 +60,7 @@ TEST(KnownNamesTest, WhatIsWrittenIsReadBack) {
     EXPECT_EQ(came.input_columns, went.input_columns);
     EXPECT_EQ(came.output_columns, went.output_columns);
     EXPECT_EQ(came.serving_type, went.serving_type);
-    EXPECT_EQ(came.mapping_text, went.mapping_text);
+    EXPECT_EQ(came.spec_text, went.spec_text);
     EXPECT_EQ(came.kernel_text, went.kernel_text);
     EXPECT_EQ(came.imported, went.imported);
     EXPECT_EQ(came.ttl, went.ttl);

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 class SizedEngine : public Engine {
@@ -191,4 +191,4 @@ TEST(LiveVersionsTest, PinsMoveAndAreCountedHereAndNotHere) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/thread/mutex.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
 #include "tests/server/support/gate.h"
 
 namespace phimap::testing {

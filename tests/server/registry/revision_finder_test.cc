@@ -2,13 +2,13 @@
 
 #include <future>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "tests/server/registry/registry_fixture.h"
+#include "tests/support/matchers.h"
+#include "tests/support/threads.h"
 
 namespace phimap::testing {
 namespace {
@@ -29,21 +29,16 @@ class RevisionFinderTest : public RegistryFixture {
   }
   // The revision of the store. The registry may still be at an earlier one.
   std::string Stored() { return RevisionText(store_.ChangesSince(Revision())->revision); }
-  static std::string ReasonOf(const absl::Status& status) {
-    const auto detail = DetailOf(status);
-    return detail.has_value() ? detail->reason : "";
-  }
 
   TaskPool pool_{"store calls", 2, 100};
   std::unique_ptr<RevisionFinder> finder_;
 };
 
 TEST_F(RevisionFinderTest, WhatIsWrittenIsReadBack) {
-  const auto revision = ParseRevision("0af3-00000002:17");
-  ASSERT_TRUE(revision.ok()) << revision.status();
-  EXPECT_EQ(revision->id, "0af3-00000002");
-  EXPECT_EQ(revision->number, 17);
-  EXPECT_EQ(RevisionText(*revision), "0af3-00000002:17");
+  const auto revision = ParseRevision("0af3-00000002:17").value();
+  EXPECT_EQ(revision.id, "0af3-00000002");
+  EXPECT_EQ(revision.number, 17);
+  EXPECT_EQ(RevisionText(revision), "0af3-00000002:17");
   for (const char* text :
        {"", ":", ":1", "a:", "a", "a:-1", "a:1x", "a b:1", "a\n:1", "a:99999999999999999999"}) {
     EXPECT_EQ(ReasonOf(ParseRevision(text).status()), "REVISION_INVALID") << text;
@@ -122,18 +117,14 @@ TEST_F(RevisionFinderTest, WhenTheStoreIsAwayThatIsTheAnswerAndNoRevisionIsTold)
 TEST_F(RevisionFinderTest, ManyWhoAskAreAllAnswered) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 50;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      for (int round = 0; round < kRounds; ++round) {
-        store_.Put(absl::StrCat("m", i), round + 1, "x");
-        const std::string wanted = Stored();
-        EXPECT_TRUE(*finder_->Knows(wanted) || Find(wanted).ok());
-        EXPECT_TRUE(*finder_->Knows(wanted));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  RunTogether(kThreads, [&](int i) {
+    for (int round = 0; round < kRounds; ++round) {
+      store_.Put(absl::StrCat("m", i), round + 1, "x");
+      const std::string wanted = Stored();
+      EXPECT_TRUE(*finder_->Knows(wanted) || Find(wanted).ok());
+      EXPECT_TRUE(*finder_->Knows(wanted));
+    }
+  });
 }
 
 }  // namespace

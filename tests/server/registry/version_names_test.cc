@@ -88,16 +88,15 @@ TEST_F(VersionNamesTest, OtherNewsDoNotMakeALoadReadTwice) {
 }
 
 TEST_F(VersionNamesTest, ADeletedVersionIsNotFoundAndWhoHoldsItGoesOn) {
-  const absl::StatusOr<VersionHandle> held = Acquire("a@2");
-  ASSERT_TRUE(held.ok());
+  const VersionHandle held = Acquire("a@2").value();
   Delete(2);
   EXPECT_EQ(NumberOf("a@2"), 0);
   EXPECT_FALSE(registry_->FindLive("a", 2));
-  EXPECT_EQ(held->record().number, 2);
-  EXPECT_GT(held->engine().output_columns(), 0);
+  EXPECT_EQ(held.record().number, 2);
+  EXPECT_GT(held.engine().output_columns(), 0);
   // The deleted version still takes its memory.
   EXPECT_EQ(metrics_.registry().live_versions->Value(), 1);
-  EXPECT_EQ(metrics_.registry().live_bytes->Value(), held->engine().memory_bytes());
+  EXPECT_EQ(metrics_.registry().live_bytes->Value(), held.engine().memory_bytes());
 }
 
 TEST_F(VersionNamesTest, TheBareNameMeansTheNextOlderVersionOnceTheNewestIsDeleted) {
@@ -168,8 +167,7 @@ TEST_F(VersionNamesTest, ADeletedMappingIsNotFoundUnderAnyOfItsNames) {
 // If an alias moves while its version is being loaded, and the old version is then deleted, the
 // load must not fail.
 TEST_F(VersionNamesTest, AnAliasThatMovesWhileItsEvictedVersionIsReadMeansTheOther) {
-  VersionRegistry::Options options;
-  options.max_live_bytes = LimitOf(1, *Acquire("a@1"));
+  VersionRegistry::Options options{.max_live_bytes = LimitOf(1, *Acquire("a@1"))};
   Start(options);
   EXPECT_EQ(NumberOf("a@prod"), 1);
   EXPECT_EQ(NumberOf("a@3"), 3);
@@ -214,10 +212,9 @@ TEST_F(VersionNamesTest, WhatWasLoadedForSomebodyOrNotedAsUsedIsToldOnce) {
   EXPECT_EQ(NumberOf("a@3"), 3);
   EXPECT_EQ(NumberOf("a@9"), 0);
   EXPECT_EQ(registry_->TakeUses(), (std::set<VersionName>{{"a", 1}, {"a", 3}}));
-  const absl::StatusOr<VersionHandle> live = Acquire("a@3");
-  ASSERT_TRUE(live.ok());
+  const VersionHandle live = Acquire("a@3").value();
   EXPECT_TRUE(registry_->TakeUses().empty());
-  registry_->NoteUse(*live);
+  registry_->NoteUse(live);
   EXPECT_EQ(registry_->TakeUses(), (std::set<VersionName>{{"a", 3}}));
 }
 

@@ -7,13 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "tests/server/registry/registry_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using Code = absl::StatusCode;
 
 class VersionRegistryTest : public RegistryFixture {};
@@ -23,9 +22,8 @@ TEST_F(VersionRegistryTest, LoadsOnceAndThenAnswersOnTheCallingThread) {
   Start();
   ASSERT_TRUE(Acquire("a").ok());
   store_.gate.Close();  // from here on the store would block
-  const absl::StatusOr<VersionHandle> again = Acquire("a");
-  ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->record().number, 1);
+  const VersionHandle again = Acquire("a").value();
+  EXPECT_EQ(again.record().number, 1);
   EXPECT_TRUE(Acquire("a@1").ok());
   EXPECT_EQ(store_.reads(), 1);
   store_.gate.Open();
@@ -75,9 +73,8 @@ TEST_F(VersionRegistryTest, UnknownNamesNumbersAndAliasesAreNotFound) {
   Start();
   EXPECT_EQ(Acquire("b").status().code(), Code::kNotFound);
   EXPECT_EQ(Acquire("a@2").status().code(), Code::kNotFound);
-  const absl::Status alias = Acquire("a@prod").status();
-  EXPECT_EQ(alias.code(), Code::kNotFound);
-  EXPECT_THAT(std::string(alias.message()), HasSubstr("no such alias"));
+  EXPECT_THAT(Acquire("a@prod").status(),
+              IsError(Code::kNotFound, _, _, HasSubstr("no such alias")));
   EXPECT_EQ(Acquire("A").status().code(), Code::kInvalidArgument);
 }
 
@@ -86,8 +83,8 @@ TEST_F(VersionRegistryTest, MemoryStaysUnderTheLimit) {
   for (int i = 1; i <= 5; ++i) store_.Put("a", i, artifact);
   Start();
   const int64_t one = (*Acquire("a@1")).engine().memory_bytes();
-  VersionRegistry::Options options;
-  options.max_live_bytes = std::max<int64_t>(2 * one, artifact.size()) + one / 2;
+  VersionRegistry::Options options{.max_live_bytes =
+                                       std::max<int64_t>(2 * one, artifact.size()) + one / 2};
   Start(options);
   for (int i = 1; i <= 5; ++i) {
     ASSERT_TRUE(Acquire(absl::StrCat("a@", i)).ok());
@@ -100,8 +97,7 @@ TEST_F(VersionRegistryTest, AVersionThatDoesNotFitIsRefusedWithTheLimit) {
   store_.Put("a", 1, SmallArtifact());
   Start({.max_live_bytes = 10});
   const absl::Status refused = Acquire("a").status();
-  EXPECT_EQ(refused.code(), Code::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("limit of 10"));
+  EXPECT_THAT(refused, IsError(Code::kResourceExhausted, _, _, HasSubstr("limit of 10")));
   EXPECT_EQ(DetailOf(refused)->retry_delay_ms, 0);
 }
 
@@ -116,7 +112,7 @@ class LoadOrderTest : public RegistryFixture {
     store_.gate.AwaitWaiting();
   }
   void Ask(const std::string& mapping, LoadPriority priority) {
-    registry_->Acquire(mapping + "@1", priority,
+    registry_->Acquire(mapping + "@1", LivePart::kFeatures, priority,
                        [this, mapping](absl::StatusOr<VersionHandle> version) {
                          answers_.push_back(version.ok() ? mapping : mapping + " refused");
                        });
@@ -137,7 +133,7 @@ TEST_F(LoadOrderTest, AdministrationWaitsForTheLoadUnderWayAndNoOther) {
   Ask("a", LoadPriority::kLast);
   Ask("b", LoadPriority::kLast);
   Ask("c", LoadPriority::kFirst);
-  EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "c", "a", "b"));
+  EXPECT_THAT(Answers(), ElementsAre("busy", "c", "a", "b"));
 }
 
 TEST_F(LoadOrderTest, AVersionThatReadersWaitForMovesToTheFront) {
@@ -145,14 +141,14 @@ TEST_F(LoadOrderTest, AVersionThatReadersWaitForMovesToTheFront) {
   Ask("a", LoadPriority::kLast);
   Ask("b", LoadPriority::kLast);
   Ask("b", LoadPriority::kFirst);
-  EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "b", "b", "a"));
+  EXPECT_THAT(Answers(), ElementsAre("busy", "b", "b", "a"));
 }
 
 TEST_F(LoadOrderTest, AVersionThatIsBeingLoadedIsLoadedOnce) {
   Busy();
   Ask("busy", LoadPriority::kFirst);
   Ask("a", LoadPriority::kLast);
-  EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "busy", "a"));
+  EXPECT_THAT(Answers(), ElementsAre("busy", "busy", "a"));
   EXPECT_EQ(store_.reads(), 2);
 }
 
@@ -162,7 +158,7 @@ TEST_F(LoadOrderTest, ManyReadersRefuseNoAdministration) {
   Ask("b", LoadPriority::kLast);
   Ask("b", LoadPriority::kFirst);
   Ask("a", LoadPriority::kFirst);
-  EXPECT_THAT(Answers(), ::testing::ElementsAre("b refused", "busy", "b", "a", "a"));
+  EXPECT_THAT(Answers(), ElementsAre("b refused", "busy", "b", "a", "a"));
 }
 
 TEST_F(VersionRegistryTest, WaitersAndLoadsAreBounded) {
@@ -181,7 +177,7 @@ TEST_F(VersionRegistryTest, WaitersAndLoadsAreBounded) {
   ask("a@1");  // the third waiter
   ask("a@2");
   ask("a@3");  // the second queued load
-  EXPECT_THAT(codes, ::testing::ElementsAre(Code::kResourceExhausted, Code::kResourceExhausted));
+  EXPECT_THAT(codes, ElementsAre(Code::kResourceExhausted, Code::kResourceExhausted));
   store_.gate.Open();
   registry_.reset();
 }

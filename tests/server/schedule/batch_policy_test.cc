@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(BatchPolicyTest, TakesTheLongestPrefixWithinTheRowsAndAtLeastOneRequest) {
@@ -80,4 +80,4 @@ TEST(BatchPolicyTest, LargeRequestsOfACallWithAnswersToSendAreAWorkers) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -1,11 +1,9 @@
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/schedule/compute_pool.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
-
-using ::testing::Optional;
 
 TEST(CpuBudgetTest, ReadsTheQuotaOfCgroupV2) {
   EXPECT_THAT(ParseCpuMax("200000 100000\n"), Optional(2.0));
@@ -40,4 +38,4 @@ TEST(CpuBudgetTest, OfThisProcessIsWithinBounds) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

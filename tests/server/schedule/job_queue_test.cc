@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "core/thread/mutex.h"
 #include "gtest/gtest.h"
-#include "server/sync/mutex.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(JobQueueTest, PiecesStartInOrderAndAllOfThemBeforeItEnds) {
@@ -54,4 +54,4 @@ TEST(JobQueueTest, PiecesGiveWayToTheRestOfTheProcess) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

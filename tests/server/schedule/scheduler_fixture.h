@@ -68,8 +68,7 @@ class SchedulerFixture : public ::testing::Test {
   ~SchedulerFixture() override { scheduler_.Drain(); }
 
   TransformWork Work(Request& request, std::shared_ptr<const Engine> engine) {
-    TransformWork work;
-    work.engine = std::move(engine);
+    TransformWork work{.engine = std::move(engine)};
     work.rows = RowsView{reinterpret_cast<const char*>(request.rows.data()), FloatType::kFloat64,
                          static_cast<int64_t>(request.rows.size()), 1};
     work.field = "examples.dense.";

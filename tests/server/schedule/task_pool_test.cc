@@ -4,8 +4,9 @@
 
 #include "gtest/gtest.h"
 #include "tests/server/support/gate.h"
+#include "tests/support/matchers.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(TaskPoolTest, RunsTasksInOrderAndAllOfThemBeforeItEnds) {
@@ -21,15 +22,14 @@ TEST(TaskPoolTest, RunsTasksInOrderAndAllOfThemBeforeItEnds) {
 }
 
 TEST(TaskPoolTest, RefusesWhatDoesNotFitAndNamesTheLimit) {
-  testing::Gate gate;
+  Gate gate;
   TaskPool pool("tests", 1, 2);
   ASSERT_TRUE(pool.Submit([&] { gate.Wait(); }).ok());
   gate.AwaitWaiting();  // now the thread is busy, and the queue is empty
   ASSERT_TRUE(pool.Submit([] {}).ok());
   ASSERT_TRUE(pool.Submit([] {}).ok());
-  const absl::Status refused = pool.Submit([] {});
-  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_NE(refused.message().find("limit is 2"), std::string::npos) << refused;
+  EXPECT_THAT(pool.Submit([] {}),
+              IsError(StatusCode::kResourceExhausted, _, _, HasSubstr("limit is 2")));
   gate.Open();
 }
 
@@ -43,4 +43,4 @@ TEST(TaskPoolTest, ATaskMaySubmitAnother) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "tests/server/schedule/scheduler_fixture.h"
+#include "tests/support/matchers.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap::testing {
@@ -83,10 +84,9 @@ TEST_F(TransformAccountingTest, WorkIsPendingWhileARequestIsUnfinishedAfterEvery
       ++statuses[static_cast<int>(request.status.code())];
     }
     // Every possible outcome must have occurred.
-    for (const absl::StatusCode code :
-         {absl::StatusCode::kOk, absl::StatusCode::kCancelled, absl::StatusCode::kDeadlineExceeded,
-          absl::StatusCode::kInvalidArgument, absl::StatusCode::kResourceExhausted,
-          absl::StatusCode::kOutOfRange}) {
+    for (const StatusCode code :
+         {StatusCode::kOk, StatusCode::kCancelled, StatusCode::kDeadlineExceeded,
+          StatusCode::kInvalidArgument, StatusCode::kResourceExhausted, StatusCode::kOutOfRange}) {
       EXPECT_GT(statuses[static_cast<int>(code)], 0) << absl::StatusCodeToString(code);
     }
     requests_.clear();

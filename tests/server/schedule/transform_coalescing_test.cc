@@ -4,15 +4,14 @@
 #include <deque>
 #include <string>
 
-#include "gmock/gmock.h"
 #include "tests/server/schedule/scheduler_fixture.h"
+#include "tests/support/matchers.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using Code = absl::StatusCode;
 
 class TransformCoalescingTest : public SchedulerFixture {
@@ -168,9 +167,8 @@ TEST_F(TransformCoalescingTest, APassIsCountedWithItsRequestsAndRowsAndPhases) {
 TEST(TransformCoalescingBitsTest, SharedPassesGiveTheBitsOfEachRequestAlone) {
   const PlanShape shape{
       .features = FeatureKind::kProduct, .feature_count = 37, .w = WKind::kTriangular};
-  absl::StatusOr<std::unique_ptr<const Engine>> loaded = Engine::Load(MakePlan(shape));
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  const std::shared_ptr<const Engine> engine = *std::move(loaded);
+  std::unique_ptr<const Engine> loaded = Engine::Load(MakePlan(shape)).value();
+  const std::shared_ptr<const Engine> engine = std::move(loaded);
   Metrics metrics;
   TransformScheduler scheduler({}, metrics.transform());
   EngineScratch scratch;
@@ -181,9 +179,7 @@ TEST(TransformCoalescingBitsTest, SharedPassesGiveTheBitsOfEachRequestAlone) {
   int done = 0;
   for (const Matrix<float>& input : inputs) {
     Matrix<float>& out = together.emplace_back(input.rows(), engine->output_columns());
-    TransformWork work;
-    work.engine = engine;
-    work.rows = WireRows(input);
+    TransformWork work{.engine = engine, .rows = WireRows(input)};
     work.prepare = [&out]() -> absl::StatusOr<char*> {
       return reinterpret_cast<char*>(out.data());
     };

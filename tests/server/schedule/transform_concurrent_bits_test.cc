@@ -6,18 +6,18 @@
 #include <iterator>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/thread/mutex.h"
 #include "gtest/gtest.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/compute_pool.h"
 #include "server/schedule/transform_scheduler.h"
-#include "server/sync/mutex.h"
 #include "tests/support/naive_linalg.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
+#include "tests/support/threads.h"
 
 namespace phimap::testing {
 namespace {
@@ -114,10 +114,9 @@ class TransformConcurrentBitsTest : public ::testing::TestWithParam<int> {
   }
 
   void Submit(TransformScheduler& scheduler, int n, SentRequest& request, Answers& answers) {
-    TransformWork work;
-    work.engine = request.version->engine;
-    work.rows =
-        (n % 2 == 0 ? WireRows(rows32_) : WireRows(rows64_)).Slice(request.first, request.rows);
+    TransformWork work{.engine = request.version->engine,
+                       .rows = (n % 2 == 0 ? WireRows(rows32_) : WireRows(rows64_))
+                                   .Slice(request.first, request.rows)};
     work.prepare = [&request]() -> absl::StatusOr<char*> {
       request.features.resize(request.rows * request.version->RowBytes());
       return request.features.data();
@@ -140,11 +139,7 @@ class TransformConcurrentBitsTest : public ::testing::TestWithParam<int> {
     std::vector<std::deque<SentRequest>> sent(kClients);
     {
       ComputePool pool(workers, [&scheduler] { scheduler.RunWorker(); });
-      std::vector<std::thread> clients;
-      for (int c = 0; c < kClients; ++c) {
-        clients.emplace_back([&, c] { RunClient(scheduler, c, sent[c]); });
-      }
-      for (std::thread& client : clients) client.join();
+      RunTogether(kClients, [&](int c) { RunClient(scheduler, c, sent[c]); });
       scheduler.Drain();
     }
     for (int c = 0; c < kClients; ++c) {
@@ -174,15 +169,11 @@ TEST_P(TransformConcurrentBitsTest, RowsThatGatheredBeforeTheWorkersCameHaveThei
   TransformScheduler scheduler({}, metrics_.transform());
   std::vector<std::deque<SentRequest>> sent(kClients);
   Answers answers;
-  std::vector<std::thread> clients;
-  for (int c = 0; c < kClients; ++c) {
-    clients.emplace_back([&, c] {
-      for (int n = 0; n < kRequestsEach; ++n) {
-        Submit(scheduler, n, sent[c].emplace_back(MakeRequest(c, n)), answers);
-      }
-    });
-  }
-  for (std::thread& client : clients) client.join();
+  RunTogether(kClients, [&](int c) {
+    for (int n = 0; n < kRequestsEach; ++n) {
+      Submit(scheduler, n, sent[c].emplace_back(MakeRequest(c, n)), answers);
+    }
+  });
   {
     ComputePool pool(GetParam(), [&scheduler] { scheduler.RunWorker(); });
     answers.Await(kClients * kRequestsEach);

@@ -4,13 +4,12 @@
 #include <vector>
 
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "tests/server/schedule/scheduler_fixture.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using Code = absl::StatusCode;
 
 // long_engine_ takes a whole quantum for each tile of 64 rows.
@@ -87,8 +86,7 @@ TEST_F(TransformQuantumTest, AnErrorAfterAQuantumNamesTheRowOfTheRequest) {
   scheduler_.Submit(Work(large, long_engine_));
   scheduler_.Submit(Work(small, engine_));
   RunAll();
-  EXPECT_EQ(large.status.code(), Code::kOutOfRange);
-  EXPECT_EQ(large.status.message(), "examples.dense.rows[69]: too large");
+  EXPECT_THAT(large.status, IsError(Code::kOutOfRange, _, _, "examples.dense.rows[69]: too large"));
   EXPECT_TRUE(small.status.ok());
 }
 

@@ -9,16 +9,15 @@
 #include <vector>
 
 #include "core/status/error.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/schedule/compute_pool.h"
 #include "tests/server/schedule/scheduler_fixture.h"
 #include "tests/server/support/gate.h"
+#include "tests/support/matchers.h"
 
 namespace phimap::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using Code = absl::StatusCode;
 
 using TransformSchedulerTest = SchedulerFixture;
@@ -112,8 +111,8 @@ TEST_F(TransformSchedulerTest, NamesTheRowOfTheRequestNotOfTheTile) {
   request.rows[70] = 7;
   scheduler_.Submit(Work(request, engine));
   scheduler_.RunOne(scratch_);
-  EXPECT_EQ(request.status.code(), Code::kOutOfRange);
-  EXPECT_EQ(request.status.message(), "examples.dense.rows[70]: too large");
+  EXPECT_THAT(request.status,
+              IsError(Code::kOutOfRange, _, _, "examples.dense.rows[70]: too large"));
   EXPECT_EQ(DetailOf(request.status)->metadata["row"], "70");
 }
 
@@ -162,8 +161,7 @@ TEST(TransformSchedulerDrainTest, FinishesWhatWasAcceptedAndRefusesTheRest) {
   double out[3] = {};
   int next = 0;
   const auto work = [&] {
-    TransformWork w;
-    w.engine = engine;
+    TransformWork w{.engine = engine};
     w.rows = RowsView{reinterpret_cast<const char*>(&in), FloatType::kFloat64, 1, 1};
     w.prepare = [to = &out[next++]]() -> absl::StatusOr<char*> {
       return reinterpret_cast<char*>(to);

@@ -1,12 +1,12 @@
 // Tests workers that sleep, wake up and share queues.
 #include <atomic>
-#include <thread>
 #include <vector>
 
 #include "core/thread/start_thread.h"
 #include "server/schedule/compute_pool.h"
 #include "tests/server/schedule/scheduler_fixture.h"
 #include "tests/server/support/gate.h"
+#include "tests/support/threads.h"
 
 namespace phimap::testing {
 namespace {
@@ -21,31 +21,26 @@ TEST(TransformWorkersTest, EachOfManyCallersInAClosedLoopIsAnswered) {
                                                    std::make_shared<FakeEngine>()};
   std::atomic<int> right{0};
   ComputePool pool(3, [&] { scheduler.RunWorker(); });
-  std::vector<std::thread> callers;
-  for (int c = 0; c < kCallers; ++c) {
-    callers.emplace_back([&, c] {
-      for (int i = 0; i < kRequests; ++i) {
-        // A request has one row, or enough rows for two batches.
-        const std::vector<double> in(i % 3 == 0 ? 6 : 1, c * kRequests + i);
-        std::vector<double> out(in.size());
-        Gate finished;
-        TransformWork work;
-        work.engine = engines[c % 2];
-        work.rows = RowsView{reinterpret_cast<const char*>(in.data()), FloatType::kFloat64,
-                             static_cast<int64_t>(in.size()), 1};
-        work.prepare = [&out]() -> absl::StatusOr<char*> {
-          return reinterpret_cast<char*>(out.data());
-        };
-        work.done = [&](const absl::Status& status) {
-          right += status.ok() && out.back() == 2 * in.back();
-          finished.Open();
-        };
-        scheduler.Submit(std::move(work));
-        finished.Wait();
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
+  RunTogether(kCallers, [&](int c) {
+    for (int i = 0; i < kRequests; ++i) {
+      // A request has one row, or enough rows for two batches.
+      const std::vector<double> in(i % 3 == 0 ? 6 : 1, c * kRequests + i);
+      std::vector<double> out(in.size());
+      Gate finished;
+      TransformWork work{.engine = engines[c % 2]};
+      work.rows = RowsView{reinterpret_cast<const char*>(in.data()), FloatType::kFloat64,
+                           static_cast<int64_t>(in.size()), 1};
+      work.prepare = [&out]() -> absl::StatusOr<char*> {
+        return reinterpret_cast<char*>(out.data());
+      };
+      work.done = [&](const absl::Status& status) {
+        right += status.ok() && out.back() == 2 * in.back();
+        finished.Open();
+      };
+      scheduler.Submit(std::move(work));
+      finished.Wait();
+    }
+  });
   scheduler.Drain();
   EXPECT_EQ(right, kCallers * kRequests);
 }

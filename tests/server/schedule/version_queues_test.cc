@@ -8,8 +8,7 @@ namespace {
 class VersionQueuesTest : public ::testing::Test {
  protected:
   void Push(const std::shared_ptr<const Engine>& engine, int64_t rows) {
-    TransformWork work;
-    work.engine = engine;
+    TransformWork work{.engine = engine};
     work.rows = RowsView{nullptr, FloatType::kFloat64, rows, 1};
     queues_.Push(QueuedWork(std::move(work), absl::InfinitePast(), owner_));
   }

@@ -1,8 +1,7 @@
-#include "server/schedule/work_quantum.h"
-
 #include "gtest/gtest.h"
+#include "server/schedule/job_queue.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 using std::chrono::microseconds;
@@ -79,4 +78,4 @@ TEST_F(WorkQuantumTest, WithoutAnybodyToYieldToItOnlyCounts) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

@@ -4,9 +4,9 @@
 #include "server/observe/metrics.h"
 #include "server/store/store.h"
 #include "tests/contract/store_contract.h"
-#include "tests/server/sqlite/store_fixture.h"
+#include "tests/server/store/sqlite/store_fixture.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 class MeteredHarness : public StoreHarness {
@@ -134,4 +134,4 @@ TEST(MeteredStoreTest, FaultsAreCountedAndAnswersAreNot) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

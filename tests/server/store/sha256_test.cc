@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 // The test vectors are those of FIPS 180-2, appendix B, except that the one for the empty string is
@@ -25,4 +25,4 @@ TEST(Sha256Test, NothingButADigestIsADigest) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

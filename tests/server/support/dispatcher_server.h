@@ -8,7 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "google/protobuf/message_lite.h"
-#include "server/calls/dispatcher.h"
+#include "server/rpc/dispatcher.h"
 #include "tests/server/support/loop_server.h"
 #include "tests/server/support/raw_http2_client.h"
 

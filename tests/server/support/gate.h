@@ -2,7 +2,7 @@
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_GATE_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_GATE_H_
 
-#include "server/sync/mutex.h"
+#include "core/thread/mutex.h"
 
 namespace phimap::testing {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <thread>
 
-#include "server/sync/mutex.h"
-#include "server/transport/connection.h"
-#include "server/transport/event_loop.h"
+#include "core/thread/mutex.h"
+#include "server/rpc/transport/connection.h"
+#include "server/rpc/transport/event_loop.h"
 
 namespace phimap::testing {
 

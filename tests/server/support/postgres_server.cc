@@ -24,7 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/status/check.h"
-#include "server/postgres/postgres_connection.h"
+#include "server/store/postgres/postgres_connection.h"
 
 namespace phimap::testing {
 namespace {
@@ -183,9 +183,9 @@ std::string PostgresServer::Uri(const std::string& database, const std::string& 
 }
 
 SqlRows PostgresServer::Run(const std::string& sql, const std::string& database) {
-  auto connection = PostgresConnection::Open(Uri(database), {.statement = absl::Seconds(60)});
-  PHIMAP_CHECK(connection.ok());
-  absl::StatusOr<SqlRows> rows = (*connection)->RunBatch(sql);
+  auto connection =
+      PostgresConnection::Open(Uri(database), {.statement = absl::Seconds(60)}).value();
+  absl::StatusOr<SqlRows> rows = connection->RunBatch(sql);
   if (!rows.ok()) fprintf(stderr, "%s\n", rows.status().ToString().c_str());
   PHIMAP_CHECK(rows.ok());
   return *std::move(rows);

@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/status/check.h"
+#include "core/thread/mutex.h"
 #include "grpcpp/grpcpp.h"
 #include "phimap/v1/kernel_service.grpc.pb.h"
-#include "server/sync/mutex.h"
 
 namespace phimap::testing {
 

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace phimap {
+namespace phimap::testing {
 namespace {
 
 TEST(ExamplesFromProtoTest, ViewsTheMessageWithoutACopy) {
@@ -26,4 +26,4 @@ TEST(ExamplesFromProtoTest, ViewsTheMessageWithoutACopy) {
 }
 
 }  // namespace
-}  // namespace phimap
+}  // namespace phimap::testing

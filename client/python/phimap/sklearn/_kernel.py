@@ -1,10 +1,9 @@
 """Converts kernels with scikit-learn's names to the server's text."""
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
-from phimap.sklearn._parameters import word
+from phimap._spec_text import spec_text
 
 # scikit-learn's names of kernels, each with its parameters. Parameters that the kernel does not
 # have are ignored, as in Nystroem, because a grid search may try several kernels.
@@ -35,18 +34,13 @@ def kernel_text(kernel: Any, parameters: dict[str, Any], columns: int) -> Any:
     if kernel == "additive_chi2":
         raise ValueError("kernel='additive_chi2' of scikit-learn is negative, so it has no features; kernel='additive_chi2()' is the "
                          "server's kernel of that name, the one that AdditiveChi2Sampler approximates")
-    if kernel.isidentifier() and kernel not in _NAMED:
-        meant = difflib.get_close_matches(kernel, _NAMED, 1)
-        raise ValueError(f"kernel: expected one of {', '.join(_NAMED)}, a kernel expression such as 'rbf(gamma=scale)', or a "
-                         f"function, got {kernel!r}" + (f"; did you mean {meant[0]!r}?" if meant else ""))
     if kernel not in _NAMED:
         _refuse(said, kernel, "a kernel expression has its parameters in the text, such as "
                               "'rbf(gamma=0.1)'")
         return kernel
     defaults = _DEFAULTS | {"gamma": 1 if kernel == "chi2" else 1 / max(columns, 1)}
     values = {name: said.get(name, defaults[name]) for name in _NAMED[kernel]}
-    name = "poly" if kernel == "polynomial" else kernel
-    return f"{name}({', '.join(f'{parameter}={word(value)}' for parameter, value in values.items())})"
+    return spec_text("poly" if kernel == "polynomial" else kernel, **values)
 
 
 def _refuse(said: dict[str, Any], kernel: Any, why: str) -> None:

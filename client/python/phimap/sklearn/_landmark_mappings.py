@@ -1,4 +1,4 @@
-"""Estimators whose mappings have landmarks: F1, F2, F3 and kernel PCA."""
+"""Estimators whose families have landmarks: F1, F2, F3 and kernel PCA."""
 from __future__ import annotations
 
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ class F1(Mapping):
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
+                 serving_type: str | None = None, name: str | None = None, version: str | None = None,
                  ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
@@ -58,25 +58,25 @@ class F2(Mapping):
         pool_rows: number of rows of the uniform sample from which landmarks are drawn; None means
             max(20·landmarks, 20,000), or, for a kernel that is a function max(4·landmarks, 2,048).
         serving_type: type of the features, "float32" or "float64"; None means float32 unless that would be inaccurate.
-        mapping: name of the mapping on the server, to which each `fit` adds a version; None means a
+        name: name of the mapping on the server, to which each `fit` adds a version; None means a
             new name.
         version: a stored version, such as "letters@prod": `fit` looks it up and builds nothing. The
             parameters above then describe that version.
         ttl: how long after its last use the server deletes the version that `fit` built, in seconds
-            or a timedelta; None means 7 days without `mapping`, and never with `mapping`.
+            or a timedelta; None means 7 days without `name`, and never with `name`.
         server: "HOST:PORT" or "unix:PATH"; None means PHIMAP_SERVER of the environment, or the local server.
         timeout: seconds for each `fit` and each `transform`.
         progress: a function that takes phimap.Progress, or True for a bar on stderr.
 
     Attributes:
         reference_, digest_: the version, such as "letters@3", and the SHA-256 of its artifact.
-        kernel_, mapping_text_: the kernel and the mapping that were built, with all defaults
-            written out.
+        kernel_, spec_: the kernel and the spec that were built, with all defaults written
+            out.
         component_indices_: which rows of X are landmarks, for a kernel that is a function or
             "precomputed". components_ are these rows, for a function.
         n_features_in_, feature_names_in_: as in any estimator.
 
-    A version that `fit` built without `mapping` is deleted after a time without use (`ttl`), so a
+    A version that `fit` built without `name` is deleted after a time without use (`ttl`), so a
     grid search leaves nothing behind. `keep()` keeps the version of this estimator. `delete()`
     deletes the version at once. So does the end of a `with` block in which the estimator is the
     context manager.
@@ -88,7 +88,7 @@ class F2(Mapping):
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
+                 serving_type: str | None = None, name: str | None = None, version: str | None = None,
                  ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
@@ -117,7 +117,7 @@ class F3(Mapping):
                  degree: int | None = None, coef0: float | None = None, standardize: bool = False,
                  seed: int | None = None, random_state: Any = None, input_dimensions: int | None = None,
                  policy: str | None = None, pool_rows: int | None = None, serving_type: str | None = None,
-                 mapping: str | None = None, version: str | None = None, ttl: Ttl | None = None,
+                 name: str | None = None, version: str | None = None, ttl: Ttl | None = None,
                  server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
 
@@ -158,7 +158,7 @@ class KernelPCA(Mapping):
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  policy: str | None = None, pool_rows: int | None = None, serving_type: str | None = None,
-                 mapping: str | None = None, version: str | None = None, ttl: Ttl | None = None,
+                 name: str | None = None, version: str | None = None, ttl: Ttl | None = None,
                  server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
 

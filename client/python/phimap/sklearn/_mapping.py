@@ -1,95 +1,29 @@
-"""The part that the estimators share: a version that `fit` builds and `transform` applies."""
+"""The part that estimators of features share: `transform` by the version that `fit` builds."""
 from __future__ import annotations
 
-import datetime
-import inspect
-import uuid
-import warnings
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from phimap._access import server_or_default
-from phimap._blocks import strings_of
-from phimap._columns import check_same
-from phimap._lifetime import Ttl
-from phimap._pins import by_digest, reference_to
-from phimap.client import Client
-from phimap.errors import Error, NotFound
-from phimap.results import Certificate, Version
-from phimap.sklearn import _kernel_function
 from phimap.sklearn._clients import client_of
-from phimap.sklearn._kernel import is_precomputed, kernel_text
-from phimap.sklearn._parameters import given, parsed, seed_of, word
-
-# Parameters that have another name in the text. scikit-learn mistakes an estimator with an
-# attribute `sparsify` for a linear model.
-_TEXT_NAMES = {"gram_sparsify": "sparsify"}
-# Parameters of a kernel that has one of scikit-learn's names.
-_KERNEL_PARAMETERS = ("gamma", "degree", "coef0")
-# Seconds that a version which is built without a name lives after its last use.
-_DEFAULT_TTL = 7 * 86_400.0
+from phimap.sklearn._parameters import seed_of
+from phimap.sklearn._served import Served
 
 _Self = TypeVar("_Self", bound="Mapping")
 
 
-class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The part that the estimators share; F2 describes it."""
+class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):  # type: ignore[misc]
+    """The part that estimators of features share; F2 describes it."""
 
-    # Column names that `fit` saw, if X was a DataFrame, or the column names of a version.
-    feature_names_in_: np.ndarray[Any, Any]
-    # The classes of estimators, by the name of their mapping.
     families: ClassVar[dict[str, type[Mapping]]] = {}
-
-    # The mapping's name in its text, and its parameters there.
-    _family = ""
-    _text_parameters: tuple[str, ...] = ("landmarks", "input_dimensions", "policy", "pool_rows", "serving_type")
-    # The parameter for which n_components is another name, and the values that `fit` uses for
-    # parameters that are None.
-    _components = "landmarks"
-    _defaults: ClassVar[dict[str, Any]] = {"landmarks": 100}
-    # Types of values that the text can express.
-    _value_types: ClassVar[tuple[type, ...]] = (str, int, float, np.number, np.bool_)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls._family:
-            Mapping.families.setdefault(cls._family, cls)
-
-    def _store(self, parameters: dict[str, Any]) -> None:
-        """Sets the parameters of __init__ as they were given: `parameters` is `locals()` of
-        __init__."""
-        for name, value in parameters.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    _for_any_family = "KernelFeatures"
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
         """Builds a version from the rows of X, or from a list of strings for a kernel of strings.
         If the parameter `version` is set, looks that version up instead. Ignores y."""
-        X = self._validated(X, reset=True)
-        rows, columns = (len(X), 0) if isinstance(X, list) else X.shape
-        client = client_of(self.server)
-        if self.version is not None:
-            return self._look_up(client, columns)
-        spec, seed = self._text(rows), seed_of(self.seed, self.random_state)
-        kernel = kernel_text(self.kernel, {name: getattr(self, name, None) for name in _KERNEL_PARAMETERS}, columns)
-        pool = self._pool(rows, seed) if callable(self.kernel) else None
-        sent = self._named(X) if pool is None else _gram(self.kernel, _kernel_function.taken(X, pool))
-        mapping, fresh = (self.mapping, False) if self.mapping is not None else (self._fresh_name(), True)
-        ttl = self.ttl if self.ttl is not None else _DEFAULT_TTL if fresh else None
-        version = client.build(mapping, sent, spec=spec, kernel=kernel, standardize=self.standardize, seed=seed, ttl=ttl,
-                               timeout=self.timeout, progress=self.progress)
-        self.made_ = (client.server, mapping, None if fresh else version.ref.number)
-        self.ttl_ = ttl
-        self._use(version)
-        if pool is not None or is_precomputed(self.kernel):
-            chosen = np.asarray(version.certificate.landmark_rows, dtype=np.intp)
-            self.component_indices_ = chosen if pool is None else pool[chosen]
-        if pool is not None:
-            self.components_ = _kernel_function.taken(X, self.component_indices_)
-        return self
+        return self._build(self._validated(X, reset=True), seed_of(self.seed, self.random_state))
 
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
         """Returns the features of X in the version's serving type, as an array that the caller may
@@ -99,13 +33,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         scikit-learn's own estimators."""
         named = hasattr(X, "columns")
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        if hasattr(self, "components_"):
-            X = _kernel_function.blocks(self.kernel, X, self.components_)
-        elif hasattr(self, "component_indices_"):
-            X = X[:, self.component_indices_]
-        elif named:
-            X = self._named(X)
+        X = self._sent(self._validated(X, reset=False), named)
         features = client_of(self.server).transform(
             self.reference_, X, expected_digest=self.digest_, timeout=self.timeout, progress=self.progress)
         # The client returns a read-only view of the message, but a scaler with copy=False may write
@@ -115,243 +43,13 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
         """Returns "f2_0", "f2_1" …; `input_features` is only compared with the names that `fit` saw."""
         count = len(super().get_feature_names_out(input_features))
-        return np.asarray([f"{self._mapping_name()}_{i}" for i in range(count)], dtype=object)
+        return np.asarray([f"{self._family_name()}_{i}" for i in range(count)], dtype=object)
 
-    def certificate(self) -> Certificate:
-        """Returns the certificate of the version: measurements that were made when it was built."""
-        check_is_fitted(self)
-        return self._version().certificate
-
-    def keep(self: _Self) -> _Self:
-        """Keeps the version on the server for ever. Otherwise, a version that was built without a
-        name is deleted after its time to live without use."""
-        check_is_fitted(self)
-        client_of(self.server).keep(reference_to(self._version()))
-        self.ttl_ = None
-        return self
-
-    def delete(self) -> None:
-        """Deletes from the server what `fit` built, and forgets it: the mapping if `fit` made up
-        its name, else the version that was built last. A version that was only looked up is not
-        deleted. Copies of this estimator, pickled or not, can no longer transform."""
-        made = getattr(self, "made_", None)
-        if made is not None:
-            server, mapping, number = made
-            try:
-                if number is None:
-                    client_of(server).delete_mapping(mapping)
-                else:
-                    client_of(server).delete_version(mapping, number)
-            except NotFound:
-                pass  # it is already deleted
-        # Only after the calls, so that a failed delete can be retried.
-        for attribute in _FITTED:
-            self.__dict__.pop(attribute, None)
-
-    def __enter__(self: _Self) -> _Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            self.delete()
-        except Error as failed:
-            # The error that ended the block is more important than the failed deletion after it.
-            if error is None:
-                raise
-            warnings.warn(f"the version that fit built was not deleted: {failed}", stacklevel=2)
-
-    def __getstate__(self) -> Any:
-        ttl = getattr(self, "ttl_", None)
-        if ttl is not None:
-            warnings.warn(f"the server deletes {self.reference_} after {_duration(ttl)} without use, and this pickle no longer "
-                          f"works then; call keep(), or fit with mapping=NAME", UserWarning,
-                          stacklevel=2)
-        return super().__getstate__()
-
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        # A pickle of an earlier release lacks the parameters that were added later.
-        for name, parameter in inspect.signature(type(self)).parameters.items():
-            if parameter.kind is not parameter.VAR_KEYWORD:
-                self.__dict__.setdefault(name, parameter.default)
-
-    @classmethod
-    def from_version(cls: type[_Self], reference: str, *, server: str | None = None) -> _Self:
-        """Returns an estimator that is already fitted, with a stored version such as "letters@3",
-        "letters@prod" or "letters".
-
-        The estimator uses the version that the reference means now: an alias that moves later does
-        not change what a model was trained on. `fit` (in a Pipeline, or of a clone) looks the
-        reference up again and builds nothing.
-        """
-        version = client_of(server).get_version(reference)
-        estimator = cls(**cls._parameters_of(version), kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
-                        version=reference, server=server)
-        if version.input_columns > 0:
-            estimator.n_features_in_ = version.input_columns
-        if version.column_names:
-            estimator.feature_names_in_ = _names(version)
-        return estimator._use(version)
-
-    @classmethod
-    def _parameters_of(cls, version: Version) -> dict[str, Any]:
-        """Returns the parameters of __init__ from the version's text. ValueError if the text is
-        that of another mapping."""
-        family, parameters = parsed(version.mapping_text)
-        if family != cls._family:
-            raise ValueError(f"{reference_to(version)} is {version.mapping_text}, not {cls._family}(…): use "
-                             + (Mapping.families[family].__name__ if family in Mapping.families else "KernelFeatures"))
-        named = {name: parameters.get(_TEXT_NAMES.get(name, name)) for name in cls._text_parameters}
-        return {name: value for name, value in named.items() if value is not None}
-
-    def _look_up(self: _Self, client: Client, columns: int) -> _Self:
-        if callable(self.kernel):
-            raise ValueError(f"version={self.version!r} and a function as kernel are both set: a version does not contain "
-                             "the rows with which the function would have to be called")
-        version = client.get_version(self.version)
-        if version.input_columns != columns:
-            raise ValueError(f"X has {columns} features, but {reference_to(version)} is expecting "
-                             f"{version.input_columns} features as input")
-        if version.column_names and hasattr(self, "feature_names_in_"):
-            check_same(tuple(self.feature_names_in_), version.column_names, reference_to(version))
-        self.ttl_ = None
-        return self._use(version)
-
-    def _version(self) -> Version:
-        """Returns the fitted version. If its number is gone or belongs to another version, as after
-        an import on another server, finds the version by its digest."""
-        client = client_of(self.server)
-        try:
-            version = client.get_version(self.reference_)
-            if version.ref.digest == self.digest_:
-                return version
-        except NotFound:
-            pass
-        return client.get_version(by_digest(self.reference_, self.digest_) or self.reference_)
-
-    def _use(self: _Self, version: Version) -> _Self:
-        # Remove attributes of an earlier fit with another kernel.
-        for attribute in ("components_", "component_indices_"):
-            self.__dict__.pop(attribute, None)
-        self.reference_ = reference_to(version)
-        self.digest_ = version.ref.digest
-        self.kernel_ = version.kernel_text
-        self.mapping_text_ = version.mapping_text
-        self._n_features_out = version.output_columns
-        return self
-
-    def _fresh_name(self) -> str:
-        """Returns the name that the previous fit made up, so that this fit adds a version to it, or
-        a new name."""
-        server, mapping, number = getattr(self, "made_", (None, "", 0))
-        if server == server_or_default(self.server) and number is None:
-            return str(mapping)
-        return f"{self._mapping_name().replace('_', '-')}-{uuid.uuid4().hex}"
-
-    def _mapping_name(self) -> str:
-        """Returns the mapping's name in its text."""
-        return self._family
-
-    def _values(self) -> dict[str, Any]:
-        """Returns the parameters of the text, with aliases and defaults resolved."""
-        values = {name: getattr(self, name) for name in self._text_parameters}
-        values[self._components] = given(self._components, values[self._components], "n_components", self.n_components)
-        for name, value in self._defaults.items():
-            if values[name] is None:
-                values[name] = value
-        return values
-
-    def _text(self, rows: int) -> str:
-        """Returns the mapping in its text form, limited to what `rows` rows allow."""
-        values = self._values()
-        for name, limit in self._limits(rows):
-            if isinstance(values.get(name), (int, np.integer)) and values[name] > limit:
-                said = "n_components" if name == self._components and self.n_components is not None else name
-                warnings.warn(f"{said}={values[name]} is more than {type(self).__name__} can have from {rows} rows: "
-                              f"{limit} are used", UserWarning, stacklevel=3)
-                values[name] = limit
-        for name, value in values.items():
-            if not (value is None or isinstance(value, self._value_types)):
-                raise TypeError(f"{name}: expected a number or a name, got {value!r}")
-        words = ", ".join(f"{_TEXT_NAMES.get(name, name)}={word(value)}" for name, value in values.items()
-                          if value is not None)
-        return f"{self._mapping_name()}({words})"
-
-    def _pool(self, rows: int, seed: Any) -> np.ndarray[Any, Any]:
-        """Returns the indices of the rows whose Gram matrix is sent."""
-        values = self._values()
-        return _kernel_function.pool_of(rows, min(values.get("landmarks", 1), rows), values.get("pool_rows"), seed,
-                                        values.get("policy") == "given")
-
-    def _limits(self, rows: int) -> list[tuple[str, int]]:
-        """Returns the parameters that the number of rows limits, each with its limit."""
-        return [("landmarks", self._landmark_limit(rows))]
-
-    def _landmark_limit(self, rows: int) -> int:
-        """Returns the maximum number of landmarks. Rows given as landmarks are not used for
-        anything else, and the server needs at least one more row."""
-        return max(rows - 1, 1) if getattr(self, "policy", None) == "given" else rows
-
-    def _least_rows(self) -> int:
-        """Returns the minimum number of rows that `fit` needs."""
-        return 1
-
-    def _named(self, X: Any) -> Any:
-        """Returns validated rows with the column names that `fit` saw, for the server to store and
-        compare. Returns other rows unchanged."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or not isinstance(X, np.ndarray):
-            return X
-        import pandas
-
-        return pandas.DataFrame(X, columns=names, copy=False)
-
-    def _validated(self, X: Any, reset: bool) -> Any:
-        if (texts := strings_of(X)) is not None:
-            # As in scikit-learn's own vectorizers, a list of strings sets neither n_features_in_
-            # nor feature_names_in_.
-            for attribute in ("n_features_in_", "feature_names_in_") if reset else ():
-                self.__dict__.pop(attribute, None)
-            return texts
-        # Rows that the server would refuse are refused here, with scikit-learn's own messages.
-        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset,
-               "ensure_min_samples": self._least_rows() if reset else 1}
-        if hasattr(self, "_validate_data"):
-            return self._validate_data(X, **how)
-        from sklearn.utils.validation import validate_data  # replaces _validate_data since scikit-learn 1.6
-
-        return validate_data(self, X, **how)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "reference_")
-
-    # The features have the version's type, whatever type the rows have. Cross-validation must split
-    # a Gram matrix along both axes.
+    # The features have the version's type, whatever type the rows have.
     def _more_tags(self) -> dict[str, Any]:
-        return {"preserves_dtype": [], "pairwise": is_precomputed(self.kernel)}
+        return {"preserves_dtype": []}
 
     def __sklearn_tags__(self) -> Any:  # the same tags since scikit-learn 1.6
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
-
-
-# Attributes that `fit` and `from_version` set.
-_FITTED = ("made_", "ttl_", "reference_", "digest_", "kernel_", "mapping_text_", "components_", "component_indices_",
-           "_n_features_out", "n_features_in_", "feature_names_in_")
-
-
-def _names(version: Version) -> np.ndarray[Any, Any]:
-    return np.asarray(version.column_names, dtype=object)
-
-
-def _gram(function: Any, rows: Any) -> np.ndarray[Any, Any]:
-    return _kernel_function.values(function, rows, rows)
-
-
-def _duration(ttl: Ttl) -> str:
-    """Returns text such as "7 days"."""
-    seconds = ttl.total_seconds() if isinstance(ttl, datetime.timedelta) else ttl
-    return f"{seconds / 86_400:g} days" if seconds >= 2 * 86_400 else f"{seconds:g} s"

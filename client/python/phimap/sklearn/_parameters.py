@@ -1,16 +1,14 @@
-"""Parameters of estimators: aliases, seeds, and values in the form in which the server's texts have
-them."""
+"""Parameters of estimators: aliases, seeds, and their values in the server's texts."""
 from __future__ import annotations
 
 import numbers
 import re
 from typing import Any
 
-import numpy as np
 from sklearn.utils import check_random_state
 
 # Matches text such as "f2(landmarks=500, policy=uniform)".
-_MAPPING_TEXT = re.compile(r"(\w+)\((.*)\)")
+_SPEC = re.compile(r"(\w+)\((.*)\)")
 _PARAMETER = re.compile(r"(\w+)=([^,()]+(?:\([^()]*\))?)")
 
 
@@ -33,33 +31,22 @@ def seed_of(seed: Any, random_state: Any) -> Any:
     return int(check_random_state(value).randint(2**31 - 1))
 
 
-def word(value: Any) -> str:
-    """Returns the value as text, exactly, in the form that the server's texts have."""
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return f"[{', '.join(map(word, value))}]"
-    if isinstance(value, (bool, np.bool_)):
-        return str(value).lower()
-    if isinstance(value, np.generic):
-        value = value.item()
-    return repr(value) if isinstance(value, float) else str(value)
-
-
-def parsed(mapping_text: str) -> tuple[str, dict[str, Any]]:
-    """Returns the family and the parameters of the canonical text of a mapping."""
-    found = _MAPPING_TEXT.fullmatch(mapping_text)
+def parsed(spec: str) -> tuple[str, dict[str, Any]]:
+    """Returns the family and the parameters of the canonical text of a spec."""
+    found = _SPEC.fullmatch(spec)
     if not found:
-        return mapping_text, {}
+        return spec, {}
     return found[1], {name: _value(text) for name, text in _PARAMETER.findall(found[2])}
 
 
-def is_well_formed(mapping_text: str) -> bool:
+def is_well_formed(spec: str) -> bool:
     """Whether `parsed` understands all of the text: a name, or a name with its parameters in parentheses."""
-    found = _MAPPING_TEXT.fullmatch(mapping_text)
-    return not _PARAMETER.sub("", found[2]).strip(" ,") if found else mapping_text.isidentifier()
+    found = _SPEC.fullmatch(spec)
+    return not _PARAMETER.sub("", found[2]).strip(" ,") if found else spec.isidentifier()
 
 
 def _value(text: str) -> Any:
-    """Returns the value of a parameter that `word` wrote as `text`."""
+    """Returns the value of a parameter in a text."""
     if text in ("false", "true"):
         return text == "true"
     if text.isdecimal():

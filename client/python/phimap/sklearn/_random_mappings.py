@@ -37,7 +37,7 @@ class FourierFeatures(Mapping):
     def __init__(self, dimensions: int | None = None, *, n_components: int | None = None, form: str | None = None,
                  orthogonal: bool = False, kernel: Any = "rbf", gamma: float | str | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
-                 pool_rows: int | None = None, serving_type: str | None = None, mapping: str | None = None,
+                 pool_rows: int | None = None, serving_type: str | None = None, name: str | None = None,
                  version: str | None = None, ttl: Ttl | None = None, server: str | None = None,
                  timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
@@ -72,7 +72,7 @@ class RandomProjection(Mapping):
 
     def __init__(self, dimensions: int | None = None, *, n_components: int | None = None, projection: str | None = None,
                  kernel: Any = "linear", standardize: bool = False, seed: int | None = None, random_state: Any = None,
-                 serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
+                 serving_type: str | None = None, name: str | None = None, version: str | None = None,
                  ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())

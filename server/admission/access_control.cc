@@ -1,0 +1,79 @@
+#include "server/admission/access_control.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr absl::string_view kScheme = "Bearer ";
+
+absl::Status Unauthenticated(absl::string_view reason, absl::string_view message) {
+  return MakeError(absl::StatusCode::kUnauthenticated, reason, "", message);
+}
+
+// Returns the token of an authorization, or nullopt for any other scheme. Errors do not quote the
+// token, because it may be a password.
+std::optional<absl::string_view> BearerToken(absl::string_view authorization) {
+  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
+  return authorization.substr(kScheme.size());
+}
+
+}  // namespace
+
+AccessControl::AccessControl(std::unique_ptr<TokenFile> tokens,
+                             std::optional<Role> certificate_role)
+    : tokens_(std::move(tokens)), certificate_role_(certificate_role) {}
+
+absl::StatusOr<Role> AccessControl::RoleOf(const Caller& caller) const {
+  if (tokens_ == nullptr) {
+    if (caller.unix_socket) return Role::kAdmin;
+    if (caller.certificate_verified) return *certificate_role_;
+    // The handshake refuses such clients first (TlsContext).
+    return Unauthenticated(reason::kTlsCertificateMissing,
+                           "this server requires a client TLS certificate; connect with one signed "
+                           "by an authority in its --tls_client_ca");
+  }
+  if (caller.authorizations == 0) {
+    return Unauthenticated(
+        reason::kTokenMissing,
+        "this server requires a token; send the metadata \"authorization: Bearer TOKEN\" with a "
+        "token from its operator (phimap: set PHIMAP_TOKEN)");
+  }
+  const std::optional<absl::string_view> token = BearerToken(caller.authorization);
+  if (caller.authorizations > 1 || !token.has_value()) {
+    return Unauthenticated(
+        reason::kTokenMalformed,
+        "expected one entry of metadata \"authorization\", of the form \"Bearer TOKEN\"");
+  }
+  const std::optional<Role> role = tokens_->table()->RoleOf(*token);
+  if (role.has_value()) return *role;
+  return Unauthenticated(reason::kTokenUnknown,
+                         "this server does not know the token; it may have been replaced, so ask "
+                         "the operator for a new one");
+}
+
+absl::string_view AccessControl::IdentityOf(const Caller& caller) const {
+  if (tokens_ != nullptr) return BearerToken(caller.authorization).value_or("");
+  return caller.unix_socket ? "" : caller.certificate_digest;
+}
+
+absl::StatusOr<Role> AccessControl::Admit(const Caller& caller, absl::string_view method,
+                                          Role needed) const {
+  if (open()) return Role::kAdmin;
+  PHIMAP_ASSIGN_OR_RETURN(const Role role, RoleOf(caller));
+  if (role >= needed) return role;
+  return MakeError(
+      absl::StatusCode::kPermissionDenied, reason::kRoleTooLow, "",
+      absl::StrCat(method, " needs the role ", RoleName(needed), ", but this caller has the role ",
+                   RoleName(role),
+                   "; ask the server's operator for a token or a role that allows it"),
+      {{"needed", std::string(RoleName(needed))}, {"actual", std::string(RoleName(role))}});
+}
+
+}  // namespace phimap

@@ -1,0 +1,64 @@
+// Decides which callers may make which calls.
+//
+// With a token file, only tokens count: a caller without a token is rejected, on every address.
+// Without a token file, a verified client certificate gives the role that the operator chose, and
+// the Unix socket, which only the server's own user can open, gives every role. With neither a
+// token file nor client certificates, everyone may do everything.
+//
+// Thread-safety: all methods may be called from any thread.
+#ifndef PHIMAP_SERVER_ADMISSION_ACCESS_CONTROL_H_
+#define PHIMAP_SERVER_ADMISSION_ACCESS_CONTROL_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/admission/role.h"
+#include "server/admission/token_file.h"
+
+namespace phimap {
+
+// The credentials that a call presents.
+struct Caller {
+  // Value of the metadata "authorization", and the number of times it was sent.
+  absl::string_view authorization = {};
+  size_t authorizations = 0;
+  bool certificate_verified = false;
+  absl::string_view certificate_digest = {};
+  bool unix_socket = false;
+};
+
+class AccessControl {
+ public:
+  // `tokens` may be null. `certificate_role` is the role of a caller with a verified TLS
+  // certificate, or nullopt if the server does not ask clients for certificates.
+  AccessControl(std::unique_ptr<TokenFile> tokens, std::optional<Role> certificate_role);
+
+  // Returns whether every caller may do everything without any check.
+  bool open() const { return tokens_ == nullptr && !certificate_role_.has_value(); }
+
+  // See TokenFile::CountFailures.
+  void CountReloadFailures(prometheus::Counter* failures) const {
+    if (tokens_ != nullptr) tokens_->CountFailures(failures);
+  }
+
+  // Returns the role of `caller` if it may call `method`, which needs the role `needed`. Otherwise
+  // returns UNAUTHENTICATED (reasons TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN,
+  // TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED (ROLE_TOO_LOW), with the remedy.
+  absl::StatusOr<Role> Admit(const Caller& caller, absl::string_view method, Role needed) const;
+  // Returns the verified identity of an admitted caller: its token or the digest of its TLS
+  // certificate. Empty on the Unix socket without a token file. The result is valid as long as the
+  // texts in `caller` are.
+  absl::string_view IdentityOf(const Caller& caller) const;
+
+ private:
+  absl::StatusOr<Role> RoleOf(const Caller& caller) const;
+
+  const std::unique_ptr<TokenFile> tokens_;
+  const std::optional<Role> certificate_role_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_ADMISSION_ACCESS_CONTROL_H_

@@ -1,0 +1,47 @@
+// TLS configuration of the server: its TLS certificate and key, the authorities of client
+// certificates, and HTTP/2 as the protocol.
+//
+// Reload reads the files again. Open connections are not affected. If the files are unusable,
+// Reload returns an error and the previous configuration stays.
+// Thread-safety: all methods may be called from any thread.
+#ifndef PHIMAP_SERVER_RPC_TRANSPORT_TLS_H_
+#define PHIMAP_SERVER_RPC_TRANSPORT_TLS_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/thread/mutex.h"
+#include "server/admission/tls_files.h"
+
+typedef struct ssl_st SSL;
+typedef struct ssl_ctx_st SSL_CTX;
+
+namespace phimap {
+
+class TlsContext {
+ public:
+  // Errors: those of CheckTlsFiles.
+  static absl::StatusOr<std::unique_ptr<TlsContext>> Open(const TlsFiles& files);
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  // Reads the files again, for new connections. Errors: as in Open.
+  absl::Status Reload();
+
+  // Creates a server session for TlsChannel, which takes ownership. TLS 1.2 or later; ALPN "h2".
+  // Returns null if there is no memory.
+  SSL* NewSession() const;
+
+ private:
+  explicit TlsContext(TlsFiles files) : files_(std::move(files)) {}
+  absl::StatusOr<std::shared_ptr<SSL_CTX>> Load() const;
+
+  const TlsFiles files_;
+  mutable Mutex mutex_;
+  std::shared_ptr<SSL_CTX> context_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_RPC_TRANSPORT_TLS_H_
