@@ -19,6 +19,7 @@
 #include "client/cli/arguments/flags.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/local/local_maps.h"
 #include "client/cli/usage.h"
 #include "client/cli/views/console.h"
 #include "client/cli/views/views.h"
@@ -81,14 +82,20 @@ absl::Status RunCommand(const Command& command, const Globals& globals, const CL
     LocalContext context{std::cout, StandardErrorConsole(color), cancel, app};
     return command.run_locally(context);
   }
+  const bool colored = UsesColor(color, STDOUT_FILENO);
+  if (command.is_local != nullptr && command.is_local()) {
+    LocalMaps maps;
+    RowContext context{maps, std::cout, StandardErrorConsole(color), cancel, colored, &maps};
+    return command.run_on_rows(context);
+  }
   PHIMAP_ASSIGN_OR_RETURN(const client::ConnectOptions connect, ToConnectOptions(globals.access));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::Client> client,
                           client::Client::Connect(globals.server, connect));
-  CommandContext context{*client, std::cout, StandardErrorConsole(color), cancel};
-  context.color = UsesColor(color, STDOUT_FILENO);
-  context.server = globals.server;
-  context.connect = connect;
-  return command.run(context);
+  CommandContext context{{*client, std::cout, StandardErrorConsole(color), cancel, colored},
+                         *client,
+                         globals.server,
+                         connect};
+  return command.run_on_rows != nullptr ? command.run_on_rows(context) : command.run(context);
 }
 
 void SayError(const absl::Status& status, const Command& command, const Globals& globals) {

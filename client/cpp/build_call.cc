@@ -91,6 +91,69 @@ void ToSpec(const BuildOptions& options, v1::BuildSpec& spec) {
 
 namespace {
 
+absl::StatusOr<v1::TrainingPart> PartOf(const std::string& name) {
+  static constexpr std::pair<absl::string_view, v1::TrainingPart> kParts[] = {
+      {"", v1::TRAINING_PART_UNSPECIFIED},
+      {"train", v1::TRAINING_PART_TRAIN},
+      {"validate", v1::TRAINING_PART_VALIDATE},
+      {"calibrate-link", v1::TRAINING_PART_CALIBRATE_LINK},
+      {"calibrate-sets", v1::TRAINING_PART_CALIBRATE_SETS},
+      {"test", v1::TRAINING_PART_TEST}};
+  for (const auto& [known, part] : kParts) {
+    if (name == known) return part;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected train, validate, calibrate-link, calibrate-sets, test or nothing as "
+                   "the part of a row, got '",
+                   name, "'"));
+}
+
+void ToSpec(const TrainedFeatures& features, uint64_t seed,
+            const std::vector<std::string>& column_names, v1::TrainingSpec& spec) {
+  v1::BuildSpec& build = *spec.mutable_build();
+  build.set_name(features.name);
+  build.set_spec(features.spec);
+  build.set_kernel(features.kernel);
+  build.set_standardize(features.standardize);
+  build.set_seed(seed);
+  for (const std::string& name : column_names) build.add_column_names(name);
+  spec.set_learn_scales(features.learn_scales);
+  if (!features.tuning.has_value()) return;
+  ToProto(features.tuning->budget, *spec.mutable_tuning()->mutable_budget());
+  spec.mutable_tuning()->set_max_landmarks(features.tuning->max_landmarks);
+}
+
+}  // namespace
+
+void ToSpec(const TrainOptions& options, const std::vector<std::string>& column_names,
+            v1::TrainingSpec& spec) {
+  spec.set_reference(options.reference);
+  if (options.build.has_value()) {
+    ToSpec(*options.build, options.seed, column_names, spec);
+  } else {
+    spec.set_column_names_hash(ColumnNamesHash(column_names));
+  }
+  spec.set_build_id(options.build_id);
+  spec.set_learner(options.learner);
+  if (options.task == HeadTask::kClasses) spec.set_task(v1::HEAD_TASK_CLASSES);
+  if (options.task == HeadTask::kNumbers) spec.set_task(v1::HEAD_TASK_NUMBERS);
+  spec.set_seed(options.seed);
+  spec.set_expected_digest(options.expected_digest);
+  if (options.ttl != absl::InfiniteDuration()) ToProto(options.ttl, *spec.mutable_ttl());
+}
+
+absl::Status AddFacts(RowFacts facts, v1::TrainingExamples& examples) {
+  examples.mutable_weights()->Add(facts.weights.begin(), facts.weights.end());
+  for (std::string& group : facts.groups) examples.add_groups(std::move(group));
+  for (const std::string& part : facts.parts) {
+    PHIMAP_ASSIGN_OR_RETURN(const v1::TrainingPart number, PartOf(part));
+    examples.add_parts(number);
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
 // Implements Client::Build and Train, whose messages and method `Kind` has:
 //   using Request, Response;
 //   std::unique_ptr<Stream> Open(grpc::ClientContext* context);
@@ -308,23 +371,6 @@ class BuildKind {
   RowSource& source_;
 };
 
-absl::StatusOr<v1::TrainingPart> PartOf(const std::string& name) {
-  static constexpr std::pair<absl::string_view, v1::TrainingPart> kParts[] = {
-      {"", v1::TRAINING_PART_UNSPECIFIED},
-      {"train", v1::TRAINING_PART_TRAIN},
-      {"validate", v1::TRAINING_PART_VALIDATE},
-      {"calibrate-link", v1::TRAINING_PART_CALIBRATE_LINK},
-      {"calibrate-sets", v1::TRAINING_PART_CALIBRATE_SETS},
-      {"test", v1::TRAINING_PART_TEST}};
-  for (const auto& [known, part] : kParts) {
-    if (name == known) return part;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("expected train, validate, calibrate-link, calibrate-sets, test or nothing as "
-                   "the part of a row, got '",
-                   name, "'"));
-}
-
 class TrainKind {
  public:
   using Request = v1::TrainRequest;
@@ -337,49 +383,15 @@ class TrainKind {
   RowSource& source() { return source_; }
   auto Open(grpc::ClientContext* context) { return stub_.Train(context); }
   void ToSpec(Request& request) const {
-    v1::TrainingSpec& spec = *request.mutable_spec();
-    spec.set_reference(options_.reference);
-    if (options_.build.has_value()) {
-      ToSpec(*options_.build, spec);
-    } else {
-      spec.set_column_names_hash(ColumnNamesHash(source_.column_names()));
-    }
-    spec.set_build_id(options_.build_id);
-    spec.set_learner(options_.learner);
-    if (options_.task == HeadTask::kClasses) spec.set_task(v1::HEAD_TASK_CLASSES);
-    if (options_.task == HeadTask::kNumbers) spec.set_task(v1::HEAD_TASK_NUMBERS);
-    spec.set_seed(options_.seed);
-    spec.set_expected_digest(options_.expected_digest);
-    if (options_.ttl != absl::InfiniteDuration()) ToProto(options_.ttl, *spec.mutable_ttl());
+    client::ToSpec(options_, source_.column_names(), *request.mutable_spec());
   }
   absl::Status ToExamples(ExampleBlock block, Request& request) {
     v1::TrainingExamples& examples = *request.mutable_examples();
     PHIMAP_RETURN_IF_ERROR(ToLabeledExamples(std::move(block), source_, examples));
-    RowFacts facts = source_.TakeFacts();
-    examples.mutable_weights()->Add(facts.weights.begin(), facts.weights.end());
-    for (std::string& group : facts.groups) examples.add_groups(std::move(group));
-    for (const std::string& part : facts.parts) {
-      PHIMAP_ASSIGN_OR_RETURN(const v1::TrainingPart number, PartOf(part));
-      examples.add_parts(number);
-    }
-    return absl::OkStatus();
+    return AddFacts(source_.TakeFacts(), examples);
   }
 
  private:
-  void ToSpec(const TrainedFeatures& features, v1::TrainingSpec& spec) const {
-    v1::BuildSpec& build = *spec.mutable_build();
-    build.set_name(features.name);
-    build.set_spec(features.spec);
-    build.set_kernel(features.kernel);
-    build.set_standardize(features.standardize);
-    build.set_seed(options_.seed);
-    for (std::string& name : source_.column_names()) build.add_column_names(std::move(name));
-    spec.set_learn_scales(features.learn_scales);
-    if (!features.tuning.has_value()) return;
-    ToProto(features.tuning->budget, *spec.mutable_tuning()->mutable_budget());
-    spec.mutable_tuning()->set_max_landmarks(features.tuning->max_landmarks);
-  }
-
   v1::LearningService::StubInterface& stub_;
   const TrainOptions& options_;
   LabeledRowSource& source_;

@@ -58,8 +58,14 @@ absl::StatusOr<RowBlock> WithLastColumn(RowBlock block,
 // REQUIRES: `duration` is finite.
 void ToProto(absl::Duration duration, google::protobuf::Duration& out);
 
-// Fills `spec` from `options`.
+// Fill `spec` from `options`; `column_names` are those of the rows.
 void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
+void ToSpec(const TrainOptions& options, const std::vector<std::string>& column_names,
+            v1::TrainingSpec& spec);
+void ToSpec(const EvaluateOptions& options, const std::vector<std::string>& column_names,
+            v1::EvaluationSpec& spec);
+// Adds what is known of rows to their examples. kInvalidArgument for a part without such a name.
+absl::Status AddFacts(RowFacts facts, v1::TrainingExamples& examples);
 
 // Implements Client::Build. REQUIRES: options.build_id is set.
 absl::StatusOr<v1::Version> CallBuild(v1::MappingService::StubInterface& stub,

@@ -315,10 +315,45 @@ struct ExportResult {
   int64_t size_bytes = 0;
 };
 
-// Returns a reference to one version, such as "letters@3".
+// Returns a reference to one version, such as "letters@3". One that no server stores has no number,
+// and is its name: the path of its file.
 inline std::string ReferenceTo(const v1::VersionRef& version) {
-  return absl::StrCat(version.name(), "@", version.number());
+  return version.number() == 0 ? version.name()
+                               : absl::StrCat(version.name(), "@", version.number());
 }
+
+// The calls that take rows, and that describe what answers them. A server computes them (Client),
+// or this process, where a reference is the path of an artifact. The functions are described in
+// Client.
+class RowCalls {
+ public:
+  virtual ~RowCalls() = default;
+  virtual absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
+                                            const BuildObserver& observer = nullptr,
+                                            CancelToken* cancel = nullptr) = 0;
+  virtual absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options,
+                                                                  int64_t rows,
+                                                                  int32_t columns) = 0;
+  virtual absl::StatusOr<v1::Version> Train(const TrainOptions& options, LabeledRowSource& source,
+                                            const BuildObserver& observer = nullptr,
+                                            CancelToken* cancel = nullptr) = 0;
+  virtual absl::StatusOr<v1::Version> Tune(const TrainOptions& options, LabeledRowSource& source,
+                                           const BuildObserver& observer = nullptr,
+                                           CancelToken* cancel = nullptr) = 0;
+  virtual absl::StatusOr<TransformStreamResult> TransformStream(
+      absl::string_view reference, RowSource& source, const FeatureSink& sink,
+      const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
+  virtual absl::StatusOr<PredictStreamResult> PredictStream(
+      absl::string_view reference, RowSource& source, const PredictionSink& sink,
+      const PredictStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
+  virtual absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options,
+                                                  LabeledRowSource& source,
+                                                  const EvaluateObserver& observer = nullptr,
+                                                  CancelToken* cancel = nullptr) = 0;
+  virtual absl::StatusOr<v1::Version> GetVersion(absl::string_view reference, bool wait = true) = 0;
+  virtual absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
+                                              CancelToken* cancel = nullptr) = 0;
+};
 
 // A client of one server, or of several equivalent servers. Connections are opened on first use and
 // reopened when they break. Transform calls use the connections round-robin, each TransformStream
@@ -346,7 +381,7 @@ inline std::string ReferenceTo(const v1::VersionRef& version) {
 // the error is kUnavailable. If the call's token is cancelled, the error is kCancelled.
 //
 // Thread-safe.
-class Client {
+class Client final : public RowCalls {
  public:
   // Creates a client for `target`. For one server, the target is "host:port", "[::1]:port" or
   // "unix:/path/of/socket". For several servers, it is "ipv4:10.0.0.1:7450,10.0.0.2:7450",
@@ -362,7 +397,7 @@ class Client {
   // files that cannot be read. Does not block.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ConnectOptions& options);
-  ~Client();
+  ~Client() override;
 
   // Builds a version from all rows of `source`, in bounded memory. If the server refuses the build
   // while rows are still being sent, the call returns the error at once.
@@ -376,7 +411,7 @@ class Client {
   // the error message contains the version.
   absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
                                     const BuildObserver& observer = nullptr,
-                                    CancelToken* cancel = nullptr);
+                                    CancelToken* cancel = nullptr) override;
 
   // Maps the examples of one block in one call.
   absl::StatusOr<TransformResult> Transform(absl::string_view reference, ExampleBlock rows,
@@ -396,20 +431,20 @@ class Client {
   absl::StatusOr<TransformStreamResult> TransformStream(absl::string_view reference,
                                                         RowSource& source, const FeatureSink& sink,
                                                         const TransformStreamOptions& options = {},
-                                                        CancelToken* cancel = nullptr);
+                                                        CancelToken* cancel = nullptr) override;
 
   // Trains a head on a version, and makes the next version of the same name, which has the same
   // features and predicts. Repeats, cancellation and errors are those of Build.
   absl::StatusOr<v1::Version> Train(const TrainOptions& options, LabeledRowSource& source,
                                     const BuildObserver& observer = nullptr,
-                                    CancelToken* cancel = nullptr);
+                                    CancelToken* cancel = nullptr) override;
 
   // Chooses kernel, length scales, landmarks and, if `options` has none, the learner, by labeled
   // rows, and trains the version that has them: Train with `options.build`, of which `name` is
   // needed and `tuning` may be set. The version's TrainingReport.trials says what was tried.
   absl::StatusOr<v1::Version> Tune(const TrainOptions& options, LabeledRowSource& source,
                                    const BuildObserver& observer = nullptr,
-                                   CancelToken* cancel = nullptr);
+                                   CancelToken* cancel = nullptr) override;
 
   // Predicts the examples of one block in one call, by the head of a version.
   absl::StatusOr<PredictResult> Predict(absl::string_view reference, ExampleBlock rows,
@@ -418,13 +453,13 @@ class Client {
   absl::StatusOr<PredictStreamResult> PredictStream(absl::string_view reference, RowSource& source,
                                                     const PredictionSink& sink,
                                                     const PredictStreamOptions& options = {},
-                                                    CancelToken* cancel = nullptr);
+                                                    CancelToken* cancel = nullptr) override;
 
   // Trains and tests a learner on all rows of `source`, mapped by one version. Nothing is stored:
   // if the connection breaks, the call returns kUnavailable, and the rows must be sent again.
   absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options, LabeledRowSource& source,
                                           const EvaluateObserver& observer = nullptr,
-                                          CancelToken* cancel = nullptr);
+                                          CancelToken* cancel = nullptr) override;
 
   // Returns all mappings, ordered by name.
   absl::StatusOr<std::vector<v1::Mapping>> ListMappings();
@@ -436,7 +471,7 @@ class Client {
   //
   // Without `wait`, does not wait for the server's database: while it is away, returns kUnavailable
   // after one attempt, which takes at most about a second.
-  absl::StatusOr<v1::Version> GetVersion(absl::string_view reference, bool wait = true);
+  absl::StatusOr<v1::Version> GetVersion(absl::string_view reference, bool wait = true) override;
   absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view name, absl::string_view build_id);
   absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view name, absl::string_view build_id);
   // Returns the builds that the servers know, newest first: of one mapping, or of all if `name` is
@@ -469,7 +504,7 @@ class Client {
 
   // Writes a version's artifact to `sink`. Checks each chunk and, at the end, the whole artifact.
   absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
-                                      CancelToken* cancel = nullptr);
+                                      CancelToken* cancel = nullptr) override;
   // Stores the artifact that `source` yields as a version of the mapping `name`. Safe to repeat: if
   // a version already has this artifact, returns that version.
   absl::StatusOr<v1::Version> Import(absl::string_view name, const ArtifactSource& source,
@@ -485,7 +520,7 @@ class Client {
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request);
   // Estimates the cost of a Build with `options` on `rows` rows of `columns` columns.
   absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options, int64_t rows,
-                                                          int32_t columns);
+                                                          int32_t columns) override;
   // Returns whether the server serves `service`, such as "phimap.v1.TransformService", according to
   // the standard health protocol. An empty `service` means the server as a whole. Returns false
   // while the server drains, and kNotFound if it has no such service.

@@ -11,6 +11,18 @@
 #include "core/status/words.h"
 
 namespace phimap::client {
+void ToSpec(const EvaluateOptions& options, const std::vector<std::string>& column_names,
+            v1::EvaluationSpec& spec) {
+  spec.set_reference(options.reference);
+  spec.set_learner(options.learner);
+  spec.set_held_out(options.held_out);
+  spec.set_folds(options.folds);
+  spec.set_seed(options.seed);
+  spec.set_confidence(options.confidence);
+  spec.set_expected_digest(options.expected_digest);
+  spec.set_column_names_hash(ColumnNamesHash(column_names));
+}
+
 namespace {
 
 // One attempt at an Evaluate call. Used once.
@@ -46,7 +58,7 @@ class EvaluateCall {
   // can send all rows, even from a source that can be read only once.
   absl::Status Send(Stream& stream) {
     v1::EvaluateRequest request;
-    ToSpec(*request.mutable_spec());
+    ToSpec(options_, source_.column_names(), *request.mutable_spec());
     if (!stream.Write(request) || !stream.WaitUntilAccepted()) return absl::OkStatus();
     int64_t rows_sent = 0;
     while (true) {
@@ -67,17 +79,6 @@ class EvaluateCall {
       Sent(rows_sent, /*all=*/true);
     }
     return absl::OkStatus();
-  }
-
-  void ToSpec(v1::EvaluationSpec& spec) const {
-    spec.set_reference(options_.reference);
-    spec.set_learner(options_.learner);
-    spec.set_held_out(options_.held_out);
-    spec.set_folds(options_.folds);
-    spec.set_seed(options_.seed);
-    spec.set_confidence(options_.confidence);
-    spec.set_expected_digest(options_.expected_digest);
-    spec.set_column_names_hash(ColumnNamesHash(source_.column_names()));
   }
 
   void Take(v1::EvaluateResponse event) {

@@ -58,7 +58,7 @@ def main() -> None:
             write(arguments.output, "margin", display.plot())
         finally:
             client.delete_mapping(name)
-        points = phimap.sweep(client, rows, labels, kernel="rbf(gamma=scale)", standardize=True, specs={
+        points = phimap.sweep(rows, labels, client=client, kernel="rbf(gamma=scale)", standardize=True, specs={
             "family": ["f1", "f2"], "landmarks": landmarks, "policy": ["uniform", "rpcholesky"]})
         write(arguments.output, "sweep", SweepDisplay.from_sweep(points))
 

@@ -8,6 +8,7 @@
 #include "core/digest/sha256.h"
 #include "core/plan/artifact.h"
 #include "core/status/status_macros.h"
+#include "proto/artifact/head_description.h"
 
 namespace phimap {
 namespace {
@@ -209,16 +210,10 @@ absl::StatusOr<int64_t> DescribeSize(absl::string_view start) {
   return size;
 }
 
-absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& reference_vectors_ran) {
-  const absl::StatusOr<ReviewedArtifact> reviewed = ReviewArtifact(bytes);
-  if (!reviewed.ok()) return DamageAsInput(reviewed.status(), kFile);
-  const ReviewedArtifact& review = *reviewed;
-  reference_vectors_ran = review.reference_vectors == ReferenceVectors::kVerified;
-  Sha256 hash;
-  hash.Update(bytes);
-  v1::Version version;
-  version.mutable_ref()->set_digest(hash.Hex());
-  version.set_artifact_size_bytes(static_cast<int64_t>(bytes.size()));
+void DescribeReviewed(const ReviewedArtifact& review, absl::string_view digest, int64_t bytes,
+                      v1::Version& version) {
+  version.mutable_ref()->set_digest(std::string(digest));
+  version.set_artifact_size_bytes(bytes);
   version.set_input_columns(static_cast<int>(review.input_columns));
   version.set_output_columns(static_cast<int>(review.output_columns));
   version.set_serving_type(review.serving_type == FloatType::kFloat64 ? v1::SERVING_TYPE_FLOAT64
@@ -229,10 +224,21 @@ absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& refe
   version.set_seed(review.provenance.seed);
   version.mutable_column_names()->Assign(review.provenance.column_names.begin(),
                                          review.provenance.column_names.end());
+  if (review.head != nullptr) HeadToProto(*review.head, version.mutable_head());
   CertificateToProto(review.certificate,
                      {review.input_columns, review.output_columns, review.serving_type,
                       !IsServiceKernel(review.provenance.kernel_text)},
                      version.mutable_certificate());
+}
+
+absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& reference_vectors_ran) {
+  const absl::StatusOr<ReviewedArtifact> reviewed = ReviewArtifact(bytes);
+  if (!reviewed.ok()) return DamageAsInput(reviewed.status(), kFile);
+  reference_vectors_ran = reviewed->reference_vectors == ReferenceVectors::kVerified;
+  Sha256 hash;
+  hash.Update(bytes);
+  v1::Version version;
+  DescribeReviewed(*reviewed, hash.Hex(), static_cast<int64_t>(bytes.size()), version);
   return version;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/certificate/artifact_review.h"
 #include "core/certificate/certificate.h"
 #include "core/plan/rows.h"
 #include "phimap/v1/mapping.pb.h"
@@ -35,11 +36,15 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
 inline constexpr size_t kArtifactStartBytes = 248;
 absl::StatusOr<int64_t> DescribeSize(absl::string_view start);
 
-// Returns the version that the artifact would become: digest, size, columns, texts and certificate,
-// but no name, number or time, which a store assigns. Checks everything that an import checks. So
-// the features of the reference vectors, if any, were computed on this machine and match bit for
-// bit. Sets `reference_vectors_ran` to false if there are none, or if they cannot be compared
-// because this machine has no fused multiply-add. Returns the errors of ReviewArtifact
+// Fills in what is known of an artifact of `bytes` bytes that was reviewed.
+void DescribeReviewed(const ReviewedArtifact& review, absl::string_view digest, int64_t bytes,
+                      v1::Version& version);
+
+// Returns the version that the artifact would become: digest, size, columns, texts, certificate and
+// head, but no name, number or time, which a store assigns. Checks everything that an import
+// checks. So the features of the reference vectors, if any, were computed on this machine and match
+// bit for bit. Sets `reference_vectors_ran` to false if there are none, or if they cannot be
+// compared because this machine has no fused multiply-add. Returns the errors of ReviewArtifact
 // (core/certificate/artifact_review.h), except that damage is INVALID_ARGUMENT about the field
 // "FILE", as it is for an import's chunks. Throws std::bad_alloc.
 absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& reference_vectors_ran);

@@ -8,6 +8,7 @@
 #include "core/mapping/build/build_cost.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "proto/error/request_errors.h"
 #include "server/build/build_error.h"
 #include "server/kernel_client/kernel_examples.h"
 #include "server/kernel_client/kernel_queue.h"

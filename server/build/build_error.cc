@@ -1,13 +1,8 @@
 #include "server/build/build_error.h"
 
-#include <optional>
 #include <string>
-#include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "core/status/error.h"
 #include "core/status/words.h"
 
@@ -74,30 +69,6 @@ absl::Status NoSuchBuild(const BuildId& id) {
 absl::Status OutOfMemory() {
   return MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "",
                    "not enough memory for this build", {}, kBuildRetryDelayMs);
-}
-
-absl::Status InStream(const absl::Status& status, int64_t rows_before) {
-  std::optional<ErrorDetail> detail = DetailOf(status);
-  if (!detail.has_value()) return status;
-  const auto row = detail->metadata.find("row");
-  int64_t in_block = 0;
-  if (row == detail->metadata.end() || !absl::SimpleAtoi(row->second, &in_block)) return status;
-  const std::string in_stream = absl::StrCat(rows_before + in_block);
-  detail->metadata["stream_row"] = in_stream;
-  absl::string_view message = status.message();
-  absl::ConsumePrefix(&message, absl::StrCat(detail->field, ": "));  // MakeError puts it back
-  return MakeError(status.code(), detail->reason, detail->field,
-                   absl::StrCat("row ", in_stream, " of the stream: ", message),
-                   std::move(detail->metadata), detail->retry_delay_ms);
-}
-
-absl::Status FromRequestRoot(const absl::Status& status) {
-  const std::optional<ErrorDetail> detail = DetailOf(status);
-  if (!detail.has_value() || absl::StartsWith(detail->field, "examples") ||
-      absl::StartsWith(detail->field, "spec.")) {
-    return status;
-  }
-  return WithFieldPrefix(status, "spec.");
 }
 
 }  // namespace phimap

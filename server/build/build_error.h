@@ -38,15 +38,6 @@ absl::Status NoSuchBuild(const BuildId& id);
 // RESOURCE_EXHAUSTED: the machine has not enough memory for the build.
 absl::Status OutOfMemory();
 
-// Adds the row's number in the whole stream to an error about a row of a block, in the message and
-// as metadata "stream_row": a row number within a block does not help to find the row in a file of
-// millions of rows. Returns `status` unchanged if it names no row.
-absl::Status InStream(const absl::Status& status, int64_t rows_before);
-
-// Prefixes the field of an error from BuildVersion with "spec.". The core names parameters and
-// fields of the spec ("landmarks", "kernel"), and BuildRequest holds the spec in its field "spec".
-absl::Status FromRequestRoot(const absl::Status& status);
-
 // Runs `step` and returns its result, or OutOfMemory() if it throws std::bad_alloc.
 template <typename Result, typename Step>
 Result CatchOutOfMemory(const Step& step) {

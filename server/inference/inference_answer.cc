@@ -9,6 +9,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "proto/error/request_errors.h"
 #include "server/rpc/status_trailers.h"
 #include "server/transform/row_messages.h"
 #include "server/transform/row_server.h"

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "core/learn/evaluation.h"
 #include "core/learn/evaluation_rows.h"
+#include "core/learn/evaluation_run.h"
 #include "core/learn/label_index.h"
 #include "core/learn/learner_spec.h"
 #include "core/plan/examples.h"
@@ -21,43 +22,10 @@
 
 namespace phimap {
 
-struct EvaluationSpec {
-  LearnerSpec learner;
-  EvaluationOptions options;
-};
-
-struct EvaluationOutcome {
-  Evaluation evaluation;
-  // Names of the classes, indexed by their numbers in the evaluation.
-  std::vector<std::string> classes;
-};
-
-// Extends the field of a learner's error to its path in a request: "spec.C" for a parameter,
-// "spec.learner" for the text as a whole.
-absl::Status InLearner(const absl::Status& status);
-
-// Checks that the learner can be created. Always OK for a learner on the kernel itself, which needs
-// a version to be checked.
-absl::Status CheckLearner(const LearnerSpec& learner);
-
 // Checks that the learner can be evaluated on rows of this version. Errors name fields of the spec:
 // FAILED_PRECONDITION (KERNEL_NOT_AVAILABLE) for a learner on the kernel itself if the version's
 // kernel is remote or compares strings.
 absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version);
-
-// The size of a problem of learning.
-struct LearningSize {
-  int64_t rows = 0;
-  // Number of columns of the rows that the learner takes.
-  int64_t columns = 0;
-  // Number of features that the learner itself computes from a row; 0 if it computes none.
-  int64_t features = 0;
-  int64_t classes = 0;
-};
-
-// Returns an upper bound of the bytes that learning takes in addition to the rows, from the
-// formulas in the learners' headers. Saturates at the maximum of int64_t.
-int64_t LearningBytes(const LearnerSpec& learner, const LearningSize& size);
 
 // Reserves memory before it allocates. The memory is given back when the job fails or is destroyed.
 // Not thread-safe: Add and Run must be called one at a time, on threads that may block for long.

@@ -12,14 +12,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "core/learn/learner_spec.h"
-#include "core/learn/learner_type.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/status/words.h"
 #include "core/thread/steady_time.h"
 #include "google/protobuf/descriptor.h"
 #include "phimap/v1/learning_service.pb.h"
+#include "proto/calls/evaluation.h"
+#include "proto/calls/specs.h"
+#include "proto/error/request_errors.h"
 #include "server/build/build_error.h"
 #include "server/kernel_client/kernel_examples.h"
 #include "server/kernel_client/kernel_queue.h"
@@ -34,106 +35,6 @@ namespace phimap {
 namespace {
 
 using Code = absl::StatusCode;
-
-constexpr double kDefaultHeldOut = 0.3;
-constexpr double kDefaultConfidence = 0.95;
-
-// Sets unset fields to their defaults. INVALID_ARGUMENT gives the path of the field, beginning at
-// the root of the request ("spec.learner", "spec.folds").
-absl::StatusOr<EvaluationSpec> EvaluationSpecFromProto(const v1::EvaluationSpec& fields) {
-  EvaluationSpec spec;
-  absl::StatusOr<LearnerSpec> learner = LearnerSpec::Parse(fields.learner());
-  if (!learner.ok()) return InLearner(learner.status());
-  spec.learner = *std::move(learner);
-  if (const absl::Status offered = CheckLearner(spec.learner); !offered.ok()) {
-    return InLearner(offered);
-  }
-  if (const absl::Status chosen = CheckNothingToChoose(spec.learner); !chosen.ok()) {
-    return InLearner(chosen);
-  }
-  if (fields.folds() != 0 && fields.held_out() != 0) {
-    return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldsContradictory,
-                     "spec.held_out", "expected one of folds and held_out, got both");
-  }
-  spec.options.folds = fields.folds();
-  spec.options.held_out = fields.held_out() == 0 ? kDefaultHeldOut : fields.held_out();
-  spec.options.confidence = fields.confidence() == 0 ? kDefaultConfidence : fields.confidence();
-  spec.options.seed = fields.seed();
-  const absl::Status valid = spec.options.Validate();
-  if (!valid.ok()) return WithFieldPrefix(valid, "spec.");
-  return spec;
-}
-
-void Copy(const std::vector<double>& from, google::protobuf::RepeatedField<double>* to) {
-  to->Add(from.begin(), from.end());
-}
-
-void ClassesToProto(const EvaluationOutcome& outcome, v1::Evaluation* out) {
-  const Evaluation& evaluation = outcome.evaluation;
-  for (size_t i = 0; i < outcome.classes.size(); ++i) {
-    const Evaluation::Class& from = evaluation.classes[i];
-    v1::Evaluation::Class& to = *out->add_classes();
-    to.set_label(outcome.classes[i]);
-    to.set_rows(from.rows);
-    to.set_tested_rows(from.tested_rows);
-    to.set_predicted(from.predicted);
-    to.set_correct(from.correct);
-  }
-  for (const Evaluation::Confusion& from : evaluation.confusion) {
-    v1::Evaluation::Confusion& to = *out->add_confusion();
-    to.set_actual(from.actual);
-    to.set_predicted(from.predicted);
-    to.set_count(from.count);
-  }
-}
-
-void FoldsToProto(const Evaluation& evaluation, v1::Evaluation* out) {
-  int64_t without = 0;
-  for (const Evaluation::Fold& from : evaluation.folds) {
-    v1::Evaluation::Fold& to = *out->add_folds();
-    to.set_trained_rows(from.trained_rows);
-    to.set_tested_rows(from.tested_rows);
-    to.set_errors(from.errors);
-    to.set_unseen_classes(from.unseen_classes);
-    to.set_summary(from.summary);
-    if (from.unseen_classes > 0) ++without;
-  }
-  if (without == 0) return;
-  out->add_warnings(absl::StrCat(
-      "in ", without, " of ", evaluation.folds.size(),
-      " splits, a class has no rows to learn from; its tested rows in these splits count as "
-      "errors"));
-}
-
-// Fills in everything but the version.
-void EvaluationToProto(const EvaluationSpec& spec, const EvaluationOutcome& outcome,
-                       v1::Evaluation* out) {
-  const Evaluation& evaluation = outcome.evaluation;
-  out->set_learner(spec.learner.ToText());
-  out->set_seed(spec.options.seed);
-  if (spec.options.folds == 0) out->set_held_out(spec.options.held_out);
-  out->set_rows(evaluation.rows);
-  out->set_tested_rows(evaluation.tested_rows);
-  out->set_errors(evaluation.errors);
-  out->set_error(evaluation.error);
-  out->set_error_standard_error(evaluation.error_standard_error);
-  out->set_error_low(evaluation.error_interval.low);
-  out->set_error_high(evaluation.error_interval.high);
-  out->set_error_premise(evaluation.error_premise);
-  ClassesToProto(outcome, out);
-  FoldsToProto(evaluation, out);
-  Copy(evaluation.margins, out->mutable_margin_quantiles());
-  Copy(evaluation.unnormalised_margins, out->mutable_unnormalised_margin_quantiles());
-  Copy(evaluation.kernel_margins, out->mutable_kernel_margin_quantiles());
-  out->set_intercept_scale(evaluation.intercept_scale);
-  for (const CertifiedMargin& from : evaluation.certified) {
-    v1::Evaluation::CertifiedMargin& to = *out->add_certified_margins();
-    to.set_alpha(from.alpha);
-    to.set_rows_margin(from.rows_margin);
-    if (from.margin.has_value()) to.set_margin(*from.margin);
-  }
-  out->set_confidence(spec.options.confidence);
-}
 
 constexpr int64_t kEvaluationRetryMs = 1000;
 // Minimum increase of the fraction done between two reports of progress.
@@ -473,71 +374,6 @@ void EvaluateCall::OnEnd(const absl::Status&) {
                                        learned = std::move(learned)] {});
 }
 
-absl::StatusOr<TrainingSpec> TrainingSpecFromProto(const v1::TrainingSpec& fields) {
-  TrainingSpec spec;
-  absl::StatusOr<LearnerSpec> parsed = LearnerSpec::Parse(
-      fields.learner().empty() ? DefaultHeadLearnerType().name : fields.learner());
-  if (!parsed.ok()) return InLearner(parsed.status());
-  spec.learner = *std::move(parsed);
-  spec.seed = fields.seed();
-  if (!v1::HeadTask_IsValid(fields.task())) {
-    return MakeError(Code::kInvalidArgument, reason::kFieldOutOfRange, "spec.task",
-                     absl::StrCat("expected HEAD_TASK_CLASSES or HEAD_TASK_NUMBERS, got ",
-                                  static_cast<int>(fields.task())));
-  }
-  if (fields.task() == v1::HEAD_TASK_CLASSES) spec.task = HeadTask::kClasses;
-  if (fields.task() == v1::HEAD_TASK_NUMBERS) spec.task = HeadTask::kNumbers;
-  if (const absl::Status suits = CheckTrainsHeads(spec); !suits.ok()) return InLearner(suits);
-  return spec;
-}
-
-absl::StatusOr<std::optional<Part>> PartFromProto(int part, int64_t row) {
-  switch (part) {
-    case v1::TRAINING_PART_UNSPECIFIED:
-      return std::nullopt;
-    case v1::TRAINING_PART_TRAIN:
-      return Part::kTrain;
-    case v1::TRAINING_PART_VALIDATE:
-      return Part::kValidate;
-    case v1::TRAINING_PART_CALIBRATE_LINK:
-      return Part::kCalibrateLink;
-    case v1::TRAINING_PART_CALIBRATE_SETS:
-      return Part::kCalibrateSets;
-    case v1::TRAINING_PART_TEST:
-      return Part::kTest;
-    default:
-      return MakeError(Code::kInvalidArgument, reason::kFieldOutOfRange,
-                       absl::StrCat("parts[", row, "]"),
-                       absl::StrCat("expected a TrainingPart, 0..5, got ", part));
-  }
-}
-
-// Returns LENGTH_MISMATCH unless a list has one entry for each row, or none and may.
-absl::Status CheckCount(absl::string_view field, int count, int64_t rows, bool may_lack) {
-  if (count == rows || (may_lack && count == 0)) return absl::OkStatus();
-  return MakeError(Code::kInvalidArgument, reason::kLengthMismatch, field,
-                   absl::StrCat("expected one for each of ", CountOf(rows, "row"), ", got ", count),
-                   {{"expected", absl::StrCat(rows)}, {"actual", absl::StrCat(count)}});
-}
-
-absl::StatusOr<TrainingBlock> BlockFromProto(const v1::TrainingExamples& from) {
-  TrainingBlock block;
-  PHIMAP_ASSIGN_OR_RETURN(block.rows, ExamplesFromProto(from.examples()));
-  const int64_t rows = block.rows.rows();
-  PHIMAP_RETURN_IF_ERROR(CheckCount("labels", from.labels_size(), rows, false));
-  PHIMAP_RETURN_IF_ERROR(CheckCount("weights", from.weights_size(), rows, true));
-  PHIMAP_RETURN_IF_ERROR(CheckCount("groups", from.groups_size(), rows, true));
-  PHIMAP_RETURN_IF_ERROR(CheckCount("parts", from.parts_size(), rows, true));
-  block.labels.assign(from.labels().begin(), from.labels().end());
-  block.weights = absl::MakeConstSpan(from.weights().data(), from.weights().size());
-  block.groups.assign(from.groups().begin(), from.groups().end());
-  for (int i = 0; i < from.parts_size(); ++i) {
-    PHIMAP_ASSIGN_OR_RETURN(const std::optional<Part> part, PartFromProto(from.parts(i), i));
-    block.parts.push_back(part);
-  }
-  return block;
-}
-
 // One Train call: a build that trains a head on the features of a version.
 class TrainCall final : public BuildingCall<v1::TrainRequest, v1::TrainResponse> {
  public:
@@ -556,56 +392,6 @@ class TrainCall final : public BuildingCall<v1::TrainRequest, v1::TrainResponse>
 
   VersionRegistry& registry_;
 };
-
-absl::StatusOr<FeaturesOrder> FeaturesFromProto(const v1::TrainingSpec& fields) {
-  const auto contradictory = [](absl::string_view field, absl::string_view why) {
-    return MakeError(Code::kInvalidArgument, reason::kFieldsContradictory, field, why);
-  };
-  if (!fields.reference().empty()) {
-    return contradictory("spec.build", "expected one of reference and build, got both");
-  }
-  if (!fields.expected_digest().empty() || fields.column_names_hash() != 0) {
-    return contradictory("spec.build",
-                         "expected_digest and column_names_hash are of a version, and with build "
-                         "there is none yet");
-  }
-  const v1::BuildSpec& build = fields.build();
-  if (!build.build_id().empty() || build.has_ttl()) {
-    return contradictory("spec.build",
-                         "build_id and ttl are those of the training: expected them in spec");
-  }
-  FeaturesOrder order;
-  order.learn_scales = fields.learn_scales();
-  if (fields.has_tuning()) {
-    if (!build.spec().empty() || !build.kernel().empty() || build.standardize() ||
-        fields.learn_scales()) {
-      return contradictory("spec.tuning",
-                           "tuning chooses spec, kernel, standardize and scales: expected them "
-                           "unset");
-    }
-    TuningOptions& tuning = order.tuning.emplace();
-    if (fields.tuning().has_budget()) {
-      tuning.budget = absl::Seconds(fields.tuning().budget().seconds()) +
-                      absl::Nanoseconds(fields.tuning().budget().nanos());
-    }
-    if (fields.tuning().max_landmarks() != 0) {
-      tuning.max_landmarks = fields.tuning().max_landmarks();
-    }
-    tuning.keep_learner = !fields.learner().empty();
-    order.spec = SpecToTune();
-    order.spec.seed = build.seed();
-    order.spec.column_names.assign(build.column_names().begin(), build.column_names().end());
-    if (const absl::Status valid = order.spec.Validate(); !valid.ok()) {
-      return WithFieldPrefix(valid, "spec.build.");
-    }
-  } else {
-    PHIMAP_ASSIGN_OR_RETURN(order.spec, BuildSpecFromProto(build, "spec.build."));
-  }
-  if (const absl::Status valid = order.Validate(); !valid.ok()) {
-    return WithFieldPrefix(valid, order.tuning.has_value() ? "spec.tuning." : "spec.build.");
-  }
-  return order;
-}
 
 absl::Status TrainCall::TakeSpec() {
   PHIMAP_ASSIGN_OR_RETURN(const TrainingSpec spec, TrainingSpecFromProto(request().spec()));
@@ -662,7 +448,9 @@ absl::Status TrainCall::Order(absl::string_view name, absl::string_view path_of_
 }
 
 absl::StatusOr<TrainingBlock> TrainCall::ReadExamples(const BuildJob& job) {
-  absl::StatusOr<TrainingBlock> block = BlockFromProto(request().examples());
+  const absl::StatusOr<ExamplesView> rows = ExamplesFromProto(request().examples().examples());
+  if (!rows.ok()) return WithFieldPrefix(rows.status(), "examples.");
+  absl::StatusOr<TrainingBlock> block = BlockFromProto(request().examples(), *rows);
   if (!block.ok()) return WithFieldPrefix(block.status(), "examples.");
   if (job.order().training->features.has_value()) return block;
   const absl::Status suits = job.order().training->version.CheckTakes(block->rows);

@@ -6,7 +6,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/theory/advisor.h"
-#include "server/build/build_error.h"
+#include "proto/error/request_errors.h"
 #include "server/mapping/request_fields.h"
 #include "server/registry/reference.h"
 

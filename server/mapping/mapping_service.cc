@@ -17,6 +17,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
+#include "proto/calls/capabilities.h"
 #include "server/build/version_reader.h"
 #include "server/mapping/artifact_calls.h"
 #include "server/mapping/build_call.h"

@@ -1,5 +1,4 @@
-// Converts records, certificates, builds, what is known about the drift of aliases, and the
-// capabilities of the core to messages.
+// Converts records, certificates, builds and what is known about the drift of aliases to messages.
 #ifndef PHIMAP_SERVER_MAPPING_MAPPING_TO_PROTO_H_
 #define PHIMAP_SERVER_MAPPING_MAPPING_TO_PROTO_H_
 
@@ -30,9 +29,6 @@ void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out);
 // version, or empty.
 void DriftToProto(const AliasDrift& drift, const std::vector<std::string>& column_names,
                   v1::AliasDrift* out);
-
-// Fills in what the core can build, for ListCapabilities.
-void CapabilitiesToProto(v1::ListCapabilitiesResponse* out);
 
 }  // namespace phimap
 

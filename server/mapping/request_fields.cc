@@ -19,6 +19,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/unknown_field_set.h"
+#include "proto/calls/specs.h"
 #include "server/store/records.h"
 #include "server/store/sha256.h"
 
@@ -141,17 +142,6 @@ absl::StatusOr<int> PageSize(int requested) {
 
 namespace {
 
-// Returns an error of a parser with its path in the request: that of the parameter, which is
-// directly under the spec's path, or that of `text_field` if the error names no parameter, as
-// errors of syntax do.
-absl::Status InText(absl::string_view prefix, absl::string_view text_field,
-                    const absl::Status& status) {
-  const std::optional<ErrorDetail> detail = DetailOf(status);
-  if (!detail.has_value() || !detail->field.empty()) return WithFieldPrefix(status, prefix);
-  return MakeError(status.code(), detail->reason, absl::StrCat(prefix, text_field),
-                   status.message(), detail->metadata);
-}
-
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // spec_0_1 is deprecated for clients
 // Returns the text of the spec, which a client of 0.1 sends in a message of its own.
@@ -170,38 +160,12 @@ absl::StatusOr<std::string> SpecTextOf(const v1::BuildSpec& fields, absl::string
 }
 #pragma GCC diagnostic pop
 
-absl::StatusOr<KernelExpression> KernelFromProto(const std::string& text, const Family& family) {
-  if (text.empty() && family.default_kernel.empty()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldInvalid, "kernel",
-                     absl::StrCat("expected a kernel; ", family.name, " takes ", family.kernels));
-  }
-  return KernelExpression::Parse(text.empty() ? family.default_kernel : text);
-}
-
 }  // namespace
 
 absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& fields,
                                              absl::string_view prefix) {
-  BuildSpec spec;
   PHIMAP_ASSIGN_OR_RETURN(const std::string text, SpecTextOf(fields, prefix));
-  absl::StatusOr<MappingSpec> mapping = MappingSpec::Parse(text);
-  if (!mapping.ok()) return InText(prefix, "spec", mapping.status());
-  spec.mapping = *std::move(mapping);
-  absl::StatusOr<std::optional<RemoteKernel>> remote = RemoteKernel::Parse(fields.kernel());
-  if (!remote.ok()) return InText(prefix, "kernel", remote.status());
-  spec.remote = *std::move(remote);
-  if (!spec.remote.has_value()) {
-    absl::StatusOr<KernelExpression> kernel = KernelFromProto(fields.kernel(), *spec.mapping.kind);
-    if (!kernel.ok()) return InText(prefix, "kernel", kernel.status());
-    spec.kernel = *std::move(kernel);
-  }
-  spec.standardize = fields.standardize();
-  spec.seed = fields.seed();
-  spec.column_names.assign(fields.column_names().begin(), fields.column_names().end());
-  if (absl::Status valid = spec.Validate(); !valid.ok()) {
-    return WithFieldPrefix(valid, prefix);
-  }
-  return spec;
+  return BuildSpecFromText(text, fields, prefix);
 }
 
 }  // namespace phimap

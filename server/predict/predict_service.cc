@@ -15,6 +15,7 @@
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "phimap/v1/predict_service.pb.h"
+#include "proto/calls/prediction.h"
 #include "server/registry/version_handle.h"
 #include "server/transform/planned_answer.h"
 #include "server/transform/row_messages.h"
@@ -29,22 +30,9 @@ constexpr int64_t kDoubleBytes = sizeof(double);
 // Tag and length of a text.
 constexpr int64_t kLengthBytes = 4;
 
-WantedAnswers WantedBy(const v1::PredictRequest& request) {
-  return {.scores = request.scores(),
-          .probabilities = request.probabilities(),
-          .confidence = request.confidence(),
-          .deviations = request.deviations()};
-}
-
 // The part of the version that computes the answer.
 LivePart PartFor(const v1::PredictRequest& request) {
   return request.deviations() ? LivePart::kBoth : LivePart::kAnswers;
-}
-
-void FillMatrix(const Matrix<double>& matrix, v1::DenseRows* out) {
-  out->set_rows(static_cast<int>(matrix.rows()));
-  out->set_columns(static_cast<int>(matrix.cols()));
-  out->set_float64_le(matrix.data(), static_cast<size_t>(matrix.size()) * sizeof(double));
 }
 
 // An answer of Predict or PredictStream. Its size is not known before the rows are computed, so it
@@ -115,38 +103,17 @@ absl::StatusOr<int64_t> PredictAnswer::Plan(const VersionHandle& version,
 }
 
 absl::Status PredictAnswer::Complete(const ExamplesView& seen) {
-  const Head& head = version_.head().head();
   thread_local EngineScratch scratch;
   PHIMAP_ASSIGN_OR_RETURN(const Answers outputs,
                           version_.Answer(wanted_, seen, computed_.get(), scratch));
   computed_.reset();
   v1::PredictResponse response;
   if (names_version_) RefToProto(version_.record(), response.mutable_version());
-  if (head.task == HeadTask::kNumbers) {
-    response.mutable_values()->Add(outputs.values.begin(), outputs.values.end());
-    if (wanted_.confidence > 0) {
-      for (const double value : outputs.values) {
-        response.add_interval_lows(value - outputs.interval_half_width);
-        response.add_interval_highs(value + outputs.interval_half_width);
-      }
-    }
-  } else if (label_names_) {
-    for (const int32_t label : outputs.labels) response.add_label_names(head.classes[label]);
-  } else {
-    response.mutable_labels()->Add(outputs.labels.begin(), outputs.labels.end());
-  }
-  if (names_version_ && !label_names_) {
-    for (const std::string& name : head.classes) response.add_class_names(name);
-  }
-  int64_t begin = 0;
-  for (const int64_t end : outputs.set_ends) {
-    response.add_sets()->mutable_classes()->Add(outputs.set_classes.begin() + begin,
-                                                outputs.set_classes.begin() + end);
-    begin = end;
-  }
-  if (wanted_.scores) FillMatrix(outputs.scores, response.mutable_scores());
-  if (wanted_.probabilities) FillMatrix(outputs.probabilities, response.mutable_probabilities());
-  response.mutable_deviations()->Add(outputs.deviations.begin(), outputs.deviations.end());
+  PredictionToProto(version_.head().head(), wanted_, outputs,
+                    label_names_     ? ClassNames::kOfRows
+                    : names_version_ ? ClassNames::kOnce
+                                     : ClassNames::kNone,
+                    &response);
   message_.Write(response, *metrics_);
   return absl::OkStatus();
 }

@@ -26,10 +26,6 @@ StatusDetails DetailsForClient(const absl::Status& status);
 // contain.
 std::string MessageForClient(const absl::Status& status);
 
-// Returns at most the first `max_bytes` bytes of the text, cut between characters (half a UTF-8
-// sequence is not a valid proto string). An ellipsis is appended if something was cut.
-std::string Shortened(absl::string_view text, size_t max_bytes);
-
 struct StatusTrailers {
   int code = 0;             // the canonical code, which has the same number in gRPC
   std::string message;      // percent-encoded; at most 3 KiB

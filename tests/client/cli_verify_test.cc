@@ -66,7 +66,7 @@ class VerifyTest : public ::testing::Test {
     answer_ = Features;
   }
   absl::Status Verify() {
-    CommandContext context{*client_, out_, Console{}, cancel_};
+    CommandContext context{{*client_, out_, Console{}, cancel_}, *client_};
     return RunVerify({.reference = "letters"}, context);
   }
 

@@ -479,13 +479,13 @@ absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given) {
                                                  Quoted(absl::StrJoin(given, ","))));
 }
 
-absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
+absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::RowCalls& maps,
                                              absl::string_view reference, std::ostream& notes) {
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
   PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
   input.choice.reference = std::string(reference);
   const bool is_needed = format == FileFormat::kSvmlight;
-  const absl::StatusOr<v1::Version> found = client.GetVersion(reference, /*wait=*/is_needed);
+  const absl::StatusOr<v1::Version> found = maps.GetVersion(reference, /*wait=*/is_needed);
   if (absl::IsUnavailable(found.status()) && !is_needed) {
     // A server without its database may still map rows. It refuses columns with other names.
     notes << "note: the server cannot say now which columns " << reference

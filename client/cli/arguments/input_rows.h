@@ -62,7 +62,7 @@ absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given);
 // Adds what the version states about its columns: their number, for formats that do not state it,
 // and their names, for CSV. If the names cannot be compared with those of the input, says so in
 // `notes`, which people read.
-absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
+absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::RowCalls& maps,
                                              absl::string_view reference, std::ostream& notes);
 
 // Lists in `notes` the columns that are left out although no option says so. REQUIRES: `rows` was

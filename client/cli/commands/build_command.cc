@@ -33,6 +33,7 @@ struct BuildArguments {
   bool json = false;
   // Whether to estimate the cost only.
   bool dry_run = false;
+  LocalOutput output;
   // Number of rows for a dry run; 0 means the rows of the input.
   int64_t rows = 0;
 };
@@ -87,10 +88,10 @@ absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::Canc
 }
 
 absl::Status RunDryRun(const BuildArguments& arguments, const client::BuildOptions& options,
-                       CommandContext& context) {
+                       RowContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const InputShape shape, ShapeOf(arguments, context.cancel));
   PHIMAP_ASSIGN_OR_RETURN(const v1::EstimateBuildResponse estimate,
-                          context.client.EstimateBuild(options, shape.rows, shape.columns));
+                          context.maps.EstimateBuild(options, shape.rows, shape.columns));
   if (arguments.json) return PrintJson(estimate, context.out);
   context.out << RenderEstimate(shape.rows, shape.columns, estimate, context.console.width);
   return absl::OkStatus();
@@ -98,7 +99,7 @@ absl::Status RunDryRun(const BuildArguments& arguments, const client::BuildOptio
 
 // Streams the rows of the input into a build and prints the version with its certificate; a dry run
 // prints an estimate and builds nothing.
-absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) {
+absl::Status RunBuild(const BuildArguments& arguments, RowContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(arguments.seed));
   absl::Duration ttl = absl::InfiniteDuration();
   if (!arguments.ttl.empty()) {
@@ -111,6 +112,7 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
                                      .seed = seed,
                                      .ttl = ttl};
   if (arguments.dry_run) return RunDryRun(arguments, options, context);
+  PHIMAP_RETURN_IF_ERROR(CheckLocalOutput(arguments.output, !arguments.name.empty()));
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(arguments.input));
   PHIMAP_RETURN_IF_ERROR(CheckBuildArguments(arguments));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
@@ -119,13 +121,18 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
   {
     ProgressBar bar(context.console);
     const auto show = [&](const client::BuildProgress& progress) {
-      ProgressState state = StateOf(progress, arguments.name, rows->row_count());
+      ProgressState state =
+          StateOf(progress, arguments.output.local ? arguments.output.path : arguments.name,
+                  rows->row_count());
       state.share_read = rows->share_read();
       bar.Update(std::move(state));
     };
-    version = context.client.Build(options, *rows, show, &context.cancel);
+    version = context.maps.Build(options, *rows, show, &context.cancel);
   }
   PHIMAP_RETURN_IF_ERROR(version.status());
+  if (context.local != nullptr) {
+    PHIMAP_RETURN_IF_ERROR(context.local->Save(arguments.output.path, *version));
+  }
   if (arguments.json) return PrintJson(*version, context.out);
   context.out << RenderVersion(*version, context.console.width, context.color);
   return absl::OkStatus();
@@ -137,7 +144,7 @@ Command AddBuild(CLI::App& app) {
   auto arguments = std::make_shared<BuildArguments>();
   BuildArguments& build = *arguments;
   CLI::App* command = app.add_subcommand("build", "Build a version from rows without labels");
-  command->add_option("NAME", build.name, "Name of the mapping")->required();
+  command->add_option("NAME", build.name, "Name of the mapping; none with --local");
   AddInput(*command, build.input, kLabelHelp);
   command
       ->add_option("--spec", build.spec,
@@ -153,6 +160,7 @@ Command AddBuild(CLI::App& app) {
                     "Shift each column to mean 0 and scale it to variance 1");
   command->add_option("--seed", build.seed, "Random seed, 0 to 2^64 - 1 (default: 0)");
   command->add_option("--ttl", build.ttl, kTtlHelp);
+  AddLocalOutput(*command, build.output);
   command->add_flag("--json", build.json, "Print the version, or the estimate, as JSON");
   command->add_flag("--dry-run", build.dry_run,
                     "Build nothing; estimate memory, size, flops and seconds");
@@ -168,7 +176,8 @@ Command AddBuild(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   return {.app = command,
-          .run = [arguments](CommandContext& context) { return RunBuild(*arguments, context); },
+          .run_on_rows = [arguments](RowContext& context) { return RunBuild(*arguments, context); },
+          .is_local = [arguments] { return arguments->output.local; },
           .json = &build.json,
           .interruptible = true};
 }

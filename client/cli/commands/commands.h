@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/local/local_maps.h"
 #include "client/cli/views/console.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
@@ -17,15 +18,22 @@ class App;
 
 namespace phimap::cli {
 
-// Context of a command that asks a server. Data goes to `out`, messages and progress to `console`.
-// All outlive the command.
-struct CommandContext {
-  client::Client& client;
+// Context of a command that maps, builds or learns, on a server or in this process. Data goes to
+// `out`, messages and progress to `console`. All outlive the command.
+struct RowContext {
+  client::RowCalls& maps;
   std::ostream& out;
   Console console;
   client::CancelToken& cancel;
   // Whether `out` is coloured.
   bool color = false;
+  // `maps`, if they are in this process; null with a server.
+  LocalMaps* local = nullptr;
+};
+
+// Context of a command that asks a server.
+struct CommandContext : RowContext {
+  client::Client& client;
   // Options with which `client` was connected, for a command that connects once more.
   std::string server = {};
   client::ConnectOptions connect = {};
@@ -40,13 +48,25 @@ struct LocalContext {
   const CLI::App& app;
 };
 
+// Flags of commands that make a version, or, in this process, a file.
+struct LocalOutput {
+  bool local = false;
+  std::string path;
+};
+void AddLocalOutput(CLI::App& command, LocalOutput& output);
+// Checks the flags, and that a version that a server stores gets a name.
+absl::Status CheckLocalOutput(const LocalOutput& output, bool has_name);
+
 // A command of `phimap`. Each command is added, with its flags, by a function in its own file. The
 // functions below own the values of the flags.
 struct Command {
   // Owned by `phimap`.
   CLI::App* app = nullptr;
-  // Exactly one of the two functions is set.
+  // Exactly one of the three functions is set.
   std::function<absl::Status(CommandContext&)> run = nullptr;
+  // `run_on_rows` runs without a server if `is_local` says so.
+  std::function<absl::Status(RowContext&)> run_on_rows = nullptr;
+  std::function<bool()> is_local = nullptr;
   std::function<absl::Status(LocalContext&)> run_locally = nullptr;
   // Whether --json was given; null for commands without this flag.
   const bool* json = nullptr;

@@ -40,7 +40,7 @@ ProgressState StateOf(const client::EvaluateProgress& progress, const std::strin
 }
 
 // Prints how well a learner does on labeled rows, as text or as the JSON of an Evaluation.
-absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& context) {
+absl::Status RunEvaluate(const EvaluateArguments& arguments, RowContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(arguments.seed));
   const client::EvaluateOptions options{.reference = arguments.reference,
                                         .learner = arguments.learner,
@@ -51,7 +51,7 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments files, WithFiles(arguments.input));
   PHIMAP_ASSIGN_OR_RETURN(
       const InputArguments input,
-      WithColumnsOf(files, context.client, arguments.reference, *context.console.stream));
+      WithColumnsOf(files, context.maps, arguments.reference, *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::LabeledRowSource> rows,
                           OpenLabeledRows(input, context.cancel));
   NoteColumnsLeftOut(*rows, *context.console.stream);
@@ -64,7 +64,7 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
       state.share_read = rows->share_read();
       bar.Update(std::move(state));
     };
-    evaluation = context.client.Evaluate(options, *rows, show, &context.cancel);
+    evaluation = context.maps.Evaluate(options, *rows, show, &context.cancel);
   }
   PHIMAP_RETURN_IF_ERROR(evaluation.status());
   if (arguments.json) return PrintJson(*evaluation, context.out);
@@ -80,9 +80,10 @@ Command AddEvaluate(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "evaluate", "Train and test a learner on labeled rows, and measure its margins");
   command
-      ->add_option(
-          "NAME[@VERSION]", evaluate.reference,
-          "A mapping or a version of it (default: the newest) whose features the learner uses")
+      ->add_option("NAME[@VERSION]", evaluate.reference,
+                   "A mapping or a version of it (default: the newest), or an artifact's file, "
+                   "which needs no "
+                   "server; the learner uses its features")
       ->required();
   AddInput(*command, evaluate.input,
            "Column of the labels of a CSV file, which may be any text; each line of an "
@@ -104,10 +105,12 @@ Command AddEvaluate(CLI::App& app) {
   command->add_option("--confidence", evaluate.confidence,
                       "Confidence of the certified margins for future rows (default: 0.95)");
   command->add_flag("--json", evaluate.json, "Print the evaluation as JSON");
-  return {.app = command,
-          .run = [arguments](CommandContext& context) { return RunEvaluate(*arguments, context); },
-          .json = &evaluate.json,
-          .interruptible = true};
+  return {
+      .app = command,
+      .run_on_rows = [arguments](RowContext& context) { return RunEvaluate(*arguments, context); },
+      .is_local = [arguments] { return IsArtifactPath(arguments->reference); },
+      .json = &evaluate.json,
+      .interruptible = true};
 }
 
 }  // namespace phimap::cli

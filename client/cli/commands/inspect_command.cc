@@ -1,6 +1,4 @@
 // `phimap inspect`: the content of an exported file, without a server.
-#include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <new>
 #include <ostream>
@@ -8,12 +6,11 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/local/local_maps.h"
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
-#include "client/files/input_file.h"
 #include "core/status/status_macros.h"
 #include "proto/artifact/artifact_description.h"
 
@@ -26,36 +23,8 @@ struct InspectArguments {
   bool json = false;
 };
 
-constexpr size_t kPieceBytes = size_t{1} << 20;
-
-// Reads until `bytes` has `size` bytes or the file ends. Memory is allocated for bytes that were
-// read, never for a size that the file claims.
-absl::Status ReadUpTo(size_t size, InputFile& file, std::string& bytes) {
-  std::string piece(std::min(size, kPieceBytes), '\0');
-  while (bytes.size() < size) {
-    const size_t wanted = std::min(size - bytes.size(), piece.size());
-    PHIMAP_ASSIGN_OR_RETURN(const size_t came, file.Read(piece.data(), wanted));
-    if (came == 0) return absl::OkStatus();
-    bytes.append(piece, 0, came);
-  }
-  return absl::OkStatus();
-}
-
-// Reads the whole file if it begins like an artifact, whose head also states its size.
-absl::StatusOr<std::string> ReadArtifact(const std::string& path) {
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, InputFile::Open(path));
-  std::string bytes;
-  PHIMAP_RETURN_IF_ERROR(ReadUpTo(kArtifactStartBytes, *file, bytes));
-  if (bytes.size() < kArtifactStartBytes) return bytes;  // DescribeArtifact will refuse it.
-  PHIMAP_ASSIGN_OR_RETURN(const int64_t size, DescribeSize(bytes));
-  PHIMAP_RETURN_IF_ERROR(ReadUpTo(static_cast<size_t>(size) + 1, *file, bytes));
-  if (static_cast<int64_t>(bytes.size()) <= size) return bytes;
-  return absl::InvalidArgumentError(absl::StrCat(file->name(), ": the artifact's head states ",
-                                                 size, " bytes, but the file has more"));
-}
-
 absl::Status Inspect(const InspectArguments& arguments, int width, std::ostream& out) {
-  PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, ReadArtifact(arguments.input));
+  PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, ReadArtifactFile(arguments.input));
   bool ran = false;
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, DescribeArtifact(bytes, ran));
   if (arguments.json) return PrintJson(version, out);

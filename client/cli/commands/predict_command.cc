@@ -231,7 +231,7 @@ absl::StatusOr<Predicted> Begun(const PredictArguments& arguments, const InputAr
 
 absl::StatusOr<std::optional<Resumed>> ResumedIfAsked(const PredictArguments& arguments,
                                                       const InputArguments& files,
-                                                      FileFormat format, client::Client& client) {
+                                                      FileFormat format, client::RowCalls& maps) {
   if (!arguments.resume) return std::nullopt;
   if (format == FileFormat::kNpy && !files.choice.passthrough.empty()) {
     return absl::InvalidArgumentError("--passthrough: npy holds numbers only; write CSV");
@@ -245,14 +245,14 @@ absl::StatusOr<std::optional<Resumed>> ResumedIfAsked(const PredictArguments& ar
                                     {"--confidence", absl::StrFormat("%.17g", wanted.confidence)},
                                     {"--deviations", wanted.deviations ? "yes" : "no"}}));
   PHIMAP_ASSIGN_OR_RETURN(Resumed resumed,
-                          Resume(arguments.output, arguments.reference, std::move(origin), client));
+                          Resume(arguments.output, arguments.reference, std::move(origin), maps));
   return std::optional<Resumed>(std::move(resumed));
 }
 
 // Predicts the remaining rows. `state` counts up from the rows of earlier runs.
 absl::Status PredictRows(const PredictArguments& arguments, client::RowSource& rows,
                          const Predicted& destination, std::string& version, ProgressState& state,
-                         CommandContext& context) {
+                         RowContext& context) {
   ProgressBar bar(context.console);
   if (rows.row_count().has_value()) state.total_rows = state.rows + *rows.row_count();
   const auto sink = [&](client::Predictions predictions) {
@@ -265,23 +265,23 @@ absl::Status PredictRows(const PredictArguments& arguments, client::RowSource& r
   options.expected_digest = destination.digest;
   if (arguments.timeout_seconds > 0) options.timeout = absl::Seconds(arguments.timeout_seconds);
   const absl::StatusOr<client::PredictStreamResult> result =
-      context.client.PredictStream(destination.reference, rows, sink, options, &context.cancel);
+      context.maps.PredictStream(destination.reference, rows, sink, options, &context.cancel);
   if (result.ok()) version = client::ReferenceTo(result->version);
   return result.status();
 }
 
 // Predicts the rows of the input and writes the predictions. After a failure there is no output
 // file; with --resume the finished rows are kept.
-absl::Status RunPredict(const PredictArguments& arguments, CommandContext& context) {
+absl::Status RunPredict(const PredictArguments& arguments, RowContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(InputArguments files, WithFiles(arguments.input));
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOfOutput(arguments.output));
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
   PHIMAP_ASSIGN_OR_RETURN(std::optional<Resumed> resumed,
-                          ResumedIfAsked(arguments, files, format, context.client));
+                          ResumedIfAsked(arguments, files, format, context.maps));
   if (!files.choice.passthrough.empty()) files.passthrough = std::make_shared<PassthroughCells>();
   const std::string reference = resumed.has_value() ? resumed->origin.version : arguments.reference;
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
-                          WithColumnsOf(files, context.client, reference, *context.console.stream));
+                          WithColumnsOf(files, context.maps, reference, *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<client::RowSource> rows, OpenRows(input, context.cancel));
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
   NoteColumnsLeftOut(*rows, *context.console.stream);
@@ -327,7 +327,9 @@ Command AddPredict(CLI::App& app) {
       "predict", "Predict the classes or numbers of rows, by a version that was trained");
   command
       ->add_option("NAME[@VERSION]", predict.reference,
-                   "A mapping or a version of it (default: the newest)")
+                   "A mapping or a version of it (default: the newest), or an artifact's file, "
+                   "which needs no "
+                   "server")
       ->required();
   command->add_option(
       "-o,--output", predict.output,
@@ -353,9 +355,11 @@ Command AddPredict(CLI::App& app) {
       ->add_option("--timeout", predict.timeout_seconds,
                    "Timeout in seconds for all rows together (default: none)")
       ->check(NumberFrom(0.01, 86'400));
-  return {.app = command,
-          .run = [arguments](CommandContext& context) { return RunPredict(*arguments, context); },
-          .interruptible = true};
+  return {
+      .app = command,
+      .run_on_rows = [arguments](RowContext& context) { return RunPredict(*arguments, context); },
+      .is_local = [arguments] { return IsArtifactPath(arguments->reference); },
+      .interruptible = true};
 }
 
 }  // namespace phimap::cli

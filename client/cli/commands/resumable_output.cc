@@ -280,13 +280,13 @@ absl::StatusOr<std::unique_ptr<client::RowSource>> RowsBehind(
 }
 
 absl::StatusOr<Resumed> Resume(const std::string& output, const std::string& reference,
-                               RowsOrigin origin, client::Client& client) {
+                               RowsOrigin origin, client::RowCalls& maps) {
   PHIMAP_ASSIGN_OR_RETURN(OutputProgress progress, OutputProgress::At(output));
   PHIMAP_ASSIGN_OR_RETURN(std::optional<RowsOrigin> earlier, progress.Earlier(origin));
   if (earlier.has_value()) {
     return Resumed{std::move(progress), *std::move(earlier), /*earlier=*/true};
   }
-  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, client.GetVersion(reference));
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, maps.GetVersion(reference));
   origin.version = client::ReferenceTo(version.ref());
   origin.digest = version.ref().digest();
   return Resumed{std::move(progress), std::move(origin)};

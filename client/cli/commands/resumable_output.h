@@ -94,7 +94,7 @@ struct Resumed {
 // Returns the state of the output. Its `origin` has the version that the earlier run pinned or,
 // without an earlier run, the present version of the reference.
 absl::StatusOr<Resumed> Resume(const std::string& output, const std::string& reference,
-                               RowsOrigin origin, client::Client& client);
+                               RowsOrigin origin, client::RowCalls& maps);
 
 // Returns the origin of an output, without its version. `options` are those of the command that
 // decide what is written. kInvalidArgument for an input that is not a file, because a pipe may

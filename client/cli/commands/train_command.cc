@@ -36,6 +36,7 @@ struct TrainArguments {
   std::string seed = "0";
   // Empty means for ever.
   std::string ttl;
+  LocalOutput output;
   bool json = false;
 };
 
@@ -49,6 +50,15 @@ bool BuildsFeatures(const TrainArguments& arguments) {
 }
 
 absl::Status CheckTrainArguments(const TrainArguments& arguments) {
+  PHIMAP_RETURN_IF_ERROR(CheckLocalOutput(arguments.output, !arguments.reference.empty()));
+  if (arguments.output.local && !BuildsFeatures(arguments) &&
+      !IsArtifactPath(arguments.reference)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("with --local: expected the file of an artifact, such as letters.phimap, "
+                     "whose features get "
+                     "the head, or --spec, got ",
+                     arguments.reference.empty() ? "neither" : arguments.reference));
+  }
   const client::TrainedFeatures& features = arguments.features;
   if (BuildsFeatures(arguments)) {
     if (absl::StrContains(arguments.reference, '@')) {
@@ -75,7 +85,7 @@ absl::Status CheckTrainArguments(const TrainArguments& arguments) {
 }
 
 // Trains a head on labeled rows and prints the version that has it, as text or JSON.
-absl::Status RunTrain(const TrainArguments& arguments, CommandContext& context) {
+absl::Status RunTrain(const TrainArguments& arguments, RowContext& context) {
   PHIMAP_RETURN_IF_ERROR(CheckTrainArguments(arguments));
   PHIMAP_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(arguments.seed));
   client::TrainOptions options{.reference = arguments.reference,
@@ -95,7 +105,7 @@ absl::Status RunTrain(const TrainArguments& arguments, CommandContext& context) 
     }
   } else {
     PHIMAP_ASSIGN_OR_RETURN(
-        input, WithColumnsOf(input, context.client, arguments.reference, *context.console.stream));
+        input, WithColumnsOf(input, context.maps, arguments.reference, *context.console.stream));
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::LabeledRowSource> rows,
                           OpenLabeledRows(input, context.cancel));
@@ -104,15 +114,20 @@ absl::Status RunTrain(const TrainArguments& arguments, CommandContext& context) 
   {
     ProgressBar bar(context.console);
     const auto show = [&](const client::BuildProgress& progress) {
-      ProgressState state = StateOf(progress, arguments.reference, rows->row_count());
+      ProgressState state =
+          StateOf(progress, arguments.output.local ? arguments.output.path : arguments.reference,
+                  rows->row_count());
       state.share_read = rows->share_read();
       bar.Update(std::move(state));
     };
     const bool tunes = options.build.has_value() && options.build->tuning.has_value();
-    version = tunes ? context.client.Tune(options, *rows, show, &context.cancel)
-                    : context.client.Train(options, *rows, show, &context.cancel);
+    version = tunes ? context.maps.Tune(options, *rows, show, &context.cancel)
+                    : context.maps.Train(options, *rows, show, &context.cancel);
   }
   PHIMAP_RETURN_IF_ERROR(version.status());
+  if (context.local != nullptr) {
+    PHIMAP_RETURN_IF_ERROR(context.local->Save(arguments.output.path, *version));
+  }
   if (arguments.json) return PrintJson(*version, context.out);
   context.out << client::ReferenceTo(version->ref()) << "\n"
               << RenderHead(*version, context.console.width);
@@ -150,12 +165,14 @@ void AddTrainingFlags(CLI::App* command, TrainArguments& train) {
   command->add_option("--seed", train.seed,
                       "Random seed of the parts and the learner, 0 to 2^64 - 1 (default: 0)");
   command->add_option("--ttl", train.ttl, kTtlHelp);
+  AddLocalOutput(*command, train.output);
   command->add_flag("--json", train.json, "Print the version as JSON");
 }
 
 Command Runs(CLI::App* command, const std::shared_ptr<TrainArguments>& arguments) {
   return {.app = command,
-          .run = [arguments](CommandContext& context) { return RunTrain(*arguments, context); },
+          .run_on_rows = [arguments](RowContext& context) { return RunTrain(*arguments, context); },
+          .is_local = [arguments] { return arguments->output.local; },
           .json = &arguments->json,
           .interruptible = true};
 }
@@ -167,12 +184,10 @@ Command AddTrain(CLI::App& app) {
   TrainArguments& train = *arguments;
   CLI::App* command = app.add_subcommand(
       "train", "Train a head on labeled rows: the next version has the same features and predicts");
-  command
-      ->add_option(
-          "NAME[@VERSION]", train.reference,
-          "A mapping or a version of it (default: the newest) whose features the head gets; with "
-          "--spec, the name of the mapping")
-      ->required();
+  command->add_option(
+      "NAME[@VERSION]", train.reference,
+      "A mapping or a version of it (default: the newest) whose features the head gets; with "
+      "--spec, the name of the mapping; with --local, an artifact's file, or none");
   AddInput(*command, train.input, kTrainingLabelHelp);
   command->add_flag("--by-name", train.input.choice.by_name,
                     "Find the version's columns in the CSV file by name, in any order");
@@ -194,7 +209,7 @@ Command AddTune(CLI::App& app) {
   tune.features.tuning.emplace();
   CLI::App* command = app.add_subcommand(
       "tune", "Choose kernel, landmarks and learner by labeled rows, and train the version");
-  command->add_option("NAME", tune.reference, "Name of the mapping")->required();
+  command->add_option("NAME", tune.reference, "Name of the mapping; none with --local");
   AddInput(*command, tune.input, kTrainingLabelHelp);
   command->add_option("--budget", tune.budget,
                       "Time for trials and the version, such as 10m or 1h (default: 10m)");

@@ -85,8 +85,7 @@ absl::StatusOr<Destination> OpenResumable(Resumed resumed, const InputArguments&
 absl::StatusOr<client::TransformStreamResult> MapRows(const TransformArguments& arguments,
                                                       client::RowSource& rows,
                                                       const Destination& destination,
-                                                      int64_t& rows_mapped,
-                                                      CommandContext& context) {
+                                                      int64_t& rows_mapped, RowContext& context) {
   ProgressBar bar(context.console);
   ProgressState state{.label = arguments.reference};
   if (rows.row_count().has_value()) state.total_rows = rows_mapped + *rows.row_count();
@@ -103,8 +102,7 @@ absl::StatusOr<client::TransformStreamResult> MapRows(const TransformArguments& 
     bar.Update(WaitingForServer(state));
   };
   if (arguments.timeout_seconds > 0) options.timeout = absl::Seconds(arguments.timeout_seconds);
-  return context.client.TransformStream(destination.reference, rows, sink, options,
-                                        &context.cancel);
+  return context.maps.TransformStream(destination.reference, rows, sink, options, &context.cancel);
 }
 
 // Reports the output that a stopped transform keeps, before its error.
@@ -117,7 +115,7 @@ void SayWhatIsKept(const Destination& destination, int64_t rows, const Console& 
 
 absl::Status MapAndWrite(const TransformArguments& arguments,
                          std::unique_ptr<client::RowSource> rows, Destination destination,
-                         CommandContext& context) {
+                         RowContext& context) {
   const int64_t before = destination.rows_before;
   if (before > 0) {
     PHIMAP_ASSIGN_OR_RETURN(rows, RowsBehind(std::move(rows), before, context.cancel));
@@ -147,7 +145,7 @@ absl::Status MapAndWrite(const TransformArguments& arguments,
 // with `resume` the finished rows are kept (see OutputProgress). Before it reads a row,
 // refuses an output that is the same file as the input, and an unknown extension. If the server is
 // down, the stream is retried (see client.h).
-absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context) {
+absl::Status RunTransform(const TransformArguments& arguments, RowContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments files, WithFiles(arguments.input));
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat input_format, FormatOf(files));
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat output_format,
@@ -161,14 +159,14 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
                  {{"--output-format", output_format == FileFormat::kCsv ? "csv" : "npy"},
                   {"--residual", arguments.residual ? "yes" : "no"}}));
     PHIMAP_ASSIGN_OR_RETURN(
-        resumed, Resume(arguments.output, arguments.reference, std::move(origin), context.client));
+        resumed, Resume(arguments.output, arguments.reference, std::move(origin), context.maps));
   }
   // Compares with the columns of the pinned version, even if an alias moves meanwhile.
   const std::string& reference =
       resumed.has_value() ? resumed->origin.version : arguments.reference;
   PHIMAP_ASSIGN_OR_RETURN(
       const InputArguments input,
-      WithColumnsOf(WithPassthrough(files), context.client, reference, *context.console.stream));
+      WithColumnsOf(WithPassthrough(files), context.maps, reference, *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<client::RowSource> rows, OpenRows(input, context.cancel));
   // Checked again after opening, because /dev/fd/N may have become the input itself.
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
@@ -193,7 +191,9 @@ Command AddTransform(CLI::App& app) {
   CLI::App* command = app.add_subcommand("transform", "Map rows to their features");
   command
       ->add_option("NAME[@VERSION]", transform.reference,
-                   "A mapping or a version of it (default: the newest)")
+                   "A mapping or a version of it (default: the newest), or an artifact's file, "
+                   "which needs no "
+                   "server")
       ->required();
   command
       ->add_option("-o,--output", transform.output,
@@ -219,9 +219,11 @@ Command AddTransform(CLI::App& app) {
       ->add_option("--timeout", transform.timeout_seconds,
                    "Timeout in seconds for all rows together (default: none)")
       ->check(NumberFrom(0.01, 86'400.0));
-  return {.app = command,
-          .run = [arguments](CommandContext& context) { return RunTransform(*arguments, context); },
-          .interruptible = true};
+  return {
+      .app = command,
+      .run_on_rows = [arguments](RowContext& context) { return RunTransform(*arguments, context); },
+      .is_local = [arguments] { return IsArtifactPath(arguments->reference); },
+      .interruptible = true};
 }
 
 }  // namespace phimap::cli

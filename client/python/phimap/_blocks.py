@@ -58,6 +58,18 @@ def block_of(values: Any) -> Block:
     return _ArrayBlock(_array(values))
 
 
+def contiguous(block: Block) -> np.ndarray[Any, Any]:
+    """Returns the values of a dense block in rows of its type, one after another: its own memory if that has
+    this form, else a copy."""
+    if isinstance(block, _ArrayBlock):
+        values = block.values
+        if values.dtype == block.dtype and values.flags.c_contiguous and values.flags.aligned:
+            return values
+    dense = np.empty((block.rows, block.columns), block.dtype)
+    block.write_to(dense)
+    return dense
+
+
 class _Unnamed:
     """A block whose columns have no names."""
 
@@ -84,6 +96,7 @@ class _DenseBlock(_Unnamed):
 class _ArrayBlock(_DenseBlock):
     def __init__(self, values: np.ndarray[Any, Any]) -> None:
         super().__init__(values, _wire_type(values.dtype, "the rows"))
+        self.values = values
 
     def part(self, start: int, stop: int) -> Block:
         return _ArrayBlock(self._values[start:stop])
@@ -181,6 +194,9 @@ class StringsBlock(_Unnamed):
     def are_texts(self) -> bool:
         return isinstance(self.values[0], str)
 
+    def encoded(self) -> list[bytes]:
+        return [_encoded(value, i) for i, value in enumerate(self.values)]
+
     def fitting(self, start: int, max_bytes: int) -> int:
         ends = self._ends
         return max(1, int(np.searchsorted(ends, ends[start] + max_bytes, side="right")) - 1 - start)
@@ -188,7 +204,7 @@ class StringsBlock(_Unnamed):
     @functools.cached_property
     def _ends(self) -> np.ndarray[Any, Any]:
         """Returns, for each string, the bytes on the wire of all strings before it."""
-        sizes = [len(_encoded(value, i)) + _STRING_OVERHEAD_BYTES for i, value in enumerate(self.values)]
+        sizes = [len(value) + _STRING_OVERHEAD_BYTES for value in self.encoded()]
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
     def part(self, start: int, stop: int) -> Block:

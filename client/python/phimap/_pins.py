@@ -14,9 +14,10 @@ _REFERENCE = re.compile(r"(?P<name>[^@]*)(?:@(?:(?P<number>\d+)|(?P<alias>.*)))?
 
 
 def reference_to(version: Any) -> str:
-    """Returns text such as "letters@3" for a Version or a VersionRef."""
+    """Returns text such as "letters@3" for a Version or a VersionRef; for one that no server stores, the start of its
+    digest, which names it for people."""
     ref = getattr(version, "ref", version)
-    return f"{ref.name}@{ref.number}"
+    return f"{ref.name}@{ref.number}" if ref.number else f"sha256:{ref.digest[:12]}"
 
 
 def checked(reference: Any) -> str:

@@ -58,6 +58,17 @@ class PredictCall(RowCall[Prediction]):
             raise Internal("the server's first answer has no version")
         return message.version if message.HasField("version") else None, self._prediction(message, self._version, rows)
 
+    @property
+    def wanted(self) -> bytes:
+        """The serialized request without version and rows."""
+        return bytes(self._wanted.SerializeToString())
+
+    def of_map(self, answer: bytes, rows: int, version: VersionRef) -> Prediction:
+        """Returns the prediction of a serialized answer of this process, which names classes and no version."""
+        message = _wire.prediction_of(answer)
+        self._classes = class_names(message.class_names)
+        return self._prediction(message, version, rows)
+
     def row_bytes(self, answer: Prediction) -> int:
         return self._row_bytes_of(0 if answer.classes is None else len(answer.classes))
 

@@ -5,21 +5,25 @@ import io
 import os
 import re
 import threading
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
 from phimap._connection import Connection
-from phimap._engine import process_engine
 from phimap._pins import reference_to
 from phimap.client import Client
-from phimap.errors import FailedPrecondition, Unimplemented
+from phimap.errors import DataLoss, FailedPrecondition
+from phimap.feature_map import FeatureMap
 from phimap.results import Version
 
 _lock = threading.Lock()
 # The clients of this process, by server and number of channels.
 _clients: dict[tuple[str | None, int], Client] = {}
 _forked_after_grpc = False
+# The maps of this process by their digest, the latest last, and how many are kept.
+_maps: OrderedDict[str, FeatureMap] = OrderedDict()
+_KEPT = 8
 
 
 def _begin_in_child() -> None:
@@ -48,6 +52,22 @@ def process_client(server: str | None, channels: int) -> Client:
         if key not in _clients:
             _clients[key] = Client(server, channels=channels)
         return _clients[key]
+
+
+def process_map(artifact: bytes, digest: str) -> FeatureMap:
+    """Returns the map of an artifact, which is loaded once in this process. DataLoss unless the
+    artifact's SHA-256 is `digest`."""
+    with _lock:
+        found = _maps.get(digest)
+        if found is None:
+            found = FeatureMap(artifact)
+            if found.digest != digest:
+                raise DataLoss(f"the artifact of {len(artifact)} bytes has the SHA-256 {found.digest}, expected {digest}")
+            _maps[digest] = found
+        _maps.move_to_end(digest)
+        while len(_maps) > _KEPT:
+            _maps.popitem(last=False)
+        return found
 
 
 class RowsMapper:
@@ -96,16 +116,15 @@ class EngineRowsMapper(RowsMapper):
     """A RowsMapper that needs no server: it carries the artifact, which each process that calls it
     loads once.
 
-    The features have the same bits as the server's. Needs libphimap_engine where it is called.
+    The features have the same bits as the server's.
     """
 
     def __init__(self, version: Version, server: str | None, artifact: bytes) -> None:
         super().__init__(version, server, 1)
         self._artifact = artifact
-        self._column_names = tuple(version.column_names)
 
     def _features(self, rows: Any) -> Any:
-        return process_engine(self._artifact, self.digest).transform(rows, self._column_names, self.reference)
+        return process_map(self._artifact, self.digest).transform(rows, threads=1)
 
 
 def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1, on_workers: bool = False) -> RowsMapper:
@@ -115,8 +134,7 @@ def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1,
     even if the alias moves. `server` and `channels` are those of `Client`.
 
     on_workers: the artifact is exported once, here. The processes that call the function map rows
-    by it themselves, without a server. They need libphimap_engine (client/python/README.md).
-    FailedPrecondition for mappings of a remote kernel, Unimplemented for kernels of strings.
+    by it themselves, without a server. FailedPrecondition for mappings of a remote kernel.
     """
     with Client(server) as client:
         version = client.get_version(reference)
@@ -135,6 +153,3 @@ def _check_executable(version: Version) -> None:
         raise FailedPrecondition(
             f"{reference_to(version)} has the remote kernel {version.kernel_text}, whose values phimap does not compute, so its "
             "artifact alone maps nothing; leave on_workers out to have the server map the rows")
-    if version.input_columns == 0:
-        raise Unimplemented(f"{reference_to(version)} maps strings (kernel {version.kernel_text}), which workers cannot; "
-                            "leave on_workers out to have the server map them")

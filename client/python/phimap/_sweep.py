@@ -3,13 +3,14 @@ interrupted sweep can resume."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Mapping as Dictionary, Sequence
+from collections.abc import Callable, Iterable, Mapping as Dictionary, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -20,8 +21,9 @@ from phimap._evaluate import texts_of
 from phimap._pins import reference_to
 from phimap._spec_text import spec_text
 from phimap.client import Client
+from phimap.feature_map import build, list_capabilities
 from phimap.progress import Observer, Progress, ProgressArgument
-from phimap.results import Capabilities
+from phimap.results import Capabilities, Evaluation, Version
 
 FORMAT = "phimap-sweep-1"
 
@@ -101,14 +103,15 @@ class SweepPoint:
             raise ValueError(f"a field is missing: {error}") from None
 
 
-def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
+def sweep(rows: Any, labels: Iterable[Any], *, specs: Specs, client: Client | None = None,
           kernel: str | Sequence[str] | None = None, seeds: Sequence[int] = (0,),
           learner: str | None = None, standardize: bool = False, path: str | os.PathLike[str] | None = None,
           progress: ProgressArgument = None) -> list[SweepPoint]:
     """Builds each spec from the rows, and measures a learner's error on its features, their
     kernel error, and the time to map a row.
 
-    Each version is deleted once it is measured. Each finished point becomes a line of the file at
+    The maps are built in this process or, with `client`, as versions on its server, each of which is
+    deleted once it is measured. Each finished point becomes a line of the file at
     `path`, which survives a crash. A point that is in the file, for the same rows and labels, is
     not measured again. Points of other data and other specs stay in the file and are not
     returned.
@@ -120,7 +123,8 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
             {"family": ["f1", "fourier"], "landmarks": [100, 300], "dimensions": [200]}. Each family
             takes those of the parameters that it has; ValueError for one that no family has.
         kernel, seeds: each is combined with each spec; a kernel of None is the family's default.
-        learner, standardize: see Client.evaluate and Client.build; a learner of None is the server's default.
+        client: the client of the server that builds and measures; None means this process.
+        learner, standardize: see Client.evaluate and Client.build; a learner of None is the default one.
         path: a file of JSON lines, which `SweepDisplay.from_file` and `phimap sweep` can read too;
             None writes no file.
         progress: a function that takes `Progress`, or True for a bar on stderr.
@@ -128,7 +132,7 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
     texts = texts_of(labels)
     data = digest_of(rows, texts)
     kernels = [kernel or ""] if kernel is None or isinstance(kernel, str) else list(kernel)
-    offered = client.list_capabilities()
+    offered = list_capabilities() if client is None else client.list_capabilities()
     learner = learner if learner is not None else _default_learner(offered)
     asked = list(itertools.product(specs_of(specs, offered), kernels, [int(seed) for seed in seeds]))
     done = {point.key: point for point in read_sweep(path, missing_ok=True)} if path is not None else {}
@@ -138,7 +142,8 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
             observer(Progress(f"point {place + 1} of {len(asked)}: {spec}", len(texts), len(texts), place / len(asked)))
             key = (spec, one, seed, learner, data, standardize)
             if key not in done:
-                done[key] = _measured(client, rows, texts, spec, one, seed, learner, data, standardize)
+                done[key] = (_measured_here if client is None else functools.partial(_measured_there, client))(
+                    rows, texts, spec, one, seed, learner, data, standardize)
                 if path is not None:
                     _append(path, done[key])
             points.append(done[key])
@@ -220,31 +225,44 @@ def _default_learner(offered: Capabilities) -> str:
     return "".join(f"{one.name}()" for one in offered.learners if one.is_default)
 
 
-def _measured(client: Client, rows: Any, labels: Sequence[str], spec: str, kernel: str, seed: int, learner: str,
-              data: str, standardize: bool) -> SweepPoint:
+def _measured_here(rows: Any, labels: Sequence[str], spec: str, kernel: str, seed: int, learner: str, data: str,
+                   standardize: bool) -> SweepPoint:
+    made = build(rows, spec=spec, kernel=kernel or None, standardize=standardize, seed=seed)
+    evaluation = made.evaluate(rows, labels, learner=learner, seed=seed)
+    return _point(made.version, evaluation, _microseconds(made.transform, rows), spec, kernel, seed, learner, data, standardize)
+
+
+def _measured_there(client: Client, rows: Any, labels: Sequence[str], spec: str, kernel: str, seed: int, learner: str,
+                    data: str, standardize: bool) -> SweepPoint:
     name = f"sweep-{uuid.uuid4().hex}"
     version = client.build(name, rows, spec=spec, kernel=kernel or None, standardize=standardize, seed=seed, ttl=_TTL)
     try:
         reference = reference_to(version)
         evaluation = client.evaluate(reference, rows, labels, learner=learner, seed=seed)
-        certificate = version.certificate
-        return SweepPoint(
-            spec, kernel, seed, learner, version.spec_text.partition("(")[0], certificate.landmarks or None,
-            certificate.policy or None, version.output_columns, evaluation.error, evaluation.error_standard_error,
-            1 - evaluation.error, certificate.kernel_error.mean if certificate.kernel_error else None,
-            _microseconds(client, reference, rows), evaluation.rows, evaluation.tested_rows, version.ref.digest, data,
-            standardize, evaluation.error_low, evaluation.error_high)
+        microseconds = _microseconds(functools.partial(client.transform, reference), rows)
+        return _point(version, evaluation, microseconds, spec, kernel, seed, learner, data, standardize)
     finally:
         client.delete_mapping(name)
 
 
-def _microseconds(client: Client, reference: str, rows: Any) -> float:
+def _point(version: Version, evaluation: Evaluation, microseconds: float, spec: str, kernel: str, seed: int, learner: str,
+           data: str, standardize: bool) -> SweepPoint:
+    certificate = version.certificate
+    return SweepPoint(
+        spec, kernel, seed, learner, version.spec_text.partition("(")[0], certificate.landmarks or None,
+        certificate.policy or None, version.output_columns, evaluation.error, evaluation.error_standard_error,
+        1 - evaluation.error, certificate.kernel_error.mean if certificate.kernel_error else None,
+        microseconds, evaluation.rows, evaluation.tested_rows, version.ref.digest, data,
+        standardize, evaluation.error_low, evaluation.error_high)
+
+
+def _microseconds(transform: Callable[[Any], Any], rows: Any) -> float:
     few = rows.iloc[:_TIMED_ROWS] if hasattr(rows, "iloc") else rows[:_TIMED_ROWS]
     count = few.shape[0] if hasattr(few, "shape") else len(few)
     seconds = []
     for _ in range(_TIMED_CALLS):
         start = time.perf_counter()
-        client.transform(reference, few)
+        transform(few)
         seconds.append(time.perf_counter() - start)
     return round(1e6 * min(seconds) / count, 3)
 

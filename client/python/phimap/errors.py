@@ -161,11 +161,7 @@ def from_rpc_error(error: grpc.RpcError, target: str) -> Error:
     trailers = {key: value for key, value in error.trailing_metadata() or ()}
     packed = trailers.get(_DETAILS_KEY)
     known = _read_details(packed) if isinstance(packed, bytes) else {}
-    for outer in ("spec.build.", "spec.tuning.", "spec."):  # the arguments of a call, or parameters in them
-        if known.get("field", "").startswith(outer):
-            known["field"] = known["field"].removeprefix(outer)
-            message = message.removeprefix(outer)
-            break
+    message = _in_callers_words(message, known)
     if code is grpc.StatusCode.UNAVAILABLE and not known:
         message = f"no answer from phimapd at {target}: {message}"
     elif code is grpc.StatusCode.DEADLINE_EXCEEDED and message == "Deadline Exceeded":
@@ -174,10 +170,22 @@ def from_rpc_error(error: grpc.RpcError, target: str) -> Error:
     return _CLASSES.get(code, Error)(message, code=code, **known)
 
 
-def of_code(number: int, message: str, field: str | None) -> Error:
-    """Returns the exception for the number of a canonical code."""
+def of_details(number: int, packed: bytes) -> Error:
+    """Returns the exception for the number of a canonical code and the serialized details of phimap's library."""
     code = next((code for code in grpc.StatusCode if code.value[0] == number), grpc.StatusCode.UNKNOWN)
-    return _CLASSES.get(code, Error)(message, code=code, field=field)
+    known = _read_details(packed)
+    message = _in_callers_words(details_pb.Status.FromString(packed).message or "not enough memory", known)
+    return _CLASSES.get(code, Error)(message, code=code, **known)
+
+
+def _in_callers_words(message: str, known: dict[str, Any]) -> str:
+    """Makes the field in `known` the argument of the caller, or the parameter in its text, that the request
+    carried in its spec. Returns the message with that name."""
+    for outer in ("spec.build.", "spec.tuning.", "spec."):
+        if known.get("field", "").startswith(outer):
+            known["field"] = known["field"].removeprefix(outer)
+            return message.removeprefix(outer)
+    return message
 
 
 def in_words_of(error: Error, names: Mapping[str, str]) -> Error:

@@ -19,6 +19,7 @@ import numpy as np
 
 from phimap._pins import reference_to
 from phimap._sweep import SweepPoint, read_sweep
+from phimap.feature_map import FeatureMap
 from phimap.results import TrainingReport, Version
 
 __all__ = ["CertificateDisplay", "HeadDisplay", "MarginDisplay", "SweepDisplay"]
@@ -89,7 +90,8 @@ class CertificateDisplay:
 
     @classmethod
     def from_version(cls, version: Any, *, ax: Any = None) -> CertificateDisplay:
-        """Draws a Version with its certificate, as `Client.build` and `Client.get_version` return it."""
+        """Draws a map, or a Version with its certificate, as `Client.build` and `Client.get_version` return it."""
+        version = version.version if isinstance(version, FeatureMap) else version
         certificate = version.certificate
         if not (certificate.HasField("spectrum") and len(certificate.pivots)):
             raise ValueError(f"{reference_to(version)} is {version.spec_text}: its certificate has no spectrum and pivots, "
@@ -232,8 +234,9 @@ class HeadDisplay:
         self.name = name
 
     @classmethod
-    def from_version(cls, version: Version, *, ax: Any = None) -> HeadDisplay:
-        """Draws a Version with its head, as `Client.train` and `Client.get_version` return it."""
+    def from_version(cls, version: Version | FeatureMap, *, ax: Any = None) -> HeadDisplay:
+        """Draws a map with its head, or a Version, as `Client.train` and `Client.get_version` return it."""
+        version = version.version if isinstance(version, FeatureMap) else version
         head = version.head
         if not (head.report.classes or head.report.numbers):
             raise ValueError(f"{reference_to(version)} has no head with a report: Client.train makes a version that has one, "

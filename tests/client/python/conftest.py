@@ -52,9 +52,9 @@ NO_BACKOFF = {"methodConfig": [{"name": [{}], "retryPolicy": _RETRY}]}
 
 @pytest.fixture
 def engine_library():
-    """Skips tests that execute artifacts in their own process, if libphimap_engine was built with a sanitizer."""
-    if not os.environ.get("PHIMAP_ENGINE_LIBRARY"):
-        pytest.skip("libphimap_engine needs its sanitizer's runtime")
+    """Skips tests that compute in their own process, if libphimap was built with a sanitizer."""
+    if os.environ.get("PHIMAP_TESTED_ENGINE") == "none":
+        pytest.skip("libphimap needs its sanitizer's runtime")
 
 
 @pytest.fixture

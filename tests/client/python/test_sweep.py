@@ -24,7 +24,7 @@ def labels(rows):
 
 def test_each_combination_is_a_point_and_nothing_stays_on_the_server(client, rows, labels):
     before = {mapping.name for mapping in client.list_mappings()}
-    points = phimap.sweep(client, rows, labels, specs=SPECS, kernel="rbf(gamma=0.5)")
+    points = phimap.sweep(rows, labels, client=client, specs=SPECS, kernel="rbf(gamma=0.5)")
     assert [(point.family, point.landmarks, point.policy) for point in points] == [
         (family, landmarks, policy) for family in ("f1", "f2") for landmarks in (5, 20) for policy in ("uniform", "given")]
     for point in points:
@@ -32,12 +32,12 @@ def test_each_combination_is_a_point_and_nothing_stays_on_the_server(client, row
         assert point.accuracy == 1 - point.error and 0 <= point.error < 0.6 and point.microseconds_per_row > 0
         assert (point.kernel_error_mean is None) == (point.family == "f1")
     assert {mapping.name for mapping in client.list_mappings()} <= before
-    [fourier] = phimap.sweep(client, rows, labels, specs="fourier(dimensions=6)", kernel="rbf(gamma=0.5)")
+    [fourier] = phimap.sweep(rows, labels, client=client, specs="fourier(dimensions=6)", kernel="rbf(gamma=0.5)")
     assert fourier.landmarks is None and fourier.policy is None and fourier.output_columns == 6
 
 
 def test_a_point_has_the_numbers_of_its_own_build_and_evaluation(client, rows, labels):
-    [point] = phimap.sweep(client, rows, labels, specs=["f2(landmarks=20)"], kernel="rbf(gamma=0.5)", seeds=[7],
+    [point] = phimap.sweep(rows, labels, client=client, specs=["f2(landmarks=20)"], kernel="rbf(gamma=0.5)", seeds=[7],
                            standardize=True)
     version = client.build("one-point", rows, spec="f2(landmarks=20)", kernel="rbf(gamma=0.5)", seed=7, standardize=True)
     evaluation = client.evaluate(phimap.reference_to(version), rows, labels, seed=7)
@@ -50,7 +50,7 @@ def test_a_point_has_the_numbers_of_its_own_build_and_evaluation(client, rows, l
 
 def test_a_file_has_a_line_for_each_point_and_what_is_there_is_not_run_again(client, rows, labels, tmp_path, monkeypatch):
     path = tmp_path / "sweep.jsonl"
-    first = phimap.sweep(client, rows, labels, specs=["f2(landmarks=5)"], kernel="rbf(gamma=scale)", path=path)
+    first = phimap.sweep(rows, labels, client=client, specs=["f2(landmarks=5)"], kernel="rbf(gamma=scale)", path=path)
     lines = path.read_text().splitlines()
     assert list(json.loads(lines[0])) == FIELDS and json.loads(lines[0])["format"] == "phimap-sweep-1"
     measured = []
@@ -60,13 +60,13 @@ def test_a_file_has_a_line_for_each_point_and_what_is_there_is_not_run_again(cli
         return original(*arguments)
 
     monkeypatch.setattr(_sweep, "_measured", spy)
-    both = phimap.sweep(client, rows, labels, specs=["f2(landmarks=5)", "f2(landmarks=9)"], kernel="rbf(gamma=scale)", path=path)
+    both = phimap.sweep(rows, labels, client=client, specs=["f2(landmarks=5)", "f2(landmarks=9)"], kernel="rbf(gamma=scale)", path=path)
     assert measured == ["f2(landmarks=9)"] and both[0] == first[0]
     assert phimap.read_sweep(path) == both and len(path.read_text().splitlines()) == 2
     # Other labels, another seed or another learner make another point, which must be measured.
-    phimap.sweep(client, rows, labels[::-1], specs=["f2(landmarks=5)"], kernel="rbf(gamma=scale)", path=path)
-    phimap.sweep(client, rows, labels, specs=["f2(landmarks=5)"], kernel="rbf(gamma=scale)", seeds=[1], path=path)
-    phimap.sweep(client, rows, labels, specs=["f2(landmarks=5)"], kernel="rbf(gamma=scale)", learner="perceptron()", path=path)
+    phimap.sweep(rows, labels[::-1], client=client, specs=["f2(landmarks=5)"], kernel="rbf(gamma=scale)", path=path)
+    phimap.sweep(rows, labels, client=client, specs=["f2(landmarks=5)"], kernel="rbf(gamma=scale)", seeds=[1], path=path)
+    phimap.sweep(rows, labels, client=client, specs=["f2(landmarks=5)"], kernel="rbf(gamma=scale)", learner="perceptron()", path=path)
     assert len(measured) == 4 and len(phimap.read_sweep(path)) == 5
 
 
@@ -78,16 +78,16 @@ def test_a_sweep_that_was_stopped_goes_on(client, rows, labels, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        phimap.sweep(client, rows, labels, specs=["f1(landmarks=3)", "f1(landmarks=4)"], kernel="rbf(gamma=scale)", path=path, progress=stop)
+        phimap.sweep(rows, labels, client=client, specs=["f1(landmarks=3)", "f1(landmarks=4)"], kernel="rbf(gamma=scale)", path=path, progress=stop)
     with path.open("a") as file:
         file.write('{"format":"phimap-sweep-1","spec":"f1(la')  # as a crash in the middle of a line would leave it
-    points = phimap.sweep(client, rows, labels, specs=["f1(landmarks=3)", "f1(landmarks=4)"], kernel="rbf(gamma=scale)", path=path)
+    points = phimap.sweep(rows, labels, client=client, specs=["f1(landmarks=3)", "f1(landmarks=4)"], kernel="rbf(gamma=scale)", path=path)
     assert phimap.read_sweep(path) == points and len(points) == 2
 
 
 def test_progress_names_each_point(client, rows, labels):
     seen = []
-    phimap.sweep(client, rows, labels, specs=["f1(landmarks=3)", "f1(landmarks=4)"], kernel="rbf(gamma=scale)", progress=seen.append)
+    phimap.sweep(rows, labels, client=client, specs=["f1(landmarks=3)", "f1(landmarks=4)"], kernel="rbf(gamma=scale)", progress=seen.append)
     assert [(step.phase, step.fraction) for step in seen] == [
         ("point 1 of 2: f1(landmarks=3)", 0.0), ("point 2 of 2: f1(landmarks=4)", 0.5), ("2 of 2 points", 1.0)]
 

@@ -69,5 +69,5 @@ def test_a_pickled_model_finds_its_version_again_after_an_import_under_another_n
 def test_a_sweep_that_is_killed_leaves_nothing_for_ever(client, rows, monkeypatch):
     seen = []
     monkeypatch.setattr(client, "delete_mapping", seen.append)  # as if the process was killed before the deletion
-    phimap.sweep(client, rows, [str(row[0] > 0) for row in rows], specs=["f1(landmarks=3)"], kernel="rbf(gamma=scale)")
+    phimap.sweep(rows, [str(row[0] > 0) for row in rows], client=client, specs=["f1(landmarks=3)"], kernel="rbf(gamma=scale)")
     assert client.get_version(seen[0]).expire_time is not None

@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 
 // The order of dependence of core/: a folder may include itself and the folders before it.
 constexpr std::array<absl::string_view, 17> kCoreOrder = {
-    "status",      "thread",  "digest", "linalg", "random", "kernel",
-    "theory",      "plan",    "engine", "head",   "drift",  "landmark",
-    "certificate", "mapping", "learn",  "train",  "binding"};
+    "status",      "thread",  "digest", "linalg", "random",     "kernel",
+    "theory",      "plan",    "engine", "head",   "drift",      "landmark",
+    "certificate", "mapping", "learn",  "train",  "feature_map"};
 constexpr std::array<absl::string_view, 9> kMappingOrder = {
     "spec",    "sample",     "builder_parts", "projection", "f1_f2_f3",
     "fourier", "kernel_pca", "polynomial",    "build"};
@@ -38,15 +38,19 @@ constexpr std::array<absl::string_view, 5> kStoreOrder = {"", "files", "sqlite",
 constexpr std::array<absl::string_view, 2> kRpcOrder = {"transport", ""};
 // Order of dependence in client/. "cli" stands for the files directly in client/cli, which put its
 // folders together.
-constexpr std::array<absl::string_view, 7> kClientOrder = {
-    "cpp", "files", "cli/arguments", "cli/views", "cli/bench", "cli/commands", "cli"};
+constexpr std::array<absl::string_view, 10> kClientOrder = {
+    "cpp",       "local",     "binding",   "files",        "cli/arguments",
+    "cli/views", "cli/bench", "cli/local", "cli/commands", "cli"};
 constexpr std::array<absl::string_view, 11> kForeignToCore = {
     "grpc",      "google/",    "sqlite", "libpq",   "postgres", "prometheus",
     "phimap/v1", "inference/", "proto/", "server/", "client/"};
-// Folders of core/ that proto/artifact needs to describe an artifact.
-constexpr std::array<absl::string_view, 4> kSeenByProto = {"status", "digest", "plan",
+// Folders of core/ that proto/artifact needs to describe an artifact. proto/calls needs all.
+constexpr std::array<absl::string_view, 5> kSeenByProto = {"status", "digest", "plan", "head",
                                                            "certificate"};
 constexpr std::array<absl::string_view, 3> kSeenByClient = {"status", "thread", "digest"};
+// What of client/ computes in its own process, with core/.
+constexpr std::array<absl::string_view, 3> kComputesLocally = {"client/local/", "client/binding/",
+                                                               "client/cli/local/"};
 constexpr std::array<absl::string_view, 3> kBuildOnly = {"core/mapping/", "core/landmark/",
                                                          "core/certificate/"};
 constexpr std::array<absl::string_view, 5> kTransformPath = {"server/schedule/", "server/registry/",
@@ -196,7 +200,8 @@ std::string DirectViolation(const std::string& file, const std::string& name) {
   }
   if (absl::StartsWith(file, "client/")) {
     if (absl::StartsWith(name, "server/")) return "client/ must not include server/";
-    if (absl::StartsWith(name, "core/") && !IsOneOf(kSeenByClient, CoreFolder(name))) {
+    if (absl::StartsWith(name, "core/") && !StartsWithAny(file, kComputesLocally) &&
+        !IsOneOf(kSeenByClient, CoreFolder(name))) {
       return "client/ may include only status, thread and digest of core/";
     }
     if (absl::StartsWith(name, "client/") && ClientRank(name) > ClientRank(file)) {
@@ -207,8 +212,12 @@ std::string DirectViolation(const std::string& file, const std::string& name) {
     if (absl::StartsWith(name, "server/") || absl::StartsWith(name, "client/")) {
       return "proto/ must not include server/ or client/";
     }
-    if (absl::StartsWith(name, "core/") && !IsOneOf(kSeenByProto, CoreFolder(name))) {
-      return "proto/ may include only status, digest, plan and certificate of core/";
+    if (absl::StartsWith(name, "proto/calls/") && !absl::StartsWith(file, "proto/calls/")) {
+      return kLaterFolder;
+    }
+    if (absl::StartsWith(name, "core/") && !absl::StartsWith(file, "proto/calls/") &&
+        !IsOneOf(kSeenByProto, CoreFolder(name))) {
+      return "proto/artifact may include only status, digest, plan, head and certificate of core/";
     }
   }
   if (absl::StartsWith(file, "server/")) return ServerViolation(file, name);

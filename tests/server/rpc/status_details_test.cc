@@ -2,6 +2,7 @@
 
 #include "core/status/error.h"
 #include "phimap/rpc/error_details.pb.h"
+#include "proto/error/request_errors.h"
 #include "server/rpc/status_trailers.h"
 
 namespace phimap::testing {

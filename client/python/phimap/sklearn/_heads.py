@@ -13,16 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from phimap._evaluate import texts_of
 from phimap._lifetime import Ttl
+from phimap._pins import reference_to
 from phimap._predict import class_names
 from phimap.errors import Error, Reason, in_words_of
 from phimap.progress import ProgressArgument
 from phimap.results import Head, Prediction, Version
 from phimap.sklearn import _kernel_function
-from phimap.sklearn._clients import client_of
+from phimap.sklearn._clients import client_of, target_of
 from phimap.sklearn._kernel import is_precomputed
 from phimap.sklearn._kernel_features import AnyFamily
 from phimap.sklearn._parameters import seed_of
-from phimap.sklearn._served import Served
+from phimap.sklearn._served import Served, Stored
 
 # The caller's names of arguments that Client.train names otherwise.
 _NAMES = {"labels": "y", "weights": "sample_weight", "examples": "X"}
@@ -74,13 +75,17 @@ class Predictor(Served):
     def _train(self, X: Any, labels: list[str], weights: Numbers | None, seed: int) -> None:
         """Trains the head of the version that was built from these rows, and uses the version that has
         it."""
-        client, ttl = client_of(self.server), self._lifetime()
+        ttl = None if hasattr(self, "map_") else self._lifetime()
         parts: list[str] | None = None
         while True:
             try:
-                version = client.train(
-                    self.reference_, self._sent(X, named=True), labels, learner=self.learner, task=self._task, weights=weights,
-                    parts=parts, seed=seed, ttl=ttl, expected_digest=self.digest_, timeout=self.timeout, progress=self.progress)
+                asked: dict[str, Any] = {"learner": self.learner, "task": self._task, "weights": weights, "parts": parts, "seed": seed,
+                                         "timeout": self.timeout, "progress": self.progress}
+                if hasattr(self, "map_"):
+                    self._use_map(self.map_.train(self._sent(X, named=True), labels, **asked))
+                    return
+                version = client_of(self.server).train(self.reference_, self._sent(X, named=True), labels, ttl=ttl,
+                                                       expected_digest=self.digest_, **asked)
                 break
             except Error as error:
                 if error.reason != Reason.ROWS_TOO_FEW or parts is not None:
@@ -89,11 +94,12 @@ class Predictor(Served):
             warnings.warn(f"X has {len(labels)} rows, too few or too many equal ones to hold some out by their content: a few are "
                           "held out at random, and probabilities, sets, intervals and the report say little", UserWarning,
                           stacklevel=3)
+        server = target_of(self.server)
         # What delete() deletes: the mapping, or these versions. One that was only looked up is not among them.
         if self.version is not None:
-            self.made_ = (client.server, version.ref.name, (version.ref.number,))
+            self.made_ = (server, version.ref.name, (version.ref.number,))
         elif isinstance(built := self.made_[2], int):
-            self.made_ = (client.server, version.ref.name, (version.ref.number, built))
+            self.made_ = (server, version.ref.name, (version.ref.number, built))
         self.ttl_ = ttl
         self._use(version)
 
@@ -101,17 +107,19 @@ class Predictor(Served):
                  deviations: bool = False) -> Prediction:
         named = hasattr(X, "columns")
         check_is_fitted(self)
+        sent = self._sent(self._validated(X, reset=False), named)
+        if hasattr(self, "map_"):
+            return self.map_.predict(sent, scores=scores, probabilities=probabilities, confidence=confidence, deviations=deviations)
         return client_of(self.server).predict(
-            self.reference_, self._sent(self._validated(X, reset=False), named), scores=scores, probabilities=probabilities,
-            confidence=confidence, deviations=deviations, expected_digest=self.digest_, timeout=self.timeout,
-            progress=self.progress)
+            self.reference_, sent, scores=scores, probabilities=probabilities, confidence=confidence, deviations=deviations,
+            expected_digest=self.digest_, timeout=self.timeout, progress=self.progress)
 
-    def _use(self: _Self, version: Version) -> _Self:
+    def _take_facts(self: _Self, version: Version) -> _Self:
         self.head_ = version.head
-        return super()._use(version)
+        return super()._take_facts(version)
 
     @classmethod
-    def from_version(cls: type[_Self], reference: str, *, server: str | None = None) -> _Self:
+    def from_version(cls: type[_Self], reference: Stored, *, server: str | None = None) -> _Self:
         """Returns an estimator that is already fitted, with a stored version such as "letters@3",
         "letters@prod" or "letters", which has a head.
 
@@ -122,7 +130,7 @@ class Predictor(Served):
         estimator = super().from_version(reference, server=server)
         head = estimator.head_
         if head.task != cls._task:
-            raise ValueError(f"{estimator.reference_} {f'answers {head.task}' if head else 'has no head'}: {cls.__name__} expects a "
+            raise ValueError(f"{reference_to(estimator._version())} {f'answers {head.task}' if head else 'has no head'}: {cls.__name__} expects a "
                              f"version whose head answers {cls._task}")
         return estimator
 
@@ -198,7 +206,7 @@ class Classifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         return np.array([places[name] for name in texts_of(self.classes_)])
 
     @classmethod
-    def from_version(cls: type[_SelfC], reference: str, *, server: str | None = None) -> _SelfC:
+    def from_version(cls: type[_SelfC], reference: Stored, *, server: str | None = None) -> _SelfC:
         estimator = super().from_version(reference, server=server)
         estimator.classes_ = _given(class_names(estimator.head_.class_names))
         return estimator

@@ -5,9 +5,10 @@ import difflib
 from typing import Any, TypeVar
 
 from phimap._lifetime import Ttl
+from phimap.feature_map import list_capabilities
 from phimap.progress import ProgressArgument
 from phimap.results import Version
-from phimap.sklearn._clients import client_of
+from phimap.sklearn._clients import client_of, is_here
 from phimap.sklearn._mapping import Mapping
 from phimap.sklearn._parameters import is_well_formed, parsed
 from phimap.sklearn._served import Served
@@ -21,6 +22,7 @@ class AnyFamily(Served):
 
     spec: str
     n_components: int | None
+    server: str | None
 
     def _store(self, parameters: dict[str, Any]) -> None:
         super()._store({name: value for name, value in parameters.items() if name != "parameters"})
@@ -77,9 +79,10 @@ class AnyFamily(Served):
     def _parameter_names(self, family: str) -> list[str]:
         """Returns the names of the parameters of a family. ValueError if the server has no such
         family."""
-        offered = {one.name: one for one in client_of(self.server).list_capabilities().families}
+        listed = list_capabilities() if is_here(self.server) else client_of(str(self.server)).list_capabilities()
+        offered = {one.name: one for one in listed.families}
         if family not in offered:
-            raise ValueError(f"spec: the server has no family {family!r}{_meant(family, list(offered))}; it has "
+            raise ValueError(f"spec: there is no family {family!r}{_meant(family, list(offered))}; it has "
                              f"{', '.join(offered)}")
         return [parameter.name for parameter in offered[family].parameters]
 

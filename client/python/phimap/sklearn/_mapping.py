@@ -1,4 +1,4 @@
-"""The part that estimators of features share: `transform` by the version that `fit` builds."""
+"""The part that estimators of features share: `transform` by the map that `fit` builds."""
 from __future__ import annotations
 
 from typing import Any, ClassVar, TypeVar
@@ -21,7 +21,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):  # typ
     _for_any_family = "KernelFeatures"
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
-        """Builds a version from the rows of X, or from a list of strings for a kernel of strings.
+        """Builds a map from the rows of X, or from a list of strings for a kernel of strings.
         If the parameter `version` is set, looks that version up instead. Ignores y."""
         return self._build(self._validated(X, reset=True), seed_of(self.seed, self.random_state))
 
@@ -34,6 +34,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):  # typ
         named = hasattr(X, "columns")
         check_is_fitted(self)
         X = self._sent(self._validated(X, reset=False), named)
+        if hasattr(self, "map_"):
+            return self.map_.transform(X)
         features = client_of(self.server).transform(
             self.reference_, X, expected_digest=self.digest_, timeout=self.timeout, progress=self.progress)
         # The client returns a read-only view of the message, but a scaler with copy=False may write

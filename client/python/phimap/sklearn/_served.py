@@ -1,27 +1,31 @@
-"""The part that all estimators share: a version that `fit` builds on the server and later calls use."""
+"""The part that all estimators share: a map that `fit` builds, in this process or as a version on a server, and later
+calls use."""
 from __future__ import annotations
 
 import datetime
 import inspect
+import io
+import os
 import uuid
 import warnings
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, Union
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from phimap._access import server_or_default
+from phimap import feature_map
 from phimap._blocks import strings_of
 from phimap._columns import check_same
+from phimap._files import File
 from phimap._lifetime import Ttl
 from phimap._pins import by_digest, reference_to
 from phimap._spec_text import spec_text
-from phimap.client import Client
 from phimap.errors import Error, NotFound, in_words_of
+from phimap.feature_map import FeatureMap
 from phimap.results import Certificate, Version
 from phimap.sklearn import _kernel_function
-from phimap.sklearn._clients import client_of
+from phimap.sklearn._clients import client_of, is_here, target_of
 from phimap.sklearn._kernel import is_precomputed, kernel_text
 from phimap.sklearn._parameters import given, parsed, seed_of
 
@@ -34,6 +38,8 @@ _KERNEL_PARAMETERS = ("gamma", "degree", "coef0")
 _DEFAULT_TTL = 7 * 86_400.0
 
 _Self = TypeVar("_Self", bound="Served")
+# What from_version takes: a reference on a server, or without a server a map or the path of one.
+Stored = Union[str, "os.PathLike[str]", FeatureMap]
 
 
 class Served(BaseEstimator):  # type: ignore[misc]
@@ -41,6 +47,9 @@ class Served(BaseEstimator):  # type: ignore[misc]
 
     # Column names that `fit` saw, if X was a DataFrame, or the column names of a version.
     feature_names_in_: np.ndarray[Any, Any]
+    # The map of an estimator that computes in this process, and the version of one that has a server.
+    map_: FeatureMap
+    reference_: str
     # What `fit` made: the server, the mapping and the versions; None for all versions of a mapping
     # whose name `fit` made up.
     made_: tuple[str, str, int | tuple[int, ...] | None]
@@ -70,19 +79,40 @@ class Served(BaseEstimator):  # type: ignore[misc]
                 setattr(self, name, value)
 
     def _build(self: _Self, X: Any, seed: Any) -> _Self:
-        """Builds a version from validated rows, or looks up the one that the parameter `version`
+        """Builds a map from validated rows, or looks up the one that the parameter `version`
         says."""
-        # Remove attributes of an earlier fit with another kernel.
-        for attribute in ("components_", "component_indices_"):
+        # Remove attributes of an earlier fit with another kernel, or of another place.
+        for attribute in ("components_", "component_indices_", "map_", "reference_"):
             self.__dict__.pop(attribute, None)
         rows, columns = (len(X), 0) if isinstance(X, list) else X.shape
-        client = client_of(self.server)
         if self.version is not None:
-            return self._look_up(client, columns)
+            return self._look_up(columns)
         spec = self._text(rows)
         kernel = kernel_text(self.kernel, {name: getattr(self, name, None) for name in _KERNEL_PARAMETERS}, columns)
         pool = self._pool(rows, seed) if callable(self.kernel) else None
         sent = self._named(X) if pool is None else _gram(self.kernel, _kernel_function.taken(X, pool))
+        version = self._build_here(sent, spec, kernel, seed) if is_here(self.server) else self._build_there(sent, spec, kernel, seed)
+        if pool is not None or is_precomputed(self.kernel):
+            chosen = np.asarray(version.certificate.landmark_rows, dtype=np.intp)
+            self.component_indices_ = chosen if pool is None else pool[chosen]
+        if pool is not None:
+            self.components_ = _kernel_function.taken(X, self.component_indices_)
+        return self
+
+    def _build_here(self, sent: Any, spec: str, kernel: str, seed: Any) -> Version:
+        for name in ("name", "ttl"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name}={getattr(self, name)!r} is of a version on a server, and without `server` the map stays in "
+                                 "this process: give server too, or publish() the fitted estimator")
+        try:
+            self._use_map(feature_map.build(sent, spec=spec, kernel=kernel, standardize=self.standardize, seed=seed,
+                                            timeout=self.timeout, progress=self.progress))
+        except Error as error:
+            raise in_words_of(error, self._own_names()) from None
+        return self.map_.version
+
+    def _build_there(self, sent: Any, spec: str, kernel: str, seed: Any) -> Version:
+        client = client_of(self.server)
         name, fresh = (self.name, False) if self.name is not None else (self._fresh_name(), True)
         ttl = self._lifetime()
         try:
@@ -93,12 +123,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
         self.made_ = (client.server, name, None if fresh else version.ref.number)
         self.ttl_ = ttl
         self._use(version)
-        if pool is not None or is_precomputed(self.kernel):
-            chosen = np.asarray(version.certificate.landmark_rows, dtype=np.intp)
-            self.component_indices_ = chosen if pool is None else pool[chosen]
-        if pool is not None:
-            self.components_ = _kernel_function.taken(X, self.component_indices_)
-        return self
+        return version
 
     def _sent(self, X: Any, named: bool) -> Any:
         """Returns what the server gets of validated rows; `named`: with the column names that `fit`
@@ -110,15 +135,34 @@ class Served(BaseEstimator):  # type: ignore[misc]
         return self._named(X) if named else X
 
     def certificate(self) -> Certificate:
-        """Returns the certificate of the version: measurements that were made when it was built."""
+        """Returns the certificate of the map: measurements that were made when it was built."""
         check_is_fitted(self)
         return self._version().certificate
 
+    def publish(self, name: str, *, server: str | None = None, alias: str | None = None) -> Version:
+        """Stores the artifact of the fitted map on a server, as the next version of the mapping `name`, and returns the version,
+        whose digest is `digest_`. With `alias`, the alias then points at it. server: see phimap.Client."""
+        check_is_fitted(self)
+        return self._as_map().publish(name, server=server, alias=alias)
+
+    def save(self, file: File) -> None:
+        """Writes the artifact of the fitted map to `file`, a path or an open file; `phimap.load` reads it."""
+        check_is_fitted(self)
+        self._as_map().save(file)
+
+    def _as_map(self) -> FeatureMap:
+        if hasattr(self, "map_"):
+            return self.map_
+        artifact = io.BytesIO()
+        client_of(self.server).export(reference_to(self._version()), artifact)
+        return FeatureMap(artifact.getvalue(), kernel=feature_map.given_values)
+
     def keep(self: _Self) -> _Self:
         """Keeps the version on the server for ever. Otherwise, a version that was built without a
-        name is deleted after its time to live without use."""
+        name is deleted after its time to live without use. A map of this process needs no keeping."""
         check_is_fitted(self)
-        client_of(self.server).keep_version(reference_to(self._version()))
+        if not hasattr(self, "map_"):
+            client_of(self.server).keep_version(reference_to(self._version()))
         self.ttl_ = None
         return self
 
@@ -171,22 +215,23 @@ class Served(BaseEstimator):  # type: ignore[misc]
                 self.__dict__.setdefault(name, parameter.default)
 
     @classmethod
-    def from_version(cls: type[_Self], reference: str, *, server: str | None = None) -> _Self:
+    def from_version(cls: type[_Self], reference: Stored, *, server: str | None = None) -> _Self:
         """Returns an estimator that is already fitted, with a stored version such as "letters@3",
-        "letters@prod" or "letters".
+        "letters@prod" or "letters" of a server, or, without a server, with a FeatureMap or that of a file.
 
         The estimator uses the version that the reference means now: an alias that moves later does
         not change what a model was trained on. `fit` (in a Pipeline, or of a clone) looks the
         reference up again and builds nothing.
         """
-        version = client_of(server).get_version(reference)
+        here = _map_of(reference) if is_here(server) else None
+        version = here.version if here is not None else client_of(str(server)).get_version(str(reference))
         estimator = cls(**cls._parameters_of(version), **cls._other_parameters_of(version), kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
                         version=reference, server=server)
         if version.input_columns > 0:
             estimator.n_features_in_ = version.input_columns
         if version.column_names:
             estimator.feature_names_in_ = _names(version)
-        return estimator._use(version)
+        return estimator._use_map(here) if here is not None else estimator._use(version)
 
     @classmethod
     def _other_parameters_of(cls, version: Version) -> dict[str, Any]:
@@ -204,22 +249,25 @@ class Served(BaseEstimator):  # type: ignore[misc]
         named = {name: parameters.get(_TEXT_NAMES.get(name, name)) for name in cls._text_parameters}
         return {name: value for name, value in named.items() if value is not None}
 
-    def _look_up(self: _Self, client: Client, columns: int) -> _Self:
+    def _look_up(self: _Self, columns: int) -> _Self:
         if callable(self.kernel):
             raise ValueError(f"version={self.version!r} and a function as kernel are both set: a version does not contain "
                              "the rows with which the function would have to be called")
-        version = client.get_version(self.version)
+        here = _map_of(self.version) if is_here(self.server) else None
+        version = here.version if here is not None else client_of(self.server).get_version(self.version)
         if version.input_columns != columns:
             raise ValueError(f"X has {columns} features, but {reference_to(version)} is expecting "
                              f"{version.input_columns} features as input")
         if version.column_names and hasattr(self, "feature_names_in_"):
             check_same(tuple(self.feature_names_in_), version.column_names, reference_to(version))
         self.ttl_ = None
-        return self._use(version)
+        return self._use_map(here) if here is not None else self._use(version)
 
     def _version(self) -> Version:
         """Returns the fitted version. If its number is gone or belongs to another version, as after
         an import on another server, finds the version by its digest."""
+        if hasattr(self, "map_"):
+            return self.map_.version
         client = client_of(self.server)
         try:
             version = client.get_version(self.reference_)
@@ -229,8 +277,15 @@ class Served(BaseEstimator):  # type: ignore[misc]
             pass
         return client.get_version(by_digest(self.reference_, self.digest_) or self.reference_)
 
+    def _use_map(self: _Self, here: FeatureMap) -> _Self:
+        self.map_ = here
+        return self._take_facts(here.version)
+
     def _use(self: _Self, version: Version) -> _Self:
         self.reference_ = reference_to(version)
+        return self._take_facts(version)
+
+    def _take_facts(self: _Self, version: Version) -> _Self:
         self.digest_ = version.ref.digest
         self.kernel_ = version.kernel_text
         self.spec_ = version.spec_text
@@ -245,7 +300,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
         """Returns the name that the previous fit made up, so that this fit adds a version to it, or
         a new name."""
         server, name, number = getattr(self, "made_", (None, "", 0))
-        if server == server_or_default(self.server) and number is None:
+        if number is None and server == target_of(self.server):
             return str(name)
         return f"{self._family_name().replace('_', '-')}-{uuid.uuid4().hex}"
 
@@ -323,7 +378,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
         return validate_data(self, X, **how)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "reference_")
+        return hasattr(self, "digest_")
 
     # Cross-validation must split a Gram matrix along both axes.
     def _more_tags(self) -> dict[str, Any]:
@@ -339,8 +394,12 @@ class Served(BaseEstimator):  # type: ignore[misc]
 # Names of attributes in pickles of releases before 0.2.
 _BEFORE_0_2 = {"mapping": "name", "mapping_text_": "spec_"}
 # Attributes that `fit` and `from_version` set.
-_FITTED = ("made_", "ttl_", "reference_", "digest_", "kernel_", "spec_", "components_", "component_indices_",
+_FITTED = ("made_", "ttl_", "map_", "reference_", "digest_", "kernel_", "spec_", "components_", "component_indices_",
            "head_", "classes_", "_n_features_out", "n_features_in_", "feature_names_in_")
+
+
+def _map_of(stored: Stored) -> FeatureMap:
+    return stored if isinstance(stored, FeatureMap) else feature_map.load(stored)
 
 
 def _names(version: Version) -> np.ndarray[Any, Any]:

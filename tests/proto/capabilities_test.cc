@@ -1,9 +1,10 @@
+#include "proto/calls/capabilities.h"
+
 #include <algorithm>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/mapping/mapping_to_proto.h"
 
 namespace phimap {
 namespace {
@@ -25,7 +26,7 @@ v1::ListCapabilitiesResponse Listed() {
   return response;
 }
 
-TEST(CapabilitiesToProtoTest, AMappingHasItsParametersAndKernels) {
+TEST(CapabilitiesTest, AMappingHasItsParametersAndKernels) {
   const v1::ListCapabilitiesResponse listed = Listed();
   const v1::Capability* fourier = Find(listed.families(), "fourier");
   ASSERT_NE(fourier, nullptr);
@@ -47,7 +48,7 @@ TEST(CapabilitiesToProtoTest, AMappingHasItsParametersAndKernels) {
   EXPECT_EQ(Find(listed.families(), "random_projection")->default_kernel(), "linear()");
 }
 
-TEST(CapabilitiesToProtoTest, KernelsPoliciesAndLearnersAreListed) {
+TEST(CapabilitiesTest, KernelsPoliciesAndLearnersAreListed) {
   const v1::ListCapabilitiesResponse listed = Listed();
   ASSERT_NE(Find(listed.kernels(), "rbf"), nullptr);
   EXPECT_FALSE(Find(listed.kernels(), "rbf")->formula().empty());
@@ -68,7 +69,7 @@ TEST(CapabilitiesToProtoTest, KernelsPoliciesAndLearnersAreListed) {
             1);
 }
 
-TEST(CapabilitiesToProtoTest, EveryLineIsThere) {
+TEST(CapabilitiesTest, EveryLineIsThere) {
   const v1::ListCapabilitiesResponse listed = Listed();
   for (const Capabilities* all :
        {&listed.families(), &listed.kernels(), &listed.policies(), &listed.learners()}) {

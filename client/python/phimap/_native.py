@@ -1,0 +1,182 @@
+"""libphimap.so, phimap in this process, called through ctypes, which lets other threads run during a
+call. client/binding/phimap.h describes its functions."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from phimap._blocks import Block, SparseBlock, StringsBlock, contiguous
+from phimap.errors import Error, FailedPrecondition, of_details
+
+# The path of a library to load in place of the package's own.
+LIBRARY = "PHIMAP_ENGINE_LIBRARY"
+_INTERFACE = 2
+_FOLDER = pathlib.Path(__file__).with_name("native")
+# What setup.py writes where it did not build the library.
+_REASON = _FOLDER / "missing.txt"
+# How the library is told the kinds of rows.
+_DENSE, _BYTES, _TEXTS, _SPARSE = 1, 2, 3, 4
+
+Observer = Callable[[str, float], None]
+
+
+class Bytes(ctypes.Structure):
+    """Memory of the library."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_int64)]
+
+
+class Rows(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int32), ("number_bytes", ctypes.c_int32), ("rows", ctypes.c_int64), ("columns", ctypes.c_int64),
+                ("values", ctypes.c_void_p), ("offsets", ctypes.c_void_p), ("indices", ctypes.c_void_p), ("entries", ctypes.c_int64)]
+
+
+class GivenRows:
+    """A block as the library takes it. The library reads the block's own memory where that has the right
+    form."""
+
+    def __init__(self, block: Block) -> None:
+        self.count = block.rows
+        size = block.dtype.itemsize
+        if isinstance(block, SparseBlock):
+            self._kept = (np.ascontiguousarray(block.csr.indptr, np.int64), np.ascontiguousarray(block.csr.indices, np.int32),
+                          np.ascontiguousarray(block.csr.data, block.dtype))
+            offsets, indices, values = self._kept
+            self.rows = Rows(_SPARSE, size, block.rows, block.columns, address(values), address(offsets), address(indices),
+                             min(len(indices), len(values)))
+        elif isinstance(block, StringsBlock):
+            encoded = block.encoded()
+            joined = b"".join(encoded)
+            offsets = np.concatenate([[0], np.cumsum([len(one) for one in encoded], dtype=np.int64)]).astype(np.int64)
+            values = np.frombuffer(joined or b"\0", np.uint8)
+            self._kept = (offsets, values, joined)
+            self.rows = Rows(_TEXTS if block.are_texts else _BYTES, 0, block.rows, 0, address(values), address(offsets), None,
+                             len(joined))
+        else:
+            values = contiguous(block)
+            self._kept = (values,)
+            self.rows = Rows(_DENSE, size, block.rows, block.columns, address(values), None, None, 0)
+
+
+def address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+class Job:
+    """A build, a training or an evaluation."""
+
+    def __init__(self, function: str, *arguments: Any) -> None:
+        self._library = library()
+        self._handle = ctypes.c_void_p()
+        check_call(getattr(self._library, function), *arguments, ctypes.byref(self._handle))
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._library.phimap_job_free(self._handle)
+
+    def add(self, rows: GivenRows, known: bytes) -> None:
+        check_call(self._library.phimap_job_add, self._handle, ctypes.byref(rows.rows), known, len(known), _NOT_OBSERVED, None)
+
+    def finish(self, observer: Observer) -> bytes:
+        """Returns the artifact or the evaluation. `observer` may raise an exception, which ends the
+        work."""
+        failure: list[BaseException] = []
+
+        def told(_: Any, phase: bytes, fraction: float) -> int:
+            try:
+                observer(phase.decode(), fraction)
+                return 0
+            except BaseException as error:  # pylint: disable=broad-except
+                failure.append(error)  # KeyboardInterrupt too; ctypes would only print it
+                return 1
+
+        result = Bytes()
+        try:
+            check_call(self._library.phimap_job_finish, self._handle, _PROGRESS(told), None, ctypes.byref(result))
+        except Error:
+            if failure:
+                raise failure[0] from None
+            raise
+        return taken(result)
+
+
+def taken(given: Bytes) -> bytes:
+    """Returns the content, and gives the memory back."""
+    try:
+        return ctypes.string_at(given.data, given.size) if given.size else b""
+    finally:
+        library().phimap_bytes_free(ctypes.byref(given))
+
+
+def check_call(function: Any, *arguments: Any) -> None:
+    """Calls a function, whose last parameter is its error, and raises the error if there is one."""
+    error = Bytes()
+    code = function(*arguments, ctypes.byref(error))
+    if code != 0:
+        raise of_details(code, taken(error))
+
+
+def check(code: int, error: Bytes) -> None:
+    if code != 0:
+        raise of_details(code, taken(error))
+
+
+_PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double)
+_NOT_OBSERVED = ctypes.cast(None, _PROGRESS)
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """FailedPrecondition, with what to do, if the library is not there or not of this release."""
+    path = os.environ.get(LIBRARY) or _FOLDER / "libphimap.so"
+    if not pathlib.Path(path).exists():
+        raise FailedPrecondition(_missing(str(path)))
+    try:
+        loaded = ctypes.CDLL(str(path))
+        interface = loaded.phimap_interface()
+    except (OSError, AttributeError) as error:
+        raise FailedPrecondition(f"{path} cannot be loaded as phimap's library on this machine: {error}; {_HOW}") from None
+    if interface != _INTERFACE:
+        raise FailedPrecondition(f"{path} has the interface {interface}, expected {_INTERFACE}: it belongs to another version of "
+                                 f"phimap; {_HOW}")
+    _declare(loaded)
+    return loaded
+
+
+_HOW = "PHIMAP_ENGINE=required pip install --force-reinstall --no-deps client/python, in a checkout of phimap, builds it"
+
+
+def _missing(path: str) -> str:
+    if os.environ.get(LIBRARY):
+        return f"{path}, which {LIBRARY} names, does not exist; {_HOW}"
+    reason = _REASON.read_text().strip() if _REASON.exists() else f"there is no {path}"
+    return (f"phimap cannot compute in this process, because its library was not installed: {reason}; {_HOW}. Or give a server "
+            "(server=\"HOST:PORT\")")
+
+
+def _declare(loaded: ctypes.CDLL) -> None:
+    pointer, count, number, text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_char_p
+    for name, result, arguments in (
+            ("bytes_free", None, [pointer]), ("capabilities", number, [pointer, pointer]), ("processor", text, []),
+            ("map_load", number, [text, count, count, number, pointer, pointer]), ("map_free", None, [pointer]),
+            ("map_artifact", pointer, [pointer, pointer]), ("map_describe", number, [pointer, pointer, pointer]),
+            ("map_verify", number, [pointer, pointer, pointer]),
+            ("map_transform_dense", number, [pointer, pointer, number, count, count, pointer, number, pointer]),
+            ("map_transform", number, [pointer, pointer, pointer, pointer, pointer, number, pointer]),
+            ("map_predict", number, [pointer, text, count, pointer, number, pointer, pointer]),
+            ("map_onnx", number, [pointer, number, pointer, pointer]),
+            ("job_build", number, [text, count, number, pointer, pointer]),
+            ("job_train", number, [pointer, text, count, text, count, number, pointer, pointer]),
+            ("job_evaluate", number, [pointer, text, count, pointer, pointer]),
+            ("job_add", number, [pointer, pointer, text, count, _PROGRESS, pointer, pointer]),
+            ("job_finish", number, [pointer, _PROGRESS, pointer, pointer, pointer]), ("job_free", None, [pointer])):
+        function = getattr(loaded, f"phimap_{name}")
+        function.restype, function.argtypes = result, arguments
