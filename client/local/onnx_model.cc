@@ -79,7 +79,9 @@ class Graph {
     SetLast("keepdims", 0);
     return index;
   }
-  Value Cast(const Value& value, Tensor::DataType to) { return NodeWith("Cast", {value}, "to", to); }
+  Value Cast(const Value& value, Tensor::DataType to) {
+    return NodeWith("Cast", {value}, "to", to);
+  }
   Value Add(const Value& a, const Value& b) { return Node("Add", {a, b}); }
   Value Sub(const Value& a, const Value& b) { return Node("Sub", {a, b}); }
   Value Mul(const Value& a, const Value& b) { return Node("Mul", {a, b}); }
@@ -194,7 +196,11 @@ class ProgramWriter {
  public:
   ProgramWriter(Graph& graph, const KernelProgram& program, const FixedRows& rows,
                 std::vector<double> offsets, Value x)
-      : graph_(graph), program_(program), rows_(rows), offsets_(std::move(offsets)), x_(std::move(x)) {}
+      : graph_(graph),
+        program_(program),
+        rows_(rows),
+        offsets_(std::move(offsets)),
+        x_(std::move(x)) {}
 
   // `products` replaces x·A'ᵀ where it is not empty.
   absl::StatusOr<Value> Write(const Value& products) {
@@ -215,8 +221,8 @@ class ProgramWriter {
 
   Value Product() {
     if (pairs_.product.empty()) {
-      pairs_.product = graph_.MatMul(
-          x_, graph_.Numbers(rows_.Transposed(), {rows_.columns, rows_.count}));
+      pairs_.product =
+          graph_.MatMul(x_, graph_.Numbers(rows_.Transposed(), {rows_.columns, rows_.count}));
     }
     return pairs_.product;
   }
@@ -537,8 +543,8 @@ absl::StatusOr<Value> FeaturesOf(Graph& graph, const ExpansionFeatures<T>& stage
     for (int64_t j = 0; j < features; ++j) {
       places.push_back(stage.columns[static_cast<size_t>(j * stage.degree + position)] + 1);
     }
-    product = graph.Mul(
-        graph.NodeWith("Gather", {columns, graph.Integers(places)}, "axis", 1), product);
+    product =
+        graph.Mul(graph.NodeWith("Gather", {columns, graph.Integers(places)}, "axis", 1), product);
   }
   return product;
 }
@@ -649,8 +655,7 @@ absl::Status AddHead(Graph& graph, Plan plan, const phimap::Head& head) {
   }
   PHIMAP_ASSIGN_OR_RETURN(const Value features, OutputOf(graph, plan));
   const Matrix<double>& v = head.weights;
-  const Value weights =
-      graph.Doubles({v.data(), v.data() + v.size()}, {v.rows(), v.cols()});
+  const Value weights = graph.Doubles({v.data(), v.data() + v.size()}, {v.rows(), v.cols()});
   AddAnswers(graph, head, graph.MatMul(graph.Cast(features, Tensor::DOUBLE), weights));
   return absl::OkStatus();
 }

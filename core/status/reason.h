@@ -197,7 +197,6 @@ inline constexpr char kBackupDamaged[] = "BACKUP_DAMAGED";
 inline constexpr char kHoldLost[] = "HOLD_LOST";
 inline constexpr char kMaintenanceBusy[] = "MAINTENANCE_BUSY";
 inline constexpr char kKernelRemote[] = "KERNEL_REMOTE";
-inline constexpr char kExamplesNotNumeric[] = "EXAMPLES_NOT_NUMERIC";
 inline constexpr char kTargetInvalid[] = "TARGET_INVALID";
 inline constexpr char kTokenInvalid[] = "TOKEN_INVALID";
 inline constexpr char kTokenInClear[] = "TOKEN_IN_CLEAR";

@@ -9,7 +9,7 @@ import document
 PROTO = "proto/phimap/v1/error_reason.proto"
 HEADER = "core/status/reason.h"
 # How a line of the enum begins whose reason is never the error of a call, so that docs/api.md does not have it.
-OF_NO_CALL = re.compile(r"(At the start[^:]*|phimapd admin|libphimap_engine|A client|Never sent): ")
+OF_NO_CALL = re.compile(r"(At the start[^:]*|phimapd admin|libphimap|A client|Never sent): ")
 STATE_FIRST = re.compile(r"(BAD|DAMAGED|DUPLICATE|EMPTY|IMPOSSIBLE|INVALID|MALFORMED|MISSING|MIXED|NO|NOT|ODD|OLD|SLOW|TOO_MANY|"
                          r"TOO_FEW|TOO_LONG|UNEXPECTED|UNKNOWN|UNSUPPORTED|WRONG)(_|$)")
 

@@ -45,9 +45,10 @@ class GivenRows:
         self.count = block.rows
         size = block.dtype.itemsize
         if isinstance(block, SparseBlock):
-            self._kept = (np.ascontiguousarray(block.csr.indptr, np.int64), np.ascontiguousarray(block.csr.indices, np.int32),
-                          np.ascontiguousarray(block.csr.data, block.dtype))
-            offsets, indices, values = self._kept
+            offsets = np.ascontiguousarray(block.csr.indptr, np.int64)
+            indices = np.ascontiguousarray(block.csr.indices, np.int32)
+            values = np.ascontiguousarray(block.csr.data, block.dtype)
+            self._keep(offsets, indices, values)
             self.rows = Rows(_SPARSE, size, block.rows, block.columns, address(values), address(offsets), address(indices),
                              min(len(indices), len(values)))
         elif isinstance(block, StringsBlock):
@@ -55,13 +56,17 @@ class GivenRows:
             joined = b"".join(encoded)
             offsets = np.concatenate([[0], np.cumsum([len(one) for one in encoded], dtype=np.int64)]).astype(np.int64)
             values = np.frombuffer(joined or b"\0", np.uint8)
-            self._kept = (offsets, values, joined)
+            self._keep(offsets, values)
             self.rows = Rows(_TEXTS if block.are_texts else _BYTES, 0, block.rows, 0, address(values), address(offsets), None,
                              len(joined))
         else:
             values = contiguous(block)
-            self._kept = (values,)
+            self._keep(values)
             self.rows = Rows(_DENSE, size, block.rows, block.columns, address(values), None, None, 0)
+
+    def _keep(self, *arrays: np.ndarray[Any, Any]) -> None:
+        """Keeps the memory that `rows` points to."""
+        self._kept = arrays
 
 
 def address(array: np.ndarray[Any, Any]) -> int:
@@ -130,7 +135,7 @@ def check(code: int, error: Bytes) -> None:
 
 
 _PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double)
-_NOT_OBSERVED = ctypes.cast(None, _PROGRESS)
+_NOT_OBSERVED = _PROGRESS(0)  # a null pointer
 
 
 @functools.cache

@@ -142,8 +142,8 @@ def sweep(rows: Any, labels: Iterable[Any], *, specs: Specs, client: Client | No
             observer(Progress(f"point {place + 1} of {len(asked)}: {spec}", len(texts), len(texts), place / len(asked)))
             key = (spec, one, seed, learner, data, standardize)
             if key not in done:
-                done[key] = (_measured_here if client is None else functools.partial(_measured_there, client))(
-                    rows, texts, spec, one, seed, learner, data, standardize)
+                asked_for = (rows, texts, spec, one, seed, learner, data, standardize)
+                done[key] = _measured_here(*asked_for) if client is None else _measured_there(client, *asked_for)
                 if path is not None:
                     _append(path, done[key])
             points.append(done[key])

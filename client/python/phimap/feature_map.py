@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import tempfile
 import time
@@ -255,10 +256,8 @@ class FeatureMap:
     def publish(self, name: str, *, server: str | None = None, alias: str | None = None) -> Version:
         """Stores this artifact on a server as the next version of the mapping `name`, and returns the
         version, whose digest is this map's. With `alias`, the alias then points at it. server: see Client."""
-        with Client(server) as client, tempfile.TemporaryFile() as file:
-            file.write(self.artifact)
-            file.seek(0)
-            version = client.import_(name, file)
+        with Client(server) as client:
+            version = client.import_(name, io.BytesIO(self.artifact))
             if alias is not None:
                 client.set_alias(f"{name}@{version.ref.number}", alias)
         return version

@@ -55,11 +55,11 @@ def test_a_file_has_a_line_for_each_point_and_what_is_there_is_not_run_again(cli
     assert list(json.loads(lines[0])) == FIELDS and json.loads(lines[0])["format"] == "phimap-sweep-1"
     measured = []
 
-    def spy(*arguments, original=_sweep._measured):
+    def spy(*arguments, original=_sweep._measured_there):
         measured.append(arguments[3])
         return original(*arguments)
 
-    monkeypatch.setattr(_sweep, "_measured", spy)
+    monkeypatch.setattr(_sweep, "_measured_there", spy)
     both = phimap.sweep(rows, labels, client=client, specs=["f2(landmarks=5)", "f2(landmarks=9)"], kernel="rbf(gamma=scale)", path=path)
     assert measured == ["f2(landmarks=9)"] and both[0] == first[0]
     assert phimap.read_sweep(path) == both and len(path.read_text().splitlines()) == 2

@@ -45,7 +45,7 @@ def test_no_other_file_states_the_version() -> None:
 
 def test_the_clients_have_the_same_calls_by_the_same_names() -> None:
     header = (SOURCE / "client/cpp/client.h").read_text()
-    calls = re.findall(r"^  absl::Status(?:Or<.*>)? (\w+)\(", header[header.index("class Client {"):], re.MULTILINE)
+    calls = re.findall(r"^  absl::Status(?:Or<.*>)? (\w+)\(", header[header.index("class Client final"):], re.MULTILINE)
     in_cpp = {re.sub(r"(?<!^)(?=[A-Z])", "_", call).lower() for call in calls}
     in_python = {name.rstrip("_") for name, _ in inspect.getmembers(phimap.Client, inspect.isfunction) if name[0] != "_"}
     # Variants of transform that return more; and what Python's clients do with names and connections.
