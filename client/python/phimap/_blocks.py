@@ -51,7 +51,7 @@ def block_of(values: Any) -> Block:
         return StringsBlock(strings)
     if is_sparse(values):
         return SparseBlock(values)
-    if _is_frame(values):
+    if is_frame(values):
         return _FrameBlock(values)
     if _is_arrow(values):
         return _ArrowBlock(values)
@@ -348,7 +348,7 @@ def _checked_names(names: tuple[Any, ...]) -> tuple[str, ...] | None:
 
 # A caller that passes a DataFrame, a table or a sparse matrix has imported its package, so this
 # client does not need to.
-def _is_frame(values: Any) -> bool:
+def is_frame(values: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(values, pandas.DataFrame)
 

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from phimap.errors import InvalidArgument
 from phimap.sklearn._clients import client_of
 from phimap.sklearn._parameters import seed_of
 from phimap.sklearn._served import Served
@@ -31,6 +32,11 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):  # typ
 
         The columns of a DataFrame must be those that `fit` saw, in their order, as in
         scikit-learn's own estimators."""
+        if (rows := self._ready(X)) is not None:
+            try:
+                return self.map_.transform(rows)
+            except InvalidArgument:
+                pass  # a value that is not finite, which scikit-learn's own check below names in its words
         named = hasattr(X, "columns")
         check_is_fitted(self)
         X = self._sent(self._validated(X, reset=False), named)

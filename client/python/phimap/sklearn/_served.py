@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from phimap import feature_map
-from phimap._blocks import strings_of
+from phimap._blocks import is_frame, strings_of
 from phimap._columns import check_same
 from phimap._files import File
 from phimap._lifetime import Ttl
@@ -36,6 +36,9 @@ _TEXT_NAMES = {"gram_sparsify": "sparsify"}
 _KERNEL_PARAMETERS = ("gamma", "degree", "coef0")
 # Seconds that a version which is built without a name lives after its last use.
 _DEFAULT_TTL = 7 * 86_400.0
+
+# Types of numbers that are not converted.
+_NUMBERS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 _Self = TypeVar("_Self", bound="Served")
 # What from_version takes: a reference on a server, or without a server a map or the path of one.
@@ -82,7 +85,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
         """Builds a map from validated rows, or looks up the one that the parameter `version`
         says."""
         # Remove attributes of an earlier fit with another kernel, or of another place.
-        for attribute in ("components_", "component_indices_", "map_", "reference_"):
+        for attribute in ("components_", "component_indices_", "map_", "reference_", "_seen_columns"):
             self.__dict__.pop(attribute, None)
         rows, columns = (len(X), 0) if isinstance(X, list) else X.shape
         if self.version is not None:
@@ -197,6 +200,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"the version that fit built was not deleted: {failed}", stacklevel=2)
 
     def __getstate__(self) -> Any:
+        self.__dict__.pop("_seen_columns", None)
         ttl = getattr(self, "ttl_", None)
         if ttl is not None:
             warnings.warn(f"the server deletes {self.reference_} after {_duration(ttl)} without use, and this pickle no longer "
@@ -360,6 +364,27 @@ class Served(BaseEstimator):  # type: ignore[misc]
         import pandas
 
         return pandas.DataFrame(X, columns=names, copy=False)
+
+    def _ready(self, X: Any) -> np.ndarray[Any, Any] | None:
+        """Returns the rows of X if the map of this process may have them as they are: rows of numbers in the form that `fit` saw,
+        but for values that are not finite, which the map itself refuses. None if scikit-learn's checks, which take longer than a
+        row, have to look."""
+        known = self.__dict__
+        if "map_" not in known or "component_indices_" in known:
+            return None
+        names = known.get("feature_names_in_")
+        if type(X) is np.ndarray:
+            ready = names is None and X.ndim == 2 and X.dtype in _NUMBERS and X.shape[1] == known.get("n_features_in_")
+            return X if ready and len(X) else None
+        if names is None or not (is_frame(X) and len(X)):
+            return None
+        # Frames of one source share their columns, whose names are compared once.
+        if X.columns is not known.get("_seen_columns"):
+            if not np.array_equal(np.asarray(X.columns, dtype=object), names):
+                return None
+            self._seen_columns = X.columns
+        values = X.to_numpy()
+        return values if values.dtype in _NUMBERS else None
 
     def _validated(self, X: Any, reset: bool) -> Any:
         if (texts := strings_of(X)) is not None:
