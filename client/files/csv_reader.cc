@@ -82,9 +82,7 @@ absl::Status CsvReader::Choose() {
     return LineError(1, absl::StrCat("at most ", kMaxCsvColumns, " columns, got ", columns()));
   }
   if (passthrough_ == nullptr) return absl::OkStatus();
-  std::string head;
-  for (const std::string& name : NamesAt(chosen_.passthrough)) AppendCsvCell(name, head);
-  passthrough_->SetHeader(std::move(head));
+  passthrough_->SetNames(NamesAt(chosen_.passthrough));
   return absl::OkStatus();
 }
 
@@ -203,7 +201,7 @@ absl::Status CsvReader::KeepFacts() {
 }
 
 absl::Status CsvReader::PassCellsThrough() {
-  std::string cells;
+  std::vector<std::string> cells;
   for (const int i : chosen_.passthrough) {
     const absl::string_view cell = record_.cell(i);
     // Refuses line ends in a cell. Each line of the output is a row, and a continued transform
@@ -211,7 +209,7 @@ absl::Status CsvReader::PassCellsThrough() {
     if (cell.find_first_of("\r\n") != absl::string_view::npos) {
       return CellError(i, "expected one line in a cell for --passthrough");
     }
-    AppendCsvCell(cell, cells);
+    cells.emplace_back(cell);
   }
   passthrough_->Push(std::move(cells));
   return absl::OkStatus();

@@ -13,8 +13,8 @@
 #include "client/cpp/row_source.h"
 #include "client/files/column_choice.h"
 #include "client/files/csv_tokenizer.h"
-#include "client/files/csv_writer.h"
 #include "client/files/input_file.h"
+#include "client/files/passthrough_cells.h"
 
 namespace phimap::cli {
 

@@ -15,7 +15,7 @@ void AppendRows(const client::RowBlock& block, PassthroughCells* passthrough, st
   char digits[32];
   const char* next = block.values_le.data();
   for (int32_t row = 0; row < block.rows; ++row) {
-    if (passthrough != nullptr) text.append(passthrough->Pop());
+    if (passthrough != nullptr) AppendCsvCells(passthrough->Pop(), text);
     for (int32_t column = 0; column < block.columns; ++column, next += sizeof(T)) {
       T value;
       std::memcpy(&value, next, sizeof(T));
@@ -32,7 +32,7 @@ absl::Status CsvWriter::Append(const client::RowBlock& block) {
   std::string text;
   if (!started_) {
     started_ = true;
-    if (passthrough_ != nullptr) text.append(passthrough_->header());
+    if (passthrough_ != nullptr) AppendCsvCells(passthrough_->names(), text);
     for (int32_t column = 0; column < block.columns; ++column) {
       absl::StrAppend(&text, column > 0 ? ",f" : "f", column);
     }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/files/copy_writer.h"
 #include "client/files/csv_writer.h"
 #include "client/files/npy_file.h"
 #include "client/files/output_file.h"
@@ -46,38 +47,58 @@ absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view na
                                                  "=csv or ", option, "=npy"));
 }
 
-absl::StatusOr<FileFormat> OutputFormatOf(const std::string& path, absl::string_view named,
-                                          FileFormat input) {
-  const bool dense_input = input == FileFormat::kCsv || input == FileFormat::kNpy;
-  const FileFormat by_input = dense_input ? input : FileFormat::kCsv;
-  if (!named.empty()) return FormatOf(path, named, "--output-format");
-  const absl::StatusOr<FileFormat> format = FormatOf(path, "", "--output-format");
-  if (format.ok() && (*format == FileFormat::kCsv || *format == FileFormat::kNpy)) return format;
+absl::string_view NameOf(OutputFormat format) {
+  switch (format) {
+    case OutputFormat::kCsv:
+      return "csv";
+    case OutputFormat::kNpy:
+      return "npy";
+    case OutputFormat::kCopy:
+      break;
+  }
+  return "copy";
+}
+
+absl::StatusOr<OutputFormat> OutputFormatOf(const std::string& path, absl::string_view named,
+                                            FileFormat input) {
+  for (const OutputFormat format : {OutputFormat::kCsv, OutputFormat::kNpy, OutputFormat::kCopy}) {
+    const bool by_name = named == NameOf(format);
+    const bool by_extension =
+        named.empty() && absl::EndsWithIgnoreCase(path, absl::StrCat(".", NameOf(format)));
+    if (by_name || by_extension) return format;
+  }
+  if (!named.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output-format: expected csv, npy or copy, got '", named, "'"));
+  }
   const std::string extension = std::filesystem::path(path).extension().string();
   struct stat info;
   const bool special = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  if (path == "-" || special || extension.size() <= 1) return by_input;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--output=", path, ": features are written as .csv or .npy, not as ", extension,
-                   "; rename the file, or use --output-format=csv or --output-format=npy"));
+  if (path == "-" || special || extension.size() <= 1) {
+    return input == FileFormat::kNpy ? OutputFormat::kNpy : OutputFormat::kCsv;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--output=", path, ": features are written as .csv or .npy, or as .copy for PostgreSQL, not "
+      "as ", extension, "; rename the file, or use --output-format=csv, npy or copy"));
 }
 
 absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(
-    const std::string& path, FileFormat format, std::optional<int64_t> row_count,
+    const std::string& path, OutputFormat format, std::optional<int64_t> row_count,
     std::shared_ptr<PassthroughCells> passthrough) {
-  if (format == FileFormat::kSvmlight || format == FileFormat::kText) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output: features are dense rows; expected csv or npy for ", path));
-  }
-  if (format == FileFormat::kNpy && passthrough != nullptr) {
+  if (format == OutputFormat::kNpy && passthrough != nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("--passthrough: ", path,
                      " is npy, which holds only numbers; expected a CSV output: rename the file, "
                      "or use --output-format=csv"));
   }
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Open(path));
-  if (format == FileFormat::kCsv) {
-    return std::make_unique<CsvWriter>(std::move(file), std::move(passthrough));
+  switch (format) {
+    case OutputFormat::kCsv:
+      return std::make_unique<CsvWriter>(std::move(file), std::move(passthrough));
+    case OutputFormat::kCopy:
+      return std::make_unique<CopyWriter>(std::move(file), std::move(passthrough));
+    case OutputFormat::kNpy:
+      break;
   }
   return NpyWriter::Open(std::move(file), row_count);
 }

@@ -29,7 +29,12 @@ class RowWriter {
   virtual absl::Status Finish() = 0;
 };
 
+// Formats of rows that are read.
 enum class FileFormat { kCsv, kNpy, kSvmlight, kText };
+
+// Formats of rows that are written.
+enum class OutputFormat { kCsv, kNpy, kCopy };
+absl::string_view NameOf(OutputFormat format);
 
 // Returns the format of `path`: `named` ("csv", "npy", "svmlight" or "text") if it is given, else
 // the format of the extension, in upper or lower case. "-" and unknown extensions are
@@ -37,18 +42,18 @@ enum class FileFormat { kCsv, kNpy, kSvmlight, kText };
 absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view named,
                                     absl::string_view option);
 
-// Returns the format of features written to `path`. This is `named` ("csv" or "npy") if it is
-// given, or else the format of the extension. For "-", devices, pipes and names without an
+// Returns the format of features written to `path`. This is `named` ("csv", "npy" or "copy") if it
+// is given, or else the format of the extension. For "-", devices, pipes and names without an
 // extension, it is the format of the input rows, or csv if that is not a format of dense rows.
 // kInvalidArgument for an unknown extension (o.parquet, o.npy.gz) and for a format that cannot hold
 // features (o.svmlight). Looks at the file that `path` leads to and changes nothing.
-absl::StatusOr<FileFormat> OutputFormatOf(const std::string& path, absl::string_view named,
-                                          FileFormat input);
+absl::StatusOr<OutputFormat> OutputFormatOf(const std::string& path, absl::string_view named,
+                                            FileFormat input);
 
-// Opens a writer of dense rows. For `row_count` see NpyWriter, for `passthrough` see CsvWriter.
-// kInvalidArgument for a format other than csv and npy, and for npy with passthrough cells.
+// Opens a writer of dense rows. For `row_count` see NpyWriter, for `passthrough` see CsvWriter and
+// CopyWriter. kInvalidArgument for npy with passthrough cells.
 absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(
-    const std::string& path, FileFormat format, std::optional<int64_t> row_count,
+    const std::string& path, OutputFormat format, std::optional<int64_t> row_count,
     std::shared_ptr<PassthroughCells> passthrough = nullptr);
 
 }  // namespace phimap::cli

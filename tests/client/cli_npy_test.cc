@@ -259,15 +259,15 @@ TEST_F(NpyTest, HeaderHasRoomForTheLargestShape) {
 
 TEST_F(NpyTest, PipeIsRefusedUnlessTheRowCountIsKnown) {
   const std::string device = "/dev/null";  // not a regular file, just as a pipe
-  EXPECT_THAT(OpenWriter(device, FileFormat::kNpy, std::nullopt).status().message(),
+  EXPECT_THAT(OpenWriter(device, OutputFormat::kNpy, std::nullopt).status().message(),
               HasSubstr("a pipe cannot go back"));
-  EXPECT_TRUE(OpenWriter(device, FileFormat::kNpy, 3).ok());
-  EXPECT_TRUE(OpenWriter(device, FileFormat::kCsv, std::nullopt).ok());
+  EXPECT_TRUE(OpenWriter(device, OutputFormat::kNpy, 3).ok());
+  EXPECT_TRUE(OpenWriter(device, OutputFormat::kCsv, std::nullopt).ok());
 }
 
 TEST(CsvWriterTest, WritesTheShortestTextThatReadsBackTheSame) {
   TempFolder folder;
-  auto writer = OpenWriter(folder.Path("out.csv"), FileFormat::kCsv, std::nullopt).value();
+  auto writer = OpenWriter(folder.Path("out.csv"), OutputFormat::kCsv, std::nullopt).value();
   const std::vector<float> values = {0.1f, 1.0f / 3, -0.0f, 1e-38f};
   ASSERT_TRUE(writer->Append(client::MakeRowBlock(absl::Span<const float>(values), 2)).ok());
   ASSERT_TRUE(writer->Finish().ok());

@@ -167,8 +167,8 @@ void AddColumnFlags(CLI::App& command, InputArguments& input) {
       ->allow_extra_args(false);
   command
       .add_option("--passthrough", input.choice.passthrough,
-                  "Column of the CSV file, such as an id, that is copied to the CSV output "
-                  "unchanged; may be repeated")
+                  "Column of the CSV file, such as an id, that is copied unchanged to the output, "
+                  "which cannot be npy; may be repeated")
       ->allow_extra_args(false);
 }
 

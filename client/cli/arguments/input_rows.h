@@ -14,7 +14,6 @@
 #include "client/cpp/client.h"
 #include "client/cpp/row_source.h"
 #include "client/files/column_choice.h"
-#include "client/files/csv_writer.h"
 #include "client/files/file_format.h"
 
 namespace phimap::cli {

@@ -101,7 +101,7 @@ class CsvPredictions final : public PredictionSink {
     std::string text;
     if (!std::exchange(started_, true)) AppendHeader(rows, text);
     for (int32_t i = 0; i < rows.rows(); ++i) {
-      if (passthrough_ != nullptr) text.append(passthrough_->Pop());
+      if (passthrough_ != nullptr) AppendCsvCells(passthrough_->Pop(), text);
       AppendRow(rows, i, text);
       text.back() = '\n';
     }
@@ -121,7 +121,7 @@ class CsvPredictions final : public PredictionSink {
 
   void AppendHeader(const client::Predictions& rows, std::string& text) {
     const auto count = static_cast<size_t>(rows.rows());
-    if (passthrough_ != nullptr) text.append(passthrough_->header());
+    if (passthrough_ != nullptr) AppendCsvCells(passthrough_->names(), text);
     absl::StrAppend(&text, "predicted,");
     AppendNames("score", rows, rows.scores.size() / count, text);
     AppendNames("probability", rows, rows.probabilities.size() / count, text);
@@ -171,13 +171,13 @@ class CsvPredictions final : public PredictionSink {
 };
 
 // Names of classes need a format that holds texts, unless npy is asked for.
-absl::StatusOr<FileFormat> FormatOfOutput(const std::string& output) {
+absl::StatusOr<OutputFormat> FormatOfOutput(const std::string& output) {
   const size_t dot = output.rfind('.');
   const bool named = dot != std::string::npos && output.find('/', dot) == std::string::npos;
   if (!named || output.substr(dot) == ".csv" || output.starts_with("/dev/")) {
-    return FileFormat::kCsv;
+    return OutputFormat::kCsv;
   }
-  if (output.substr(dot) == ".npy") return FileFormat::kNpy;
+  if (output.substr(dot) == ".npy") return OutputFormat::kNpy;
   return absl::InvalidArgumentError(absl::StrCat(
       "--output: predictions are written as CSV or npy; name a file that ends with .csv or .npy, "
       "got ",
@@ -195,11 +195,11 @@ struct Predicted {
   std::optional<OutputProgress> progress = {};
 };
 
-absl::StatusOr<Predicted> Continued(Resumed resumed, const InputArguments& input, FileFormat format,
+absl::StatusOr<Predicted> Continued(Resumed resumed, const InputArguments& input, OutputFormat format,
                                     std::optional<int64_t> row_count) {
   if (!resumed.earlier) PHIMAP_RETURN_IF_ERROR(resumed.progress.Begin(resumed.origin));
   Predicted destination{.reference = resumed.origin.version, .digest = resumed.origin.digest};
-  if (format == FileFormat::kNpy) {
+  if (format == OutputFormat::kNpy) {
     PHIMAP_ASSIGN_OR_RETURN(OutputProgress::Opened opened,
                             resumed.progress.Open(format, row_count));
     destination.sink = std::make_unique<NpyPredictions>(std::move(opened.writer));
@@ -216,9 +216,9 @@ absl::StatusOr<Predicted> Continued(Resumed resumed, const InputArguments& input
 }
 
 absl::StatusOr<Predicted> Begun(const PredictArguments& arguments, const InputArguments& input,
-                                FileFormat format, std::optional<int64_t> row_count) {
+                                OutputFormat format, std::optional<int64_t> row_count) {
   Predicted destination{.reference = arguments.reference};
-  if (format == FileFormat::kNpy) {
+  if (format == OutputFormat::kNpy) {
     PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<RowWriter> writer,
                             OpenWriter(arguments.output, format, row_count, input.passthrough));
     destination.sink = std::make_unique<NpyPredictions>(std::move(writer));
@@ -231,15 +231,15 @@ absl::StatusOr<Predicted> Begun(const PredictArguments& arguments, const InputAr
 
 absl::StatusOr<std::optional<Resumed>> ResumedIfAsked(const PredictArguments& arguments,
                                                       const InputArguments& files,
-                                                      FileFormat format, client::RowCalls& maps) {
+                                                      OutputFormat format, client::RowCalls& maps) {
   if (!arguments.resume) return std::nullopt;
-  if (format == FileFormat::kNpy && !files.choice.passthrough.empty()) {
+  if (format == OutputFormat::kNpy && !files.choice.passthrough.empty()) {
     return absl::InvalidArgumentError("--passthrough: npy holds numbers only; write CSV");
   }
   const client::WantedOutputs& wanted = arguments.wanted;
   PHIMAP_ASSIGN_OR_RETURN(RowsOrigin origin,
                           OriginOf("predict", arguments.reference, files,
-                                   {{"--output", format == FileFormat::kCsv ? "csv" : "npy"},
+                                   {{"--output", std::string(NameOf(format))},
                                     {"--scores", wanted.scores ? "yes" : "no"},
                                     {"--probabilities", wanted.probabilities ? "yes" : "no"},
                                     {"--confidence", absl::StrFormat("%.17g", wanted.confidence)},
@@ -274,7 +274,7 @@ absl::Status PredictRows(const PredictArguments& arguments, client::RowSource& r
 // file; with --resume the finished rows are kept.
 absl::Status RunPredict(const PredictArguments& arguments, RowContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(InputArguments files, WithFiles(arguments.input));
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOfOutput(arguments.output));
+  PHIMAP_ASSIGN_OR_RETURN(const OutputFormat format, FormatOfOutput(arguments.output));
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
   PHIMAP_ASSIGN_OR_RETURN(std::optional<Resumed> resumed,
                           ResumedIfAsked(arguments, files, format, context.maps));

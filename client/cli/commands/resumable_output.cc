@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/files/copy_writer.h"
+#include "client/files/csv_writer.h"
 #include "client/files/input_file.h"
 #include "client/files/npy_file.h"
 #include "core/status/status_macros.h"
@@ -31,11 +33,11 @@ struct WholeRows {
 
 constexpr size_t kReadSizeBytes = 1 << 20;
 
-// Counts the line ends. Each completes the header or a row, because features and predictions
+// Counts the line ends. Each completes the header, if there is one, or a row, because features and predictions
 // contain none: names of classes may not (training.cc), and cells that are passed through may not
 // (csv_reader.cc).
-absl::StatusOr<WholeRows> FindWholeLines(InputFile& file) {
-  WholeRows whole{.rows = -1};
+absl::StatusOr<WholeRows> FindWholeLines(InputFile& file, bool has_header) {
+  WholeRows whole{.rows = has_header ? -1 : 0};
   std::vector<char> buffer(kReadSizeBytes);
   int64_t offset = 0;
   while (true) {
@@ -55,11 +57,13 @@ absl::StatusOr<WholeRows> FindWholeLines(InputFile& file) {
   return whole;
 }
 
-// Counts the whole rows of a file that was begun by CsvWriter or NpyWriter, depending on `format`.
-// kInvalidArgument for any other file. Reads all of a CSV file, but only the header of npy.
-absl::StatusOr<WholeRows> FindWholeRows(const std::string& path, FileFormat format) {
+// Counts the whole rows of a file that was begun by the writer of `format`. kInvalidArgument for any
+// other file. Reads all of a file of lines, but only the header of npy.
+absl::StatusOr<WholeRows> FindWholeRows(const std::string& path, OutputFormat format) {
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, InputFile::Open(path));
-  if (format == FileFormat::kCsv) return FindWholeLines(*file);
+  if (format != OutputFormat::kNpy) {
+    return FindWholeLines(*file, /*has_header=*/format == OutputFormat::kCsv);
+  }
   std::error_code error;
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
   if (error || size < kNpyHeaderSizeBytes) return WholeRows{};
@@ -231,13 +235,17 @@ absl::Status OutputProgress::Begin(const RowsOrigin& origin) {
 }
 
 absl::StatusOr<OutputProgress::Opened> OutputProgress::Open(
-    FileFormat format, std::optional<int64_t> row_count,
+    OutputFormat format, std::optional<int64_t> row_count,
     std::shared_ptr<PassthroughCells> passthrough) {
   PHIMAP_ASSIGN_OR_RETURN(const WholeRows whole, FindWholeRows(partial_, format));
   // Writes the npy header again if no rows follow it yet.
-  const bool started = whole.rows > 0 || format == FileFormat::kCsv;
+  const bool started = whole.rows > 0 || format != OutputFormat::kNpy;
   PHIMAP_RETURN_IF_ERROR(file_->CutOff(started ? whole.end : 0));
-  if (format == FileFormat::kCsv) {
+  if (format == OutputFormat::kCopy) {
+    return Opened{std::make_unique<CopyWriter>(std::move(file_), std::move(passthrough)),
+                  whole.rows};
+  }
+  if (format == OutputFormat::kCsv) {
     return Opened{std::make_unique<CsvWriter>(std::move(file_), std::move(passthrough),
                                               /*started=*/whole.end > 0),
                   whole.rows};
@@ -252,7 +260,7 @@ absl::StatusOr<OutputProgress::Opened> OutputProgress::Open(
 }
 
 absl::StatusOr<OutputProgress::OpenedLines> OutputProgress::OpenLines() {
-  PHIMAP_ASSIGN_OR_RETURN(const WholeRows whole, FindWholeRows(partial_, FileFormat::kCsv));
+  PHIMAP_ASSIGN_OR_RETURN(const WholeRows whole, FindWholeRows(partial_, OutputFormat::kCsv));
   PHIMAP_RETURN_IF_ERROR(file_->CutOff(whole.end));
   return OpenedLines{std::move(file_), whole.rows, whole.end > 0};
 }

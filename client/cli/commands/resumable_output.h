@@ -15,9 +15,9 @@
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
 #include "client/cpp/row_source.h"
-#include "client/files/csv_writer.h"
 #include "client/files/file_format.h"
 #include "client/files/output_file.h"
+#include "client/files/passthrough_cells.h"
 
 namespace phimap::cli {
 
@@ -57,8 +57,8 @@ class OutputProgress {
     int64_t rows = 0;
   };
   // Returns a writer that appends to the whole rows of OUTPUT.partial; its Finish creates OUTPUT.
-  // For `passthrough`, see CsvWriter.
-  absl::StatusOr<Opened> Open(FileFormat format, std::optional<int64_t> row_count,
+  // For `passthrough`, see CsvWriter and CopyWriter.
+  absl::StatusOr<Opened> Open(OutputFormat format, std::optional<int64_t> row_count,
                               std::shared_ptr<PassthroughCells> passthrough = nullptr);
   // OUTPUT.partial of a CSV output whose lines another writer appends.
   struct OpenedLines {

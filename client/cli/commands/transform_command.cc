@@ -18,9 +18,9 @@
 #include "client/cli/views/text.h"
 #include "client/cli/views/views.h"
 #include "client/cpp/row_source.h"
-#include "client/files/csv_writer.h"
 #include "client/files/file_format.h"
 #include "client/files/output_file.h"
+#include "client/files/passthrough_cells.h"
 #include "core/status/command_line.h"
 #include "core/status/status_macros.h"
 #include "core/status/words.h"
@@ -34,7 +34,7 @@ struct TransformArguments {
   InputArguments input;
   // "-" is standard output.
   std::string output;
-  // "csv" or "npy". If empty, the extension of the output determines the format or, if it has none,
+  // "csv", "npy" or "copy". If empty, the extension of the output determines the format or, if it has none,
   // the format of the input does.
   std::string output_format;
   // Appends the residual of each row as the last column of the output.
@@ -72,7 +72,7 @@ struct Destination {
 };
 
 absl::StatusOr<Destination> OpenResumable(Resumed resumed, const InputArguments& input,
-                                          FileFormat format, std::optional<int64_t> row_count) {
+                                          OutputFormat format, std::optional<int64_t> row_count) {
   const RowsOrigin& origin = resumed.origin;
   if (!resumed.earlier) PHIMAP_RETURN_IF_ERROR(resumed.progress.Begin(origin));
   PHIMAP_ASSIGN_OR_RETURN(OutputProgress::Opened opened,
@@ -148,15 +148,21 @@ absl::Status MapAndWrite(const TransformArguments& arguments,
 absl::Status RunTransform(const TransformArguments& arguments, RowContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments files, WithFiles(arguments.input));
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat input_format, FormatOf(files));
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat output_format,
+  PHIMAP_ASSIGN_OR_RETURN(const OutputFormat output_format,
                           OutputFormatOf(arguments.output, arguments.output_format, input_format));
+  if (output_format == OutputFormat::kCopy && arguments.residual) {
+    // Inside the vector it would count in every distance.
+    return absl::InvalidArgumentError(
+        "--residual: copy holds the features of a row as one vector, of which the residual is no "
+        "part; write csv or npy");
+  }
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
   std::optional<Resumed> resumed;
   if (arguments.resume) {
     PHIMAP_ASSIGN_OR_RETURN(
         RowsOrigin origin,
         OriginOf("transform", arguments.reference, files,
-                 {{"--output-format", output_format == FileFormat::kCsv ? "csv" : "npy"},
+                 {{"--output-format", std::string(NameOf(output_format))},
                   {"--residual", arguments.residual ? "yes" : "no"}}));
     PHIMAP_ASSIGN_OR_RETURN(
         resumed, Resume(arguments.output, arguments.reference, std::move(origin), context.maps));
@@ -197,15 +203,16 @@ Command AddTransform(CLI::App& app) {
       ->required();
   command
       ->add_option("-o,--output", transform.output,
-                   "File of features; its extension determines the format, csv or npy. It appears "
-                   "only when it is complete. - is standard output; writing npy to a pipe needs an "
-                   "npy input")
+                   "File of features; its extension determines the format, csv, npy or copy. It "
+                   "appears only when it is complete. - is standard output; writing npy to a pipe "
+                   "needs an npy input")
       ->required();
   command
       ->add_option("--output-format", transform.output_format,
-                   "Format of the output: csv or npy (default: by the extension of --output; if it "
-                   "has none, the format of the input, or csv if that cannot hold features)")
-      ->check(OneOf({"csv", "npy"}));
+                   "Format of the output: csv, npy, or copy (PostgreSQL's COPY, for pgvector) "
+                   "(default: by the extension of --output; if it has none, the format of the "
+                   "input, or csv if that cannot hold features)")
+      ->check(OneOf({"csv", "npy", "copy"}));
   AddInput(*command, transform.input, kLabelHelp);
   AddColumnFlags(*command, transform.input);
   command->add_flag("--residual", transform.residual,

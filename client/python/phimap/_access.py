@@ -81,12 +81,12 @@ def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
     return Access(target, _credentials(tls), (*options, *override), metadata)
 
 
-def access_key(server: str | None) -> tuple[Any, ...]:
+def access_key() -> tuple[Any, ...]:
     """Returns a key that changes when a change of the environment, or of a TLS file that it names,
     affects how calls are made."""
     tls = Tls.of_environment()
     files = () if tls is None else (tls.ca_file, tls.certificate_file, tls.key_file)
-    return (server_or_default(server), os.environ.get("PHIMAP_TOKEN", ""), tls,
+    return (os.environ.get("PHIMAP_TOKEN", ""), tls,
             tuple(_stamp(path) for path in files if path is not None))
 
 

@@ -47,6 +47,8 @@ class Block(Protocol):
 
 def block_of(values: Any) -> Block:
     """Returns `values` as a block. InvalidArgument if they are not rows."""
+    if type(values) is np.ndarray and values.ndim == 2 and values.dtype.kind == "f":
+        return _ArrayBlock(values)
     if (strings := strings_of(values)) is not None:
         return StringsBlock(strings)
     if is_sparse(values):

@@ -19,7 +19,7 @@ from phimap._retry import EVALUATE, Deadline
 from phimap._rows import MemoryRows, RowSource
 from phimap._transform import RowCall, RowSession, T, Target, explained, needs_stream, no_rows, pinned_meanwhile
 from phimap.errors import Error, Internal, NotFound
-from phimap.progress import Observer, Progress
+from phimap.progress import Observer, Progress, ignored
 from phimap.v1 import learning_service_pb2 as learning_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
@@ -192,7 +192,8 @@ def _map_once(connection: Connection, call: RowCall[T], target: Target, source: 
     if version is None:
         raise Internal("the server's answer has no version")
     connection.widths.observe(call, target, version, taken)
-    observer(Progress(call.phase, rows, rows, 1.0))
+    if observer is not ignored:
+        observer(Progress(call.phase, rows, rows, 1.0))
     return taken, version
 
 

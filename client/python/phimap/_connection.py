@@ -131,15 +131,18 @@ class Connection:
         """Returns the answer of `call`, which gets the remaining seconds as its argument. It is
         retried as the service config prescribes."""
         deadline = deadline.or_else(self.config.timeout(method))
-        retries = self.config.retries(method, deadline)
+        retries = None
         while True:
             try:
-                with self.errors():
-                    return call(deadline.remaining())
+                return call(deadline.remaining())
+            except grpc.RpcError as error:
+                failed = self._error(error)
             except Error as error:
-                wait = retries.wait_after(error, spread=True) if may_repeat() else None
-                if wait is None:
-                    raise
+                failed = error
+            retries = retries or self.config.retries(method, deadline)
+            wait = retries.wait_after(failed, spread=True) if may_repeat() else None
+            if wait is None:
+                raise failed
             time.sleep(wait)
 
     def pages(self, name: str, request: Any, field: str) -> list[Any]:
@@ -166,7 +169,10 @@ class Connection:
         try:
             yield
         except grpc.RpcError as error:
-            raise self._revisions.noted(from_rpc_error(error, self.server)) from None
+            raise self._error(error) from None
+
+    def _error(self, error: grpc.RpcError) -> Error:
+        return self._revisions.noted(from_rpc_error(error, self.server))
 
     def check_usable(self) -> None:
         check_usable(self._process, self._closed)

@@ -71,14 +71,13 @@ class Pins:
 
     def resolve(self, reference: str) -> tuple[str, str]:
         """Returns the reference to send and the expected digest, "" if any digest will do."""
-        with self._lock:
-            known = self._versions.get(checked(reference))
+        known = self._versions.get(checked(reference))
         return (reference_to(known), known.digest) if known else (reference, "")
 
     def observe(self, reference: str, version: mapping_pb.VersionRef) -> bool:
         """Records what `reference` resolved to. Returns False if another thread pinned it to
         another version."""
-        if not self._pinnable(reference):
+        if self._versions.get(reference) is version or not self._pinnable(reference):
             return True
         with self._lock:
             pinned = self._versions.setdefault(reference, version)

@@ -84,6 +84,9 @@ class ServiceConfig:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"service_config: expected a gRPC service config, got {config!r}: {error!r}") from None
 
+        # By method. Each step is atomic in the interpreter.
+        self._timeouts: dict[Method, float | None] = {}
+
     def retry_policy(self, method: Method) -> RetryPolicy:
         fields = self._entry(method).get("retryPolicy")
         if method in _ONCE:
@@ -95,8 +98,10 @@ class ServiceConfig:
 
     def timeout(self, method: Method) -> float | None:
         """Returns the timeout of one call in seconds; None if there is no limit."""
-        timeout = self._entry(method).get("timeout")
-        return None if timeout is None else _seconds(timeout)
+        if method not in self._timeouts:
+            timeout = self._entry(method).get("timeout")
+            self._timeouts[method] = None if timeout is None else _seconds(timeout)
+        return self._timeouts[method]
 
     def for_grpc(self) -> str:
         """Returns the config as JSON, without the retries and timeouts, which this client handles

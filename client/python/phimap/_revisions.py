@@ -47,6 +47,8 @@ class Revisions:
         asked for a revision of a history that has been left behind since.
         """
         for key, value in trailers or ():
+            if value == self._known[0]:
+                continue
             identity, _, number = str(value).rpartition(":")
             if key == _TOLD and identity and number.isdecimal():
                 with self._lock:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from phimap._blocks import Block, block_of
 from phimap.errors import InvalidArgument
 
@@ -193,7 +195,7 @@ class _Gathered:
 def source_of(rows: Any) -> RowSource:
     """Returns a source of the user's rows. An iterator is a stream of blocks; anything else is one
     block."""
-    if isinstance(rows, Iterator):
+    if type(rows) is not np.ndarray and isinstance(rows, Iterator):
         return IteratorRows(rows)
     return MemoryRows(block_of(rows))
 

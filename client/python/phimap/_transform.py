@@ -110,8 +110,10 @@ class Widths:
         return self._row_bytes.get((call.kind, reference), call.first_row_bytes)
 
     def observe(self, call: RowCall[T], target: Target, version: mapping_pb.VersionRef, answer: T) -> None:
-        for reference in (target.reference, reference_to(version)):
-            self._row_bytes[call.kind, reference] = call.row_bytes(answer)
+        row_bytes = call.row_bytes(answer)
+        if self._row_bytes.get((call.kind, target.reference)) != row_bytes:
+            for reference in (target.reference, reference_to(version)):
+                self._row_bytes[call.kind, reference] = row_bytes
 
     def fit_one_call(self, call: RowCall[T], target: Target, block: Block) -> bool:
         """Returns True if the rows fit into one message and, as far as the size is known, so do their

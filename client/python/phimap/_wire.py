@@ -7,13 +7,14 @@ format is the same.
 """
 from __future__ import annotations
 
+import functools
 import io
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from phimap._blocks import FLOAT32, FLOAT64, Block, SparseBlock, StringsBlock
+from phimap._blocks import FLOAT32, FLOAT64, Block, SparseBlock, StringsBlock, contiguous
 from phimap._columns import names_hash
 from phimap.errors import Internal
 from phimap.v1 import learning_service_pb2 as learning_pb
@@ -25,6 +26,9 @@ from phimap.v1 import transform_service_pb2 as transform_service_pb
 
 # The API's limit.
 MAX_ROWS_PER_MESSAGE = 65_536
+
+# Values of at most this size are copied once more: for a few rows that takes less time than to write them in place.
+_SMALL = 1 << 16
 
 _LENGTH_DELIMITED = 2
 
@@ -48,10 +52,23 @@ _PREDICT_EXAMPLES = _field(predict_service_pb.PredictRequest, "examples")
 
 def transform_request(reference: str, expected_digest: str, block: Block, residual: bool = False) -> bytes:
     """A serialized TransformRequest."""
-    head = transform_service_pb.TransformRequest(
+    if isinstance(block, (SparseBlock, StringsBlock)):
+        return _with_examples(_transform_head(reference, expected_digest, block.names, residual), _TRANSFORM_EXAMPLES, block)
+    return _with_values(_dense_transform_head(reference, expected_digest, block.names, residual, block.rows, block.columns,
+                                              block.dtype), block)
+
+
+def _transform_head(reference: str, expected_digest: str, names: tuple[str, ...] | None, residual: bool) -> bytes:
+    return transform_service_pb.TransformRequest(
         reference=reference, expected_digest=expected_digest, residual=residual,
-        column_names_hash=names_hash(block.names) if reference else 0)  # in a stream, only the first request has the hash
-    return _with_examples(head.SerializeToString(), _TRANSFORM_EXAMPLES, block)
+        column_names_hash=names_hash(names) if reference else 0).SerializeToString()  # in a stream, only the first request has the hash
+
+
+@functools.lru_cache(maxsize=256)
+def _dense_transform_head(reference: str, expected_digest: str, names: tuple[str, ...] | None, residual: bool, rows: int,
+                          columns: int, dtype: np.dtype[Any]) -> bytes:
+    """Everything before the values, which is the same in each call of a caller who sends a row at a time."""
+    return _dense_head(_transform_head(reference, expected_digest, names, residual), _TRANSFORM_EXAMPLES, rows, columns, dtype)
 
 
 def build_request(block: Block) -> bytes:
@@ -86,11 +103,23 @@ def _with_examples(head: bytes, field: int, block: Block) -> bytes:
     if isinstance(block, (SparseBlock, StringsBlock)):
         examples = _sparse_examples(block) if isinstance(block, SparseBlock) else _string_examples(block)
         return head + _tag(field) + _varint(len(examples)) + examples
-    value_bytes = block.rows * block.columns * block.dtype.itemsize
-    shape = examples_pb.DenseRows(rows=block.rows, columns=block.columns).SerializeToString()
-    dense = shape + _tag(_VALUES[block.dtype]) + _varint(value_bytes)
+    return _with_values(_dense_head(head, field, block.rows, block.columns, block.dtype), block)
+
+
+def _dense_head(head: bytes, field: int, rows: int, columns: int, dtype: np.dtype[Any]) -> bytes:
+    """Returns `head` and what stands before the values of dense examples in the field `field`."""
+    value_bytes = rows * columns * dtype.itemsize
+    shape = examples_pb.DenseRows(rows=rows, columns=columns).SerializeToString()
+    dense = shape + _tag(_VALUES[dtype]) + _varint(value_bytes)
     examples = _tag(_DENSE) + _varint(len(dense) + value_bytes) + dense
-    head += _tag(field) + _varint(len(examples) + value_bytes) + examples
+    return head + _tag(field) + _varint(len(examples) + value_bytes) + examples
+
+
+def _with_values(head: bytes, block: Block) -> bytes:
+    """Returns `head` and the values of a dense block."""
+    value_bytes = block.rows * block.columns * block.dtype.itemsize
+    if value_bytes <= _SMALL:
+        return head + contiguous(block).tobytes()
     # gRPC accepts only `bytes`. This makes a `bytes` object without a second copy: BytesIO writes
     # into the zeroed object that it is given, and returns that object.
     message = io.BytesIO(bytes(len(head) + value_bytes))
@@ -129,6 +158,9 @@ def features_of(answer: bytes, rows: int,
     The array is a read-only view of the answer's bytes. If the values are not aligned there, it is
     a copy: numpy accepts unaligned arrays, but compiled code that users pass them to may not.
     """
+    known = _frames.get((len(answer), rows))
+    if known is not None and not residual and answer.startswith(known.before) and answer.endswith(known.after):
+        return known.version, _features_in(answer, rows, known.columns, known.dtype, len(known.before))
     try:
         version, dense, values, residuals, allowances = _split(answer)
     except (DecodeError, IndexError) as error:
@@ -139,10 +171,33 @@ def features_of(answer: bytes, rows: int,
     if dense.rows != rows or dense.columns < 1 or stop - start != rows * dense.columns * dtype.itemsize:
         raise Internal(f"the server answered {dense.rows} rows of {dense.columns} features in {stop - start} bytes to a "
                        f"request of {rows} rows")
-    features = np.frombuffer(answer, dtype, rows * dense.columns, start).reshape(rows, dense.columns)
+    features = _features_in(answer, rows, dense.columns, dtype, start)
     if residual:
         return version, _with_residuals(features, residuals, allowances)
-    return version, features if features.flags.aligned else _read_only_copy(features)
+    if len(_frames) >= _MOST_FRAMES:
+        _frames.clear()
+    _frames[len(answer), rows] = _Frame(answer[:start], answer[stop:], version, dense.columns, dtype)
+    return version, features
+
+
+class _Frame(NamedTuple):
+    """What surrounds the values in an answer: answers of a version to as many rows differ in nothing else."""
+
+    before: bytes
+    after: bytes
+    version: mapping_pb.VersionRef | None
+    columns: int
+    dtype: np.dtype[Any]
+
+
+# By the size of the answer and the number of its rows. Each step is atomic in the interpreter.
+_frames: dict[tuple[int, int], _Frame] = {}
+_MOST_FRAMES = 256
+
+
+def _features_in(answer: bytes, rows: int, columns: int, dtype: np.dtype[Any], start: int) -> np.ndarray[Any, Any]:
+    features = np.frombuffer(answer, dtype, rows * columns, start).reshape(rows, columns)
+    return features if features.flags.aligned else _read_only_copy(features)
 
 
 def prediction_of(answer: bytes) -> predict_service_pb.PredictResponse:

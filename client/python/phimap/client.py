@@ -506,6 +506,8 @@ class Client:
         connection = self._connection
         connection.check_usable()
         source = source_of(rows)
+        if progress is None:  # a context manager takes a fiftieth of the time of a call
+            return _calls.map_rows(connection, call, reference, expected_digest, source, Deadline(timeout), _progress.ignored)
         with _progress.observing(progress) as observer:
             return _calls.map_rows(connection, call, reference, expected_digest, source, Deadline(timeout), observer)
 

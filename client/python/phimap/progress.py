@@ -91,8 +91,8 @@ def observing(progress: ProgressArgument) -> Iterator[Observer]:
         finally:
             bar.close()
     else:
-        yield progress if callable(progress) else _ignore
+        yield progress if callable(progress) else ignored
 
 
-def _ignore(progress: Progress) -> None:
-    pass
+def ignored(progress: Progress) -> None:
+    """The observer of a call that nobody observes."""

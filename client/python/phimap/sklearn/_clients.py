@@ -42,8 +42,11 @@ def target_of(server: str) -> str:
 def client_of(server: str) -> Client:
     """Returns the client that the estimators of this process share for a server. The client is
     never closed, so a fitted estimator works after any `with` block."""
-    target = target_of(server)
-    return _client_of(os.getpid(), target, access_key(target))
+    known = isinstance(server, str) and server != _OF_ENVIRONMENT
+    return _client_of(os.getpid(), _checked(server) if known else target_of(server), access_key())
+
+
+_checked = functools.lru_cache(maxsize=64)(server_or_default)
 
 
 # One client per process, because channels do not survive a fork and joblib may fork. One client per

@@ -1,4 +1,4 @@
-"""Converts kernels with scikit-learn's names to the server's text."""
+"""Converts kernels with scikit-learn's names to phimap's text."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from phimap._spec_text import spec_text
 _NAMED = {"rbf": ("gamma",), "laplacian": ("gamma",), "poly": ("degree", "gamma", "coef0"),
           "polynomial": ("degree", "gamma", "coef0"), "sigmoid": ("gamma", "coef0"), "linear": (), "cosine": (), "chi2": ("gamma",)}
 _DEFAULTS = {"degree": 3, "coef0": 1}
-# The name in scikit-learn, and the same kernel in the server's text.
+# The name in scikit-learn, and the same kernel in phimap's text.
 _PRECOMPUTED = ("precomputed", "precomputed()")
 
 
@@ -19,10 +19,10 @@ def is_precomputed(kernel: Any) -> bool:
 
 
 def kernel_text(kernel: Any, parameters: dict[str, Any], columns: int) -> Any:
-    """Returns the server's text for `kernel`, for rows of this many columns.
+    """Returns phimap's text for `kernel`, for rows of this many columns.
 
     A name of scikit-learn has the same meaning and defaults as there: gamma is 1/columns (1 for
-    chi2), degree is 3, coef0 is 1. Any other text is passed to the server, and must contain its
+    chi2), degree is 3, coef0 is 1. Any other text is passed on, and must contain its
     parameters: ValueError if `parameters` are set as well.
     """
     said = {name: value for name, value in parameters.items() if value is not None}
@@ -32,8 +32,8 @@ def kernel_text(kernel: Any, parameters: dict[str, Any], columns: int) -> Any:
     if not isinstance(kernel, str):
         return kernel  # Spec.of refuses it later
     if kernel == "additive_chi2":
-        raise ValueError("kernel='additive_chi2' of scikit-learn is negative, so it has no features; kernel='additive_chi2()' is the "
-                         "server's kernel of that name, the one that AdditiveChi2Sampler approximates")
+        raise ValueError("kernel='additive_chi2' of scikit-learn is negative, so it has no features; kernel='additive_chi2()' is "
+                         "phimap's kernel of that name, the one that AdditiveChi2Sampler approximates")
     if kernel not in _NAMED:
         _refuse(said, kernel, "a kernel expression has its parameters in the text, such as "
                               "'rbf(gamma=0.1)'")

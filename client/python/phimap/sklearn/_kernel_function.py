@@ -1,5 +1,4 @@
-"""Kernels that are Python functions. Their values are computed in this process and sent, so the
-server sees only the values."""
+"""Kernels that are Python functions. Their values are computed here, and a map sees only the values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -52,17 +51,23 @@ def values(function: Function, rows: Any, others: Any) -> np.ndarray[Any, Any]:
     return _checked(found, (count, width))
 
 
-def blocks(function: Function, rows: Any, others: Any) -> Any:
+def blocks(function: Function, rows: Any, others: Any, self_values: bool = False) -> Any:
     """Returns the kernel values for a transform: one matrix or, for many rows, an iterator of
-    blocks."""
-    if _count(rows) <= _ROWS_AT_ONCE:
-        return values(function, rows, others)
-    return _blocks(function, rows, others)
+    blocks. With `self_values`, K(x, x) is one more column, the last one."""
+    several = _blocks(function, rows, others, self_values)
+    return next(several) if _count(rows) <= _ROWS_AT_ONCE else several
 
 
-def _blocks(function: Function, rows: Any, others: Any) -> Iterator[np.ndarray[Any, Any]]:
+def _blocks(function: Function, rows: Any, others: Any, self_values: bool) -> Iterator[np.ndarray[Any, Any]]:
     for begin in range(0, _count(rows), _ROWS_AT_ONCE):
-        yield values(function, rows[begin:begin + _ROWS_AT_ONCE], others)
+        some = rows[begin:begin + _ROWS_AT_ONCE]
+        found = values(function, some, others)
+        yield np.column_stack((found, _self_values(function, some))) if self_values else found
+
+
+def _self_values(function: Function, rows: Any) -> list[float]:
+    """Returns K(x, x) of each row, from a call for each, because a call with all rows would return the values of all pairs."""
+    return [float(values(function, rows[i:i + 1], rows[i:i + 1])[0, 0]) for i in range(_count(rows))]
 
 
 def _tried(function: Function, rows: Any, others: Any) -> tuple[bool, Exception | None]:

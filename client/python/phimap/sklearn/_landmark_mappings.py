@@ -3,9 +3,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from phimap._lifetime import Ttl
 from phimap.progress import ProgressArgument
 from phimap.sklearn._mapping import Mapping
+from phimap.sklearn._residuals import Residuals
 
 
 class F1(Mapping):
@@ -24,23 +27,22 @@ class F1(Mapping):
         self._store(locals())
 
 
-class F2(Mapping):
+class F2(Residuals, Mapping):
     """Orthogonal projection of φ(x) onto the span of landmarks, for a positive semidefinite kernel: scikit-learn's Nystroem up
-    to a rotation, built and applied by a phimapd.
+    to a rotation. The map is built and applied in this process, or with `server` by a phimapd.
 
     Args:
         landmarks: number of rows of X that are landmarks, which span the features; None means 100.
             Limited to the number of rows of X, with a warning. A landmark that depends on the
-            others gives no feature of its own.
+            others gives no feature of its own. "auto(residual=0.01)" adds landmarks until ρ(x) is at
+            most 0.01·K(x, x) for 95 % of the rows; see score_samples for ρ.
         n_components: scikit-learn's name for `landmarks`.
-        kernel: one of four kinds. (1) "rbf", "laplacian", "poly", "polynomial", "sigmoid", "linear"
-            or "cosine", with their meaning and defaults in scikit-learn. (2) The server's text,
-            such as "rbf(gamma=scale)" or "laplacian() + 0.5*cosine()". For kernels of text, such as
-            "normalize(spectrum(n=3))" or "jaccard(n=1, unit=word)", X is a list of str, or of bytes
-            if unit=byte. (3) A function of two matrices of rows, like those of
-            sklearn.metrics.pairwise, or of two rows. Its values are computed in this process and
-            sent; the landmarks and the certificate come from a sample of `pool_rows` rows. (4)
-            "precomputed": X is the Gram matrix.
+        kernel: one of four kinds. (1) "rbf", "laplacian", "poly", "polynomial", "sigmoid", "linear",
+            "cosine" or "chi2", with their meaning and defaults in scikit-learn. (2) A text of the
+            kernels below, such as "rbf(gamma=scale)" or "laplacian() + 0.5*cosine()". (3) A function
+            of two matrices of rows, like those of sklearn.metrics.pairwise, or of two rows. Its
+            values are computed in this process; the landmarks and the certificate come from a
+            sample of `pool_rows` rows. (4) "precomputed": X is the Gram matrix.
         gamma, degree, coef0: parameters of a kernel that has one of scikit-learn's names; None means
             scikit-learn's default: gamma=1/n_features, degree=3, coef0=1. gamma may be "scale"
             (1/(n_features · variance)) or "median".
@@ -53,45 +55,74 @@ class F2(Mapping):
             columns; None evaluates the kernel on the columns.
         policy: how landmarks are chosen. "uniform" (the default) draws them uniformly; "rpcholesky"
             draws a row with a probability proportional to the residual of K(x, x) that earlier
-            landmarks leave; "given" takes the first `landmarks` rows of X, which are then used only
-            as landmarks.
+            landmarks leave; "d2" takes rows that are far from each other, by the Euclidean distance of
+            the scaled columns; "kmeans" takes the centres of k-means clusters by the same distance,
+            which are no rows of X; "given" takes the first `landmarks` rows of X, which are then used
+            only as landmarks.
         pool_rows: number of rows of the uniform sample from which landmarks are drawn; None means
             max(20·landmarks, 20,000), or, for a kernel that is a function max(4·landmarks, 2,048).
         serving_type: type of the features, "float32" or "float64"; None means float32 unless that would be inaccurate.
-        name: name of the mapping on the server, to which each `fit` adds a version; None means a
-            new name.
-        version: a stored version, such as "letters@prod": `fit` looks it up and builds nothing. The
-            parameters above then describe that version.
-        ttl: how long after its last use the server deletes the version that `fit` built, in seconds
-            or a timedelta; None means 7 days without `name`, and never with `name`.
-        server: "HOST:PORT" or "unix:PATH"; None means PHIMAP_SERVER of the environment, or the local server.
-        timeout: seconds for each `fit` and each `transform`.
+        residual: `transform` appends ρ(x), as a column with the name "residual"; see score_samples.
+        version: a map that exists, which `fit` looks up and does not build; the parameters above then
+            describe it. A phimap.FeatureMap or the path of one, and with `server` a stored version,
+            such as "letters@prod".
+        server: None computes in this process. "HOST:PORT" or "unix:PATH" is a phimapd that builds and
+            applies the map, and "env" is the one that PHIMAP_SERVER of the environment names.
+        name: with `server` the name of the mapping there, to which each `fit` adds a version; None
+            means a new name.
+        ttl: with `server`, how long after its last use the version that `fit` built is deleted, in
+            seconds or a timedelta; None means 7 days without `name`, and never with `name`.
+        timeout: seconds for each `fit`, and with `server` for each `transform`.
         progress: a function that takes phimap.Progress, or True for a bar on stderr.
 
+    Kernels of a text, with their parameters:
+        Of numbers: linear(columns), poly(degree, gamma, coef0, columns), sigmoid(gamma, coef0, columns),
+            rbf(gamma, scales, columns), laplacian(gamma, scales, columns),
+            matern(nu, length_scale, scales, columns), rational_quadratic(alpha, length_scale, scales, columns),
+            additive_chi2(columns), chi2(gamma, columns), histogram_intersection(columns),
+            delta(columns), cosine(columns) and bilinear(matrix, diagonal).
+        Of strings: spectrum(n, unit) and jaccard(n, unit). X is then a list of str, or of bytes with
+            unit=byte.
+        Of other kernels: K1 + K2, K1 * K2, exp(K), normalize(K) and weight(norm_power, gaussian, constant),
+            which is the kernel f(x)·f(y) of a function f.
+        phimap.list_capabilities() says what each of them means.
+
     Attributes:
-        reference_, digest_: the version, such as "letters@3", and the SHA-256 of its artifact.
+        digest_: the SHA-256 of the map's artifact.
+        map_: the phimap.FeatureMap, without `server`.
+        reference_: the version on the server, such as "letters@3", with `server`.
         kernel_, spec_: the kernel and the spec that were built, with all defaults written
             out.
         component_indices_: which rows of X are landmarks, for a kernel that is a function or
             "precomputed". components_ are these rows, for a function.
         n_features_in_, feature_names_in_: as in any estimator.
 
-    A version that `fit` built without `name` is deleted after a time without use (`ttl`), so a
-    grid search leaves nothing behind. `keep()` keeps the version of this estimator. `delete()`
-    deletes the version at once. So does the end of a `with` block in which the estimator is the
-    context manager.
+    A version that `fit` built on a server without `name` is deleted after a time without use (`ttl`),
+    so a grid search leaves nothing behind. `keep()` keeps the version of this estimator. `delete()`
+    deletes it at once, and so does the end of a `with` block in which the estimator is the context
+    manager.
     """
 
     _family = "f2"
 
-    def __init__(self, landmarks: int | None = None, *, n_components: int | None = None, kernel: Any = "rbf",
+    def __init__(self, landmarks: int | str | None = None, *, n_components: int | str | None = None, kernel: Any = "rbf",
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, name: str | None = None, version: str | None = None,
-                 ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
+                 serving_type: str | None = None, residual: bool = False, name: str | None = None,
+                 version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
+        names = super().get_feature_names_out(input_features)
+        return np.append(names, "residual") if self.residual else names
+
+    def _sent(self, X: Any, named: bool) -> Any:
+        return self._with_self_values(X, named) if self.residual else super()._sent(X, named)
+
+    def _mapped(self, X: Any) -> np.ndarray[Any, Any]:
+        return np.column_stack(self._with_residuals(X)) if self.residual else super()._mapped(X)
 
 
 class F3(Mapping):
@@ -103,7 +134,7 @@ class F3(Mapping):
         dimensions: number of features, at most `landmarks`; None means 100. Limited together with the
             landmarks.
         n_components: scikit-learn's name for `dimensions`.
-        projection: "gaussian" (the default), or another one that the server offers.
+        projection: entries of the random matrix: "gaussian" (the default), "sign", "sparse" or "orthonormal".
     """
 
     _family = "f3"
@@ -127,8 +158,7 @@ class F3(Mapping):
 
 
 class KernelPCA(Mapping):
-    """Kernel principal components of landmarks: scikit-learn's KernelPCA on the landmarks, built
-    and applied by a phimapd. See F2 for the other parameters.
+    """Kernel principal components of landmarks: scikit-learn's KernelPCA on the landmarks. See F2 for the other parameters.
 
     Args:
         landmarks: number of rows of X from which the axes are found; None means 500. Limited to the

@@ -34,12 +34,14 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):  # typ
         scikit-learn's own estimators."""
         if (rows := self._ready(X)) is not None:
             try:
-                return self.map_.transform(rows)
+                return self._mapped(rows)
             except InvalidArgument:
                 pass  # a value that is not finite, which scikit-learn's own check below names in its words
         named = hasattr(X, "columns")
         check_is_fitted(self)
-        X = self._sent(self._validated(X, reset=False), named)
+        return self._mapped(self._sent(self._validated(X, reset=False), named))
+
+    def _mapped(self, X: Any) -> np.ndarray[Any, Any]:
         if hasattr(self, "map_"):
             return self.map_.transform(X)
         features = client_of(self.server).transform(

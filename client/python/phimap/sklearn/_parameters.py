@@ -1,4 +1,4 @@
-"""Parameters of estimators: aliases, seeds, and their values in the server's texts."""
+"""Parameters of estimators: aliases, seeds, and their values in the texts of spec and kernel."""
 from __future__ import annotations
 
 import numbers
@@ -21,8 +21,7 @@ def given(name: str, value: Any, alias: str, other: Any) -> Any:
 
 
 def seed_of(seed: Any, random_state: Any) -> Any:
-    """Returns the seed for the server: 0 if neither argument is set. Draws a seed from a
-    RandomState."""
+    """Returns the seed of a build: 0 if neither argument is set. Draws a seed from a RandomState."""
     value = given("seed", seed, "random_state", random_state)
     if value is None:
         return 0

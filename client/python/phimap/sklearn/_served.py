@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import inspect
 import io
+import numbers
 import os
 import uuid
 import warnings
@@ -129,8 +130,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
         return version
 
     def _sent(self, X: Any, named: bool) -> Any:
-        """Returns what the server gets of validated rows; `named`: with the column names that `fit`
-        saw."""
+        """Returns what the map gets of validated rows; `named`: with the column names that `fit` saw."""
         if hasattr(self, "components_"):
             return _kernel_function.blocks(self.kernel, X, self.components_)
         if hasattr(self, "component_indices_"):
@@ -220,8 +220,8 @@ class Served(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_version(cls: type[_Self], reference: Stored, *, server: str | None = None) -> _Self:
-        """Returns an estimator that is already fitted, with a stored version such as "letters@3",
-        "letters@prod" or "letters" of a server, or, without a server, with a FeatureMap or that of a file.
+        """Returns an estimator that is already fitted: without `server` with a FeatureMap or that of a file, and otherwise with
+        a version that the server has, such as "letters@3", "letters@prod" or "letters".
 
         The estimator uses the version that the reference means now: an alias that moves later does
         not change what a model was trained on. `fit` (in a Pipeline, or of a clone) looks the
@@ -330,7 +330,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
         values = self._values()
         for name, limit in self._limits(rows):
             if isinstance(values.get(name), (int, np.integer)) and values[name] > limit:
-                said = "n_components" if name == self._components and self.n_components is not None else name
+                said = self._own_names().get(name, name)
                 warnings.warn(f"{said}={values[name]} is more than {type(self).__name__} can have from {rows} rows: "
                               f"{limit} are used", UserWarning, stacklevel=4)
                 values[name] = limit
@@ -339,8 +339,10 @@ class Served(BaseEstimator):  # type: ignore[misc]
     def _pool(self, rows: int, seed: Any) -> np.ndarray[Any, Any]:
         """Returns the indices of the rows whose Gram matrix is sent."""
         values = self._values()
-        return _kernel_function.pool_of(rows, min(values.get("landmarks", 1), rows), values.get("pool_rows"), seed,
-                                        values.get("policy") == "given")
+        landmarks = values.get("landmarks")
+        # The build refuses what is not a number here, and names the parameter.
+        count = landmarks if isinstance(landmarks, numbers.Integral) else 1
+        return _kernel_function.pool_of(rows, min(int(count), rows), values.get("pool_rows"), seed, values.get("policy") == "given")
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
         """Returns the parameters that the number of rows limits, each with its limit."""
@@ -348,7 +350,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
 
     def _landmark_limit(self, rows: int) -> int:
         """Returns the maximum number of landmarks. Rows given as landmarks are not used for
-        anything else, and the server needs at least one more row."""
+        anything else, and a build needs at least one more row."""
         return max(rows - 1, 1) if getattr(self, "policy", None) == "given" else rows
 
     def _least_rows(self) -> int:
@@ -356,7 +358,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
         return 1
 
     def _named(self, X: Any) -> Any:
-        """Returns validated rows with the column names that `fit` saw, for the server to store and
+        """Returns validated rows with the column names that `fit` saw, for the map to keep and
         compare. Returns other rows unchanged."""
         names = getattr(self, "feature_names_in_", None)
         if names is None or not isinstance(X, np.ndarray):
@@ -366,11 +368,11 @@ class Served(BaseEstimator):  # type: ignore[misc]
         return pandas.DataFrame(X, columns=names, copy=False)
 
     def _ready(self, X: Any) -> np.ndarray[Any, Any] | None:
-        """Returns the rows of X if the map of this process may have them as they are: rows of numbers in the form that `fit` saw,
-        but for values that are not finite, which the map itself refuses. None if scikit-learn's checks, which take longer than a
-        row, have to look."""
+        """Returns the rows of X if the map may have them as they are: rows of numbers in the form that `fit` saw, but for values
+        that are not finite, which the map itself refuses. None if scikit-learn's checks, which take longer than a row, have to
+        look."""
         known = self.__dict__
-        if "map_" not in known or "component_indices_" in known:
+        if not ("map_" in known or "reference_" in known) or "component_indices_" in known:
             return None
         names = known.get("feature_names_in_")
         if type(X) is np.ndarray:
@@ -393,7 +395,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
             for attribute in ("n_features_in_", "feature_names_in_") if reset else ():
                 self.__dict__.pop(attribute, None)
             return texts
-        # Rows that the server would refuse are refused here, with scikit-learn's own messages.
+        # Rows that the map would refuse are refused here, with scikit-learn's own messages.
         how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset,
                "ensure_min_samples": self._least_rows() if reset else 1}
         if hasattr(self, "_validate_data"):
