@@ -38,7 +38,7 @@ absl::Status CheckHasFloat32(double value, int32_t column) {
 
 template <typename T>
 absl::Status AppendVectors(const client::RowBlock& block, PassthroughCells* passthrough,
-                        std::string& text) {
+                           std::string& text) {
   // The longest float, -1.17549435e-38, has 15 characters.
   char digits[32];
   const char* next = block.values_le.data();
@@ -65,11 +65,11 @@ absl::Status AppendVectors(const client::RowBlock& block, PassthroughCells* pass
 
 absl::Status CopyWriter::Append(const client::RowBlock& block) {
   if (block.columns > kMostVectorDimensions) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--output-format=copy: pgvector's type vector holds at most ",
-        WithThousands(kMostVectorDimensions), " dimensions, but a row has ",
-        WithThousands(block.columns),
-        " features; build with fewer landmarks or dimensions, or write csv or npy"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output-format=copy: pgvector's type vector holds at most ",
+                     WithThousands(kMostVectorDimensions), " dimensions, but a row has ",
+                     WithThousands(block.columns),
+                     " features; build with fewer landmarks or dimensions, or write csv or npy"));
   }
   std::string text;
   if (block.type == client::FloatType::kFloat32) {

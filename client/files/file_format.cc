@@ -77,9 +77,11 @@ absl::StatusOr<OutputFormat> OutputFormatOf(const std::string& path, absl::strin
   if (path == "-" || special || extension.size() <= 1) {
     return input == FileFormat::kNpy ? OutputFormat::kNpy : OutputFormat::kCsv;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--output=", path, ": features are written as .csv or .npy, or as .copy for PostgreSQL, not "
-      "as ", extension, "; rename the file, or use --output-format=csv, npy or copy"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output=", path,
+                   ": features are written as .csv or .npy, or as .copy for PostgreSQL, not "
+                   "as ",
+                   extension, "; rename the file, or use --output-format=csv, npy or copy"));
 }
 
 absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(

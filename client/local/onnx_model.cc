@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -33,6 +34,12 @@ constexpr int64_t kOpset = 13;
 // Of the messages of protobuf, and so of a model; with room for what is not weights.
 constexpr int64_t kMaxWeightBytes = (int64_t{2} << 30) - (int64_t{16} << 20);
 constexpr double kPi = 3.14159265358979323846;
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+// Beyond these angles the engine computes no cosine (core/kernel/op): of turns, in float32 and in
+// float64, and of radians.
+constexpr double kMostTurns32 = 0x1p20;
+constexpr double kMostTurns64 = 0x1p48;
+constexpr double kMostRadians = 39000;
 
 absl::Status CannotSay(absl::string_view what) {
   return MakeError(Code::kUnimplemented, reason::kOutputNotAvailable, "",
@@ -86,6 +93,12 @@ class Graph {
   Value Sub(const Value& a, const Value& b) { return Node("Sub", {a, b}); }
   Value Mul(const Value& a, const Value& b) { return Node("Mul", {a, b}); }
   Value MatMul(const Value& a, const Value& b) { return Node("MatMul", {a, b}); }
+  // Multiplies each column by its factor; `factors` are a 1 × m matrix. A factor alone is a MatMul,
+  // which gives the same product: ONNX Runtime moves a single factor of a Mul into a MatMul beside
+  // it, as an attribute, which is a float32 even if the matrices are in float64.
+  Value ScaleColumns(const Value& value, const Value& factors, int64_t m) {
+    return Node(m == 1 ? "MatMul" : "Mul", {value, factors});
+  }
   // Sums along an axis.
   Value Sum(const Value& value, int64_t axis, bool keep) {
     return NodeWith("ReduceSum", {value, Integers({axis})}, "keepdims", keep ? 1 : 0);
@@ -167,7 +180,9 @@ Value InputOf(Graph& graph, const InputStage& input) {
   if (input.shift.empty() && input.scale.empty() && input.projection.empty()) return rows;
   Value x = graph.Cast(rows, Tensor::DOUBLE);
   if (!input.shift.empty()) x = graph.Sub(x, graph.Doubles(input.shift, {input.columns}));
-  if (!input.scale.empty()) x = graph.Mul(x, graph.Doubles(input.scale, {input.columns}));
+  if (!input.scale.empty()) {
+    x = graph.ScaleColumns(x, graph.Doubles(input.scale, {1, input.columns}), input.columns);
+  }
   if (!input.projection.empty()) {
     const Matrix<double>& p = input.projection;
     x = graph.MatMul(x, graph.Doubles({p.data(), p.data() + p.size()}, {p.rows(), p.cols()}));
@@ -254,7 +269,7 @@ class ProgramWriter {
     }
     const Value x = graph_.Node("Unsqueeze", {Columns(sum.first, read), graph_.Integers({1})});
     const Value a = graph_.Numbers(fixed, {1, rows_.count, read});
-    const Value terms = graph_.Mul(Term(sum.term, x, a), graph_.Numbers(weights, {read}));
+    const Value terms = graph_.Mul(KnownTerm(sum.term, x, a), graph_.Numbers(weights, {read}));
     return graph_.Sum(terms, 2, /*keep=*/false);
   }
   Value SelfColumnSum(const ColumnSum& sum) {
@@ -262,13 +277,23 @@ class ProgramWriter {
     std::vector<double> weights;
     for (int64_t k = 0; k < read; ++k) weights.push_back(sum.WeightOf(k));
     const Value x = Columns(sum.first, read);
-    const Value terms = graph_.Mul(Term(sum.term, x, x), graph_.Numbers(weights, {read}));
+    const Value terms = graph_.Mul(KnownTerm(sum.term, x, x), graph_.Numbers(weights, {read}));
     return graph_.Sum(terms, 1, /*keep=*/true);
   }
   Value Columns(int64_t first, int64_t count) {
     if (first == 0 && count == rows_.columns) return x_;
     return graph_.Node("Slice", {x_, graph_.Integers({first}), graph_.Integers({first + count}),
                                  graph_.Integers({1})});
+  }
+  // NaN where x is negative and the term takes numbers >= 0; the engine refuses such rows.
+  Value KnownTerm(ColumnTerm term, const Value& x, const Value& a) {
+    const Value value = Term(term, x, a);
+    if (term == ColumnTerm::kProduct || term == ColumnTerm::kAbsoluteDifference ||
+        term == ColumnTerm::kSquaredDifference) {
+      return value;
+    }
+    const Value is_negative = graph_.Node("Less", {x, graph_.Number(0)});
+    return graph_.Node("Where", {is_negative, graph_.Number(kNoNumber), value});
   }
   Value Term(ColumnTerm term, const Value& x, const Value& a) {
     switch (term) {
@@ -388,10 +413,12 @@ class ProgramWriter {
           break;
         case KernelOpCode::kPushFactor: {
           PHIMAP_ASSIGN_OR_RETURN(const Value factor, Factor(op.n));
-          const Value other =
-              self ? factor
-                   : graph_.Numbers(fixed_factors_[static_cast<size_t>(op.n)], {1, rows_.count});
-          stack.push_back(graph_.Mul(factor, other));
+          stack.push_back(
+              self ? graph_.Mul(factor, factor)
+                   : graph_.ScaleColumns(factor,
+                                         graph_.Numbers(fixed_factors_[static_cast<size_t>(op.n)],
+                                                        {1, rows_.count}),
+                                         rows_.count));
           break;
         }
         case KernelOpCode::kPushString:
@@ -406,8 +433,8 @@ class ProgramWriter {
         }
         case KernelOpCode::kCosSinTurns: {
           const Value turns = stack.back();
-          stack.back() = Turns(op, turns, /*sine=*/false);
-          stack.push_back(Turns(op, turns, /*sine=*/true));
+          stack.back() = Turns(op, turns, /*sine=*/false, self);
+          stack.push_back(Turns(op, turns, /*sine=*/true, self));
           break;
         }
         case KernelOpCode::kAffine:
@@ -424,29 +451,35 @@ class ProgramWriter {
         case KernelOpCode::kInverseOrZero:
         case KernelOpCode::kMatern:
         case KernelOpCode::kLogOnePlus:
-          stack.back() = Unary(op, stack.back());
+          stack.back() = Unary(op, stack.back(), self);
           break;
       }
     }
     return stack;
   }
 
-  Value Unary(const KernelOp& op, const Value& t) {
+  // t·a, where t has a column for each fixed row, or with `self` one.
+  Value Scaled(const Value& t, double a, bool self) {
+    const int64_t m = self ? 1 : rows_.count;
+    const std::vector<double> factors(static_cast<size_t>(m), a);
+    return graph_.ScaleColumns(t, graph_.Numbers(factors, {1, m}), m);
+  }
+  Value Unary(const KernelOp& op, const Value& t, bool self) {
     switch (op.code) {
       case KernelOpCode::kAffine:
-        return graph_.Add(graph_.Mul(t, graph_.Number(op.a)), graph_.Number(op.b));
+        return graph_.Add(Scaled(t, op.a, self), graph_.Number(op.b));
       case KernelOpCode::kScale:
-        return graph_.Mul(t, graph_.Number(op.a));
+        return Scaled(t, op.a, self);
       case KernelOpCode::kPower:
         return graph_.Node("Pow", {t, graph_.Number(op.n)});
       case KernelOpCode::kExp:
         return graph_.Node("Exp", {t});
       case KernelOpCode::kCos:
-        return Cosine(t);
+        return Within(t, kMostRadians, Cosine(t), kNoNumber);
       case KernelOpCode::kSin:
-        return graph_.Node("Sin", {t});
+        return Within(t, kMostRadians, graph_.Node("Sin", {t}), kNoNumber);
       case KernelOpCode::kCosTurns:
-        return Turns(op, t, /*sine=*/false);
+        return Turns(op, t, /*sine=*/false, self);
       case KernelOpCode::kTanh:
         return graph_.Node("Tanh", {t});
       case KernelOpCode::kIsZero:
@@ -476,16 +509,25 @@ class ProgramWriter {
     }
     return "";
   }
+  // `value` where |t| is at most `most`, and elsewhere `other`.
+  Value Within(const Value& t, double most, const Value& value, double other) {
+    const Value is_within =
+        graph_.Node("LessOrEqual", {graph_.Node("Abs", {t}), graph_.Number(most)});
+    return graph_.Node("Where", {is_within, value, graph_.Number(other)});
+  }
   // Runtimes have a cosine in float32 alone, and a sine in both types.
   Value Cosine(const Value& t) {
     if (graph_.type() == Tensor::FLOAT) return graph_.Node("Cos", {t});
     return graph_.Node("Sin", {graph_.Add(t, graph_.Number(kPi / 2))});
   }
-  // a·cos 2πt or a·sin 2πt; whole turns are taken off first, exactly.
-  Value Turns(const KernelOp& op, const Value& t, bool sine) {
+  // a·cos 2πt or a·sin 2πt, or 0, the mean, where t has too few digits to tell. Whole turns are
+  // taken off first, exactly.
+  Value Turns(const KernelOp& op, const Value& t, bool sine, bool self) {
     const Value rest = graph_.Sub(t, graph_.Node("Round", {t}));
     const Value angle = graph_.Mul(rest, graph_.Number(2 * kPi));
-    return graph_.Mul(sine ? graph_.Node("Sin", {angle}) : Cosine(angle), graph_.Number(op.a));
+    const Value wave = sine ? graph_.Node("Sin", {angle}) : Cosine(angle);
+    const double most = graph_.type() == Tensor::FLOAT ? kMostTurns32 : kMostTurns64;
+    return Scaled(Within(t, most, wave, 0), op.a, self);
   }
   Value Matern(int32_t n, const Value& t) {
     const Value r = graph_.Node("Sqrt", {t});
@@ -537,19 +579,25 @@ absl::StatusOr<Value> FeaturesOf(Graph& graph, const ExpansionFeatures<T>& stage
   const Value first = graph.NodeWith("Gather", {x, graph.Integers({0})}, "axis", 1);
   const Value ones = graph.Add(graph.Mul(first, graph.Number(0)), graph.Number(1));
   const Value columns = graph.NodeWith("Concat", {ones, x}, "axis", 1);
-  Value product = graph.Numbers({stage.coefficients.begin(), stage.coefficients.end()}, {features});
+  const Value coefficients =
+      graph.Numbers({stage.coefficients.begin(), stage.coefficients.end()}, {1, features});
+  Value product;
   for (int64_t position = 0; position < stage.degree; ++position) {
     std::vector<int64_t> places;
     for (int64_t j = 0; j < features; ++j) {
       places.push_back(stage.columns[static_cast<size_t>(j * stage.degree + position)] + 1);
     }
-    product =
-        graph.Mul(graph.NodeWith("Gather", {columns, graph.Integers(places)}, "axis", 1), product);
+    const Value factor = graph.NodeWith("Gather", {columns, graph.Integers(places)}, "axis", 1);
+    product = position == 0 ? graph.ScaleColumns(factor, coefficients, features)
+                            : graph.Mul(factor, product);
   }
   return product;
 }
 
-absl::StatusOr<Value> FeaturesOf(Graph&, const RemoteFeatures&, const Value&) {
+absl::StatusOr<Value> FeaturesOf(Graph&, const RemoteFeatures& stage, const Value&) {
+  if (stage.kind == RemoteFeatures::StoredKind::kRowNumbers) {
+    return CannotSay("what a precomputed kernel is, whose values the caller computes");
+  }
   return CannotSay("how to ask for the values of a remote kernel");
 }
 absl::StatusOr<Value> FeaturesOf(Graph&, const StringFeatures&, const Value&) {

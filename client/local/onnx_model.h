@@ -23,7 +23,8 @@ enum class OnnxOutputs {
 
 // Returns a serialized onnx.ModelProto with one input, `rows`, n × columns in the serving type;
 // standardisation and everything else is in the graph. The metadata have the digest, spec, kernel,
-// names of columns and names of classes, the names one a line.
+// names of columns and names of classes, the names one a line. A model has no errors: where a
+// kernel takes numbers >= 0 and the engine refuses a row with others, the model's answer is NaN.
 // Errors: UNIMPLEMENTED (OUTPUT_NOT_AVAILABLE), with the reason, for kernels of strings and remote
 //         ones, which ONNX cannot say, and for models over the 2 GiB of its format;
 //         FAILED_PRECONDITION (HEAD_MISSING) for answers without a head. Throws std::bad_alloc.

@@ -10,7 +10,7 @@ import page
 import server
 
 # Programs of other projects. Their own arguments are not checked, but a phimap command among the arguments is.
-FOREIGN = {"docker", "kubectl", "/usr/bin/python3", "venv/bin/pip", "build/python/venv/bin/python"}
+FOREIGN = {"docker", "kubectl", "psql", "/usr/bin/python3", "venv/bin/pip", "build/python/venv/bin/python"}
 IMAGE = "phimap"
 
 
@@ -111,7 +111,9 @@ def _targets():
     """Returns all build targets: the programs and libraries that CMake files list, and those that are named after
     their folder."""
     found = set()
-    for path in page.SOURCE.glob("**/CMakeLists.txt"):
+    # Without the folders of builds, in which tests that run at the same time mount /proc.
+    folders = [entry for entry in page.SOURCE.iterdir() if entry.is_dir() and not entry.name.startswith(("build", "."))]
+    for path in [page.SOURCE / "CMakeLists.txt", *(path for folder in folders for path in folder.glob("**/CMakeLists.txt"))]:
         folder = path.parent.relative_to(page.SOURCE)
         found |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
         found.add(str(folder).removeprefix("tests/").replace("/", "_") + "_tests")

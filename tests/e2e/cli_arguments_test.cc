@@ -213,8 +213,8 @@ TEST_F(CliArgumentsTest, BashCompletesCommandsFlagsAndValues) {
   EXPECT_EQ(complete("phimap tra", 1), "transform train");
   EXPECT_EQ(complete("phimap alias ''", 2).substr(0, 24), "set rollback delete list");
   EXPECT_EQ(complete("phimap transform x --output-", 3), "--output-format");
-  EXPECT_EQ(complete("phimap transform x --output-format = c", 5), "csv");
-  EXPECT_EQ(complete("phimap transform x --output-format =", 4), "csv npy");
+  EXPECT_EQ(complete("phimap transform x --output-format = c", 5), "csv copy");
+  EXPECT_EQ(complete("phimap transform x --output-format =", 4), "csv npy copy");
   EXPECT_EQ(complete("phimap transform x --output-format n", 4), "npy");
   EXPECT_EQ(complete("phimap alias set --et", 3), "--etag");
   // Global flags of phimap are completed after any command. Here "list" is the name of a mapping,

@@ -74,7 +74,7 @@ TEST_F(CliDataTest, CompressedRowsOfSeveralFilesGiveTheFeaturesOfOne) {
 }
 
 TEST_F(CliDataTest, AKilledTransformGoesOnToTheBytesOfOneRun) {
-  for (const std::string format : {"csv", "npy"}) {
+  for (const std::string format : {"csv", "npy", "copy"}) {
     SCOPED_TRACE(format);
     const std::string once = Path("once." + format);
     ASSERT_EQ(Transform({"--input=" + kLetters, "--output=" + once}).exit_code, 0);
@@ -218,19 +218,25 @@ TEST_F(CliDataTest, CellsThatAreCarriedAlongStayWithTheirRowsOverFilesAndStops) 
     more.insert(more.begin(), words.begin(), words.end());
     return Phimap(more);
   };
-  ASSERT_EQ(with({"--output=" + Path("once.csv")}).exit_code, 0);
-  const ProcessResult stopped =
-      RunProcess({"/bin/bash", "-c",
-                  absl::StrCat("ulimit -c 0; ulimit -f 60; exec ", PHIMAP_BINARY,
-                               " --server=", server_.address(), " transform small ", rows, " ",
-                               rows, " --passthrough=id --resume --output=", Path("out.csv"))});
-  ASSERT_NE(stopped.exit_code, 0);
-  ASSERT_TRUE(Exists("out.csv.partial"));
-  const ProcessResult done = with({"--resume", "--output=" + Path("out.csv")});
-  EXPECT_EQ(done.exit_code, 0) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("8,000 rows mapped by small@1, "));
-  EXPECT_TRUE(Read(Path("out.csv")) == Read(Path("once.csv")));
+  for (const std::string format : {"csv", "copy"}) {
+    SCOPED_TRACE(format);
+    const std::string once = Path("once." + format);
+    const std::string output = Path("out." + format);
+    ASSERT_EQ(with({"--output=" + once}).exit_code, 0);
+    const ProcessResult stopped =
+        RunProcess({"/bin/bash", "-c",
+                    absl::StrCat("ulimit -c 0; ulimit -f 60; exec ", PHIMAP_BINARY,
+                                 " --server=", server_.address(), " transform small ", rows, " ",
+                                 rows, " --passthrough=id --resume --output=", output)});
+    ASSERT_NE(stopped.exit_code, 0);
+    ASSERT_TRUE(Exists("out." + format + ".partial"));
+    const ProcessResult done = with({"--resume", "--output=" + output});
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("8,000 rows mapped by small@1, "));
+    EXPECT_TRUE(Read(output) == Read(once));
+  }
   EXPECT_THAT(Read(Path("out.csv")), HasSubstr("\"a \"\"name\"\", of 3999\","));
+  EXPECT_THAT(Read(Path("out.copy")), HasSubstr("\na \"name\", of 3999\t["));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/cli_fixture.h"
 #include "tests/support/matchers.h"
@@ -58,8 +59,7 @@ class CliLocalTest : public CliFixture {
 
 TEST_F(CliLocalTest, WhatIsBuiltAndTrainedHereIsAServersVersion) {
   BuildBoth();
-  const ProcessResult here =
-      Alone({"train", map_, "--local", "-o", model_, "--json"}, rows_);
+  const ProcessResult here = Alone({"train", map_, "--local", "-o", model_, "--json"}, rows_);
   ASSERT_EQ(here.exit_code, 0) << here.err;
   const ProcessResult there = There({"train", "letters", "--json"}, rows_);
   ASSERT_EQ(there.exit_code, 0) << there.err;
@@ -107,10 +107,51 @@ TEST_F(CliLocalTest, WhatIsMappedAndPredictedHereHasAServersBytes) {
 
 TEST_F(CliLocalTest, ResumedOutputIsWholeHereToo) {
   BuildBoth();
-  const std::vector<std::string> words = {"transform", map_, "-o", InFolder("resumed.csv"), "--resume"};
+  const std::vector<std::string> words = {"transform", map_, "-o", InFolder("resumed.csv"),
+                                          "--resume"};
   ASSERT_EQ(Alone(words, rows_).exit_code, 0);
   ASSERT_EQ(Alone({"transform", map_, "-o", InFolder("whole.csv")}, rows_).exit_code, 0);
   EXPECT_EQ(Read(InFolder("resumed.csv")), Read(InFolder("whole.csv")));
+}
+
+// What COPY for pgvector holds is what CSV holds, in another text.
+TEST_F(CliLocalTest, CopyHasTheNumbersOfCsv) {
+  ASSERT_EQ(Alone({"build", "--local", "-o", map_}, Both(rows_, spec_)).exit_code, 0);
+  const std::vector<std::string> words = {"transform", map_, "--input=" + kLetters,
+                                          "--passthrough=label"};
+  const ProcessResult copy = Alone(words, {"-o", InFolder("rows.copy")});
+  ASSERT_EQ(copy.exit_code, 0) << copy.err;
+  ASSERT_EQ(Alone(words, {"-o", InFolder("rows.csv")}).exit_code, 0);
+  std::string expected = Read(InFolder("rows.csv"));
+  expected.erase(0, expected.find('\n') + 1);
+  expected = absl::StrReplaceAll(expected, {{"\n", "]\n"}});
+  // The labels are single letters.
+  for (size_t line = 0; line < expected.size(); line = expected.find('\n', line) + 1) {
+    expected.replace(line + 1, 1, "\t[");
+  }
+  EXPECT_TRUE(Read(InFolder("rows.copy")) == expected);
+
+  const ProcessResult piped = Alone({"transform", map_, "-o", "-", "--output-format=copy"}, rows_);
+  EXPECT_THAT(piped.out, StartsWith("["));
+  const ProcessResult refused = Alone(words, {"-o", InFolder("no.copy"), "--residual"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--residual: copy holds"));
+  EXPECT_FALSE(std::filesystem::exists(InFolder("no.copy")));
+}
+
+// A `vector` of pgvector has at most 16,000 dimensions.
+TEST_F(CliLocalTest, CopyRefusesMoreFeaturesThanAVectorHas) {
+  const std::string rows = File("a,b\n1,2\n3,4\n5,6\n");
+  const ProcessResult built = Alone({"build", "--local", "-o", map_, "--input=" + rows,
+                                     "--spec=random_projection(dimensions=16001)"});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  const ProcessResult refused =
+      Alone({"transform", map_, "--input=" + rows, "-o", InFolder("no.copy")});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err,
+              HasSubstr("phimap: --output-format=copy: pgvector's type vector holds at "
+                        "most 16,000 dimensions, but a row has 16,001 features"));
+  EXPECT_FALSE(std::filesystem::exists(InFolder("no.copy")));
 }
 
 TEST_F(CliLocalTest, FlagsThatContradictAreRefused) {
@@ -144,8 +185,7 @@ TEST_F(CliLocalTest, AFileThatIsNoArtifactIsNamed) {
 
 TEST_F(CliLocalTest, AnOnnxModelComesFromAFileAndFromAServer) {
   BuildBoth();
-  const ProcessResult here =
-      Alone({"export", map_, "--format=onnx", "-o", InFolder("here.onnx")});
+  const ProcessResult here = Alone({"export", map_, "--format=onnx", "-o", InFolder("here.onnx")});
   ASSERT_EQ(here.exit_code, 0) << here.err;
   const ProcessResult there =
       There({"export", "letters@1", "--format=onnx", "-o", InFolder("there.onnx")});

@@ -45,7 +45,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PRODUCT = ("core", "server", "client/cpp", "client/cli", "client/files")
+PRODUCT = ("core", "server", "client", "proto")
 HEADER = "planted_fault.h"
 HEADER_TEXT = """#pragma once
 #include <cstdlib>

@@ -30,7 +30,7 @@ TEST(CapabilitiesTest, AMappingHasItsParametersAndKernels) {
   const v1::ListCapabilitiesResponse listed = Listed();
   const v1::Capability* fourier = Find(listed.families(), "fourier");
   ASSERT_NE(fourier, nullptr);
-  ASSERT_EQ(fourier->parameters_size(), 5);
+  ASSERT_EQ(fourier->parameters_size(), 6);
   const v1::ParameterInfo& dimensions = fourier->parameters(0);
   EXPECT_EQ(dimensions.name(), "dimensions");
   EXPECT_EQ(dimensions.type(), v1::ParameterInfo::TYPE_INTEGER);

@@ -195,8 +195,8 @@ struct Predicted {
   std::optional<OutputProgress> progress = {};
 };
 
-absl::StatusOr<Predicted> Continued(Resumed resumed, const InputArguments& input, OutputFormat format,
-                                    std::optional<int64_t> row_count) {
+absl::StatusOr<Predicted> Continued(Resumed resumed, const InputArguments& input,
+                                    OutputFormat format, std::optional<int64_t> row_count) {
   if (!resumed.earlier) PHIMAP_RETURN_IF_ERROR(resumed.progress.Begin(resumed.origin));
   Predicted destination{.reference = resumed.origin.version, .digest = resumed.origin.digest};
   if (format == OutputFormat::kNpy) {

@@ -33,9 +33,9 @@ struct WholeRows {
 
 constexpr size_t kReadSizeBytes = 1 << 20;
 
-// Counts the line ends. Each completes the header, if there is one, or a row, because features and predictions
-// contain none: names of classes may not (training.cc), and cells that are passed through may not
-// (csv_reader.cc).
+// Counts the line ends. Each completes the header, if there is one, or a row, because features and
+// predictions contain none: names of classes may not (training.cc), and cells that are passed
+// through may not (csv_reader.cc).
 absl::StatusOr<WholeRows> FindWholeLines(InputFile& file, bool has_header) {
   WholeRows whole{.rows = has_header ? -1 : 0};
   std::vector<char> buffer(kReadSizeBytes);
@@ -57,8 +57,8 @@ absl::StatusOr<WholeRows> FindWholeLines(InputFile& file, bool has_header) {
   return whole;
 }
 
-// Counts the whole rows of a file that was begun by the writer of `format`. kInvalidArgument for any
-// other file. Reads all of a file of lines, but only the header of npy.
+// Counts the whole rows of a file that was begun by the writer of `format`. kInvalidArgument for
+// any other file. Reads all of a file of lines, but only the header of npy.
 absl::StatusOr<WholeRows> FindWholeRows(const std::string& path, OutputFormat format) {
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, InputFile::Open(path));
   if (format != OutputFormat::kNpy) {

@@ -34,8 +34,8 @@ struct TransformArguments {
   InputArguments input;
   // "-" is standard output.
   std::string output;
-  // "csv", "npy" or "copy". If empty, the extension of the output determines the format or, if it has none,
-  // the format of the input does.
+  // "csv", "npy" or "copy". If empty, the extension of the output determines the format or, if it
+  // has none, the format of the input does.
   std::string output_format;
   // Appends the residual of each row as the last column of the output.
   bool residual = false;
@@ -159,11 +159,10 @@ absl::Status RunTransform(const TransformArguments& arguments, RowContext& conte
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
   std::optional<Resumed> resumed;
   if (arguments.resume) {
-    PHIMAP_ASSIGN_OR_RETURN(
-        RowsOrigin origin,
-        OriginOf("transform", arguments.reference, files,
-                 {{"--output-format", std::string(NameOf(output_format))},
-                  {"--residual", arguments.residual ? "yes" : "no"}}));
+    PHIMAP_ASSIGN_OR_RETURN(RowsOrigin origin,
+                            OriginOf("transform", arguments.reference, files,
+                                     {{"--output-format", std::string(NameOf(output_format))},
+                                      {"--residual", arguments.residual ? "yes" : "no"}}));
     PHIMAP_ASSIGN_OR_RETURN(
         resumed, Resume(arguments.output, arguments.reference, std::move(origin), context.maps));
   }

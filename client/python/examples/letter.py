@@ -1,7 +1,8 @@
-"""Compares F2, computed by a phimapd, with scikit-learn's Nystroem on letter.csv: the accuracy of a linear SVM, and the
-wall time of the mapping.
+"""Compares F2 with scikit-learn's Nystroem on letter.csv: the accuracy of a linear SVM, and the wall time of the
+mapping.
 
-    python client/python/examples/letter.py                       # against the local server, about three minutes
+    python client/python/examples/letter.py                       # F2 in this process, about three minutes
+    python client/python/examples/letter.py --server=127.0.0.1:7450
     python client/python/examples/letter.py --phimapd=build/server/phimapd --threads=1
 
 For each seed the rows are split 70 : 30 and standardised; both mappings have the same kernel,
@@ -10,8 +11,8 @@ landmarks and seed, and both are followed by LinearSVC. "fit" is the time of fit
 Pipeline does when it is fitted and scored. The mappings take turns, five rounds for each seed.
 
 --threads limits OpenBLAS in this process, and the transforms of a phimapd that is started here, to
-this number of threads. The OpenBLAS of phimapd always has one thread for each call. Both processes
-inherit OPENBLAS_CORETYPE.
+this number of threads. F2 in this process maps with a thread for each processor. The OpenBLAS of phimapd always has one thread
+for each call. Both processes inherit OPENBLAS_CORETYPE.
 
 The exit status is 3 if F2 is less accurate by more than 0.5 points, or takes more wall time.
 """
@@ -45,7 +46,7 @@ POINTS_ALLOWED = 0.5
 
 @contextlib.contextmanager
 def server_of(arguments: argparse.Namespace) -> Iterator[str | None]:
-    """Yields the server to use: one that is started here, the one that --server gives, or the default."""
+    """Yields the server to use: one that is started here, or the one that --server gives; None is this process."""
     if arguments.phimapd is None:
         yield arguments.server
         return
@@ -75,7 +76,7 @@ def timed(mapping: Any, train: np.ndarray[Any, Any], test: np.ndarray[Any, Any])
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, default=LETTER)
-    parser.add_argument("--server", help="HOST:PORT or unix:PATH")
+    parser.add_argument("--server", help="HOST:PORT or unix:PATH; without it F2 computes in this process")
     parser.add_argument("--phimapd", help="start this binary and use it")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--landmarks", type=int, default=500)

@@ -65,6 +65,7 @@ SampleShape SampleOf(const BuildSpec& spec, int64_t rows, int64_t columns) {
     sample.held_out = std::min(sample.held_out, kMaxRemoteHeldOutRows);
   }
   sample.pool_rows = std::min(wanted, sample.kept - sample.held_out);
+  sample.held_out = std::min(sample.held_out, spec.MostHeldOutRows());
   return sample;
 }
 

@@ -12,7 +12,7 @@ namespace phimap {
 namespace {
 
 constexpr absl::string_view kF1Parameters[] = {"landmarks", "input_dimensions", "policy",
-                                               "pool_rows", "serving_type"};
+                                               "pool_rows", "held_out_rows",    "serving_type"};
 
 MappingCost CostOfF1Mapping(const MappingShape& shape) { return CostOfF1(LandmarkShapeOf(shape)); }
 

@@ -8,7 +8,7 @@ namespace phimap {
 namespace {
 
 constexpr absl::string_view kF2Parameters[] = {"landmarks", "input_dimensions", "policy",
-                                               "pool_rows", "serving_type"};
+                                               "pool_rows", "held_out_rows",    "serving_type"};
 
 MappingCost CostOfF2Mapping(const MappingShape& shape) { return CostOfF2(LandmarkShapeOf(shape)); }
 

@@ -14,9 +14,9 @@
 namespace phimap {
 namespace {
 
-constexpr absl::string_view kF3Parameters[] = {"landmarks",        "dimensions", "projection",
-                                               "input_dimensions", "policy",     "pool_rows",
-                                               "serving_type"};
+constexpr absl::string_view kF3Parameters[] = {"landmarks",        "dimensions",  "projection",
+                                               "input_dimensions", "policy",      "pool_rows",
+                                               "held_out_rows",    "serving_type"};
 
 absl::Status CheckF3(const MappingSpec& spec) {
   if (spec.dimensions > spec.landmarks) {

@@ -20,8 +20,8 @@
 namespace phimap {
 namespace {
 
-constexpr absl::string_view kFourierParameters[] = {"dimensions", "form", "orthogonal", "pool_rows",
-                                                    "serving_type"};
+constexpr absl::string_view kFourierParameters[] = {"dimensions", "form",          "orthogonal",
+                                                    "pool_rows",  "held_out_rows", "serving_type"};
 
 absl::Status CheckFrequencies(const MappingSpec& spec) {
   if (spec.form != FourierForm::kSinCos || spec.dimensions % 2 == 0) return absl::OkStatus();

@@ -18,7 +18,8 @@
 namespace phimap {
 namespace {
 
-constexpr absl::string_view kPositiveParameters[] = {"dimensions", "orthogonal", "serving_type"};
+constexpr absl::string_view kPositiveParameters[] = {"dimensions", "orthogonal", "held_out_rows",
+                                                     "serving_type"};
 
 // The kernel factor·exp(gamma·xᵀy).
 struct ExponentialKernel {

@@ -18,8 +18,8 @@ namespace phimap {
 namespace {
 
 constexpr absl::string_view kPcaParameters[] = {
-    "landmarks", "dimensions",       "centred", "sparsify",  "quantise",
-    "rounding",  "input_dimensions", "policy",  "pool_rows", "serving_type"};
+    "landmarks",        "dimensions", "centred",   "sparsify",      "quantise",    "rounding",
+    "input_dimensions", "policy",     "pool_rows", "held_out_rows", "serving_type"};
 
 absl::Status CheckComponents(const MappingSpec& spec) {
   if (spec.dimensions <= spec.landmarks) return absl::OkStatus();

@@ -15,7 +15,8 @@
 namespace phimap {
 namespace {
 
-constexpr absl::string_view kPolynomialParameters[] = {"dimensions", "pool_rows", "serving_type"};
+constexpr absl::string_view kPolynomialParameters[] = {"dimensions", "pool_rows", "held_out_rows",
+                                                       "serving_type"};
 
 absl::Status CheckPolynomialKernel(const BuildSpec& spec) {
   if (PolynomialKernelOf(spec.kernel).has_value()) return absl::OkStatus();

@@ -15,7 +15,7 @@ namespace phimap {
 namespace {
 
 constexpr absl::string_view kMulticlassParameters[] = {"classes", "dimensions", "projection",
-                                                       "serving_type"};
+                                                       "held_out_rows", "serving_type"};
 
 absl::Status CheckClasses(const MappingSpec& spec) {
   const int64_t most = kMaxDimensions / spec.classes;

@@ -7,7 +7,8 @@
 namespace phimap {
 namespace {
 
-constexpr absl::string_view kProjectionParameters[] = {"dimensions", "projection", "serving_type"};
+constexpr absl::string_view kProjectionParameters[] = {"dimensions", "projection", "held_out_rows",
+                                                       "serving_type"};
 
 std::string ProjectionTheorem(const TheoremTask& task) {
   return ProjectionTheoremText(task.spec.projection, task.spec.dimensions);

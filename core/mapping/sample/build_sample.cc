@@ -55,8 +55,10 @@ BuildSample Divide(const BuildSpec& spec, StreamSample stream) {
                              spec.mapping.least_landmarks() - spec.mapping.given_rows(),
                              sample.stream.pool_rows(), spec.seed);
   std::vector<int64_t>& held_out = sample.split.held_out;
-  if (spec.remote.has_value() && sample.held_out_rows() > kMaxRemoteHeldOutRows) {
-    held_out.resize(kMaxRemoteHeldOutRows);
+  // The rows that are left out are not put into the pool: the landmarks do not depend on how many
+  // rows are measured.
+  if (sample.held_out_rows() > spec.MostHeldOutRows()) {
+    held_out.resize(static_cast<size_t>(spec.MostHeldOutRows()));
   }
   sample.held_out = reservoir.Gather(held_out);
   if (spec.mapping.count_rule != nullptr) {

@@ -38,12 +38,13 @@ GramSample::GramSample(const BuildSpec& spec, int64_t examples)
   for (int64_t& row : order) row += given;
   const int64_t drawn = given > 0 ? 0 : std::min(wanted, examples);
   const int64_t others = static_cast<int64_t>(order.size());
-  const int64_t held_out = std::min(HeldOutCount(others, others, drawn), kMaxRemoteHeldOutRows);
-  pool_rows_ = others - held_out;
-  held_out_.assign(order.begin(), order.begin() + held_out);
+  // The landmarks do not depend on how many of the rows that are kept apart are measured.
+  const int64_t apart = std::min(HeldOutCount(others, others, drawn), kMaxRemoteHeldOutRows);
+  pool_rows_ = others - apart;
+  held_out_.assign(order.begin(), order.begin() + std::min(apart, spec.MostHeldOutRows()));
   landmarks_.resize(static_cast<size_t>(given));
   std::iota(landmarks_.begin(), landmarks_.end(), 0);
-  landmarks_.insert(landmarks_.end(), order.begin() + held_out, order.begin() + held_out + drawn);
+  landmarks_.insert(landmarks_.end(), order.begin() + apart, order.begin() + apart + drawn);
   for (const std::vector<int64_t>* part : {&landmarks_, &held_out_}) {
     kept_.insert(kept_.end(), part->begin(), part->end());
   }

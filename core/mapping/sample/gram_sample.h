@@ -12,9 +12,8 @@
 
 namespace phimap {
 
-// Values of a remote kernel are expensive, so the number of held-out rows is limited, and that of
-// the held-out rows on which the spectrum is measured.
-inline constexpr int64_t kMaxRemoteHeldOutRows = 512;
+// Values of a remote kernel are expensive, so the number of the held-out rows on which the spectrum
+// is measured is limited.
 inline constexpr int64_t kMaxRemoteSpectrumRows = 256;
 
 // Sets of examples whose kernel values a build needs.

@@ -232,6 +232,11 @@ int64_t BuildSpec::PoolRows(int64_t columns) const {
   return cut == nullptr ? rows : cut(landmarks, rows);
 }
 
+int64_t BuildSpec::MostHeldOutRows() const {
+  const int64_t most = remote.has_value() ? kMaxRemoteHeldOutRows : kMaxHeldOutRows;
+  return mapping.held_out_rows == 0 ? most : std::min(most, mapping.held_out_rows);
+}
+
 std::string BuildSpec::ToText() const {
   return absl::StrCat(mapping.ToText(), " of ", KernelText(), standardize ? ", standardize" : "",
                       ", seed=", seed, NamesText(column_names));

@@ -54,6 +54,8 @@ struct BuildSpec {
   // Returns the size of the uniform sample from which landmarks, or pairs for gamma=median, are
   // drawn: mapping.pool_rows, or DefaultPoolRows if that is 0. Returns 0 if nothing is drawn.
   int64_t PoolRows(int64_t columns) const;
+  // Returns the largest number of rows that are held out for the certificate.
+  int64_t MostHeldOutRows() const;
   bool is_precomputed() const {
     return remote.has_value() && remote->source == RemoteKernel::Source::kPrecomputed;
   }

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/certificate/measurement.h"
 #include "core/kernel/call_syntax.h"
 #include "core/landmark/count_rule.h"
 #include "core/landmark/landmark_policy.h"
+#include "core/landmark/split.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 
@@ -179,6 +181,11 @@ std::vector<MappingParameter> BuildParameters() {
              "size of the uniform sample from which landmarks, and pairs for gamma=median, are "
              "drawn"),
        &MappingSpec::pool_rows},
+      {Count(
+           "held_out_rows", kMinHeldOutRows, kMaxHeldOutRows, Absent::kNothing,
+           "largest number of rows that the certificate is measured on; with few it is quick, and "
+           "its intervals are wide"),
+       &MappingSpec::held_out_rows},
       {OneOf("serving_type", kServingTypes, "",
              "type of the features (default: float32, or float64 if float32 errs too much on "
              "held-out rows)"),

@@ -55,6 +55,8 @@ struct MappingSpec {
   const LandmarkPolicy* policy = &DefaultLandmarkPolicy();
   // 0 means DefaultPoolRows.
   int64_t pool_rows = 0;
+  // The largest number of rows that are held out for the certificate; 0 means kMaxHeldOutRows.
+  int64_t held_out_rows = 0;
   // If unset: float32, or float64 if float32 is not precise enough (kServingTolerance).
   std::optional<FloatType> serving_type;
 

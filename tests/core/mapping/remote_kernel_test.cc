@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/landmark/split.h"
 #include "core/mapping/build/build_cost.h"
 #include "core/mapping/sample/gram_sample.h"
 #include "core/status/error.h"

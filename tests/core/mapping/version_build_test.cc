@@ -9,11 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/certificate/certificate.h"
+#include "core/certificate/held_out_features.h"
 #include "core/landmark/split.h"
 #include "core/linalg/panel_product.h"
 #include "core/plan/artifact.h"
 #include "core/random/stream_ids.h"
 #include "core/status/error.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
 #include "tests/support/matchers.h"
@@ -219,6 +221,42 @@ TEST(VersionBuildTest, CertificateIsMeasuredOnRowsThatAreNoLandmarks) {
   ASSERT_TRUE(built.certificate.serving_error.has_value());
   EXPECT_EQ(built.certificate.serving_error->count, 100);
   EXPECT_NEAR(built.certificate.serving_error->scale, longest, 1e-12 * longest);
+}
+
+TEST(VersionBuildTest, FewerHeldOutRowsMakeAnotherCertificateOfTheSameFeatures) {
+  const Matrix<double> x = FloatRows(3000, 4, 6);
+  const Matrix<double> rows = FloatRows(20, 4, 7);
+  for (const std::string parameters :
+       {"f1(landmarks=40", "f2(landmarks=40", "f3(landmarks=40, dimensions=8",
+        "kpca(landmarks=40, dimensions=8", "fourier(dimensions=8"}) {
+    const BuiltVersion all =
+        MustBuild(SpecOf(parameters + ", serving_type=float32)", "rbf(gamma=median)"), x);
+    const BuiltVersion few = MustBuild(
+        SpecOf(parameters + ", held_out_rows=25, serving_type=float32)", "rbf(gamma=median)"), x);
+    EXPECT_EQ(all.certificate.held_out_rows, 300) << parameters;
+    EXPECT_EQ(few.certificate.held_out_rows, 25) << parameters;
+    EXPECT_EQ(few.certificate.landmark_rows, all.certificate.landmark_rows) << parameters;
+    const Artifact of_all = DecodeArtifact(all.bytes).value();
+    const Artifact of_few = DecodeArtifact(few.bytes).value();
+    EXPECT_THAT(of_few.provenance.spec_text, ::testing::HasSubstr(", held_out_rows=25,"));
+    EXPECT_THAT(of_all.provenance.spec_text, ::testing::Not(::testing::HasSubstr("held_out_rows")));
+    const Matrix<double> features = FeaturesOf(of_few.plan, rows.view(), NeverStop).value();
+    const Matrix<double> expected = FeaturesOf(of_all.plan, rows.view(), NeverStop).value();
+    EXPECT_TRUE(SameBits(features, expected)) << parameters;
+    if (all.certificate.kernel_error.has_value()) {
+      EXPECT_LT(few.certificate.kernel_error->count, all.certificate.kernel_error->count);
+    }
+  }
+  // There are no more rows than a tenth of the stream, whatever the spec allows.
+  EXPECT_EQ(MustBuild(SpecOf("f2(landmarks=40, held_out_rows=2000)", "rbf(gamma=0.5)"), x)
+                .certificate.held_out_rows,
+            300);
+  for (const char* const refused : {"19", "2001", "0"}) {
+    EXPECT_THAT(MappingSpec::Parse(absl::StrCat("f2(landmarks=40, held_out_rows=", refused, ")"))
+                    .status()
+                    .message(),
+                ::testing::HasSubstr("20"));
+  }
 }
 
 TEST(VersionBuildTest, KernelErrorIsSmallOnTheSpanAndMeasuredBesideIt) {

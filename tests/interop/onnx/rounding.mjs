@@ -7,11 +7,13 @@
 //
 //   one rounding          a result r becomes r(1 + δ) with |δ| ≤ u, or is lost below the least normal number
 //   v₁ ± v₂               e₁ + e₂, and one rounding
+//   v₁ − v₂, conversion   of numbers without error: none, because IEEE 754 leaves one result, which v is then
 //   v₁·v₂                 |v₁|e₂ + |v₂|e₁ + e₁e₂, and one rounding
-//   a sum of k terms      in any order, with or without fused multiply-add: ku/(1 − ku)·Σ(|term| + error) (ibid., 3.1)
+//   a sum of k terms      in any order, with or without fused multiply-add: nu/(1 − nu)·Σ(|term| + error), n = k + 1 (ibid.,
+//                         section 3.1)
 //   a function f          the most that f moves within v₁ ± e₁, and 8u of the result: four units in the last place, which
 //                         is the largest error that the vector library of the engine states for its functions; ONNX
-//                         Runtime's are no worse
+//                         Runtime's are taken to be no worse
 //   a decision            none of the error, if it is the same within ± e; otherwise the result is unknown: e is infinite
 //
 // The engine computes the same formulas from the same weights, so its numbers obey the same bound; the engine and ONNX
@@ -27,6 +29,11 @@ const LEAST = { float32: 2 ** -126, float64: 2 ** -1022 };
 const FUNCTION_ROUNDINGS = 8;
 
 const sizeOf = (shape) => shape.reduce((product, side) => product * side, 1);
+function spliced(shape, at, removed, ...added) {
+  const out = [...shape];
+  out.splice(at, removed, ...added);
+  return out;
+}
 const known = (e) => (Number.isNaN(e) ? Infinity : e); // where both v and e overflowed
 
 // A value of a graph: numbers v, and their bounds e.
@@ -37,12 +44,13 @@ class Value {
 
   static empty(shape, type) { return new Value(shape, type, new Float64Array(sizeOf(shape))); }
 
-  with(shape) { return new Value(shape, this.type, this.v, this.e); }
+  shaped(shape) { return new Value(shape, this.type, this.v, this.e); }
 
-  // Sets element i to a result and the error that comes from its operands, rounded `roundings` times.
+  // Sets element i to a result and the error that comes from its operands, rounded `roundings` times. A 0 without error is
+  // not rounded.
   set(i, v, e, roundings = 1) {
     this.v[i] = v;
-    if (!UNIT[this.type] || roundings === 0) this.e[i] = known(e);
+    if (!UNIT[this.type] || roundings === 0 || (v === 0 && e === 0)) this.e[i] = known(e);
     else this.e[i] = known(e + roundings * (UNIT[this.type] * (Math.abs(v) + e) + LEAST[this.type]));
   }
 }
@@ -94,7 +102,6 @@ const monotonous = (f, least = -Infinity) => (v, e) => {
   const result = f(v);
   return [result, Math.max(Math.abs(f(v + e) - result), Math.abs(result - f(Math.max(v - e, least))))];
 };
-const difference = (v, e, w, g) => [v - w, e + g];
 const exponential = (v, e) => [Math.exp(v), e < 1 ? Math.exp(v) * Math.expm1(e) : Math.exp(v + e)];
 const logistic = (v, e) => { // its slope is at most that of an exponential, relative to the result
   const result = 1 / (1 + Math.exp(-v));
@@ -104,12 +111,12 @@ const logistic = (v, e) => { // its slope is at most that of an exponential, rel
 const wave = (f, u) => (v, e) => [f(v), Math.min(2, e) + FUNCTION_ROUNDINGS * u];
 // Whether v₁ and v₂ are equal.
 const equality = (v, e, w, g) => [v === w ? 1 : 0, Math.abs(v - w) > e + g || (v === w && e + g === 0) ? 0 : Infinity];
-const excess = (v, e, w, g) => [v > w ? 1 : 0, Math.abs(v - w) > e + g ? 0 : Infinity];
+const excess = (v, e, w, g) => [v > w ? 1 : 0, Math.abs(v - w) > e + g || e + g === 0 ? 0 : Infinity];
 
 // Sums count terms: for i = 0 … size − 1, term(i, k) returns [v, e] of term k.
 function sums(shape, type, count, term) {
   const out = Value.empty(shape, type);
-  const ku = count * UNIT[type];
+  const nu = (count + 1) * UNIT[type];
   for (let i = 0; i < out.v.length; ++i) {
     let [v, e, magnitude] = [0, 0, 0];
     for (let k = 0; k < count; ++k) {
@@ -118,7 +125,7 @@ function sums(shape, type, count, term) {
       e += g;
       magnitude += Math.abs(w) + g;
     }
-    out.set(i, v, e + (ku / (1 - ku)) * magnitude + count * LEAST[type], 0);
+    out.set(i, v, magnitude === 0 ? 0 : e + (nu / (1 - nu)) * magnitude + count * LEAST[type], 0);
   }
   return out;
 }
@@ -132,7 +139,7 @@ function product(a, b) {
 function reduced(a, axis, keep) {
   const count = a.shape[axis];
   const inner = sizeOf(a.shape.slice(axis + 1));
-  const shape = keep ? a.shape.with(axis, 1) : a.shape.toSpliced(axis, 1);
+  const shape = spliced(a.shape, axis, 1, ...(keep ? [1] : []));
   return sums(shape, a.type, count, (i, k) => {
     const place = (Math.floor(i / inner) * count + k) * inner + (i % inner);
     return [a.v[place], a.e[place]];
@@ -198,6 +205,28 @@ function softmax(v, e) {
   const moved = 2 * (Math.max(...e) + UNIT.float64 * (Math.max(...v.map(Math.abs)) + Math.max(...e)));
   return powers.map((power) => [power / sum, Math.min(1, (power / sum) * Math.expm1(Math.min(moved, 700)))]);
 }
+const nearestIn = (type, v) => (type === 'float32' ? Math.fround(v) : v);
+function difference(a, b) {
+  let out;
+  broadcast([a, b], (shape) => {
+    out = Value.empty(shape, a.type);
+    return (i, j, k) => {
+      const e = a.e[j] + b.e[k];
+      const v = a.v[j] - b.v[k];
+      out.set(i, e === 0 ? nearestIn(a.type, v) : v, e, e === 0 ? 0 : 1);
+    };
+  });
+  return out;
+}
+function converted(a, type) {
+  const out = Value.empty(a.shape, type);
+  const rounds = a.type === 'float64' && type === 'float32';
+  for (let i = 0; i < a.v.length; ++i) {
+    if (rounds && a.e[i] === 0) out.set(i, Math.fround(a.v[i]), 0, 0);
+    else out.set(i, a.v[i], a.e[i], rounds ? 1 : 0);
+  }
+  return out;
+}
 function power(v, e, n) {
   const result = v ** n;
   return [result, (Math.abs(v) + e) ** n - Math.abs(result)];
@@ -205,15 +234,9 @@ function power(v, e, n) {
 
 const OPERATIONS = {
   Identity: ([a]) => a,
-  Cast: ([a], { to }) => {
-    const type = { 1: 'float32', 7: 'int64', 11: 'float64' }[to];
-    const out = Value.empty(a.shape, type);
-    for (let i = 0; i < a.v.length; ++i) out.set(i, a.v[i], a.e[i], a.type === 'float64' && type === 'float32' ? 1 : 0);
-    return out;
-  },
+  Cast: ([a], { to }) => converted(a, { 1: 'float32', 7: 'int64', 11: 'float64' }[to]),
   Add: ([a, b]) => pairs(a, b, (v, e, w, g) => [v + w, e + g]),
-  // What is subtracted from itself or from a whole number near it is exact; bounding a rounding there costs little.
-  Sub: ([a, b]) => pairs(a, b, difference),
+  Sub: ([a, b]) => difference(a, b),
   Mul: ([a, b]) => pairs(a, b, (v, e, w, g) => [v * w, Math.abs(v) * g + Math.abs(w) * e + e * g]),
   Div: ([a, b]) => pairs(a, b, (v, e, w, g) => [v / w, Math.abs(w) > g ? (e + Math.abs(v / w) * g) / (Math.abs(w) - g) : Infinity]),
   Max: ([a, b]) => pairs(a, b, (v, e, w, g) => [Math.max(v, w), Math.max(e, g)], 0),
@@ -223,6 +246,8 @@ const OPERATIONS = {
   Round: ([a]) => each(a, (v) => [Math.round(v), 0], 0),
   Equal: ([a, b]) => pairs(a, b, equality, 0, 'bool'),
   Greater: ([a, b]) => pairs(a, b, excess, 0, 'bool'),
+  Less: ([a, b]) => pairs(b, a, excess, 0, 'bool'),
+  LessOrEqual: ([a, b]) => pairs(a, b, (v, e, w, g) => [v <= w ? 1 : 0, excess(v, e, w, g)[1]], 0, 'bool'),
   Where: ([condition, a, b]) => chosen(condition, a, b),
   Exp: ([a]) => each(a, exponential),
   Log: ([a]) => each(a, monotonous(Math.log, 0)),
@@ -236,8 +261,8 @@ const OPERATIONS = {
   Pow: ([a, n]) => each(a, (v, e) => power(v, e, n.v[0]), n.v[0] + FUNCTION_ROUNDINGS),
   MatMul: ([a, b]) => product(a, b),
   ReduceSum: ([a, axes], { keepdims }) => reduced(a, axes.v[0], keepdims === 1),
-  Unsqueeze: ([a, axes]) => a.with(a.shape.toSpliced(axes.v[0], 0, 1)),
-  Squeeze: ([a, axes]) => a.with(a.shape.toSpliced(axes.v[0], 1)),
+  Unsqueeze: ([a, axes]) => a.shaped(spliced(a.shape, axes.v[0], 0, 1)),
+  Squeeze: ([a, axes]) => a.shaped(spliced(a.shape, axes.v[0], 1)),
   Concat: (parts) => beside(parts),
   Slice: ([a, [from], [to]]) => columns(a, Array.from({ length: to - from }, (_, k) => from + k)),
   Gather: ([a, index], { axis }) => (axis === 1 ? columns(a, index.v) : looked(a, index)),
@@ -250,10 +275,10 @@ function weightOf({ shape, type, numbers }, op, other, inputColumns) {
   const weight = new Value(shape, type, numbers, new Float64Array(numbers.length));
   if (type !== 'float32' && type !== 'float64') return weight;
   const u = UNIT[type];
-  if (shape.length === 0 && !Number.isInteger(numbers[0])) weight.e[0] = u * Math.abs(numbers[0]);
-  if (op === 'Add' && shape.length === 2) numbers.forEach((w, i) => { weight.e[i] = (inputColumns + 1) * u * Math.abs(w); });
-  if (op === 'MatMul') numbers.forEach((w, i) => { weight.e[i] = u * Math.abs(w); });
-  if (op === 'Mul' && shape.length === 2 && other.shape[1] === 1) {
+  if (numbers.length === 1) weight.e[0] = Number.isInteger(numbers[0]) ? 0 : u * Math.abs(numbers[0]);
+  else if (op === 'Add') numbers.forEach((w, i) => { weight.e[i] = (inputColumns + 1) * u * Math.abs(w); });
+  else if (op === 'MatMul') numbers.forEach((w, i) => { weight.e[i] = u * Math.abs(w); });
+  else if (op === 'Mul' && other.shape.length === 2 && other.shape[1] === 1) {
     // f(a_j) beside f(x_i): landmarks are among the rows, and the row whose factor is nearest is an equal one.
     numbers.forEach((w, j) => {
       let nearest = 0;

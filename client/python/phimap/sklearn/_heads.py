@@ -1,4 +1,4 @@
-"""Estimators that predict: `fit` builds a version, trains its head, and the server answers with it."""
+"""Estimators that predict: `fit` builds a map and trains its head, in this process or on a server."""
 from __future__ import annotations
 
 import warnings
@@ -23,11 +23,12 @@ from phimap.sklearn._clients import client_of, target_of
 from phimap.sklearn._kernel import is_precomputed
 from phimap.sklearn._kernel_features import AnyFamily
 from phimap.sklearn._parameters import seed_of
+from phimap.sklearn._residuals import Residuals
 from phimap.sklearn._served import Served, Stored
 
 # The caller's names of arguments that Client.train names otherwise.
 _NAMES = {"labels": "y", "weights": "sample_weight", "examples": "X"}
-# What has a tenth of the rows each, or one of them, where these are too few for the server's choice.
+# What has a tenth of the rows each, or one of them, where these are too few for the training's own choice.
 _PARTS_OF_FEW = ("test", "calibrate-link", "calibrate-sets", "validate")
 
 Numbers = npt.NDArray[np.float64]
@@ -45,7 +46,7 @@ class Predictor(Served):
     _task: ClassVar[str]
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
-        """Builds a version from the rows of X, or looks up the one that the parameter `version` says,
+        """Builds a map from the rows of X, or looks up the one that the parameter `version` says,
         and trains a head on it. Rows whose weight is 0 are left out."""
         X = self._validated(X, reset=True)
         y = self._target(y)
@@ -69,7 +70,7 @@ class Predictor(Served):
         raise NotImplementedError
 
     def _labels(self, y: npt.NDArray[Any]) -> list[str]:
-        """Returns the labels as the texts that the server gets."""
+        """Returns the labels as the texts that a training gets."""
         return texts_of(y)
 
     def _train(self, X: Any, labels: list[str], weights: Numbers | None, seed: int) -> None:
@@ -120,12 +121,10 @@ class Predictor(Served):
 
     @classmethod
     def from_version(cls: type[_Self], reference: Stored, *, server: str | None = None) -> _Self:
-        """Returns an estimator that is already fitted, with a stored version such as "letters@3",
-        "letters@prod" or "letters", which has a head.
+        """Returns an estimator that is already fitted, with a map that has a head; see F2.from_version for `reference`.
 
-        The estimator uses the version that the reference means now. `fit` looks the reference up
-        again, and trains a new head on the features of that version. ValueError if the version has
-        no head, or one for the other task.
+        `fit` looks the reference up again, and trains a new head on the features of that map. ValueError if the map has no
+        head, or one for the other task.
         """
         estimator = super().from_version(reference, server=server)
         head = estimator.head_
@@ -245,19 +244,18 @@ class Regressor(RegressorMixin, Predictor):  # type: ignore[misc]
         return y
 
 
-class F2Classifier(Classifier):
-    """Classes by a linear learner on the features of F2, trained and served by a phimapd: the kernel
-    machine of scikit-learn's make_pipeline(Nystroem(), …), with calibrated probabilities and sets.
+class F2Classifier(Residuals, Classifier):
+    """Classes by a linear learner on the features of F2: the kernel machine of scikit-learn's
+    make_pipeline(Nystroem(), …), with calibrated probabilities and sets. One map has the features and
+    the learner. It is built, trained and applied in this process, or with `server` by a phimapd.
 
     Args:
         learner: the learner's text, such as "logistic(C=1)", "linear_svm(C=1)" or
             "ridge(alpha=0.1)"; None means ridge, whose alpha the validation rows choose.
-            `Client.list_capabilities()` lists learners.
+            `phimap.list_capabilities()` lists learners.
         seed, random_state: see F2; also the seed of the parts and of the learner.
-        version: a stored version, such as "letters@prod": `fit` trains on its features and builds
-            none. The parameters that F2 has too then describe that version.
-        name: name of the mapping on the server, to which each `fit` adds a version with features
-            and one with the head too; None means a new name.
+        version: see F2; `fit` trains on its features and builds none.
+        name: see F2; each `fit` adds a version with features and one with the head too.
         ttl: see F2; also of what `fit` adds to the mapping of `version`.
 
     See F2 for the other parameters, `keep` and `delete`.
@@ -266,8 +264,8 @@ class F2Classifier(Classifier):
         classes_: the classes in y, sorted.
         head_: the head, phimap.Head; `head_.report` says how well it answers, by rows that
             nothing else has seen.
-        reference_, digest_, kernel_, spec_, component_indices_, components_, n_features_in_,
-            feature_names_in_: see F2; of the version that has the head.
+        digest_, map_, reference_, kernel_, spec_, component_indices_, components_, n_features_in_,
+            feature_names_in_: see F2; of the map that has the head.
 
     A part of the rows is held out, to choose alpha, to calibrate, and to test. Landmarks and
     scaling are those of all rows, without their labels.
@@ -275,19 +273,19 @@ class F2Classifier(Classifier):
 
     _family = "f2"
 
-    def __init__(self, landmarks: int | None = None, *, learner: str | None = None, n_components: int | None = None,
+    def __init__(self, landmarks: int | str | None = None, *, learner: str | None = None, n_components: int | str | None = None,
                  kernel: Any = "rbf", gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, name: str | None = None, version: str | None = None,
-                 ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
+                 held_out_rows: int | None = None, serving_type: str | None = None, name: str | None = None,
+                 version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
 
 
-class F2Regressor(Regressor):
-    """Numbers by ridge regression, or by another linear learner, on the features of F2, trained and
-    served by a phimapd: an approximate Gaussian process, with intervals and standard deviations.
+class F2Regressor(Residuals, Regressor):
+    """Numbers by ridge regression, or by another linear learner, on the features of F2: an approximate
+    Gaussian process, with intervals and standard deviations.
 
     Args:
         learner: the learner's text, such as "ridge(alpha=0.1)" or "svr(C=1, epsilon=0.1)"; None
@@ -298,36 +296,36 @@ class F2Regressor(Regressor):
 
     _family = "f2"
 
-    def __init__(self, landmarks: int | None = None, *, learner: str | None = None, n_components: int | None = None,
+    def __init__(self, landmarks: int | str | None = None, *, learner: str | None = None, n_components: int | str | None = None,
                  kernel: Any = "rbf", gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, name: str | None = None, version: str | None = None,
-                 ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
+                 held_out_rows: int | None = None, serving_type: str | None = None, name: str | None = None,
+                 version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
 
 
 class KernelClassifier(AnyFamily, Classifier):
-    """Classes by a linear learner on features of any family that the server offers. See
+    """Classes by a linear learner on features of any family. See
     KernelFeatures for the family and its parameters, and F2Classifier for the others."""
 
     def __init__(self, spec: str = "f2(landmarks=100)", *, learner: str | None = None, n_components: int | None = None,
                  kernel: Any = "rbf", gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None, name: str | None = None,
-                 version: str | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
+                 version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None, **parameters: Any) -> None:
         self._store(locals())
 
 
 class KernelRegressor(AnyFamily, Regressor):
-    """Numbers by a linear learner on features of any family that the server offers. See
+    """Numbers by a linear learner on features of any family. See
     KernelFeatures for the family and its parameters, and F2Regressor for the others."""
 
     def __init__(self, spec: str = "f2(landmarks=100)", *, learner: str | None = None, n_components: int | None = None,
                  kernel: Any = "rbf", gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None, name: str | None = None,
-                 version: str | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
+                 version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None, **parameters: Any) -> None:
         self._store(locals())
 

@@ -1,4 +1,4 @@
-"""Estimators of any family that the server offers: their parameters, and the one of features."""
+"""Estimators of any family: their parameters, and the one of features."""
 from __future__ import annotations
 
 import difflib
@@ -11,13 +11,13 @@ from phimap.results import Version
 from phimap.sklearn._clients import client_of, is_here
 from phimap.sklearn._mapping import Mapping
 from phimap.sklearn._parameters import is_well_formed, parsed
-from phimap.sklearn._served import Served
+from phimap.sklearn._served import Served, Stored
 
 _Self = TypeVar("_Self", bound="AnyFamily")
 
 
 class AnyFamily(Served):
-    """Parameters of an estimator that are those of a family, by the server's names. See
+    """Parameters of an estimator that are those of a family, by their names in a spec. See
     KernelFeatures."""
 
     spec: str
@@ -77,8 +77,8 @@ class AnyFamily(Served):
         return values | own
 
     def _parameter_names(self, family: str) -> list[str]:
-        """Returns the names of the parameters of a family. ValueError if the server has no such
-        family."""
+        """Returns the names of the parameters of a family. ValueError if there is no such family in this process, or on the
+        server."""
         listed = list_capabilities() if is_here(self.server) else client_of(str(self.server)).list_capabilities()
         offered = {one.name: one for one in listed.families}
         if family not in offered:
@@ -101,17 +101,17 @@ class AnyFamily(Served):
 
 
 class KernelFeatures(AnyFamily, Mapping):
-    """Features of any family that the server offers, even one that is newer than this package.
-    `Client.list_capabilities()` lists the families and their parameters. See F2 for the other
-    parameters.
+    """Features of any family of this process, or with `server` any that the server has, even one that is newer than this
+    package. `phimap.list_capabilities()` and `Client.list_capabilities()` list the families and their parameters. See F2 for
+    the other parameters.
 
     Args:
         spec: the family, or its text with parameters: "fourier", "fourier(dimensions=512)".
         n_components: scikit-learn's name for the number of features: the family's `dimensions` or,
             if it has none, its `landmarks`. Replaces the number in `spec`.
-        parameters: parameters of the family, by the server's names, such as dimensions=512; None
-            means the server's default. Grids search over them, and `set_params` may set ones that were
-            not given here. `fit` raises ValueError for a name that is not a parameter of the
+        parameters: parameters of the family, by their names in a spec, such as dimensions=512; None
+            means the default. Grids search over them, and `set_params` may set ones that were not
+            given here. `fit` raises ValueError for a name that is not a parameter of the
             family.
 
     The number of landmarks, and the dimensions of a family with landmarks, are limited to the
@@ -121,7 +121,7 @@ class KernelFeatures(AnyFamily, Mapping):
     def __init__(self, spec: str = "f2(landmarks=100)", *, n_components: int | None = None, kernel: Any = "rbf",
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
-                 name: str | None = None, version: str | None = None, ttl: Ttl | None = None,
+                 name: str | None = None, version: Stored | None = None, ttl: Ttl | None = None,
                  server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None,
                  **parameters: Any) -> None:
         self._store(locals())

@@ -59,7 +59,7 @@ def blocks(function: Function, rows: Any, others: Any, self_values: bool = False
 
 
 def _blocks(function: Function, rows: Any, others: Any, self_values: bool) -> Iterator[np.ndarray[Any, Any]]:
-    for begin in range(0, _count(rows), _ROWS_AT_ONCE):
+    for begin in range(0, max(_count(rows), 1), _ROWS_AT_ONCE):
         some = rows[begin:begin + _ROWS_AT_ONCE]
         found = values(function, some, others)
         yield np.column_stack((found, _self_values(function, some))) if self_values else found

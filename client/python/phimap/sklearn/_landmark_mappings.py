@@ -9,6 +9,7 @@ from phimap._lifetime import Ttl
 from phimap.progress import ProgressArgument
 from phimap.sklearn._mapping import Mapping
 from phimap.sklearn._residuals import Residuals
+from phimap.sklearn._served import Stored
 
 
 class F1(Mapping):
@@ -17,12 +18,12 @@ class F1(Mapping):
 
     _family = "f1"
 
-    def __init__(self, landmarks: int | None = None, *, n_components: int | None = None, kernel: Any = "rbf",
+    def __init__(self, landmarks: int | str | None = None, *, n_components: int | str | None = None, kernel: Any = "rbf",
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, name: str | None = None, version: str | None = None,
-                 ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
+                 held_out_rows: int | None = None, serving_type: str | None = None, name: str | None = None,
+                 version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
 
@@ -60,7 +61,10 @@ class F2(Residuals, Mapping):
             which are no rows of X; "given" takes the first `landmarks` rows of X, which are then used
             only as landmarks.
         pool_rows: number of rows of the uniform sample from which landmarks are drawn; None means
-            max(20·landmarks, 20,000), or, for a kernel that is a function max(4·landmarks, 2,048).
+            max(20·landmarks, 20,000), or, for a kernel that is a function, max(4·landmarks, 2,048).
+        held_out_rows: largest number of rows that the certificate is measured on; None means 2,000. The
+            landmarks do not depend on it. 128 make `fit` quick: most of its time for a few hundred
+            landmarks is the certificate's.
         serving_type: type of the features, "float32" or "float64"; None means float32 unless that would be inaccurate.
         residual: `transform` appends ρ(x), as a column with the name "residual"; see score_samples.
         version: a map that exists, which `fit` looks up and does not build; the parameters above then
@@ -109,7 +113,7 @@ class F2(Residuals, Mapping):
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, residual: bool = False, name: str | None = None,
+                 held_out_rows: int | None = None, serving_type: str | None = None, residual: bool = False, name: str | None = None,
                  version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
@@ -139,16 +143,16 @@ class F3(Mapping):
 
     _family = "f3"
     _text_parameters = ("landmarks", "dimensions", "projection", "input_dimensions", "policy", "pool_rows",
-                        "serving_type")
+                        "held_out_rows", "serving_type")
     _components = "dimensions"
     _defaults: ClassVar[dict[str, Any]] = {"landmarks": 200, "dimensions": 100}
 
-    def __init__(self, landmarks: int | None = None, dimensions: int | None = None, *, n_components: int | None = None,
+    def __init__(self, landmarks: int | str | None = None, dimensions: int | None = None, *, n_components: int | None = None,
                  projection: str | None = None, kernel: Any = "rbf", gamma: float | str | None = None,
                  degree: int | None = None, coef0: float | None = None, standardize: bool = False,
                  seed: int | None = None, random_state: Any = None, input_dimensions: int | None = None,
-                 policy: str | None = None, pool_rows: int | None = None, serving_type: str | None = None,
-                 name: str | None = None, version: str | None = None, ttl: Ttl | None = None,
+                 policy: str | None = None, pool_rows: int | None = None, held_out_rows: int | None = None,
+                 serving_type: str | None = None, name: str | None = None, version: Stored | None = None, ttl: Ttl | None = None,
                  server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
 
@@ -178,7 +182,7 @@ class KernelPCA(Mapping):
 
     _family = "kpca"
     _text_parameters = ("landmarks", "dimensions", "centred", "gram_sparsify", "quantise", "rounding", "input_dimensions",
-                        "policy", "pool_rows", "serving_type")
+                        "policy", "pool_rows", "held_out_rows", "serving_type")
     _components = "dimensions"
     _defaults: ClassVar[dict[str, Any]] = {"landmarks": 500, "dimensions": 10}
 
@@ -187,8 +191,8 @@ class KernelPCA(Mapping):
                  rounding: float | None = None, input_dimensions: int | None = None, kernel: Any = "rbf",
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
-                 policy: str | None = None, pool_rows: int | None = None, serving_type: str | None = None,
-                 name: str | None = None, version: str | None = None, ttl: Ttl | None = None,
+                 policy: str | None = None, pool_rows: int | None = None, held_out_rows: int | None = None,
+                 serving_type: str | None = None, name: str | None = None, version: Stored | None = None, ttl: Ttl | None = None,
                  server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
 

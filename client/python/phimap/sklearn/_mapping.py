@@ -27,7 +27,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):  # typ
         return self._build(self._validated(X, reset=True), seed_of(self.seed, self.random_state))
 
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
-        """Returns the features of X in the version's serving type, as an array that the caller may
+        """Returns the features of X in the map's serving type, as an array that the caller may
         write to.
 
         The columns of a DataFrame must be those that `fit` saw, in their order, as in
@@ -55,7 +55,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):  # typ
         count = len(super().get_feature_names_out(input_features))
         return np.asarray([f"{self._family_name()}_{i}" for i in range(count)], dtype=object)
 
-    # The features have the version's type, whatever type the rows have.
+    # The features have the map's type, whatever type the rows have.
     def _more_tags(self) -> dict[str, Any]:
         return {"preserves_dtype": []}
 

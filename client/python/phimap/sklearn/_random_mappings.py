@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 from phimap._lifetime import Ttl
 from phimap.progress import ProgressArgument
 from phimap.sklearn._mapping import Mapping
+from phimap.sklearn._served import Stored
 
 
 class FourierFeatures(Mapping):
     """Random Fourier features of an rbf or a Laplacian kernel. They need no landmarks, and their
-    inner products are K(x, y) on average. Does what RBFSampler does, but is built and applied by a
-    phimapd. See F2 for the other parameters.
+    inner products are K(x, y) on average. Replaces RBFSampler. See F2 for the other parameters.
 
     Args:
         dimensions: number of features; None means 100. Must be even with form="sincos".
@@ -30,15 +30,15 @@ class FourierFeatures(Mapping):
     """
 
     _family = "fourier"
-    _text_parameters = ("dimensions", "form", "orthogonal", "pool_rows", "serving_type")
+    _text_parameters = ("dimensions", "form", "orthogonal", "pool_rows", "held_out_rows", "serving_type")
     _components = "dimensions"
     _defaults: ClassVar[dict[str, Any]] = {"dimensions": 100}
 
     def __init__(self, dimensions: int | None = None, *, n_components: int | None = None, form: str | None = None,
                  orthogonal: bool = False, kernel: Any = "rbf", gamma: float | str | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
-                 pool_rows: int | None = None, serving_type: str | None = None, name: str | None = None,
-                 version: str | None = None, ttl: Ttl | None = None, server: str | None = None,
+                 pool_rows: int | None = None, held_out_rows: int | None = None, serving_type: str | None = None,
+                 name: str | None = None, version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None,
                  timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
 
@@ -54,8 +54,8 @@ class FourierFeatures(Mapping):
 
 class RandomProjection(Mapping):
     """A Johnson-Lindenstrauss projection of the rows themselves, which keeps inner products on
-    average. Does what GaussianRandomProjection and SparseRandomProjection do, but is built and
-    applied by a phimapd. See F2 for the other parameters.
+    average. Replaces GaussianRandomProjection and SparseRandomProjection. See F2 for the other
+    parameters.
 
     Args:
         dimensions: number of features; None means 100.
@@ -66,14 +66,14 @@ class RandomProjection(Mapping):
     """
 
     _family = "random_projection"
-    _text_parameters = ("dimensions", "projection", "serving_type")
+    _text_parameters = ("dimensions", "projection", "held_out_rows", "serving_type")
     _components = "dimensions"
     _defaults: ClassVar[dict[str, Any]] = {"dimensions": 100}
 
     def __init__(self, dimensions: int | None = None, *, n_components: int | None = None, projection: str | None = None,
                  kernel: Any = "linear", standardize: bool = False, seed: int | None = None, random_state: Any = None,
-                 serving_type: str | None = None, name: str | None = None, version: str | None = None,
-                 ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
+                 held_out_rows: int | None = None, serving_type: str | None = None, name: str | None = None,
+                 version: Stored | None = None, ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
 

@@ -31,7 +31,7 @@ class Residuals(Served):
             return _kernel_function.blocks(self.kernel, X, self.components_, self_values=True)
         if hasattr(self, "component_indices_"):
             raise ValueError("kernel='precomputed': rows of X are kernel values with other rows, and a residual needs K(x, x) too")
-        return self._sent(X, named)
+        return super()._sent(X, named)
 
     def _with_residuals(self, sent: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         if hasattr(self, "map_"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import inspect
 import io
-import numbers
 import os
 import uuid
 import warnings
@@ -64,7 +63,7 @@ class Served(BaseEstimator):  # type: ignore[misc]
 
     # The family, and its parameters in the spec's text.
     _family = ""
-    _text_parameters: tuple[str, ...] = ("landmarks", "input_dimensions", "policy", "pool_rows", "serving_type")
+    _text_parameters: tuple[str, ...] = ("landmarks", "input_dimensions", "policy", "pool_rows", "held_out_rows", "serving_type")
     # The parameter for which n_components is another name, and the values that `fit` uses for
     # parameters that are None.
     _components = "landmarks"
@@ -340,9 +339,9 @@ class Served(BaseEstimator):  # type: ignore[misc]
         """Returns the indices of the rows whose Gram matrix is sent."""
         values = self._values()
         landmarks = values.get("landmarks")
-        # The build refuses what is not a number here, and names the parameter.
-        count = landmarks if isinstance(landmarks, numbers.Integral) else 1
-        return _kernel_function.pool_of(rows, min(int(count), rows), values.get("pool_rows"), seed, values.get("policy") == "given")
+        # What is not a number is refused by the build, which names the parameter.
+        count = int(landmarks) if isinstance(landmarks, (int, np.integer)) else 1
+        return _kernel_function.pool_of(rows, min(count, rows), values.get("pool_rows"), seed, values.get("policy") == "given")
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
         """Returns the parameters that the number of rows limits, each with its limit."""
