@@ -22,6 +22,14 @@ bool IsNumber(const std::string& cell) {
   return ParseNumber(cell, value) == NumberError::kNone;
 }
 
+constexpr absl::string_view kRecipe =
+    "docs/coming_from_scikit_learn.md#missing-values-and-categories";
+
+std::string RecipeFor(NumberError error) {
+  if (error != NumberError::kEmpty && error != NumberError::kNotFinite) return "";
+  return absl::StrCat("; if the value is missing, ", kRecipe, " says how to fill it in");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CsvReader>> CsvReader::Open(
@@ -148,7 +156,9 @@ absl::Status CsvReader::AppendRow(std::vector<double>& values) {
   for (const int i : chosen_.inputs) {
     double value = 0;
     const NumberError error = ParseNumber(record_.cell(i), value);
-    if (error != NumberError::kNone) return CellError(i, ExplainNumber(error, record_.cell(i)));
+    if (error != NumberError::kNone) {
+      return CellError(i, absl::StrCat(ExplainNumber(error, record_.cell(i)), RecipeFor(error)));
+    }
     values.push_back(value);
   }
   if (keep_labels_) {
@@ -232,7 +242,8 @@ std::string CsvReader::HintAt(int column) const {
   }
   if (!choice_.label.empty()) return "";
   return absl::StrCat("; if the column is not an input, use --label=", header_[column],
-                      " or --exclude=", header_[column]);
+                      " or --exclude=", header_[column], "; if it has categories, ", kRecipe,
+                      " says how to encode them");
 }
 
 absl::Status CsvReader::LineError(int64_t line, absl::string_view message) const {

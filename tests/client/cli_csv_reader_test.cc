@@ -108,6 +108,9 @@ TEST_F(CsvReaderTest, ErrorsNameThePlaceWhatWasExpectedAndWhatCame) {
     std::string text;
     std::string message;
   };
+  const std::string fill =
+      "; if the value is missing, docs/coming_from_scikit_learn.md#missing-values-and-categories "
+      "says how to fill it in";
   const Case cases[] = {
       {"", "line 1: expected a header with the names of the columns, got no text"},
       {"\na,b\n", "line 1: expected a header, got a blank line"},
@@ -117,16 +120,17 @@ TEST_F(CsvReaderTest, ErrorsNameThePlaceWhatWasExpectedAndWhatCame) {
       {"a,b\n1,2\n3,4,5\n", "line 3: expected 2 cells as in the header, got 3"},
       {"a,b\n1,2\n\n3,4\n", "line 3: expected 2 cells as in the header, got a blank line"},
       {"a,b\n1,2\n3,four\n", "line 3: column 2 (b): expected a number, got 'four'"},
-      {"a,b\n1,2\n,4\n", "line 3: column 1 (a): expected a number, got an empty cell"},
-      {"a,b\n1,2\n3,nan\n", "line 3: column 2 (b): expected a finite number, got 'nan'"},
-      {"a,b\n1,2\n-inf,3\n", "line 3: column 1 (a): expected a finite number, got '-inf'"},
+      {"a,b\n1,2\n,4\n", "line 3: column 1 (a): expected a number, got an empty cell" + fill},
+      {"a,b\n1,2\n3,nan\n", "line 3: column 2 (b): expected a finite number, got 'nan'" + fill},
+      {"a,b\n1,2\n-inf,3\n", "line 3: column 1 (a): expected a finite number, got '-inf'" + fill},
       {"a,b\n1,2\n3,1e999\n",
        "line 3: column 2 (b): expected a number in the range of float64, got '1e999'"},
       {"a,b\n1,2\n3,4x\n", "line 3: column 2 (b): expected a number, got '4x'"},
       {"a,b\n1,2\n3,0x10\n", "line 3: column 2 (b): expected a number, got '0x10'"},
       {"a,b\n1,cat\n",
        "line 2: column 2 (b): expected a number, got 'cat'; if the column is not an input, use "
-       "--label=b or --exclude=b"},
+       "--label=b or --exclude=b; if it has categories, "
+       "docs/coming_from_scikit_learn.md#missing-values-and-categories says how to encode them"},
       {"a,b\n\"1\n\",2\n3,x\n", "line 4: column 2 (b): expected a number, got 'x'"},
       {"a,b\n1,\"2\n3,4\n", "line 2: a quoted cell is never closed"},
       {"a,b\n1,\"2\"3\n",

@@ -67,7 +67,7 @@ make_root plain
 within "$home/plain" sh -c "apt-get update -q && apt-get install -qy --no-install-recommends $session_packages" >"$home/apt.log" 2>&1
 mkdir "$home/plain/wheels"
 cp "$home"/compiling/wheels/*.whl "$home/plain/wheels/"
-for name in c++ cmake ninja protoc; do
+for name in cmake ninja protoc; do
   ! within "$home/plain" sh -c "command -v $name" || { echo "python_alone: the root without our packages has $name" >&2; exit 1; }
 done
 within "$home/plain" sh -c 'cd /phimap && /usr/bin/python3 -m venv --system-site-packages venv &&

@@ -134,7 +134,7 @@ class Deadline:
     def __init__(self, timeout: float | None) -> None:
         self._end: float | None = None
         if timeout is not None:
-            if not (isinstance(timeout, numbers.Real) and timeout > 0):
+            if not ((type(timeout) is float or isinstance(timeout, numbers.Real)) and timeout > 0):
                 raise ValueError(f"timeout: expected seconds > 0, or None, got {timeout!r}")
             self._end = time.monotonic() + float(timeout)
 

@@ -47,9 +47,11 @@ class MemoryRows(RowSource):
     def __init__(self, block: Block) -> None:
         self.block = block
         self.row_count = block.rows
-        self._cutter = _Cutter(block)
+        self._cutter: _Cutter | None = None
 
     def next(self, limits: BlockLimits) -> Block | None:
+        if self._cutter is None:
+            self._cutter = _Cutter(self.block)
         return self._cutter.take(limits)
 
     def names(self) -> tuple[str, ...] | None:
@@ -59,10 +61,10 @@ class MemoryRows(RowSource):
         """Replaces the values of the rows and starts again at the first row. No-op if `block` is
         the current block."""
         if block is not self.block:
-            self.block, self._cutter = block, _Cutter(block)
+            self.block, self._cutter = block, None
 
     def rewind(self) -> bool:
-        self._cutter = _Cutter(self.block)
+        self._cutter = None
         return True
 
 

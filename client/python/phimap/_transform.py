@@ -6,8 +6,7 @@ The synchronous and the asynchronous client share this code; each does only its 
 from __future__ import annotations
 
 import collections
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -123,8 +122,7 @@ class Widths:
         return block.rows <= rows and block.fitting(0, UNARY_BYTES) >= block.rows
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A resolved pin: the version that a call requests, and the digest that it must have."""
 
     asked: str

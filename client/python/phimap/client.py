@@ -182,8 +182,7 @@ class Client:
             timeout: seconds for the whole call; None means the service config's timeout.
             progress: a function that takes `Progress`, or True for a bar on stderr.
         """
-        return self.transform_with_version(
-            reference, rows, expected_digest=expected_digest, timeout=timeout, progress=progress)[0]
+        return self._map(TransformCall(), reference, rows, expected_digest, timeout, progress)[0]
 
     def transform_with_version(self, reference: str, rows: Any, *, expected_digest: str = "",
                                timeout: float | None = None,
