@@ -43,7 +43,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-constexpr int32_t kInterface = 2;
+constexpr int32_t kInterface = 3;
 constexpr size_t kMaxTextBytes = 2048;
 // Longest side of a block of rows: no count of its bytes overflows.
 constexpr int64_t kMaxSide = int64_t{1} << 40;
@@ -72,13 +72,18 @@ int32_t Answer(const absl::Status& status, phimap_bytes* error) {
 template <typename Work>
 int32_t Guarded(phimap_bytes* error, const Work& work) {
   try {
-    return Answer(work(), error);
-  } catch (const std::bad_alloc&) {
-    return Answer(
-        MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "", "not enough memory"),
-        error);
-  } catch (const std::exception& unforeseen) {
-    return Answer(absl::InternalError(unforeseen.what()), error);
+    try {
+      return Answer(work(), error);
+    } catch (const std::bad_alloc&) {
+      return Answer(
+          MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "", "not enough memory"),
+          error);
+    } catch (const std::exception& unforeseen) {
+      return Answer(absl::InternalError(unforeseen.what()), error);
+    }
+  } catch (...) {  // not even the memory for an error's words
+    *error = {nullptr, 0};
+    return static_cast<int32_t>(Code::kResourceExhausted);
   }
 }
 
@@ -190,7 +195,7 @@ class CallersMonitor final : public BuildMonitor {
   absl::Status Checkpoint(absl::string_view phase, double fraction) override {
     if (progress_ == nullptr) return absl::OkStatus();
     phase_ = std::string(phase);
-    if (progress_(context_, phase_.c_str(), fraction) == 0) return absl::OkStatus();
+    if (progress_(context_, phase_.c_str(), fraction) == PHIMAP_GO_ON) return absl::OkStatus();
     return absl::CancelledError("the caller cancelled the work");
   }
   int threads() const override { return threads_; }

@@ -41,7 +41,9 @@ typedef struct phimap_rows {
 } phimap_rows;
 
 // Called by long work on the caller's thread, with a phase and the share of the work that is done.
-// A value other than 0 cancels the work, which then ends with code 1 (CANCELLED).
+// Any value but PHIMAP_GO_ON cancels the work, which then ends with code 1 (CANCELLED): a language
+// whose exception leaves the function returns nothing that can be foreseen.
+#define PHIMAP_GO_ON 0x50484D
 typedef int32_t (*phimap_progress)(void* context, const char* phase, double fraction);
 
 // Returns the version number of this interface. Libraries with different numbers are incompatible.

@@ -82,7 +82,10 @@ def generate(out: pathlib.Path) -> None:
 
 def run(*command: str | pathlib.Path) -> str:
     """Returns what a command prints. Unbuildable, with its last lines, if it fails."""
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    try:
+        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    except OSError as error:
+        raise Unbuildable(f"{command[0]} cannot be run: {error}") from None
     if done.returncode != 0:
         said = " | ".join(line.strip() for line in done.stdout.splitlines()[-12:] if line.strip())
         raise Unbuildable(f"{pathlib.Path(command[0]).name} failed: {said}")
@@ -131,6 +134,8 @@ class Engine:
             try:
                 self._install_library(self.place, folder)
             except Unbuildable as error:
+                for part in folder.glob("*.so*"):  # a library that is half made must not be loaded
+                    part.unlink()
                 self.give_up(error)
         if self.place is None:
             (folder / "missing.txt").write_text(self.reason + "\n")
@@ -157,6 +162,8 @@ def carry(library: pathlib.Path) -> None:
         for name in needed_by(waiting.pop()):
             if OF_THE_SYSTEM.fullmatch(name) or name in renamed or name.startswith("libblas."):
                 continue
+            if name not in found:
+                raise Unbuildable(f"{name}, which {library.name} needs, is not on this machine")
             content = pathlib.Path(found[name]).read_bytes()
             stem, _, rest = name.partition(".so")
             renamed[name] = f"{stem}-{hashlib.sha256(content).hexdigest()[:8]}.so{rest}"

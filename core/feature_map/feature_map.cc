@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -86,15 +87,18 @@ absl::StatusOr<std::shared_ptr<const FeatureMap>> FeatureMap::Load(std::string a
   Sha256 hash;
   hash.Update(map->artifact_);
   map->digest_ = hash.Hex();
-  // A map with a head may never be asked for features.
-  if (map->head() != nullptr && !options.kernel_values) return map;
-  PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<const Engine> engine, Engine::Load(decoded.plan));
-  if (engine->is_remote() && !options.kernel_values) {
+  const bool remote = std::visit(
+      [](const auto& stages) { return std::holds_alternative<RemoteFeatures>(stages.features); },
+      decoded.plan.stages);
+  if (remote && !options.kernel_values) {
     return MakeError(Code::kFailedPrecondition, reason::kKernelRemote, "",
                      absl::StrCat("kernel ", map->facts_.provenance.kernel_text,
                                   " is remote: phimap does not compute its values, so the artifact "
                                   "alone maps nothing; give the function that computes them"));
   }
+  // A map with a head may never be asked for features.
+  if (map->head() != nullptr) return map;
+  PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<const Engine> engine, Engine::Load(decoded.plan));
   map->engine_ = std::move(engine);
   return map;
 }

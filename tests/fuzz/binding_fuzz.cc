@@ -136,12 +136,23 @@ const std::vector<Known>& KnownMaps() {
   return known;
 }
 
-// Everything that a map that was loaded may be asked.
-void Use(const phimap_map* map) {
+phimap::v1::Version Described(const phimap_map* map) {
   Answer described;
   PHIMAP_CHECK(described.Took(phimap_map_describe(map, described.result(), described.error())));
   phimap::v1::Version version;
   PHIMAP_CHECK(version.ParseFromString(described.text()));
+  return version;
+}
+
+// No byte more than the features of `rows` rows take, so that a sanitizer sees what is written beyond them.
+size_t BytesOfFeatures(const phimap::v1::Version& version, int64_t rows) {
+  const int64_t number = version.serving_type() == phimap::v1::SERVING_TYPE_FLOAT64 ? 8 : 4;
+  return static_cast<size_t>(std::max<int64_t>(rows, 0) * version.output_columns() * number);
+}
+
+// Everything that a map that was loaded may be asked.
+void Use(const phimap_map* map) {
+  const phimap::v1::Version version = Described(map);
   int32_t ran = 0;
   Answer verified;
   verified.Took(phimap_map_verify(map, &ran, verified.error()));
@@ -149,8 +160,7 @@ void Use(const phimap_map* map) {
   exported.Took(phimap_map_onnx(map, 0, exported.result(), exported.error()));
   static const std::vector<double> values = SomeRows();
   const phimap_rows rows = Dense(values);
-  // The features are written for as many columns as the version says.
-  std::vector<double> features(static_cast<size_t>(kRows * std::max<int64_t>(version.output_columns(), 1)));
+  std::vector<char> features(BytesOfFeatures(version, kRows));
   Answer mapped;
   mapped.Took(phimap_map_transform(map, &rows, features.data(), nullptr, nullptr, 1, mapped.error()));
   Answer predicted;
@@ -239,9 +249,9 @@ void MapRows(const uint8_t* data, size_t size) {
   rows.offsets = offsets.data();
   rows.indices = indices.data();
   for (const Known& known : KnownMaps()) {
-    std::vector<double> features(128 * 64);
-    std::vector<double> residuals(128);
-    std::vector<double> allowances(128);
+    std::vector<char> features(BytesOfFeatures(Described(known.map), rows.rows));
+    std::vector<double> residuals(count(rows.rows));
+    std::vector<double> allowances(count(rows.rows));
     Answer mapped;
     mapped.Took(phimap_map_transform(known.map, &rows, features.data(), residuals.data(), allowances.data(), 1,
                                      mapped.error()));

@@ -142,7 +142,10 @@ class Connection:
             retries = retries or self.config.retries(method, deadline)
             wait = retries.wait_after(failed, spread=True) if may_repeat() else None
             if wait is None:
-                raise failed
+                try:
+                    raise failed
+                finally:
+                    del failed  # its traceback has this frame, and the frame the request
             time.sleep(wait)
 
     def pages(self, name: str, request: Any, field: str) -> list[Any]:

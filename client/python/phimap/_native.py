@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from phimap._blocks import Block, SparseBlock, StringsBlock, contiguous
-from phimap.errors import Error, FailedPrecondition, of_details
+from phimap.errors import Cancelled, Error, FailedPrecondition, of_details
 
 # The path of a library to load in place of the package's own.
 LIBRARY = "PHIMAP_ENGINE_LIBRARY"
-_INTERFACE = 2
+_INTERFACE = 3
+# What an observer returns for the work to go on (PHIMAP_GO_ON).
+_GO_ON = 0x50484D
 _FOLDER = pathlib.Path(__file__).with_name("native")
 # What setup.py writes where it did not build the library.
 _REASON = _FOLDER / "missing.txt"
@@ -87,38 +89,55 @@ class Job:
     def __exit__(self, *_: object) -> None:
         self._library.phimap_job_free(self._handle)
 
-    def add(self, rows: GivenRows, known: bytes) -> None:
-        check_call(self._library.phimap_job_add, self._handle, ctypes.byref(rows.rows), known, len(known), _NOT_OBSERVED, None)
+    def add(self, rows: GivenRows, known: bytes, observer: Observer) -> None:
+        """Gives the job rows; see `finish` for the observer."""
+        self._observed(observer, lambda told: check_call(
+            self._library.phimap_job_add, self._handle, ctypes.byref(rows.rows), known, len(known), told, None))
 
     def finish(self, observer: Observer) -> bytes:
         """Returns the artifact or the evaluation. `observer` may raise an exception, which ends the
         work."""
+        result = Bytes()
+        self._observed(observer, lambda told: check_call(
+            self._library.phimap_job_finish, self._handle, told, None, ctypes.byref(result)))
+        return taken(result)
+
+    @staticmethod
+    def _observed(observer: Observer, call: Callable[[Any], None]) -> None:
         failure: list[BaseException] = []
 
         def told(_: Any, phase: bytes, fraction: float) -> int:
             try:
                 observer(phase.decode(), fraction)
-                return 0
+                return _GO_ON
             except BaseException as error:  # pylint: disable=broad-except
                 failure.append(error)  # KeyboardInterrupt too; ctypes would only print it
-                return 1
+                return 0
 
-        result = Bytes()
         try:
-            check_call(self._library.phimap_job_finish, self._handle, _PROGRESS(told), None, ctypes.byref(result))
+            call(_PROGRESS(told))
+        except Cancelled:
+            if failure:
+                raise failure[0] from None
+            # Ctrl-C came before the first line of `told`, where nothing can catch it: ctypes has printed it.
+            raise KeyboardInterrupt from None
         except Error:
             if failure:
                 raise failure[0] from None
             raise
-        return taken(result)
 
 
 def taken(given: Bytes) -> bytes:
     """Returns the content, and gives the memory back."""
     try:
-        return ctypes.string_at(given.data, given.size) if given.size else b""
+        return content(given.data, given.size) if given.size else b""
     finally:
         library().phimap_bytes_free(ctypes.byref(given))
+
+
+def content(start: int, size: int) -> bytes:
+    """Returns a copy of memory. ctypes.string_at takes sizes under 2 GiB only."""
+    return bytes((ctypes.c_char * size).from_address(start))
 
 
 def check_call(function: Any, *arguments: Any) -> None:
@@ -135,7 +154,6 @@ def check(code: int, error: Bytes) -> None:
 
 
 _PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double)
-_NOT_OBSERVED = _PROGRESS(0)  # a null pointer
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """Artifacts of a server as maps of this process: cached by their digest, and followed while an alias moves."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -9,9 +10,9 @@ import threading
 import warnings
 from typing import Any
 
-from phimap._pins import reference_to
+from phimap._pins import by_digest, reference_to
 from phimap.client import Client
-from phimap.errors import Error
+from phimap.errors import DataLoss, Error
 from phimap.feature_map import FeatureMap, Kernel
 from phimap.results import Prediction, Version
 
@@ -86,8 +87,9 @@ class FollowedMap:
                     self.failing = False
                 except (Error, OSError) as error:
                     if not self.failing:
-                        warnings.warn(f"{self.reference} stays what it was, sha256:{self.map.digest[:12]}: {error}")
-                    self.failing = True
+                        self.failing = True
+                        with contextlib.suppress(Warning):  # where warnings are errors, following goes on
+                            warnings.warn(f"{self.reference} stays what it was, sha256:{self.map.digest[:12]}: {error}")
 
 
 def follow(reference: str, *, server: str | None = None, every: float = 5.0, cache: str | os.PathLike[str] | None = None,
@@ -101,8 +103,12 @@ def _pulled(client: Client, version: Version, folder: pathlib.Path, kernel: Kern
     path = folder / f"{digest}.phimap"
     artifact = path.read_bytes() if path.is_file() else b""
     if hashlib.sha256(artifact).hexdigest() != digest:  # not there, or not what was written
-        client.export(reference_to(version), str(path))
+        # By its digest: the number may mean another version by now.
+        client.export(by_digest(reference_to(version), digest) or reference_to(version), str(path))
         artifact = path.read_bytes()
+        if hashlib.sha256(artifact).hexdigest() != digest:
+            path.unlink()
+            raise DataLoss(f"{reference_to(version)}: the server gave other bytes than those of sha256:{digest}")
     return FeatureMap(artifact, kernel=kernel)
 
 

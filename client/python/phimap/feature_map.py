@@ -78,7 +78,8 @@ class FeatureMap:
         check_call(library.phimap_map_load, artifact, len(artifact), max_bytes, int(kernel is not None), ctypes.byref(handle))
         self._handle = handle
         self._library = library
-        weakref.finalize(self, library.phimap_map_free, handle)
+        # Not at the interpreter's exit, when daemon threads may still be using the map.
+        weakref.finalize(self, library.phimap_map_free, handle).atexit = False
         self._kernel = None if kernel is given_values else kernel
         self._takes_values = kernel is not None
         self._max_bytes = max_bytes
@@ -101,7 +102,7 @@ class FeatureMap:
     def artifact(self) -> bytes:
         size = ctypes.c_int64()
         start = self._library.phimap_map_artifact(self._handle, ctypes.byref(size))
-        return ctypes.string_at(start, size.value)
+        return _native.content(start, size.value)
 
     @property
     def spec(self) -> str:
@@ -215,10 +216,11 @@ class FeatureMap:
         spec = request.spec.SerializeToString()
         with (_progress.observing(progress) as observer,
               Job("phimap_job_evaluate", self._handle, spec, len(spec)) as job):
-            rows_sent = _sent(job, source, observer, self._names,
+            in_time = _InTime(timeout)
+            rows_sent = _sent(job, source, observer, in_time, self._names,
                               lambda begin, end: learning_pb.TrainingExamples(labels=texts[begin:end]).SerializeToString())
             check_labeled(len(texts), rows_sent)
-            result = job.finish(_watched(observer, rows_sent, timeout))
+            result = job.finish(_watched(observer, rows_sent, in_time))
         return Evaluation(learning_pb.Evaluation.FromString(result))
 
     # Keeping.
@@ -283,16 +285,18 @@ class FeatureMap:
             raise no_rows()
 
     def _mapped(self, rows: Any, threads: int, residuals: bool) -> tuple[Features, Features, Features]:
-        parts = list(self._parts(rows))
-        count = sum(part.rows for part in parts)
-        features = np.empty((count, self.columns), self.dtype)
-        left, allowed = np.empty(count if residuals else 0), np.empty(count if residuals else 0)
-        begin = 0
-        for part in parts:
-            given, end = GivenRows(part), begin + part.rows
-            check_call(self._library.phimap_map_transform, self._handle, ctypes.byref(given.rows), address(features[begin:end]),
-                       address(left[begin:end]) if residuals else None, address(allowed[begin:end]) if residuals else None, threads)
-            begin = end
+        # Each part is mapped before the next is read: an iterator may yield the same memory again.
+        mapped: list[tuple[Features, Features, Features]] = []
+        for part in self._parts(rows):
+            given, count = GivenRows(part), part.rows
+            features = np.empty((count, self.columns), self.dtype)
+            left, allowed = np.empty(count if residuals else 0), np.empty(count if residuals else 0)
+            check_call(self._library.phimap_map_transform, self._handle, ctypes.byref(given.rows), address(features),
+                       address(left) if residuals else None, address(allowed) if residuals else None, threads)
+            mapped.append((features, left, allowed))
+        if len(mapped) == 1:
+            return mapped[0]
+        features, left, allowed = (np.concatenate(pieces) for pieces in zip(*mapped))
         return features, left, allowed
 
 
@@ -330,8 +334,9 @@ def build(rows: Any, *, spec: str, kernel: str | None = None, standardize: bool 
     wanted = Spec.of(_UNNAMED, spec, kernel, standardize, seed).of_columns(source.names()).message().SerializeToString()
     with (_progress.observing(progress) as observer,
           Job("phimap_job_build", wanted, len(wanted), threads) as job):
-        count = _sent(job, source, observer, (), lambda *_: b"")
-        artifact = job.finish(_watched(observer, count, timeout))
+        in_time = _InTime(timeout)
+        count = _sent(job, source, observer, in_time, (), lambda *_: b"")
+        artifact = job.finish(_watched(observer, count, in_time))
     return FeatureMap(artifact, kernel=given_values if (kernel or "").lstrip().startswith("precomputed") else None)
 
 
@@ -385,12 +390,25 @@ def _trained(wanted: TrainingSpec, features: FeatureMap | None, source: RowSourc
     with (_progress.observing(progress) as observer,
           Job("phimap_job_train", features._handle if features is not None else None, spec, len(spec),
               os.fsencode(tempfile.gettempdir()), SPOOL_BYTES, threads) as job):
-        count = _sent(job, source, observer, names, labels)
+        in_time = _InTime(timeout)
+        count = _sent(job, source, observer, in_time, names, labels)
         wanted.check_count(count)
-        return job.finish(_watched(observer, count, timeout))
+        return job.finish(_watched(observer, count, in_time))
 
 
-def _sent(job: Job, source: RowSource, observer: Observer, names: tuple[str, ...],
+class _InTime:
+    """Ends work by an exception once its time is up. The time begins now; None is no limit."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._timeout = timeout
+        self._end = None if timeout is None else time.monotonic() + timeout
+
+    def check(self, *_: Any) -> None:
+        if self._end is not None and time.monotonic() > self._end:
+            raise DeadlineExceeded(f"timeout: the work had not ended after {self._timeout} seconds")
+
+
+def _sent(job: Job, source: RowSource, observer: Observer, in_time: _InTime, names: tuple[str, ...],
           known: Callable[[int, int], bytes]) -> int:
     """Gives a job all rows, with what `known` says of the rows from one to another. Returns their number."""
     count = 0
@@ -398,7 +416,8 @@ def _sent(job: Job, source: RowSource, observer: Observer, names: tuple[str, ...
         block = in_order(block, names, "the map")
         end = count + block.rows
         try:
-            job.add(GivenRows(block), known(count, end))
+            in_time.check()
+            job.add(GivenRows(block), known(count, end), in_time.check)
         except Error as error:
             raise of_stream(error) from None
         count = end
@@ -407,13 +426,10 @@ def _sent(job: Job, source: RowSource, observer: Observer, names: tuple[str, ...
     return count
 
 
-def _watched(observer: Observer, rows: int, timeout: float | None) -> _native.Observer:
+def _watched(observer: Observer, rows: int, in_time: _InTime) -> _native.Observer:
     """Returns an observer of the library's work that ends it when the time is up."""
-    end = None if timeout is None else time.monotonic() + timeout
-
     def told(phase: str, fraction: float) -> None:
-        if end is not None and time.monotonic() > end:
-            raise DeadlineExceeded(f"timeout: the work had not ended after {timeout} seconds")
+        in_time.check()
         observer(Progress(phase, rows, rows, fraction))
 
     return told

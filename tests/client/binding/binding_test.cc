@@ -443,7 +443,7 @@ TEST(BindingTest, ProgressRisesAndACallerMayCancel) {
     ++seen.calls;
     return seen.answer;
   };
-  for (const int32_t answer : {0, 1}) {
+  for (const int32_t answer : {PHIMAP_GO_ON, 0, 1, -1}) {
     const std::string message = BuildSpecOf("f2(landmarks=20)");
     phimap_job* job = nullptr;
     Error error;
@@ -453,9 +453,9 @@ TEST(BindingTest, ProgressRisesAndACallerMayCancel) {
                                error.out()),
               kOk);
     EXPECT_EQ(RunJob(job, SomeRows(), "", artifact, error, see, &seen),
-              answer == 0 ? kOk : kCancelled);
+              answer == PHIMAP_GO_ON ? kOk : kCancelled);
     EXPECT_GT(seen.calls, 0);
-    EXPECT_EQ(seen.calls > 1, answer == 0);
+    EXPECT_EQ(seen.calls > 1, answer == PHIMAP_GO_ON);
   }
 }
 

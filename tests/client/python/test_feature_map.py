@@ -3,6 +3,7 @@ features and answers of a server."""
 import io
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -349,6 +350,54 @@ def test_a_kernel_that_phimap_does_not_compute_needs_a_function(client, rows):
     assert raised.value.reason == phimap.Reason.KERNEL_REMOTE
     same_bits(phimap.FeatureMap(ours.artifact, kernel=lambda some: some @ landmarks.T).transform(rows), ours.transform(values))
     same_bits(phimap.FeatureMap(ours.artifact, kernel=given_values).transform(values), ours.transform(values))
+    # A head does not change that: the values are still the caller's to give.
+    answering = ours.train(values, ["a" if row[0] > 0 else "b" for row in rows])
+    with pytest.raises(phimap.FailedPrecondition) as raised:
+        phimap.FeatureMap(answering.artifact)
+    assert raised.value.reason == phimap.Reason.KERNEL_REMOTE
+    again = phimap.FeatureMap(answering.artifact, kernel=given_values)
+    assert (again.predict(values).labels == answering.predict(values).labels).all()
+
+
+def test_an_iterator_may_yield_the_same_memory_again(rows):
+    ours = phimap.build(rows, spec="f2(landmarks=20)", kernel=RBF)
+
+    def blocks():
+        block = np.empty((50, rows.shape[1]), rows.dtype)
+        for begin in range(0, len(rows), 50):
+            block[...] = rows[begin:begin + 50]
+            yield block
+
+    same_bits(ours.transform(blocks()), ours.transform(rows))
+    same_bits(ours.transform_with_residuals(blocks())[1], ours.transform_with_residuals(rows)[1])
+
+
+INTERRUPTED = """
+import numpy, phimap
+rows = numpy.random.default_rng(1).standard_normal((9000, 10))
+phimap.build(rows, spec="f2(landmarks=8000)", kernel="rbf(gamma=scale)", progress=lambda step: print(step.phase, flush=True))
+"""
+
+
+def test_ctrl_c_ends_a_build_of_this_process():
+    # Several times: the signal may come before the first line of the observer, where Python code cannot catch it.
+    for _ in range(3):
+        with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as program:
+            assert any(line == "gram\n" for line in program.stdout)
+            program.send_signal(signal.SIGINT)
+            errors = program.stderr.read()
+        assert "KeyboardInterrupt" in errors and "Cancelled" not in errors
+        assert program.returncode == -signal.SIGINT
+
+
+def test_the_time_of_a_training_counts_while_it_takes_rows():
+    def blocks():
+        while True:
+            yield np.ones((100, 5))
+
+    with pytest.raises(phimap.DeadlineExceeded):
+        phimap.build(blocks(), spec="f2(landmarks=20)", kernel=RBF, timeout=0.3)
 
 
 def test_progress_is_told_and_may_end_the_work(rows):

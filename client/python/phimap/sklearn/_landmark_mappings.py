@@ -64,7 +64,8 @@ class F2(Residuals, Mapping):
             max(20·landmarks, 20,000), or, for a kernel that is a function, max(4·landmarks, 2,048).
         held_out_rows: largest number of rows that the certificate is measured on; None means 2,000. The
             landmarks do not depend on it. 128 make `fit` quick: most of its time for a few hundred
-            landmarks is the certificate's.
+            landmarks is the certificate's. Under 136 a map of a kernel that is a function has no
+            reference for drift, and under 100 none has.
         serving_type: type of the features, "float32" or "float64"; None means float32 unless that would be inaccurate.
         residual: `transform` appends ρ(x), as a column with the name "residual"; see score_samples.
         version: a map that exists, which `fit` looks up and does not build; the parameters above then
