@@ -1,9 +1,11 @@
-// Calls the plain C interface (client/binding/phimap.h) with what callers of other languages may pass: damaged artifacts
-// whose checksums are right, arbitrary specs, and rows of every kind with arbitrary offsets and indices. No call may
-// abort or throw, and each answers with 0 or with an error that has details.
+// Calls the plain C interface (client/binding/phimap.h) with what callers of other languages may
+// pass: damaged artifacts whose checksums are right, arbitrary specs, and rows of every kind with
+// arbitrary offsets and indices. No call may abort or throw, and each answers with 0 or with an
+// error that has details.
 //
-// The first byte of an input chooses what the others are: 0, changes of an artifact; 1 and 2, a build and a training with
-// the rest as the spec; 3, rows for each map; 4, a request for a prediction; 5, bytes that are called an artifact.
+// The first byte of an input chooses what the others are: 0, changes of an artifact; 1 and 2, a
+// build and a training with the rest as the spec; 3, rows for each map; 4, a request for a
+// prediction; 5, bytes that are called an artifact.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -62,8 +64,14 @@ std::vector<double> SomeRows() {
 }
 
 phimap_rows Dense(const std::vector<double>& values) {
-  return {.kind = 1, .number_bytes = 8, .rows = kRows, .columns = kColumns, .values = values.data(),
-          .offsets = nullptr, .indices = nullptr, .entries = 0};
+  return {.kind = 1,
+          .number_bytes = 8,
+          .rows = kRows,
+          .columns = kColumns,
+          .values = values.data(),
+          .offsets = nullptr,
+          .indices = nullptr,
+          .entries = 0};
 }
 
 std::string Labels() {
@@ -79,9 +87,10 @@ std::string RunJob(phimap_job* job, const std::string& known) {
   Answer added;
   Answer finished;
   std::string made;
-  if (added.Took(phimap_job_add(job, &rows, known.data(), static_cast<int64_t>(known.size()), nullptr, nullptr,
-                                added.error())) &&
-      finished.Took(phimap_job_finish(job, nullptr, nullptr, finished.result(), finished.error()))) {
+  if (added.Took(phimap_job_add(job, &rows, known.data(), static_cast<int64_t>(known.size()),
+                                nullptr, nullptr, added.error())) &&
+      finished.Took(
+          phimap_job_finish(job, nullptr, nullptr, finished.result(), finished.error()))) {
     made = finished.text();
   }
   phimap_job_free(job);
@@ -91,15 +100,17 @@ std::string RunJob(phimap_job* job, const std::string& known) {
 std::string Build(const std::string& spec) {
   phimap_job* job = nullptr;
   Answer begun;
-  if (!begun.Took(phimap_job_build(spec.data(), static_cast<int64_t>(spec.size()), 1, &job, begun.error()))) return "";
+  if (!begun.Took(
+          phimap_job_build(spec.data(), static_cast<int64_t>(spec.size()), 1, &job, begun.error())))
+    return "";
   return RunJob(job, "");
 }
 
 std::string Train(const std::string& spec) {
   phimap_job* job = nullptr;
   Answer begun;
-  if (!begun.Took(phimap_job_train(nullptr, spec.data(), static_cast<int64_t>(spec.size()), "/tmp", kMostBytes, 1, &job,
-                                   begun.error()))) {
+  if (!begun.Took(phimap_job_train(nullptr, spec.data(), static_cast<int64_t>(spec.size()), "/tmp",
+                                   kMostBytes, 1, &job, begun.error()))) {
     return "";
   }
   return RunJob(job, Labels());
@@ -114,11 +125,13 @@ struct Known {
 const std::vector<Known>& KnownMaps() {
   static const std::vector<Known>& known = *[] {
     auto* const maps = new std::vector<Known>;
-    for (const char* const spec : {"f2(landmarks=12)", "f3(landmarks=12, dimensions=5)", "fourier(dimensions=6)",
-                                   "kpca(landmarks=12, dimensions=4)", "polynomial(dimensions=10)"}) {
+    for (const char* const spec :
+         {"f2(landmarks=12)", "f3(landmarks=12, dimensions=5)", "fourier(dimensions=6)",
+          "kpca(landmarks=12, dimensions=4)", "polynomial(dimensions=10)"}) {
       phimap::v1::BuildSpec message;
       message.set_spec(spec);
-      message.set_kernel(std::strncmp(spec, "poly", 4) == 0 ? "poly(degree=2, coef0=1)" : "rbf(gamma=0.5)");
+      message.set_kernel(std::strncmp(spec, "poly", 4) == 0 ? "poly(degree=2, coef0=1)"
+                                                            : "rbf(gamma=0.5)");
       message.set_standardize(true);
       maps->push_back({Build(message.SerializeAsString()), nullptr});
     }
@@ -128,7 +141,8 @@ const std::vector<Known>& KnownMaps() {
     maps->push_back({Train(training.SerializeAsString()), nullptr});
     for (Known& one : *maps) {
       Answer loaded;
-      PHIMAP_CHECK(loaded.Took(phimap_map_load(one.artifact.data(), static_cast<int64_t>(one.artifact.size()),
+      PHIMAP_CHECK(loaded.Took(phimap_map_load(one.artifact.data(),
+                                               static_cast<int64_t>(one.artifact.size()),
                                                kMostBytes, 0, &one.map, loaded.error())));
     }
     return maps;
@@ -144,7 +158,8 @@ phimap::v1::Version Described(const phimap_map* map) {
   return version;
 }
 
-// No byte more than the features of `rows` rows take, so that a sanitizer sees what is written beyond them.
+// No byte more than the features of `rows` rows take, so that a sanitizer sees what is written
+// beyond them.
 size_t BytesOfFeatures(const phimap::v1::Version& version, int64_t rows) {
   const int64_t number = version.serving_type() == phimap::v1::SERVING_TYPE_FLOAT64 ? 8 : 4;
   return static_cast<size_t>(std::max<int64_t>(rows, 0) * version.output_columns() * number);
@@ -162,7 +177,8 @@ void Use(const phimap_map* map) {
   const phimap_rows rows = Dense(values);
   std::vector<char> features(BytesOfFeatures(version, kRows));
   Answer mapped;
-  mapped.Took(phimap_map_transform(map, &rows, features.data(), nullptr, nullptr, 1, mapped.error()));
+  mapped.Took(
+      phimap_map_transform(map, &rows, features.data(), nullptr, nullptr, 1, mapped.error()));
   Answer predicted;
   predicted.Took(phimap_map_predict(map, "", 0, &rows, 1, predicted.result(), predicted.error()));
 }
@@ -170,8 +186,8 @@ void Use(const phimap_map* map) {
 void Load(const std::string& artifact) {
   phimap_map* map = nullptr;
   Answer loaded;
-  if (!loaded.Took(phimap_map_load(artifact.data(), static_cast<int64_t>(artifact.size()), kMostBytes, 1, &map,
-                                   loaded.error()))) {
+  if (!loaded.Took(phimap_map_load(artifact.data(), static_cast<int64_t>(artifact.size()),
+                                   kMostBytes, 1, &map, loaded.error()))) {
     return;
   }
   Use(map);
@@ -207,7 +223,8 @@ void Reseal(std::string& bytes) {
     if (offset > bytes.size() || size > bytes.size() - offset) continue;
     PutCrc(bytes, entry + 4, absl::string_view(bytes).substr(offset, size));
   }
-  PutCrc(bytes, kHeaderCrcAt, bytes.substr(0, kHeaderCrcAt) + bytes.substr(kTableAt, end - kTableAt));
+  PutCrc(bytes, kHeaderCrcAt,
+         bytes.substr(0, kHeaderCrcAt) + bytes.substr(kTableAt, end - kTableAt));
 }
 
 void LoadChanged(const uint8_t* data, size_t size) {
@@ -224,20 +241,28 @@ void LoadChanged(const uint8_t* data, size_t size) {
 // Rows of a kind and shape that the input says, within memory that the input fills.
 void MapRows(const uint8_t* data, size_t size) {
   if (size < 8) return;
-  phimap_rows rows = {.kind = static_cast<int8_t>(data[0]), .number_bytes = static_cast<int8_t>(data[1]),
-                      .rows = static_cast<int8_t>(data[2]), .columns = static_cast<int8_t>(data[3]), .values = nullptr,
-                      .offsets = nullptr, .indices = nullptr, .entries = static_cast<int8_t>(data[4])};
+  phimap_rows rows = {.kind = static_cast<int8_t>(data[0]),
+                      .number_bytes = static_cast<int8_t>(data[1]),
+                      .rows = static_cast<int8_t>(data[2]),
+                      .columns = static_cast<int8_t>(data[3]),
+                      .values = nullptr,
+                      .offsets = nullptr,
+                      .indices = nullptr,
+                      .entries = static_cast<int8_t>(data[4])};
   const uint8_t* const content = data + 5;
   const size_t left = size - 5;
   // As many numbers as the lengths say: lengths are true, what they count is not.
-  const auto count = [](int64_t number) { return static_cast<size_t>(std::clamp<int64_t>(number, 0, 128)); };
+  const auto count = [](int64_t number) {
+    return static_cast<size_t>(std::clamp<int64_t>(number, 0, 128));
+  };
   const size_t dense = count(rows.rows) * count(rows.columns) + count(rows.entries);
   std::vector<double> values(dense + 1);
   std::vector<int64_t> offsets(count(rows.rows) + 1);
   std::vector<int32_t> indices(count(rows.entries) + 1);
   std::memcpy(values.data(), content, std::min(left, values.size() * sizeof(double)));
   for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<int8_t>(content[i % left]);
-  for (size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<int8_t>(content[left - 1 - i % left]);
+  for (size_t i = 0; i < indices.size(); ++i)
+    indices[i] = static_cast<int8_t>(content[left - 1 - i % left]);
   // Half of the inputs have offsets that a caller would pass.
   if (content[0] % 2 == 0) {
     for (size_t i = 0; i < offsets.size(); ++i) {
@@ -253,10 +278,11 @@ void MapRows(const uint8_t* data, size_t size) {
     std::vector<double> residuals(count(rows.rows));
     std::vector<double> allowances(count(rows.rows));
     Answer mapped;
-    mapped.Took(phimap_map_transform(known.map, &rows, features.data(), residuals.data(), allowances.data(), 1,
-                                     mapped.error()));
+    mapped.Took(phimap_map_transform(known.map, &rows, features.data(), residuals.data(),
+                                     allowances.data(), 1, mapped.error()));
     Answer plain;
-    plain.Took(phimap_map_transform(known.map, &rows, features.data(), nullptr, nullptr, 1, plain.error()));
+    plain.Took(phimap_map_transform(known.map, &rows, features.data(), nullptr, nullptr, 1,
+                                    plain.error()));
   }
   phimap::v1::BuildSpec spec;
   spec.set_spec("f1(landmarks=1)");
@@ -264,7 +290,9 @@ void MapRows(const uint8_t* data, size_t size) {
   const std::string text = spec.SerializeAsString();
   phimap_job* job = nullptr;
   Answer begun;
-  if (!begun.Took(phimap_job_build(text.data(), static_cast<int64_t>(text.size()), 1, &job, begun.error()))) return;
+  if (!begun.Took(
+          phimap_job_build(text.data(), static_cast<int64_t>(text.size()), 1, &job, begun.error())))
+    return;
   Answer added;
   Answer finished;
   if (added.Took(phimap_job_add(job, &rows, "", 0, nullptr, nullptr, added.error()))) {
@@ -278,8 +306,8 @@ void Predict(const std::string& request) {
   const phimap_rows rows = Dense(values);
   for (const Known& known : KnownMaps()) {
     Answer answer;
-    answer.Took(phimap_map_predict(known.map, request.data(), static_cast<int64_t>(request.size()), &rows, 1,
-                                   answer.result(), answer.error()));
+    answer.Took(phimap_map_predict(known.map, request.data(), static_cast<int64_t>(request.size()),
+                                   &rows, 1, answer.result(), answer.error()));
   }
 }
 
