@@ -131,7 +131,9 @@ TEST_F(SvmlightTest, OptionsOfAnotherFormatAreRefusedAndSayWhy) {
   ASSERT_EQ(Build("a", sparse, {}).exit_code, 0);
   done = Phimap({"transform", "a", "--input=" + sparse, "--output=" + folder_.path() + "/o.svm"});
   EXPECT_NE(done.exit_code, 0);
-  EXPECT_THAT(done.err, HasSubstr("features are written as .csv or .npy, not as .svm;"));
+  EXPECT_THAT(
+      done.err,
+      HasSubstr("features are written as .csv or .npy, or as .copy for PostgreSQL, not as .svm;"));
   done = Phimap({"evaluate", "a", "--input=" + csv});
   EXPECT_NE(done.exit_code, 0);
   EXPECT_THAT(done.err, HasSubstr("--label is required for a CSV file"));
