@@ -4,7 +4,8 @@ phimap's library with CMake, both into the installed package.
 The environment variable PHIMAP_ENGINE says what happens where the library cannot be built, for lack of a
 compiler or of a package: the client is installed without it, which is the default, and calls of this
 process then say what was missing; or "required": the installation fails. "none" does not try. A path is
-that of a libphimap.so that was already built.
+that of a libphimap.so that CMake has built, and the installation fails if it cannot be used; one of an
+installed package has been put together already and cannot be used again.
 
 No generated file is kept in the source tree, and nothing is written there: pip builds in place, so the folders that
 setuptools would leave behind are put elsewhere.
@@ -122,7 +123,7 @@ class Engine:
             self.give_up(error)
 
     def give_up(self, why: Unbuildable) -> None:
-        if ENGINE == "required":
+        if ENGINE == "required" or os.sep in ENGINE:
             raise SystemExit(f"phimap: the library cannot be built: {why}")
         print(f"phimap: installing the client alone, because the library cannot be built: {why}", file=sys.stderr)
         self.place, self.reason = None, str(why)

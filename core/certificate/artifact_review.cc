@@ -199,6 +199,15 @@ absl::Status CheckHead(absl::string_view bytes, std::shared_ptr<const Engine> en
   for (const Baseline& baseline : report.baselines) {
     PHIMAP_RETURN_IF_ERROR(CheckLine("baselines", baseline.name));
   }
+  if (report.choice.has_value()) {
+    PHIMAP_RETURN_IF_ERROR(CheckLine("choice", report.choice->parameter));
+    PHIMAP_RETURN_IF_ERROR(CheckLine("choice", report.choice->loss));
+  }
+  for (const TuningTrial& trial : report.trials) {
+    for (const std::string* const text : {&trial.spec, &trial.kernel, &trial.learner}) {
+      PHIMAP_RETURN_IF_ERROR(CheckLine("trials", *text));
+    }
+  }
   PHIMAP_RETURN_IF_ERROR(head.folded ? HeadProgram::Folded(std::move(artifact.plan), head).status()
                                      : HeadProgram::Unfolded(std::move(engine), head).status());
   review.head = std::make_shared<const HeadFacts>(FactsOf(head, !artifact.head_variance.empty()));

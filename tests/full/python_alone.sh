@@ -60,7 +60,7 @@ took=$((SECONDS - started))
 echo "python_alone: pip compiled and installed in $took s, of at most $limit_seconds"
 [ "$took" -le "$limit_seconds" ]
 within "$home/compiling" sh -c 'cd /phimap && venv/bin/python tests/full/python_alone/session.py'
-within "$home/compiling" sh -c 'cd /phimap && PHIMAP_ENGINE=/phimap/venv/lib/python3.11/site-packages/phimap/native/libphimap.so \
+within "$home/compiling" sh -c 'cd /phimap && PHIMAP_ENGINE=required \
   venv/bin/pip wheel --quiet --no-build-isolation --no-deps --wheel-dir=/wheels client/python'
 
 make_root plain

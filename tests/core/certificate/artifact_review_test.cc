@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/head/report.h"
 #include "core/linalg/panel_product.h"
 #include "core/random/stream_ids.h"
 #include "core/status/error.h"
@@ -228,6 +229,27 @@ TEST(ArtifactReviewTest, TheTextsOfAHeadHaveToBeReadable) {
     head = MakeHead({.features = 7});
     head.learner_text = hostile;
     ExpectRefused(MustWithHead(features, std::move(head)), "TEXT_UNREADABLE");
+  }
+  // Every text of the report: a message that holds one that is no UTF-8 is read by no client.
+  for (const char* hostile : {"\x1b[2J", "two\nlines", "\xc3"}) {
+    for (int text = 0; text < 8; ++text) {
+      TrainingReport report;
+      if (text == 0) report.premise = hostile;
+      if (text == 1) report.notes = {hostile};
+      if (text == 2) report.baselines = {Baseline{.name = hostile, .error = {}}};
+      if (text == 3)
+        report.choice = ParameterChoice{.parameter = hostile, .loss = "", .candidates = {}};
+      if (text == 4)
+        report.choice = ParameterChoice{.parameter = "", .loss = hostile, .candidates = {}};
+      if (text >= 5) report.trials.emplace_back();
+      if (text == 5) report.trials[0].spec = hostile;
+      if (text == 6) report.trials[0].kernel = hostile;
+      if (text == 7) report.trials[0].learner = hostile;
+      Head head = MakeHead({.features = 7});
+      head.report = EncodeReport(report);
+      SCOPED_TRACE(text);
+      ExpectRefused(MustWithHead(features, std::move(head)), "TEXT_UNREADABLE");
+    }
   }
 }
 
