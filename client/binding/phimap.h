@@ -76,8 +76,8 @@ PHIMAP_EXPORT int32_t phimap_map_transform_dense(const phimap_map* map, const vo
                                                  int32_t number_bytes, int64_t rows,
                                                  int64_t columns, void* features, int32_t threads,
                                                  phimap_bytes* error);
-// The same for rows of every kind. `residuals` and `allowances` get a number for each row, if they
-// are not null.
+// Maps rows of every kind as phimap_map_transform_dense does dense ones. `residuals` and
+// `allowances` get a number for each row, if they are not null.
 PHIMAP_EXPORT int32_t phimap_map_transform(const phimap_map* map, const phimap_rows* rows,
                                            void* features, double* residuals, double* allowances,
                                            int32_t threads, phimap_bytes* error);

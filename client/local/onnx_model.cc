@@ -31,7 +31,7 @@ using Tensor = onnx::TensorProto;
 
 constexpr int64_t kIrVersion = 7;
 constexpr int64_t kOpset = 13;
-// Of the messages of protobuf, and so of a model; with room for what is not weights.
+// Limit of a model's weights: protobuf's messages end at 2 GiB, and the rest of a model needs room.
 constexpr int64_t kMaxWeightBytes = (int64_t{2} << 30) - (int64_t{16} << 20);
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();

@@ -11,7 +11,8 @@ namespace phimap {
 // Maximum number of held-out rows. They make 1,000 disjoint pairs. The mean kernel error over these
 // has a standard error of 3 % of the deviation of a single pair's error.
 inline constexpr int64_t kMaxHeldOutRows = 2000;
-// The same for a kernel that phimap does not compute, whose values are expensive.
+// Maximum number of held-out rows under a kernel that phimap does not compute, whose values are
+// expensive.
 inline constexpr int64_t kMaxRemoteHeldOutRows = 512;
 // Maximum size of the default pool in bytes, at 8 bytes per number.
 inline constexpr int64_t kMaxDefaultPoolBytes = int64_t{256} << 20;

@@ -145,7 +145,7 @@ class BuildJob final : public BuildMonitor {
   // reservation is.
   struct Work {
     MemoryBudget::Reservation memory;
-    // Of a training, whose needs grow with its rows.
+    // Bytes that a training has reserved so far: its needs grow with its rows.
     int64_t reserved_bytes = 0;
     std::variant<StreamSample, std::unique_ptr<Training>> rows;
   };

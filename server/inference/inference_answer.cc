@@ -27,7 +27,7 @@ absl::Status CheckId(const std::string& id) {
                    {{"limit", absl::StrCat(kMaxIdBytes)}, {"actual", absl::StrCat(id.size())}});
 }
 
-// Of a number, and of the length before each text in a tensor of BYTES.
+// Bytes of a number, and of the length before each text in a tensor of BYTES.
 constexpr int64_t kDoubleBytes = sizeof(double);
 constexpr int64_t kLengthBytes = 4;
 

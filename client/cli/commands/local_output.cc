@@ -27,8 +27,7 @@ absl::Status CheckLocalOutput(const LocalOutput& output, bool has_name) {
   if (!output.local && !has_name) {
     return absl::InvalidArgumentError(
         "NAME: expected the name that the version gets on the server; with --local -o FILE it "
-        "needs "
-        "none");
+        "needs none");
   }
   return absl::OkStatus();
 }

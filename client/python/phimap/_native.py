@@ -79,7 +79,7 @@ class Job:
     """A build, a training or an evaluation."""
 
     def __init__(self, function: str, *arguments: Any) -> None:
-        self._library = library()
+        self._library = engine()
         self._handle = ctypes.c_void_p()
         check_call(getattr(self._library, function), *arguments, ctypes.byref(self._handle))
 
@@ -132,7 +132,7 @@ def taken(given: Bytes) -> bytes:
     try:
         return content(given.data, given.size) if given.size else b""
     finally:
-        library().phimap_bytes_free(ctypes.byref(given))
+        engine().phimap_bytes_free(ctypes.byref(given))
 
 
 def content(start: int, size: int) -> bytes:
@@ -157,7 +157,7 @@ _PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p, c
 
 
 @functools.cache
-def library() -> ctypes.CDLL:
+def engine() -> ctypes.CDLL:
     """FailedPrecondition, with what to do, if the library is not there or not of this release."""
     path = os.environ.get(LIBRARY) or _FOLDER / "libphimap.so"
     if not pathlib.Path(path).exists():

@@ -73,7 +73,7 @@ class FeatureMap:
     """
 
     def __init__(self, artifact: bytes, *, kernel: Kernel | None = None, max_bytes: int = MAX_BYTES) -> None:
-        library = _native.library()
+        library = _native.engine()
         handle = ctypes.c_void_p()
         check_call(library.phimap_map_load, artifact, len(artifact), max_bytes, int(kernel is not None), ctypes.byref(handle))
         self._handle = handle
@@ -365,7 +365,7 @@ def tune(rows: Any, labels: Iterable[Any], *, budget: float = 600.0, max_landmar
 def list_capabilities() -> Capabilities:
     """Returns the families, kernels, policies and learners of this process, each with its parameters."""
     listed = Bytes()
-    check_call(_native.library().phimap_capabilities, ctypes.byref(listed))
+    check_call(_native.engine().phimap_capabilities, ctypes.byref(listed))
     return Capabilities(service_pb.ListCapabilitiesResponse.FromString(taken(listed)))
 
 

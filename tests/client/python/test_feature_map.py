@@ -428,7 +428,7 @@ import ctypes, numpy as np
 a = np.random.default_rng(1).standard_normal((300, 300))
 before = a @ a
 from phimap import _native
-loaded = _native.library()
+loaded = _native.engine()
 assert (a @ a == before).all()
 exported = [name for name in ("openblas_set_num_threads", "dgemm_", "LAPACKE_dsyevd") if hasattr(loaded, name)]
 assert not exported, exported

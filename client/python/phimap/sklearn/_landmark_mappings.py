@@ -81,14 +81,14 @@ class F2(Residuals, Mapping):
         progress: a function that takes phimap.Progress, or True for a bar on stderr.
 
     Kernels of a text, with their parameters:
-        Of numbers: linear(columns), poly(degree, gamma, coef0, columns), sigmoid(gamma, coef0, columns),
+        Kernels of numbers are linear(columns), poly(degree, gamma, coef0, columns), sigmoid(gamma, coef0, columns),
             rbf(gamma, scales, columns), laplacian(gamma, scales, columns),
             matern(nu, length_scale, scales, columns), rational_quadratic(alpha, length_scale, scales, columns),
             additive_chi2(columns), chi2(gamma, columns), histogram_intersection(columns),
             delta(columns), cosine(columns) and bilinear(matrix, diagonal).
-        Of strings: spectrum(n, unit) and jaccard(n, unit). X is then a list of str, or of bytes with
+        Kernels of strings are spectrum(n, unit) and jaccard(n, unit). X is then a list of str, or of bytes with
             unit=byte.
-        Of other kernels: K1 + K2, K1 * K2, exp(K), normalize(K) and weight(norm_power, gaussian, constant),
+        Kernels made of other kernels are K1 + K2, K1 * K2, exp(K), normalize(K) and weight(norm_power, gaussian, constant),
             which is the kernel f(x)·f(y) of a function f.
         phimap.list_capabilities() says what each of them means.
 
