@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/certificate/measurement.h"
+#include "core/certificate/verdict.h"
 #include "core/kernel/call_syntax.h"
 #include "core/landmark/count_rule.h"
 #include "core/landmark/landmark_policy.h"
@@ -182,7 +182,7 @@ std::vector<MappingParameter> BuildParameters() {
              "drawn"),
        &MappingSpec::pool_rows},
       {Count(
-           "held_out_rows", kMinHeldOutRows, kMaxHeldOutRows, Absent::kNothing,
+           "held_out_rows", kMinVerdictRows, kMaxHeldOutRows, Absent::kNothing,
            "largest number of rows that the certificate is measured on; with few it is quick, and "
            "its intervals are wide"),
        &MappingSpec::held_out_rows},
