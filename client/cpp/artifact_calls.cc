@@ -7,7 +7,7 @@
 #include "client/cpp/grpc_status.h"
 #include "core/digest/sha256.h"
 #include "core/status/status_macros.h"
-#include "proto/artifact/artifact_chunk.h"
+#include "proto/chunk/artifact_chunk.h"
 
 namespace phimap::client {
 namespace {

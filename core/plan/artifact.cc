@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "core/digest/crc32c.h"
 #include "core/digest/sha256.h"
 #include "core/plan/byte_codec.h"
 #include "core/plan/column_names.h"

@@ -1,4 +1,4 @@
-// Reads and writes little-endian fields of artifacts, and computes the checksum of their bytes.
+// Reads and writes little-endian fields of artifacts.
 #ifndef PHIMAP_CORE_PLAN_BYTE_CODEC_H_
 #define PHIMAP_CORE_PLAN_BYTE_CODEC_H_
 
@@ -87,10 +87,6 @@ class ByteReader {
 
 // Returns DATA_LOSS (reason ARTIFACT_MALFORMED) at a byte offset of the artifact.
 absl::Status DamagedArtifact(int64_t offset, absl::string_view what);
-
-// Returns the CRC-32C of `bytes` (polynomial 0x1EDC6F41, reflected, initial value and final xor ~0;
-// RFC 3720 B.4): the CRC of Castagnoli, the checksum of artifact sections and chunks. About 1 GB/s.
-uint32_t Crc32c(absl::string_view bytes);
 
 }  // namespace phimap
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "proto/artifact/artifact_chunk.h"
+#include "proto/chunk/artifact_chunk.h"
 #include "server/mapping/mapping_to_proto.h"
 #include "server/registry/reference.h"
 #include "server/rpc/call.h"

@@ -13,7 +13,7 @@
 #include "client/cpp/grpc_status.h"
 #include "core/status/error.h"
 #include "phimap/rpc/error_details.pb.h"
-#include "proto/artifact/artifact_chunk.h"
+#include "proto/chunk/artifact_chunk.h"
 #include "tests/client/scripted_server.h"
 #include "tests/support/matchers.h"
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/client.h"
 #include "phimap/rpc/error_details.pb.h"
-#include "proto/artifact/artifact_chunk.h"
+#include "proto/chunk/artifact_chunk.h"
 #include "tests/client/scripted_server.h"
 #include "tests/support/matchers.h"
 

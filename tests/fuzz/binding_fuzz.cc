@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "client/binding/phimap.h"
-#include "core/plan/byte_codec.h"
+#include "core/digest/crc32c.h"
 #include "core/status/check.h"
 #include "phimap/rpc/error_details.pb.h"
 #include "phimap/v1/learning_service.pb.h"

@@ -1,4 +1,4 @@
-#include "proto/artifact/artifact_chunk.h"
+#include "proto/chunk/artifact_chunk.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #include "tests/support/artifact_surgery.h"
 
-#include "core/plan/byte_codec.h"
+#include "core/digest/crc32c.h"
 #include "core/status/check.h"
 
 namespace phimap::testing {

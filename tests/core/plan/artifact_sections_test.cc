@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/digest/crc32c.h"
 #include "core/digest/sha256.h"
 #include "core/plan/artifact.h"
-#include "core/plan/byte_codec.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/artifact_surgery.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/byte_codec.h"
+#include "core/digest/crc32c.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/artifact_surgery.h"

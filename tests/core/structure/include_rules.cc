@@ -48,6 +48,14 @@ constexpr std::array<absl::string_view, 11> kForeignToCore = {
 constexpr std::array<absl::string_view, 5> kSeenByProto = {"status", "digest", "plan", "head",
                                                            "certificate"};
 constexpr std::array<absl::string_view, 3> kSeenByClient = {"status", "thread", "digest"};
+// What the C++ client is made of. It is a library for others' programs, which do not have the
+// engine and what the engine needs.
+constexpr std::array<absl::string_view, 4> kClientParts = {"client/cpp/", "core/status/",
+                                                           "core/digest/", "proto/chunk/"};
+// What the C++ client must not reach besides the rest of phimap: a header that needs CLI11, and
+// messages of others, of which a program that uses the client may have copies.
+constexpr std::array<absl::string_view, 5> kForeignToClient = {
+    "core/status/command_line.h", "inference/", "onnx/", "grpc/health/", "grpc/reflection/"};
 // What of client/ computes in its own process, with core/.
 constexpr std::array<absl::string_view, 3> kComputesLocally = {"client/local/", "client/binding/",
                                                                "client/cli/local/"};
@@ -215,6 +223,10 @@ std::string DirectViolation(const std::string& file, const std::string& name) {
     if (absl::StartsWith(name, "proto/calls/") && !absl::StartsWith(file, "proto/calls/")) {
       return kLaterFolder;
     }
+    if (absl::StartsWith(file, "proto/chunk/") && absl::StartsWith(name, "core/") &&
+        !StartsWithAny(name, kClientParts)) {
+      return "proto/chunk may include only status and digest of core/";
+    }
     if (absl::StartsWith(name, "core/") && !absl::StartsWith(file, "proto/calls/") &&
         !IsOneOf(kSeenByProto, CoreFolder(name))) {
       return "proto/artifact may include only status, digest, plan, head and certificate of core/";
@@ -224,20 +236,36 @@ std::string DirectViolation(const std::string& file, const std::string& name) {
   return "";
 }
 
-// Searches for build-only headers among the project headers that `file` includes, depth first.
-// `path` is the chain of includes so far, for the message.
-void FindBuildOnly(const Includes& includes, const std::string& file, const std::string& path,
-                   std::set<std::string>& seen, std::vector<std::string>& violations) {
+// A rule for all headers that some files include, directly or not.
+struct ReachRule {
+  bool (*forbidden)(absl::string_view name);
+  absl::string_view says;
+};
+
+constexpr ReachRule kTransformReach = {
+    [](absl::string_view name) { return StartsWithAny(name, kBuildOnly); },
+    "the code that serves Transform must not reach this header"};
+constexpr ReachRule kClientReach = {
+    [](absl::string_view name) {
+      return StartsWithAny(name, kForeignToClient) ||
+             (StartsWithAny(name, kProjectFolders) && !StartsWithAny(name, kClientParts));
+    },
+    "the C++ client must not reach this header"};
+
+// Searches for headers that `rule` forbids among the project headers that `file` includes, depth
+// first. `path` is the chain of includes so far, for the message.
+void FindForbidden(const Includes& includes, const ReachRule& rule, const std::string& file,
+                   const std::string& path, std::set<std::string>& seen,
+                   std::vector<std::string>& violations) {
   if (!seen.insert(file).second) return;
   const auto found = includes.find(file);
   if (found == includes.end()) return;
   for (const std::string& name : found->second) {
     const std::string chain = absl::StrCat(path, " -> ", name);
-    if (StartsWithAny(name, kBuildOnly)) {
-      violations.push_back(
-          absl::StrCat(chain, ": the code that serves Transform must not reach this header"));
+    if (rule.forbidden(name)) {
+      violations.push_back(absl::StrCat(chain, ": ", rule.says));
     } else {
-      FindBuildOnly(includes, name, chain, seen, violations);
+      FindForbidden(includes, rule, name, chain, seen, violations);
     }
   }
 }
@@ -322,7 +350,11 @@ std::vector<std::string> Violations(const Includes& includes) {
     }
     if (StartsWithAny(file, kTransformPath)) {
       std::set<std::string> seen;
-      FindBuildOnly(includes, file, file, seen, violations);
+      FindForbidden(includes, kTransformReach, file, file, seen, violations);
+    }
+    if (absl::StartsWith(file, "client/cpp/")) {
+      std::set<std::string> seen;
+      FindForbidden(includes, kClientReach, file, file, seen, violations);
     }
   }
   return violations;

@@ -9,7 +9,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
-#include "proto/artifact/artifact_chunk.h"
+#include "proto/chunk/artifact_chunk.h"
 #include "server/mapping/artifact_calls.h"
 #include "server/store/sha256.h"
 #include "tests/server/api/server_fixture.h"

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "proto/artifact/artifact_chunk.h"
+#include "proto/chunk/artifact_chunk.h"
 #include "server/learning/learning_service.h"
 #include "server/options.h"
 #include "server/store/sha256.h"

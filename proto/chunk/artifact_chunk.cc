@@ -1,9 +1,9 @@
-#include "proto/artifact/artifact_chunk.h"
+#include "proto/chunk/artifact_chunk.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/plan/byte_codec.h"
+#include "core/digest/crc32c.h"
 #include "core/status/error.h"
 
 namespace phimap {

@@ -1,6 +1,6 @@
 // The chunks in which an artifact is sent, each with its offset and its checksum.
-#ifndef PHIMAP_PROTO_ARTIFACT_ARTIFACT_CHUNK_H_
-#define PHIMAP_PROTO_ARTIFACT_ARTIFACT_CHUNK_H_
+#ifndef PHIMAP_PROTO_CHUNK_ARTIFACT_CHUNK_H_
+#define PHIMAP_PROTO_CHUNK_ARTIFACT_CHUNK_H_
 
 #include <cstdint>
 #include <string>
@@ -26,4 +26,4 @@ absl::Status CheckChunk(const v1::ArtifactChunk& chunk, int64_t expected_offset_
 
 }  // namespace phimap
 
-#endif  // PHIMAP_PROTO_ARTIFACT_ARTIFACT_CHUNK_H_
+#endif  // PHIMAP_PROTO_CHUNK_ARTIFACT_CHUNK_H_

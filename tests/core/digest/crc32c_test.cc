@@ -1,6 +1,7 @@
+#include "core/digest/crc32c.h"
+
 #include <string>
 
-#include "core/plan/byte_codec.h"
 #include "gtest/gtest.h"
 
 namespace phimap::testing {
