@@ -6,9 +6,9 @@ set -euo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
 tools/setup --full
-[ "$(id -u)" -eq 0 ] || { echo "python_alone: needs root, for debootstrap and chroot" >&2; exit 1; }
+. tests/full/debian_root.bash
+need_root python_alone
 
-readonly suite=bookworm
 # Seconds that pip may take to compile the library, without a compiler's cache.
 readonly limit_seconds=360
 # What the session itself imports, besides the package.
@@ -18,38 +18,17 @@ home=$build/python_alone
 mkdir -p "$home"
 trap 'umount "$home"/*/proc 2>/dev/null || true; rm -rf "$home/compiling" "$home/plain"' EXIT
 
-# Runs a command in the root `$1`.
-within() {
-  local root=$1
-  shift
-  chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
-}
-
 # Makes the root `$1`, which has this machine's apt sources and a copy of the checkout.
 make_root() {
   local root=$home/$1
   rm -rf "$root"
-  cp -a "$home/base" "$root"
+  cp -a "$build/debian_base" "$root"
   mount -t proc proc "$root/proc"
   mkdir -p "$root/phimap"
   git ls-files -z | tar --create --null --files-from=- | tar --extract --directory="$root/phimap"
 }
 
-if [ ! -x "$home/base/usr/bin/apt-get" ]; then
-  site=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Codename: $suite" 'Component: main' | head -n 1)
-  [ -n "$site" ] || { echo "python_alone: apt knows no source of $suite; run apt-get update" >&2; exit 1; }
-  eval "$(apt-config shell proxy Acquire::http::Proxy)"
-  [ -z "${proxy:-}" ] || export http_proxy=$proxy
-  rm -rf "$home/base"
-  debootstrap --variant=minbase "$suite" "$home/base" "$site" >"$home/debootstrap.log" 2>&1 ||
-    { tail -n 20 "$home/debootstrap.log" >&2; echo "python_alone: debootstrap failed" >&2; exit 1; }
-  rm -rf "$home/base/etc/apt"
-  cp -a /etc/apt "$home/base/etc/apt"
-  cp -aL /etc/resolv.conf "$home/base/etc/resolv.conf"
-  printf '#!/bin/sh\nexit 101\n' >"$home/base/usr/sbin/policy-rc.d"
-  chmod 0755 "$home/base/usr/sbin/policy-rc.d"
-fi
-
+base_root "$build/debian_base"
 make_root compiling
 within "$home/compiling" sh -c "apt-get update -q && apt-get install -qy --no-install-recommends $session_packages" >"$home/apt.log" 2>&1
 within "$home/compiling" /phimap/tools/setup --engine
