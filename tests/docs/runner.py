@@ -254,6 +254,9 @@ class Runner:
         phimapd = checkout / "build/server/phimapd"
         phimapd.write_text(PHIMAPD_ON_FREE_PORTS.format(phimapd=server.PHIMAPD))
         phimapd.chmod(0o755)
+        # Where `cmake --install build` finds what it installs.
+        script = pathlib.Path(server.PHIMAPD).resolve().parents[1] / "cmake_install.cmake"
+        (checkout / "build/cmake_install.cmake").symlink_to(script)
         return checkout
 
     def _enter_checkout(self):
