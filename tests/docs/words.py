@@ -10,7 +10,7 @@ import page
 import server
 
 # Programs of other projects. Their own arguments are not checked, but a phimap command among the arguments is.
-FOREIGN = {"docker", "kubectl", "psql", "/usr/bin/python3", "venv/bin/pip", "build/python/venv/bin/python"}
+FOREIGN = {"docker", "kubectl", "psql", "npm", "node", "/usr/bin/python3", "venv/bin/pip", "build/python/venv/bin/python"}
 IMAGE = "phimap"
 
 
