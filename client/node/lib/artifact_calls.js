@@ -69,9 +69,10 @@ export async function importFrom(connection, name, file, options) {
   const isPath = typeof file === 'string' || file instanceof URL;
   const pieces = isPath ? createReadStream(file, { highWaterMark: CHUNK_BYTES }) : file instanceof Uint8Array ? [file] : file;
   const stream = connection.open(METHODS.Import, new CallOptions(options));
-  const sending = send(stream, name, pieces).then(() => null, (error) => {
+  let failure = null;  // of the caller's file
+  send(stream, name, pieces).catch((error) => {
+    failure = error;
     stream.cancel();
-    return error;
   });
   try {
     const version = await stream.next();
@@ -80,7 +81,7 @@ export async function importFrom(connection, name, file, options) {
     return version;
   } catch (error) {
     stream.cancel();
-    throw await sending ?? error;
+    throw failure ?? error;
   }
 }
 
