@@ -16,8 +16,10 @@ const TOKEN_FILE_MS = 1000;
 export function targetOf(server) {
   const target = Array.isArray(server) ? listOf(server) : server || process.env.PHIMAP_SERVER || DEFAULT_SERVER;
   if (typeof target !== 'string' || !addressesIn(target).every(hasPort)) {
-    throw new TypeError('server: expected HOST:PORT, unix:PATH, or for several servers a list of ADDRESS:PORT or dns:///HOST:PORT, '
-      + `got ${JSON.stringify(server ?? target)}`);
+    throw new TypeError(
+      'server: expected HOST:PORT, unix:PATH, or for several servers a list of ADDRESS:PORT or dns:///HOST:PORT, ' +
+        `got ${JSON.stringify(server ?? target)}`,
+    );
   }
   return target;
 }
@@ -26,8 +28,10 @@ function listOf(addresses) {
   const families = new Set(addresses.map((address) => isIP(hostOf(String(address)))));
   const [family] = families;
   if (families.size !== 1 || family === 0) {
-    throw new TypeError(`server: expected a list of IPv4 addresses, or of IPv6 addresses, each with its port, got ${JSON.stringify(addresses)}; `
-      + 'dns:///HOST:PORT names several servers by one name');
+    throw new TypeError(
+      `server: expected a list of IPv4 addresses, or of IPv6 addresses, each with its port, got ${JSON.stringify(addresses)}; ` +
+        'dns:///HOST:PORT names several servers by one name',
+    );
   }
   return `ipv${family}:${addresses.join(',')}`;
 }
@@ -54,7 +58,9 @@ function hostOf(address) {
 }
 
 function staysOnThisMachine(target) {
-  return addressesIn(target).map(hostOf).every((host) => host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.')));
+  return addressesIn(target)
+    .map(hostOf)
+    .every((host) => host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.')));
 }
 
 /**
@@ -64,17 +70,27 @@ function staysOnThisMachine(target) {
  */
 export function accessOf(target, { tls = tlsOfEnvironment(), token, tokenFile }) {
   if (token !== undefined && tokenFile !== undefined) throw new TypeError('token: give token or tokenFile, not both');
-  const giveToken = tokenFile !== undefined ? tokenReader(tokenFile) : fixedToken(token ?? process.env.PHIMAP_TOKEN ?? '');
+  const giveToken =
+    tokenFile !== undefined ? tokenReader(tokenFile) : fixedToken(token ?? process.env.PHIMAP_TOKEN ?? '');
   if (giveToken() !== '' && !tls && !staysOnThisMachine(target)) {
-    throw new TypeError(`token: it would be sent to ${target} unencrypted, so that others could read and use it; connect with TLS`);
+    throw new TypeError(
+      `token: it would be sent to ${target} unencrypted, so that others could read and use it; connect with TLS`,
+    );
   }
   if (!tls) return { credentials: grpc.credentials.createInsecure(), options: {}, giveToken };
-  const options = tls.serverName ? { 'grpc.ssl_target_name_override': tls.serverName, 'grpc.default_authority': tls.serverName } : {};
+  const options = tls.serverName
+    ? { 'grpc.ssl_target_name_override': tls.serverName, 'grpc.default_authority': tls.serverName }
+    : {};
   return { credentials: credentialsOf(tls), options, giveToken };
 }
 
 function tlsOfEnvironment() {
-  const { PHIMAP_TLS_CA: caFile, PHIMAP_TLS_CERTIFICATE: certFile, PHIMAP_TLS_KEY: keyFile, PHIMAP_TLS_SERVER_NAME: serverName } = process.env;
+  const {
+    PHIMAP_TLS_CA: caFile,
+    PHIMAP_TLS_CERTIFICATE: certFile,
+    PHIMAP_TLS_KEY: keyFile,
+    PHIMAP_TLS_SERVER_NAME: serverName,
+  } = process.env;
   return caFile ? { caFile, certFile, keyFile, serverName } : undefined;
 }
 
@@ -85,7 +101,8 @@ function credentialsOf(tls) {
     return tls[name] === undefined ? null : Buffer.from(tls[name]);
   };
   const [ca, cert, key] = ['ca', 'cert', 'key'].map(pem);
-  if ((cert === null) !== (key === null)) throw new TypeError("tls: a client's TLS certificate and its key must be given together");
+  if ((cert === null) !== (key === null))
+    throw new TypeError("tls: a client's TLS certificate and its key must be given together");
   return grpc.credentials.createSsl(ca, key, cert);
 }
 

@@ -51,7 +51,7 @@ async function sendAll(stream, source, request, finish) {
     if (stream.over) return;
     source.coming = null;
     if (block === null) break;
-    if (!await stream.send(request(block))) return;
+    if (!(await stream.send(request(block)))) return;
   }
   await stream.send(finish());
   stream.end();
@@ -96,7 +96,7 @@ class Building {
         try {
           return await this.#once();
         } catch (error) {
-          if (error.metadata === undefined) throw error;  // of the caller's rows, or of the signal
+          if (error.metadata === undefined) throw error; // of the caller's rows, or of the signal
           await pause(this.#waitAfter(error), this.#asked.signal);
         }
       }
@@ -111,7 +111,14 @@ class Building {
   async #once() {
     const order = this.#order;
     try {
-      await converse(this.#connection, order.method, this.#asked, { spec: order.spec() }, (event) => this.#take(event), (stream) => this.#send(stream));
+      await converse(
+        this.#connection,
+        order.method,
+        this.#asked,
+        { spec: order.spec() },
+        (event) => this.#take(event),
+        (stream) => this.#send(stream),
+      );
     } catch (error) {
       // A version that has arrived is stored permanently, even if the stream broke afterwards.
       if (this.#version === null) throw error;
@@ -124,21 +131,32 @@ class Building {
     if (this.#attached) return stream.end();
     this.#finishedSending = false;
     if (this.#rowsSent > 0 && !this.#source.rewind()) {
-      throw new Aborted('the connection broke, the server no longer knows the build, and the rows came from an iterable, which is read only '
-        + 'once: start the build again');
+      throw new Aborted(
+        'the connection broke, the server no longer knows the build, and the rows came from an iterable, which is read only ' +
+          'once: start the build again',
+      );
     }
     this.#rowsSent = 0;
-    return sendAll(stream, this.#source, (block) => {
-      const begin = this.#rowsSent;
-      this.#rowsSent += block.rows;
-      const request = { examples: this.#order.examples(block, begin) };
-      this.#report('sending', this.#rowsSent, this.#source.rowCount === null ? null : this.#rowsSent / this.#source.rowCount);
-      return request;
-    }, () => {
-      this.#order.checkCount(this.#rowsSent);
-      this.#finishedSending = true;
-      return { finish: { rowCount: this.#rowsSent } };
-    });
+    return sendAll(
+      stream,
+      this.#source,
+      (block) => {
+        const begin = this.#rowsSent;
+        this.#rowsSent += block.rows;
+        const request = { examples: this.#order.examples(block, begin) };
+        this.#report(
+          'sending',
+          this.#rowsSent,
+          this.#source.rowCount === null ? null : this.#rowsSent / this.#source.rowCount,
+        );
+        return request;
+      },
+      () => {
+        this.#order.checkCount(this.#rowsSent);
+        this.#finishedSending = true;
+        return { finish: { rowCount: this.#rowsSent } };
+      },
+    );
   }
 
   #take({ accepted, progress: job, version }) {
@@ -149,7 +167,12 @@ class Building {
       // A repeated build may do work again. Only progress beyond that of earlier attempts counts attempts anew.
       if (this.#finishedSending && job.fraction > this.#furthest) this.#retries.progressed();
       this.#furthest = Math.max(this.#furthest, job.fraction);
-      this.#report(job.phase || wordOf(JOB_STATE, job.state), this.#rowsSent || Number(job.rowsReceived), job.fraction, job);
+      this.#report(
+        job.phase || wordOf(JOB_STATE, job.state),
+        this.#rowsSent || Number(job.rowsReceived),
+        job.fraction,
+        job,
+      );
     } else if (version) {
       this.#version = version;
     }
@@ -162,7 +185,9 @@ class Building {
   #waitAfter(error) {
     // The server may notice a broken stream later than this client does, and holds the build id until then.
     const stillHeld = error instanceof Aborted && this.#retries.attempt > 1;
-    const canGoOn = (this.#finishedSending || this.#source.rewinds || this.#rowsSent === 0) && !KERNEL_SERVICE_LOST.includes(error.reason);
+    const canGoOn =
+      (this.#finishedSending || this.#source.rewinds || this.#rowsSent === 0) &&
+      !KERNEL_SERVICE_LOST.includes(error.reason);
     const waitMs = canGoOn ? this.#retries.waitAfter(error, { also: stillHeld }) : null;
     if (waitMs !== null) return waitMs;
     if (error instanceof DeadlineExceeded && this.#finishedSending) {
@@ -178,7 +203,7 @@ class Building {
     if (!this.#finishedSending) return;
     const { name, buildId } = this.#order;
     const options = new CallOptions({ timeoutMs: CANCEL_TIMEOUT_MS });
-    await this.#connection.call(METHODS.CancelBuild, { name, buildId }, options).catch(() => {});  // the caller gets the signal's reason
+    await this.#connection.call(METHODS.CancelBuild, { name, buildId }, options).catch(() => {}); // the caller gets the signal's reason
   }
 }
 
@@ -206,22 +231,29 @@ export async function evaluate(connection, spec, labels, rows, options) {
   let evaluation = null;
   let refused = null;
   let forgotHistory = false;
-  const report = (phase, fraction) => progress?.({ phase, rows: rowsSent, totalRows: source.rowCount, fraction, job: null });
+  const report = (phase, fraction) =>
+    progress?.({ phase, rows: rowsSent, totalRows: source.rowCount, fraction, job: null });
   const take = (event) => {
     evaluation = event.evaluation ?? evaluation;
     const state = event.progress ? wordOf(EVALUATE_STATE, event.progress.state) : '';
     if (state === 'queued' || state === 'computing') report(state, event.progress.fraction);
   };
-  const send = (stream) => sendAll(stream, source, (block) => {
-    const begin = rowsSent;
-    rowsSent += block.rows;
-    const request = { examples: { examples: block.examples(), labels: labels.slice(begin, rowsSent) } };
-    report('sending', source.rowCount === null ? null : rowsSent / source.rowCount);
-    return request;
-  }, () => {
-    labels.checkCount(rowsSent);
-    return { finish: { rowCount: rowsSent } };
-  });
+  const send = (stream) =>
+    sendAll(
+      stream,
+      source,
+      (block) => {
+        const begin = rowsSent;
+        rowsSent += block.rows;
+        const request = { examples: { examples: block.examples(), labels: labels.slice(begin, rowsSent) } };
+        report('sending', source.rowCount === null ? null : rowsSent / source.rowCount);
+        return request;
+      },
+      () => {
+        labels.checkCount(rowsSent);
+        return { finish: { rowCount: rowsSent } };
+      },
+    );
   try {
     for (;;) {
       try {

@@ -7,7 +7,15 @@ import { CallOptions, Connection } from './connection.js';
 import { FailedPrecondition, NotFound } from './errors.js';
 import { Labels } from './labels.js';
 import { countOf, seedField } from './numbers.js';
-import { buildAndHeadOrder, buildOrder, buildSpec, checkWithoutSpec, durationOf, headOrder, tuningOrder } from './orders.js';
+import {
+  buildAndHeadOrder,
+  buildOrder,
+  buildSpec,
+  checkWithoutSpec,
+  durationOf,
+  headOrder,
+  tuningOrder,
+} from './orders.js';
 import { byDigest, elsewhere, explained, nowhere, referenceTo } from './pins.js';
 import { PredictCall } from './predict.js';
 import { resultOf } from './results.js';
@@ -39,7 +47,11 @@ export class Client {
   }
 
   async estimateBuild(name, rows, columns, options = {}) {
-    return this.#call('EstimateBuild', { spec: buildSpec(name, options, ''), rows: countOf('rows', rows), columns: countOf('columns', columns) }, options);
+    return this.#call(
+      'EstimateBuild',
+      { spec: buildSpec(name, options, ''), rows: countOf('rows', rows), columns: countOf('columns', columns) },
+      options,
+    );
   }
 
   async getBuild(name, buildId, options) {
@@ -69,13 +81,22 @@ export class Client {
   async evaluate(reference, rows, labels, options = {}) {
     const { learner = '', heldOut = 0, folds = 0, seed = 0, confidence = 0.95, expectedDigest, columnNames } = options;
     const target = this.#connection.pins.resolve(reference, expectedDigest);
-    const spec = { reference: target.reference, learner, heldOut, folds, seed: seedField(seed), confidence,
-      expectedDigest: target.expectedDigest, columnNamesHash: columnNamesHash(columnNames) };
+    const spec = {
+      reference: target.reference,
+      learner,
+      heldOut,
+      folds,
+      seed: seedField(seed),
+      confidence,
+      expectedDigest: target.expectedDigest,
+      columnNamesHash: columnNamesHash(columnNames),
+    };
     return resultOf(await evaluate(this.#connection, spec, new Labels(labels), rows, options));
   }
 
   async train(reference, rows, labels, options = {}) {
-    if (options.spec !== undefined) return resultOf(await build(this.#connection, buildAndHeadOrder(reference, labels, options), rows, options));
+    if (options.spec !== undefined)
+      return resultOf(await build(this.#connection, buildAndHeadOrder(reference, labels, options), rows, options));
     checkWithoutSpec(options);
     const { ref } = await this.getVersion(reference, { signal: options.signal });
     const version = { reference: referenceTo(ref), expectedDigest: options.expectedDigest ?? ref.digest };
@@ -147,8 +168,20 @@ export class Client {
     return this.#connection.serves(service, new CallOptions(options));
   }
 
-  async advise({ margin, error, confidence, alpha = 0, points = 0, classes = 0, distortion = 0, kernelError = 0 }, options) {
-    const request = { margin, error, confidence, alpha, points: countOf('points', points), classes: countOf('classes', classes), distortion, kernelError };
+  async advise(
+    { margin, error, confidence, alpha = 0, points = 0, classes = 0, distortion = 0, kernelError = 0 },
+    options,
+  ) {
+    const request = {
+      margin,
+      error,
+      confidence,
+      alpha,
+      points: countOf('points', points),
+      classes: countOf('classes', classes),
+      distortion,
+      kernelError,
+    };
     return this.#call('Advise', request, options);
   }
 
@@ -163,7 +196,9 @@ export class Client {
     const current = mapping.aliases.find((each) => each.name === alias);
     if (current === undefined) throw new NotFound(`mapping "${name}" has no alias "${alias}"`);
     if (current.previousVersion === 0) {
-      throw new FailedPrecondition(`${name}@${alias} has pointed at version ${current.version} since it was made; there is no previous version`);
+      throw new FailedPrecondition(
+        `${name}@${alias} has pointed at version ${current.version} since it was made; there is no previous version`,
+      );
     }
     return this.setAlias(`${name}@${current.previousVersion}`, alias, { ...options, etag: current.etag });
   }

@@ -4,7 +4,8 @@ import { unsignedField } from './numbers.js';
 
 /** Returns the hash as a field; 0, with which nothing is checked, if there are no names. */
 export function columnNamesHash(names = []) {
-  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string')) throw new TypeError('columnNames: expected a list of texts');
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string'))
+    throw new TypeError('columnNames: expected a list of texts');
   if (names.length === 0) return unsignedField(0n);
   const hash = createHash('sha256');
   for (const name of names) {

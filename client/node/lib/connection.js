@@ -24,7 +24,9 @@ function channelOptions(target) {
     'grpc.primary_user_agent': 'phimap-node',
     // gRPC's own retries know neither the delays that the server asks for nor which calls it did not begin. It still repeats
     // calls that left no trace on any server.
-    'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ [namesSeveralServers(target) ? 'round_robin' : 'pick_first']: {} }] }),
+    'grpc.service_config': JSON.stringify({
+      loadBalancingConfig: [{ [namesSeveralServers(target) ? 'round_robin' : 'pick_first']: {} }],
+    }),
     // Without this, channels with equal options share one connection.
     'grpc.use_local_subchannel_pool': 1,
     // A server that keeps gRPC's defaults hangs up on clients that ping more often than every 5 minutes.
@@ -54,12 +56,16 @@ export class Connection {
   pins = new Pins();
 
   constructor({ server, channels = 1, serviceConfig, channelOptions: extra = {}, ...access }) {
-    if (!Number.isInteger(channels) || channels < 1 || channels > MAX_CHANNELS) throw new RangeError(`channels: expected 1..${MAX_CHANNELS}, got ${channels}`);
+    if (!Number.isInteger(channels) || channels < 1 || channels > MAX_CHANNELS)
+      throw new RangeError(`channels: expected 1..${MAX_CHANNELS}, got ${channels}`);
     this.server = targetOf(server);
     this.config = new ServiceConfig(serviceConfig);
     const { credentials, options, giveToken } = accessOf(this.server, access);
     this.#giveToken = giveToken;
-    this.#channels = Array.from({ length: channels }, () => new grpc.Client(this.server, credentials, { ...channelOptions(this.server), ...options, ...extra }));
+    this.#channels = Array.from(
+      { length: channels },
+      () => new grpc.Client(this.server, credentials, { ...channelOptions(this.server), ...options, ...extra }),
+    );
   }
 
   close() {
@@ -69,7 +75,9 @@ export class Connection {
 
   /** Makes a unary call with its retries, on the next channel in turn, and returns the answer. */
   async call(method, request, { deadline, signal } = new CallOptions()) {
-    return this.repeated(method, { deadline, signal }, (timeoutMs) => this.#attempt(method, request, timeoutMs, signal));
+    return this.repeated(method, { deadline, signal }, (timeoutMs) =>
+      this.#attempt(method, request, timeoutMs, signal),
+    );
   }
 
   /** Asks the standard health service, in one attempt. */
@@ -109,8 +117,15 @@ export class Connection {
     try {
       const { answer, trailers } = await new Promise((resolve, reject) => {
         let answered;
-        const call = this.#channel().makeUnaryRequest(method.path, method.serialize, method.deserialize, request, metadata, deadlineIn(timeoutMs),
-          (error, answer) => (error ? reject(error) : (answered = answer)));
+        const call = this.#channel().makeUnaryRequest(
+          method.path,
+          method.serialize,
+          method.deserialize,
+          request,
+          metadata,
+          deadlineIn(timeoutMs),
+          (error, answer) => (error ? reject(error) : (answered = answer)),
+        );
         // The status comes after the answer.
         call.on('status', (status) => resolve({ answer: answered, trailers: status.metadata }));
         cancelOn(signal, call, (stop) => call.on('status', stop));
@@ -127,8 +142,19 @@ export class Connection {
   open(method, { deadline, signal }, timeoutMs = deadline.remainingMs() ?? this.config.timeoutMs(method)) {
     // A Build and an Import depend on no earlier change.
     const { metadata, history } = this.#asked(method === METHODS.Build || method === METHODS.Import);
-    const call = this.#channel().makeBidiStreamRequest(method.path, method.serialize, method.deserialize, metadata, deadlineIn(timeoutMs));
-    return new StreamCall(call, signal, (error) => this.noted(error), (trailers) => this.#revisions.learn(trailers, history));
+    const call = this.#channel().makeBidiStreamRequest(
+      method.path,
+      method.serialize,
+      method.deserialize,
+      metadata,
+      deadlineIn(timeoutMs),
+    );
+    return new StreamCall(
+      call,
+      signal,
+      (error) => this.noted(error),
+      (trailers) => this.#revisions.learn(trailers, history),
+    );
   }
 
   /** Returns the error for one of gRPC's. */
@@ -199,8 +225,15 @@ class StreamCall {
       });
     });
     call.on('readable', () => this.#wake());
-    call.on('end', () => { this.#ended = true; this.#wake(); });
-    call.on('error', (error) => { this.#error = error; this.over = true; this.#wake(); });
+    call.on('end', () => {
+      this.#ended = true;
+      this.#wake();
+    });
+    call.on('error', (error) => {
+      this.#error = error;
+      this.over = true;
+      this.#wake();
+    });
     cancelOn(signal, call, (stop) => call.on('status', stop));
     if (signal?.aborted) call.cancel();
   }
@@ -209,7 +242,12 @@ class StreamCall {
   async send(message) {
     if (this.over) return false;
     if (!this.#call.write(message)) {
-      await Promise.race([this.#over, new Promise((resolve) => { this.#call.once('drain', resolve); })]);
+      await Promise.race([
+        this.#over,
+        new Promise((resolve) => {
+          this.#call.once('drain', resolve);
+        }),
+      ]);
     }
     return !this.over;
   }
@@ -229,7 +267,9 @@ class StreamCall {
   /** Returns the next answer; null at the end. Answers that came before an error are returned before it is thrown. */
   async next() {
     for (;;) {
-      const woken = new Promise((resolve) => { this.#wake = resolve; });
+      const woken = new Promise((resolve) => {
+        this.#wake = resolve;
+      });
       const answer = this.#call.read();
       if (answer !== null) return answer;
       if (this.#error !== null) {

@@ -3,12 +3,19 @@ import grpc from '@grpc/grpc-js';
 import { enumOf, typeOf } from './schema.js';
 
 const STATUS = typeOf('phimap.rpc.Status');
-const DETAILS = new Map(['BadRequest', 'ErrorInfo', 'RetryInfo'].map((name) => [`google.rpc.${name}`, typeOf(`phimap.rpc.${name}`)]));
+const DETAILS = new Map(
+  ['BadRequest', 'ErrorInfo', 'RetryInfo'].map((name) => [`google.rpc.${name}`, typeOf(`phimap.rpc.${name}`)]),
+);
 
 /** Reasons that errors may have, as texts: `Reason.ALIAS_NOT_FOUND` is 'ALIAS_NOT_FOUND'. */
-export const Reason = Object.freeze(Object.fromEntries(
-  Object.keys(enumOf('phimap.v1.ErrorReason').values).map((name) => name.replace('ERROR_REASON_', ''))
-    .filter((name) => name !== 'UNSPECIFIED').map((name) => [name, name])));
+export const Reason = Object.freeze(
+  Object.fromEntries(
+    Object.keys(enumOf('phimap.v1.ErrorReason').values)
+      .map((name) => name.replace('ERROR_REASON_', ''))
+      .filter((name) => name !== 'UNSPECIFIED')
+      .map((name) => [name, name]),
+  ),
+);
 
 /** An error of a call. The types (index.d.ts) describe its properties. */
 export class PhimapError extends Error {
@@ -31,26 +38,71 @@ export class PhimapError extends Error {
   }
 }
 
-export class Cancelled extends PhimapError { static code = 'CANCELLED'; }
-export class InvalidArgument extends PhimapError { static code = 'INVALID_ARGUMENT'; }
-export class DeadlineExceeded extends PhimapError { static code = 'DEADLINE_EXCEEDED'; }
-export class NotFound extends PhimapError { static code = 'NOT_FOUND'; }
-export class AlreadyExists extends PhimapError { static code = 'ALREADY_EXISTS'; }
-export class PermissionDenied extends PhimapError { static code = 'PERMISSION_DENIED'; }
-export class ResourceExhausted extends PhimapError { static code = 'RESOURCE_EXHAUSTED'; }
-export class FailedPrecondition extends PhimapError { static code = 'FAILED_PRECONDITION'; }
-export class Aborted extends PhimapError { static code = 'ABORTED'; }
-export class OutOfRange extends PhimapError { static code = 'OUT_OF_RANGE'; }
-export class Unimplemented extends PhimapError { static code = 'UNIMPLEMENTED'; }
-export class Internal extends PhimapError { static code = 'INTERNAL'; }
-export class Unavailable extends PhimapError { static code = 'UNAVAILABLE'; }
-export class DataLoss extends PhimapError { static code = 'DATA_LOSS'; }
-export class Unauthenticated extends PhimapError { static code = 'UNAUTHENTICATED'; }
+export class Cancelled extends PhimapError {
+  static code = 'CANCELLED';
+}
+export class InvalidArgument extends PhimapError {
+  static code = 'INVALID_ARGUMENT';
+}
+export class DeadlineExceeded extends PhimapError {
+  static code = 'DEADLINE_EXCEEDED';
+}
+export class NotFound extends PhimapError {
+  static code = 'NOT_FOUND';
+}
+export class AlreadyExists extends PhimapError {
+  static code = 'ALREADY_EXISTS';
+}
+export class PermissionDenied extends PhimapError {
+  static code = 'PERMISSION_DENIED';
+}
+export class ResourceExhausted extends PhimapError {
+  static code = 'RESOURCE_EXHAUSTED';
+}
+export class FailedPrecondition extends PhimapError {
+  static code = 'FAILED_PRECONDITION';
+}
+export class Aborted extends PhimapError {
+  static code = 'ABORTED';
+}
+export class OutOfRange extends PhimapError {
+  static code = 'OUT_OF_RANGE';
+}
+export class Unimplemented extends PhimapError {
+  static code = 'UNIMPLEMENTED';
+}
+export class Internal extends PhimapError {
+  static code = 'INTERNAL';
+}
+export class Unavailable extends PhimapError {
+  static code = 'UNAVAILABLE';
+}
+export class DataLoss extends PhimapError {
+  static code = 'DATA_LOSS';
+}
+export class Unauthenticated extends PhimapError {
+  static code = 'UNAUTHENTICATED';
+}
 
-const CLASSES = new Map([
-  Cancelled, InvalidArgument, DeadlineExceeded, NotFound, AlreadyExists, PermissionDenied, ResourceExhausted,
-  FailedPrecondition, Aborted, OutOfRange, Unimplemented, Internal, Unavailable, DataLoss, Unauthenticated,
-].map((kind) => [kind.code, kind]));
+const CLASSES = new Map(
+  [
+    Cancelled,
+    InvalidArgument,
+    DeadlineExceeded,
+    NotFound,
+    AlreadyExists,
+    PermissionDenied,
+    ResourceExhausted,
+    FailedPrecondition,
+    Aborted,
+    OutOfRange,
+    Unimplemented,
+    Internal,
+    Unavailable,
+    DataLoss,
+    Unauthenticated,
+  ].map((kind) => [kind.code, kind]),
+);
 
 function placeIn(metadata, keys, pattern, field) {
   const key = keys.find((each) => /^\d+$/.test(metadata[each] ?? ''));
@@ -73,8 +125,9 @@ export function errorOf(error, server) {
   if (code === 'UNAVAILABLE' && known === NO_DETAILS) {
     message = `no answer from phimapd at ${server}: ${message}`;
   } else if (code === 'DEADLINE_EXCEEDED' && message.startsWith('Deadline exceeded')) {
-    message = `phimapd at ${server} had not answered when the time was up; timeoutMs of a call, or else the service config, `
-      + 'says how long it may take';
+    message =
+      `phimapd at ${server} had not answered when the time was up; timeoutMs of a call, or else the service config, ` +
+      'says how long it may take';
   }
   return new (CLASSES.get(code) ?? PhimapError)(message, { ...known, code });
 }

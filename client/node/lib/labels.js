@@ -10,7 +10,12 @@ export class Labels {
 
   constructor(labels) {
     this.#texts = listOf('labels', labels).map((label, row) => {
-      if (isMissing(label)) throw ofRow('labels', row, `row ${row} has no label: got ${JSON.stringify(label)}; leave the row out, or give it a label of its own, for example "unknown"`);
+      if (isMissing(label))
+        throw ofRow(
+          'labels',
+          row,
+          `row ${row} has no label: got ${JSON.stringify(label)}; leave the row out, or give it a label of its own, for example "unknown"`,
+        );
       return String(label);
     });
   }
@@ -29,7 +34,9 @@ export class Labels {
   }
 
   #wrong(rows) {
-    return new InvalidArgument(`labels: expected one for each row, got ${this.#texts.length} labels and ${rows} rows`, { field: 'labels' });
+    return new InvalidArgument(`labels: expected one for each row, got ${this.#texts.length} labels and ${rows} rows`, {
+      field: 'labels',
+    });
   }
 }
 
@@ -48,7 +55,10 @@ export class LabeledRows {
     for (const [name, given] of Object.entries({ weights, groups, parts })) {
       const count = this.#others[name].length;
       if (given !== undefined && count !== this.#labels.length) {
-        throw new InvalidArgument(`${name}: expected one for each row, got ${count} ${name} and ${this.#labels.length} labels`, { field: name });
+        throw new InvalidArgument(
+          `${name}: expected one for each row, got ${count} ${name} and ${this.#labels.length} labels`,
+          { field: name },
+        );
       }
     }
   }
@@ -65,12 +75,15 @@ export class LabeledRows {
 }
 
 function listOf(name, values, map = (value) => value) {
-  if (typeof values === 'string' || typeof values?.[Symbol.iterator] !== 'function') throw new TypeError(`${name}: expected one for each row, got ${typeof values}`);
+  if (typeof values === 'string' || typeof values?.[Symbol.iterator] !== 'function')
+    throw new TypeError(`${name}: expected one for each row, got ${typeof values}`);
   return Array.from(values, map);
 }
 
 function isMissing(label) {
-  return label === null || label === undefined || Number.isNaN(label) || (typeof label === 'string' && label.trim() === '');
+  return (
+    label === null || label === undefined || Number.isNaN(label) || (typeof label === 'string' && label.trim() === '')
+  );
 }
 
 function weightOf(weight, row) {
@@ -83,7 +96,12 @@ function weightOf(weight, row) {
 function partOf(part, row) {
   if (part === null || part === undefined) return PARTS.TRAINING_PART_UNSPECIFIED;
   const number = PARTS[`TRAINING_PART_${String(part).toUpperCase().replaceAll('-', '_')}`];
-  if (!number) throw ofRow('parts', row, `expected "train", "validate", "calibrate-link", "calibrate-sets", "test" or null, got ${JSON.stringify(part)}`);
+  if (!number)
+    throw ofRow(
+      'parts',
+      row,
+      `expected "train", "validate", "calibrate-link", "calibrate-sets", "test" or null, got ${JSON.stringify(part)}`,
+    );
   return number;
 }
 

@@ -6,7 +6,8 @@ const LITTLE_ENDIAN = endianness() === 'LE';
 /** Returns a signed 64-bit field of a message as a number. RangeError if a number cannot hold it exactly. */
 export function safeNumber(value, name) {
   const number = typeof value === 'number' ? value : value.toNumber();
-  if (!Number.isSafeInteger(number)) throw new RangeError(`${name}: ${value} is beyond the integers that a number holds exactly`);
+  if (!Number.isSafeInteger(number))
+    throw new RangeError(`${name}: ${value} is beyond the integers that a number holds exactly`);
   return number;
 }
 
@@ -31,7 +32,8 @@ export function seedField(seed) {
 
 /** Returns the argument `name` as a count. RangeError if it is not a safe integer of at least `least`. */
 export function countOf(name, value, least = 0) {
-  if (!Number.isSafeInteger(value) || value < least) throw new RangeError(`${name}: expected an integer of at least ${least}, got ${value}`);
+  if (!Number.isSafeInteger(value) || value < least)
+    throw new RangeError(`${name}: expected an integer of at least ${least}, got ${value}`);
   return value;
 }
 

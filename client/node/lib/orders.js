@@ -16,7 +16,8 @@ function textOf(name, value, fallback) {
 /** Returns milliseconds as a Duration; undefined, which means that there is none, stays so. */
 export function durationOf(name, ms) {
   if (ms === undefined || ms === null) return undefined;
-  if (typeof ms !== 'number' || !Number.isFinite(ms) || Math.abs(ms) > 1e14) throw new RangeError(`${name}: expected milliseconds, got ${ms}`);
+  if (typeof ms !== 'number' || !Number.isFinite(ms) || Math.abs(ms) > 1e14)
+    throw new RangeError(`${name}: expected milliseconds, got ${ms}`);
   const seconds = Math.floor(ms / 1000);
   return { seconds, nanos: Math.round((ms - seconds * 1000) * 1e6) };
 }
@@ -24,16 +25,34 @@ export function durationOf(name, ms) {
 /** Returns the BuildSpec of a build with these arguments. */
 export function buildSpec(name, { spec, kernel, standardize = false, seed = 0, columnNames = [], ttlMs }, buildId) {
   columnNamesHash(columnNames);
-  if (typeof standardize !== 'boolean') throw new TypeError(`standardize: expected true or false, got ${typeof standardize}`);
-  return { name: textOf('name', name), buildId, spec: textOf('spec', spec), kernel: textOf('kernel', kernel, ''), standardize, seed: seedField(seed),
-    columnNames, ttl: durationOf('ttlMs', ttlMs) };
+  if (typeof standardize !== 'boolean')
+    throw new TypeError(`standardize: expected true or false, got ${typeof standardize}`);
+  return {
+    name: textOf('name', name),
+    buildId,
+    spec: textOf('spec', spec),
+    kernel: textOf('kernel', kernel, ''),
+    standardize,
+    seed: seedField(seed),
+    columnNames,
+    ttl: durationOf('ttlMs', ttlMs),
+  };
 }
 
 /** An order (build_calls.js) for a build of unlabeled rows. */
 export function buildOrder(name, options) {
   const buildId = buildIdOf(options.buildId);
   const spec = buildSpec(name, options, buildId);
-  return { method: METHODS.Build, noun: 'build', verb: 'build', name, buildId, spec: () => spec, examples: (block) => block.examples(), checkCount() {} };
+  return {
+    method: METHODS.Build,
+    noun: 'build',
+    verb: 'build',
+    name,
+    buildId,
+    spec: () => spec,
+    examples: (block) => block.examples(),
+    checkCount() {},
+  };
 }
 
 /**
@@ -44,11 +63,26 @@ function trainingOrder(verb, name, labels, { learner, task, seed = 0, buildId: g
   const buildId = buildIdOf(given);
   const known = new LabeledRows(labels, options);
   const number = task === undefined || task === null ? 0 : TASKS[`HEAD_TASK_${String(task).toUpperCase()}`];
-  if (number === undefined || task === 'unspecified') throw new TypeError(`task: expected "classes", "numbers" or nothing, got ${task}`);
-  const spec = { buildId, learner: textOf('learner', learner, ''), task: number, seed: seedField(seed), ttl: durationOf('ttlMs', ttlMs), ...features };
-  return { method: METHODS.Train, noun: 'training', verb, name, buildId, spec: () => spec,
+  if (number === undefined || task === 'unspecified')
+    throw new TypeError(`task: expected "classes", "numbers" or nothing, got ${task}`);
+  const spec = {
+    buildId,
+    learner: textOf('learner', learner, ''),
+    task: number,
+    seed: seedField(seed),
+    ttl: durationOf('ttlMs', ttlMs),
+    ...features,
+  };
+  return {
+    method: METHODS.Train,
+    noun: 'training',
+    verb,
+    name,
+    buildId,
+    spec: () => spec,
     examples: (block, begin) => ({ examples: block.examples(), ...known.slice(begin, begin + block.rows) }),
-    checkCount: (rows) => known.checkCount(rows) };
+    checkCount: (rows) => known.checkCount(rows),
+  };
 }
 
 /** Throws TypeError for options that only mean something with a spec. */
@@ -59,20 +93,32 @@ export function checkWithoutSpec({ kernel, standardize, learnScales }) {
 
 /** Trains a head on the features of a version. `version` is the reference by number and the digest. */
 export function headOrder(name, version, labels, options) {
-  return trainingOrder('train', name, labels, options, { ...version, columnNamesHash: columnNamesHash(options.columnNames) });
+  return trainingOrder('train', name, labels, options, {
+    ...version,
+    columnNamesHash: columnNamesHash(options.columnNames),
+  });
 }
 
 /** Builds features from the rows, and trains a head on them. */
 export function buildAndHeadOrder(name, labels, options) {
   const { spec, kernel, standardize, seed, columnNames, learnScales = false } = options;
-  return trainingOrder('train', name, labels, options, { build: buildSpec(name, { spec, kernel, standardize, seed, columnNames }, ''), learnScales });
+  return trainingOrder('train', name, labels, options, {
+    build: buildSpec(name, { spec, kernel, standardize, seed, columnNames }, ''),
+    learnScales,
+  });
 }
 
 /** Chooses what to build, and trains a head on it. */
 export function tuningOrder(name, labels, { budgetMs = 600_000, maxLandmarks = 0, seed, columnNames, ...options }) {
   if (!(budgetMs > 0)) throw new RangeError(`budgetMs: expected milliseconds over 0, got ${budgetMs}`);
-  return trainingOrder('tune', name, labels, { seed, ...options }, {
-    build: buildSpec(name, { spec: '', seed, columnNames }, ''),
-    tuning: { budget: durationOf('budgetMs', budgetMs), maxLandmarks: countOf('maxLandmarks', maxLandmarks) },
-  });
+  return trainingOrder(
+    'tune',
+    name,
+    labels,
+    { seed, ...options },
+    {
+      build: buildSpec(name, { spec: '', seed, columnNames }, ''),
+      tuning: { budget: durationOf('budgetMs', budgetMs), maxLandmarks: countOf('maxLandmarks', maxLandmarks) },
+    },
+  );
 }

@@ -43,14 +43,20 @@ export class Pins {
    * if any will do. FailedPrecondition if the caller expects another digest than that of the pinned version.
    */
   resolve(asked, expectedDigest = '') {
-    if (typeof asked !== 'string') throw new TypeError(`expected a reference such as "letters", "letters@3" or "letters@prod", got ${typeof asked}`);
+    if (typeof asked !== 'string')
+      throw new TypeError(`expected a reference such as "letters", "letters@3" or "letters@prod", got ${typeof asked}`);
     const pinned = this.#refs.get(asked);
     if (pinned === undefined) return { asked, reference: asked, expectedDigest };
     const reference = referenceTo(pinned);
     if (expectedDigest !== '' && expectedDigest !== pinned.digest) {
       throw new FailedPrecondition(
         `expectedDigest: "${asked}" is pinned to ${reference} of digest ${pinned.digest}, got ${expectedDigest}; unpin() forgets the pin`,
-        { field: 'expectedDigest', reason: Reason.DIGEST_MISMATCH, metadata: { expected: expectedDigest, actual: pinned.digest } });
+        {
+          field: 'expectedDigest',
+          reason: Reason.DIGEST_MISMATCH,
+          metadata: { expected: expectedDigest, actual: pinned.digest },
+        },
+      );
     }
     return { asked, reference, expectedDigest: pinned.digest };
   }
@@ -69,7 +75,8 @@ export class Pins {
     const [name, version = ''] = reference.split('@');
     const digest = version.startsWith('sha256:') ? version.slice('sha256:'.length) : null;
     for (const [key, ref] of this.#refs) {
-      const named = version === '' || version === String(ref.number) || (digest !== null && ref.digest.startsWith(digest));
+      const named =
+        version === '' || version === String(ref.number) || (digest !== null && ref.digest.startsWith(digest));
       if (ref.name === name && named) this.#refs.delete(key);
     }
   }
@@ -84,13 +91,16 @@ export class Pins {
 export function explained(error, { asked, reference }) {
   const missing = error instanceof NotFound || error.reason === Reason.HEAD_MISSING;
   if (missing && asked !== reference) {
-    error.message += `; "${asked}" is pinned to ${reference}, the version that it meant when this client first used it; `
-      + `unpin("${asked}") forgets that`;
+    error.message +=
+      `; "${asked}" is pinned to ${reference}, the version that it meant when this client first used it; ` +
+      `unpin("${asked}") forgets that`;
   }
   return error;
 }
 
 export function pinnedMeanwhile(reference) {
-  return new Aborted(`"${reference}" was pinned to another version by another call while these rows, which can be read only once, were `
-    + 'being sent: call again');
+  return new Aborted(
+    `"${reference}" was pinned to another version by another call while these rows, which can be read only once, were ` +
+      'being sent: call again',
+  );
 }

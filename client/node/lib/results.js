@@ -11,7 +11,7 @@ export function resultName(field) {
 /** Returns the word for a value of an enum: "data set" for SUBJECT_DATA_SET, '' for the unspecified value. */
 export function wordOf(type, number) {
   const value = type.valuesById[number];
-  if (value === undefined) return String(number);  // of a newer server
+  if (value === undefined) return String(number); // of a newer server
   const prefix = `${type.name.replace(/(?<!^)(?=[A-Z])/g, '_').toUpperCase()}_`;
   const word = value.replace(prefix, '').toLowerCase().replaceAll('_', ' ');
   return word === 'unspecified' ? '' : word;
@@ -40,11 +40,16 @@ export function resultOf(message) {
 function valueOf(field, value) {
   if (field.resolvedType?.values) return wordOf(field.resolvedType, value);
   switch (field.resolvedType?.fullName) {
-    case undefined: break;
-    case '.google.protobuf.Timestamp': return new Date(safeNumber(value.seconds, field.name) * 1000 + value.nanos / 1e6);
-    case '.google.protobuf.Duration': return safeNumber(value.seconds, field.name) * 1000 + value.nanos / 1e6;
-    case '.phimap.v1.DenseRows': return matrixOf(value);
-    default: return resultOf(value);
+    case undefined:
+      break;
+    case '.google.protobuf.Timestamp':
+      return new Date(safeNumber(value.seconds, field.name) * 1000 + value.nanos / 1e6);
+    case '.google.protobuf.Duration':
+      return safeNumber(value.seconds, field.name) * 1000 + value.nanos / 1e6;
+    case '.phimap.v1.DenseRows':
+      return matrixOf(value);
+    default:
+      return resultOf(value);
   }
   if (field.type === 'int64') return safeNumber(value, field.name);
   if (field.type === 'uint64') return bigintOf(value);
@@ -55,7 +60,9 @@ function valueOf(field, value) {
 export function matrixOf({ rows, columns, values: kind, float32Le, float64Le }) {
   const [bytes, Values] = kind === 'float32Le' ? [float32Le, Float32Array] : [float64Le, Float64Array];
   if ((kind !== 'float32Le' && kind !== 'float64Le') || bytes.length !== rows * columns * Values.BYTES_PER_ELEMENT) {
-    throw new Internal(`the server answered ${rows} × ${columns} numbers in ${bytes?.length ?? 0} bytes of ${kind ?? 'nothing'}`);
+    throw new Internal(
+      `the server answered ${rows} × ${columns} numbers in ${bytes?.length ?? 0} bytes of ${kind ?? 'nothing'}`,
+    );
   }
   return { rows, columns, values: valuesOf(bytes, Values) };
 }

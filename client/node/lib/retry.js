@@ -17,8 +17,13 @@ function milliseconds(duration) {
 }
 
 function policyOf({ maxAttempts, initialBackoff, maxBackoff, backoffMultiplier, retryableStatusCodes }) {
-  return { maxAttempts, initialBackoffMs: milliseconds(initialBackoff), maxBackoffMs: milliseconds(maxBackoff),
-    multiplier: backoffMultiplier, codes: new Set(retryableStatusCodes) };
+  return {
+    maxAttempts,
+    initialBackoffMs: milliseconds(initialBackoff),
+    maxBackoffMs: milliseconds(maxBackoff),
+    multiplier: backoffMultiplier,
+    codes: new Set(retryableStatusCodes),
+  };
 }
 
 /** A gRPC service config, as an object or as JSON text; without one, that of the package. TypeError if it is malformed. */
@@ -27,7 +32,7 @@ export class ServiceConfig {
 
   constructor(config) {
     try {
-      const parsed = typeof config === 'string' ? JSON.parse(config) : config ?? DEFAULT_CONFIG;
+      const parsed = typeof config === 'string' ? JSON.parse(config) : (config ?? DEFAULT_CONFIG);
       this.#entries = (parsed.methodConfig ?? []).map(({ name, timeout, retryPolicy }) => ({
         names: name.map(({ service = '', method = '' }) => `${service}/${method}`),
         timeoutMs: timeout === undefined ? null : milliseconds(timeout),
@@ -45,13 +50,15 @@ export class ServiceConfig {
 
   retries(method, deadline) {
     // The chunks of an Import are read from a file while they are sent.
-    return new Retries(method.name === 'Import' ? NEVER : this.#entryOf(method)?.policy ?? NOT_BEGUN, deadline);
+    return new Retries(method.name === 'Import' ? NEVER : (this.#entryOf(method)?.policy ?? NOT_BEGUN), deadline);
   }
 
   // The entry that gRPC would choose: that of the method, or else that of its service, or else that of all.
   #entryOf({ service, name }) {
     const wanted = [`${service}/${name}`, `${service}/`, '/'];
-    return wanted.map((each) => this.#entries.find(({ names }) => names.includes(each))).find((entry) => entry !== undefined);
+    return wanted
+      .map((each) => this.#entries.find(({ names }) => names.includes(each)))
+      .find((entry) => entry !== undefined);
   }
 }
 
@@ -64,7 +71,8 @@ export class Deadline {
 
   constructor(timeoutMs) {
     if (timeoutMs === undefined || timeoutMs === null) return;
-    if (!(typeof timeoutMs === 'number' && timeoutMs > 0)) throw new RangeError(`timeoutMs: expected milliseconds over 0, got ${timeoutMs}`);
+    if (!(typeof timeoutMs === 'number' && timeoutMs > 0))
+      throw new RangeError(`timeoutMs: expected milliseconds over 0, got ${timeoutMs}`);
     this.#end = performance.now() + timeoutMs;
   }
 
@@ -128,6 +136,8 @@ class Retries {
 }
 
 function wasNotBegun(error) {
-  return error instanceof Unavailable && (error.reason === Reason.SERVER_SHUTTING_DOWN || error.reason === Reason.REVISION_NOT_REACHED);
+  return (
+    error instanceof Unavailable &&
+    (error.reason === Reason.SERVER_SHUTTING_DOWN || error.reason === Reason.REVISION_NOT_REACHED)
+  );
 }
-

@@ -39,7 +39,12 @@ export class Revisions {
    * behind, and remembers the revision of the new one that the error tells.
    */
   note(error) {
-    if (error.reason !== Reason.REVISION_HISTORY_MISMATCH || this.#known === '' || this.#known !== error.metadata.actual) return;
+    if (
+      error.reason !== Reason.REVISION_HISTORY_MISMATCH ||
+      this.#known === '' ||
+      this.#known !== error.metadata.actual
+    )
+      return;
     this.#history += 1;
     this.#known = '';
     this.#take(error.metadata.expected ?? '');

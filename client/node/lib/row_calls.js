@@ -30,7 +30,8 @@ class Widths {
   }
 
   observe(call, { reference }, result) {
-    for (const each of [reference, referenceTo(result.version)]) this.#rowBytes.set(`${call.kind} ${each}`, call.rowBytes(result));
+    for (const each of [reference, referenceTo(result.version)])
+      this.#rowBytes.set(`${call.kind} ${each}`, call.rowBytes(result));
   }
 
   fitOneCall(call, { reference }, block) {
@@ -57,7 +58,8 @@ export class RowCalls {
     for (;;) {
       const target = pins.resolve(reference, options.expectedDigest);
       let result = null;
-      if (source.block && this.#widths.fitOneCall(call, target, source.block)) result = await this.#mapOnce(call, target, source.block, asked, options);
+      if (source.block && this.#widths.fitOneCall(call, target, source.block))
+        result = await this.#mapOnce(call, target, source.block, asked, options);
       if (result === null) {
         const results = [];
         for await (const each of this.#stream(call, target, source, asked, options)) results.push(each);
@@ -70,10 +72,14 @@ export class RowCalls {
   }
 
   /** Maps rows over a stream. Yields the results of blocks of rows in order. */
-  async* stream(call, reference, rows, options = {}) {
+  async *stream(call, reference, rows, options = {}) {
     const { window, rowsPerRequest } = options;
-    if (window !== undefined && !(Number.isInteger(window) && window >= 1)) throw new RangeError(`window: expected at least 1, got ${window}`);
-    if (rowsPerRequest !== undefined && !(Number.isInteger(rowsPerRequest) && rowsPerRequest >= 1 && rowsPerRequest <= MOST_ROWS)) {
+    if (window !== undefined && !(Number.isInteger(window) && window >= 1))
+      throw new RangeError(`window: expected at least 1, got ${window}`);
+    if (
+      rowsPerRequest !== undefined &&
+      !(Number.isInteger(rowsPerRequest) && rowsPerRequest >= 1 && rowsPerRequest <= MOST_ROWS)
+    ) {
       throw new RangeError(`rowsPerRequest: expected 1..${MOST_ROWS}, got ${rowsPerRequest}`);
     }
     const { pins } = this.#connection;
@@ -100,9 +106,17 @@ export class RowCalls {
   }
 
   // Maps over a stream, with all attempts.
-  async* #stream(call, target, source, asked, { window = DEFAULT_WINDOW, rowsPerRequest = null, progress }) {
+  async *#stream(call, target, source, asked, { window = DEFAULT_WINDOW, rowsPerRequest = null, progress }) {
     const retries = this.#connection.config.retries(call.stream, asked.deadline);
-    const session = new Session(call, target, source, retries, this.#widths.rowBytes(call, target.reference), window, rowsPerRequest);
+    const session = new Session(
+      call,
+      target,
+      source,
+      retries,
+      this.#widths.rowBytes(call, target.reference),
+      window,
+      rowsPerRequest,
+    );
     try {
       while (await session.hasMore()) {
         try {
@@ -110,7 +124,13 @@ export class RowCalls {
             this.#widths.observe(call, target, result);
             const { rowsDone } = session;
             const totalRows = source.rowCount;
-            progress?.({ phase: call.phase, rows: rowsDone, totalRows, fraction: totalRows === null ? null : rowsDone / totalRows, job: null });
+            progress?.({
+              phase: call.phase,
+              rows: rowsDone,
+              totalRows,
+              fraction: totalRows === null ? null : rowsDone / totalRows,
+              job: null,
+            });
             yield result;
           }
         } catch (error) {
@@ -123,7 +143,7 @@ export class RowCalls {
   }
 
   // Opens a stream, sends what has no answer yet and new requests, and yields the answers meanwhile.
-  async* #streamOnce(session, asked) {
+  async *#streamOnce(session, asked) {
     const stream = this.#connection.open(session.call.stream, asked);
     let failure = null;
     const sending = session.send(stream).catch((error) => {
@@ -137,7 +157,7 @@ export class RowCalls {
           answer = await stream.next();
         } catch (error) {
           if (failure !== null) throw new SenderFailed(failure);
-          if (session.finished) return;  // all answers came, so the status no longer matters
+          if (session.finished) return; // all answers came, so the status no longer matters
           throw error;
         }
         if (answer === null && session.finished) return;
@@ -199,7 +219,7 @@ class Session {
     if (this.#unanswered.length > 0) return true;
     if (this.#ended) return false;
     this.#source.coming ??= this.#source.next(this.#limits());
-    if (await this.#source.coming === null) this.#ended = true;
+    if ((await this.#source.coming) === null) this.#ended = true;
     return !this.#ended;
   }
 
@@ -217,9 +237,11 @@ class Session {
       first = false;
       return request;
     };
-    for (const block of [...this.#unanswered]) if (!await stream.send(message(block))) return;
+    for (const block of [...this.#unanswered]) if (!(await stream.send(message(block)))) return;
     while (!this.#ended) {
-      const woken = new Promise((resolve) => { this.#wake = resolve; });
+      const woken = new Promise((resolve) => {
+        this.#wake = resolve;
+      });
       if (stream.over) return;
       const limits = this.#limits();
       if (limits === null) {
@@ -234,7 +256,7 @@ class Session {
         this.#ended = true;
       } else {
         this.#unanswered.push(block);
-        if (!await stream.send(message(block))) return;
+        if (!(await stream.send(message(block)))) return;
       }
     }
     stream.end();
@@ -251,12 +273,17 @@ class Session {
 
   /** Returns the result of the answer to the first unanswered request; null is the end of the stream. */
   take(answer) {
-    if (answer === null) throw new Internal(`the server ended the stream and left ${this.#unanswered.length} requests unanswered`);
+    if (answer === null)
+      throw new Internal(`the server ended the stream and left ${this.#unanswered.length} requests unanswered`);
     const [block] = this.#unanswered;
     const result = this.call.take(answer, block.rows);
     if (this.#version === null) {
       this.#version = result.version;
-      this.#target = { asked: this.#target.asked, reference: referenceTo(this.#version), expectedDigest: this.#version.digest };
+      this.#target = {
+        asked: this.#target.asked,
+        reference: referenceTo(this.#version),
+        expectedDigest: this.#version.digest,
+      };
     }
     this.#unanswered.shift();
     this.#answeredHere += 1;

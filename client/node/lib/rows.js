@@ -5,12 +5,17 @@ import { bytesOf } from './numbers.js';
 /** The API's limit of rows in a message. */
 export const MOST_ROWS = 65536;
 
-const EXPECTED = 'rows: expected { values, columns }, a list of rows, texts or Buffers, { rowOffsets, columnIndices, values, columns }, '
-  + 'or an iterable of these';
+const EXPECTED =
+  'rows: expected { values, columns }, a list of rows, texts or Buffers, { rowOffsets, columnIndices, values, columns }, ' +
+  'or an iterable of these';
 
 const isRow = (value) => isFloats(value) || (Array.isArray(value) && typeof value[0] === 'number');
-const isFloats = (value) => ArrayBuffer.isView(value) && !(value instanceof DataView) && !(value instanceof Uint8Array)
-  && !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array);
+const isFloats = (value) =>
+  ArrayBuffer.isView(value) &&
+  !(value instanceof DataView) &&
+  !(value instanceof Uint8Array) &&
+  !(value instanceof BigInt64Array) &&
+  !(value instanceof BigUint64Array);
 const isExample = (value) => typeof value === 'string' || value instanceof Uint8Array;
 
 class DenseBlock {
@@ -46,21 +51,33 @@ class SparseBlock {
 
   slice(begin, end) {
     const [from, to] = [this.offsets[begin], this.offsets[end]];
-    return new SparseBlock(this.offsets.slice(begin, end + 1).map((offset) => offset - from), this.indices.subarray(from, to),
-      this.values.subarray(from, to), this.columns);
+    return new SparseBlock(
+      this.offsets.slice(begin, end + 1).map((offset) => offset - from),
+      this.indices.subarray(from, to),
+      this.values.subarray(from, to),
+      this.columns,
+    );
   }
 
   fitting(begin, bytes) {
     const ofEntry = this.indices.BYTES_PER_ELEMENT + this.values.BYTES_PER_ELEMENT;
     let end = begin;
-    while (end < this.rows && (this.offsets[end + 1] - this.offsets[begin]) * ofEntry + (end + 1 - begin) * 8 <= bytes) end += 1;
+    while (end < this.rows && (this.offsets[end + 1] - this.offsets[begin]) * ofEntry + (end + 1 - begin) * 8 <= bytes)
+      end += 1;
     return end - begin;
   }
 
   examples() {
     const kind = this.values instanceof Float32Array ? 'float32Le' : 'float64Le';
-    return { sparse: { rows: this.rows, columns: this.columns, rowOffsetsLe: bytesOf(BigInt64Array.from(this.offsets, BigInt)),
-      columnIndicesLe: bytesOf(this.indices), [kind]: bytesOf(this.values) } };
+    return {
+      sparse: {
+        rows: this.rows,
+        columns: this.columns,
+        rowOffsetsLe: bytesOf(BigInt64Array.from(this.offsets, BigInt)),
+        columnIndicesLe: bytesOf(this.indices),
+        [kind]: bytesOf(this.values),
+      },
+    };
   }
 }
 
@@ -93,12 +110,16 @@ function blockOf(rows) {
   if (isRow(rows)) return denseOf([rows]);
   if (Array.isArray(rows)) return isExample(rows[0]) ? stringsOf(rows) : denseOf(rows);
   if (rows?.rowOffsets !== undefined) return sparseOf(rows);
-  return typeof rows?.values === 'object' ? matrixBlock(rows) : null;  // values() of a Set or a Map is a function
+  return typeof rows?.values === 'object' ? matrixBlock(rows) : null; // values() of a Set or a Map is a function
 }
 
 function stringsOf(values) {
   const odd = values.findIndex((value) => !isExample(value) || typeof value !== typeof values[0]);
-  if (odd >= 0) throw ofRow(odd, `expected ${typeof values[0] === 'string' ? 'a text' : 'bytes'}, as in row 0, got ${said(values[odd])}`);
+  if (odd >= 0)
+    throw ofRow(
+      odd,
+      `expected ${typeof values[0] === 'string' ? 'a text' : 'bytes'}, as in row 0, got ${said(values[odd])}`,
+    );
   return new StringsBlock(values);
 }
 
@@ -118,12 +139,18 @@ function denseOf(rows) {
 
 function checkNumbers(row, i) {
   const odd = row.findIndex((value) => typeof value !== 'number');
-  if (odd >= 0) throw new InvalidArgument(`rows[${i}].columns[${odd}]: expected a number, got ${said(row[odd])}`, { field: `rows[${i}].columns[${odd}]` });
+  if (odd >= 0)
+    throw new InvalidArgument(`rows[${i}].columns[${odd}]: expected a number, got ${said(row[odd])}`, {
+      field: `rows[${i}].columns[${odd}]`,
+    });
 }
 
 function matrixBlock({ values, columns, rows = values.length / columns }) {
   if (!Number.isSafeInteger(columns) || columns < 1 || rows * columns !== values.length || !Number.isInteger(rows)) {
-    throw new InvalidArgument(`rows: expected rows × columns values, got ${values.length} values and ${columns} columns`, { field: 'rows' });
+    throw new InvalidArgument(
+      `rows: expected rows × columns values, got ${values.length} values and ${columns} columns`,
+      { field: 'rows' },
+    );
   }
   return new DenseBlock(floatsOf(values), rows, columns);
 }
@@ -131,8 +158,11 @@ function matrixBlock({ values, columns, rows = values.length / columns }) {
 function sparseOf({ rowOffsets, columnIndices, values, columns }) {
   const offsets = Array.from(rowOffsets, Number);
   if (offsets[0] !== 0 || offsets.at(-1) !== columnIndices.length || columnIndices.length !== values.length) {
-    throw new InvalidArgument(`rows: expected rowOffsets from 0 to the number of columnIndices and of values, got ${offsets[0]} to `
-      + `${offsets.at(-1)}, ${columnIndices.length} and ${values.length}`, { field: 'rows' });
+    throw new InvalidArgument(
+      `rows: expected rowOffsets from 0 to the number of columnIndices and of values, got ${offsets[0]} to ` +
+        `${offsets.at(-1)}, ${columnIndices.length} and ${values.length}`,
+      { field: 'rows' },
+    );
   }
   const indices = columnIndices instanceof Int32Array ? columnIndices : Int32Array.from(columnIndices);
   return new SparseBlock(offsets, indices, floatsOf(values), columns);
@@ -141,7 +171,8 @@ function sparseOf({ rowOffsets, columnIndices, values, columns }) {
 function floatsOf(values) {
   if (values instanceof Float32Array || values instanceof Float64Array) return values;
   if (Array.isArray(values)) checkNumbers(values, 0);
-  if (!Array.isArray(values) && !ArrayBuffer.isView(values)) throw new InvalidArgument(`rows: expected an array of numbers as values, got ${said(values)}`, { field: 'rows' });
+  if (!Array.isArray(values) && !ArrayBuffer.isView(values))
+    throw new InvalidArgument(`rows: expected an array of numbers as values, got ${said(values)}`, { field: 'rows' });
   return Float64Array.from(values);
 }
 
@@ -150,7 +181,13 @@ function ofRow(row, text) {
 }
 
 function said(value) {
-  return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value === 'object' ? value.constructor?.name ?? 'an object' : typeof value;
+  return value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'a list'
+      : typeof value === 'object'
+        ? (value.constructor?.name ?? 'an object')
+        : typeof value;
 }
 
 /** Rows in memory, which can be read again. */
@@ -241,7 +278,7 @@ class IterableSource {
         return block;
       }
       gathered.push(item);
-      left -= typeof item === 'string' ? Buffer.byteLength(item) : item.byteLength ?? item.length * 8;
+      left -= typeof item === 'string' ? Buffer.byteLength(item) : (item.byteLength ?? item.length * 8);
     }
     if (gathered.length === 0) return null;
     return isExample(gathered[0]) ? stringsOf(gathered) : denseOf(gathered);
@@ -269,6 +306,7 @@ class IterableSource {
 export function sourceOf(rows) {
   const block = blockOf(rows);
   if (block !== null) return new MemorySource(block);
-  if (typeof (rows?.[Symbol.asyncIterator] ?? rows?.[Symbol.iterator]) !== 'function') throw new TypeError(`${EXPECTED}, got ${said(rows)}`);
+  if (typeof (rows?.[Symbol.asyncIterator] ?? rows?.[Symbol.iterator]) !== 'function')
+    throw new TypeError(`${EXPECTED}, got ${said(rows)}`);
   return new IterableSource(rows);
 }

@@ -3,13 +3,24 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import protobuf from 'protobufjs';
 
-export const FILES = ['examples', 'mapping', 'mapping_service', 'transform_service', 'predict_service', 'learning_service', 'error_reason']
-  .map((name) => `phimap/v1/${name}.proto`).concat('phimap/rpc/error_details.proto');
+export const FILES = [
+  'examples',
+  'mapping',
+  'mapping_service',
+  'transform_service',
+  'predict_service',
+  'learning_service',
+  'error_reason',
+]
+  .map((name) => `phimap/v1/${name}.proto`)
+  .concat('phimap/rpc/error_details.proto');
 
 // An installed package has the files in it (tools/copy_protos.js), a checkout has them in its own folder.
-const folder = ['../proto/', '../../../proto/'].map((path) => fileURLToPath(new URL(path, import.meta.url)))
+const folder = ['../proto/', '../../../proto/']
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((path) => existsSync(path + FILES[0]));
-if (folder === undefined) throw new Error('phimap: the package is incomplete, its .proto files are missing: install it again');
+if (folder === undefined)
+  throw new Error('phimap: the package is incomplete, its .proto files are missing: install it again');
 
 /** Returns the root of all messages. `options` are protobufjs's for parsing. */
 export function loadRoot(options) {
@@ -41,7 +52,9 @@ class Method {
 export const METHODS = {};
 for (const service of ['MappingService', 'TransformService', 'PredictService', 'LearningService']) {
   const found = root.lookupService(`phimap.v1.${service}`);
-  for (const { name, resolvedRequestType, resolvedResponseType } of found.methodsArray.map((method) => method.resolve())) {
+  for (const { name, resolvedRequestType, resolvedResponseType } of found.methodsArray.map((method) =>
+    method.resolve(),
+  )) {
     METHODS[name] = new Method(`phimap.v1.${service}`, name, resolvedRequestType, resolvedResponseType);
   }
 }
@@ -50,4 +63,9 @@ for (const service of ['MappingService', 'TransformService', 'PredictService', '
 const health = root.define('grpc.health.v1');
 health.add(new protobuf.Type('HealthCheckRequest').add(new protobuf.Field('service', 1, 'string')));
 health.add(new protobuf.Type('HealthCheckResponse').add(new protobuf.Field('status', 1, 'int32')));
-export const HEALTH = new Method('grpc.health.v1.Health', 'Check', health.lookupType('HealthCheckRequest'), health.lookupType('HealthCheckResponse'));
+export const HEALTH = new Method(
+  'grpc.health.v1.Health',
+  'Check',
+  health.lookupType('HealthCheckRequest'),
+  health.lookupType('HealthCheckResponse'),
+);

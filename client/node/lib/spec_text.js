@@ -9,13 +9,15 @@ export function specText(name, parameters = {}) {
 }
 
 function wordOf(name, value) {
-  if (Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView))) return `[${Array.from(value, (each) => wordOf(name, each)).join(', ')}]`;
+  if (Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView)))
+    return `[${Array.from(value, (each) => wordOf(name, each)).join(', ')}]`;
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value);
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw new RangeError(`${name}: expected a finite number, got ${value}`);
     return String(value);
   }
   if (typeof value !== 'string') throw new TypeError(`${name}: expected a number or a name, got ${typeof value}`);
-  if (!VALUE.test(value.trim())) throw new RangeError(`${name}: expected one value, such as a word or a number, got ${JSON.stringify(value)}`);
+  if (!VALUE.test(value.trim()))
+    throw new RangeError(`${name}: expected one value, such as a word or a number, got ${JSON.stringify(value)}`);
   return value.trim();
 }

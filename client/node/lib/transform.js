@@ -25,7 +25,9 @@ export class TransformCall {
 
   request(target, examples) {
     const wanted = { examples, residual: this.#residual };
-    return target === null ? wanted : { ...wanted, reference: target.reference, expectedDigest: target.expectedDigest, columnNamesHash: this.#hash };
+    return target === null
+      ? wanted
+      : { ...wanted, reference: target.reference, expectedDigest: target.expectedDigest, columnNamesHash: this.#hash };
   }
 
   take(answer, rows) {
@@ -35,10 +37,18 @@ export class TransformCall {
     const { residuals, residualAllowances: allowances } = answer;
     const numbers = this.#residual ? rows : 0;
     if (answered !== rows || residuals.length !== numbers || allowances.length !== numbers) {
-      throw new Internal(`the server answered ${answered} rows and ${residuals.length} residuals to a request of ${rows} rows`);
+      throw new Internal(
+        `the server answered ${answered} rows and ${residuals.length} residuals to a request of ${rows} rows`,
+      );
     }
-    return { features, rows, columns, version: this.#version, residuals: this.#residual ? Float64Array.from(residuals) : null,
-      allowances: this.#residual ? Float64Array.from(allowances) : null };
+    return {
+      features,
+      rows,
+      columns,
+      version: this.#version,
+      residuals: this.#residual ? Float64Array.from(residuals) : null,
+      allowances: this.#residual ? Float64Array.from(allowances) : null,
+    };
   }
 
   rowBytes({ columns, features }) {
@@ -48,9 +58,13 @@ export class TransformCall {
   gathered(results) {
     const [first] = results;
     if (results.length === 1) return first;
-    return { ...first, features: joined(results.map(({ features }) => features)), rows: results.reduce((sum, { rows }) => sum + rows, 0),
+    return {
+      ...first,
+      features: joined(results.map(({ features }) => features)),
+      rows: results.reduce((sum, { rows }) => sum + rows, 0),
       residuals: this.#residual ? joined(results.map(({ residuals }) => residuals)) : null,
-      allowances: this.#residual ? joined(results.map(({ allowances }) => allowances)) : null };
+      allowances: this.#residual ? joined(results.map(({ allowances }) => allowances)) : null,
+    };
   }
 }
 

@@ -13,7 +13,8 @@ if (!process.argv.includes('--remove')) {
   // The version of the whole project.
   const [, version] = /^project\(phimap VERSION ([0-9.]+) /m.exec(readFileSync(`${repository}CMakeLists.txt`, 'utf8'));
   const stated = JSON.parse(readFileSync(`${folder}package.json`, 'utf8')).version;
-  if (stated !== version) throw new Error(`package.json: expected the version ${version} of CMakeLists.txt, got ${stated}`);
+  if (stated !== version)
+    throw new Error(`package.json: expected the version ${version} of CMakeLists.txt, got ${stated}`);
 
   const { FILES } = await import('../lib/schema.js');
   const { typesOfMessages } = await import('./message_types.js');

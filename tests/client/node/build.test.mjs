@@ -7,7 +7,18 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import grpc from '@grpc/grpc-js';
 import { Aborted, AlreadyExists, Client, DeadlineExceeded, NotFound, specText } from 'phimap';
-import { NO_BACKOFF, errorOf, folderOf, matrix, phimap, phimapd, refusal, rowsOf, scriptedServer, writeCsv } from './support.mjs';
+import {
+  NO_BACKOFF,
+  errorOf,
+  folderOf,
+  matrix,
+  phimap,
+  phimapd,
+  refusal,
+  rowsOf,
+  scriptedServer,
+  writeCsv,
+} from './support.mjs';
 
 const ROWS = matrix(1000, 5);
 const SPEC = { spec: 'f2(landmarks=30)', kernel: 'rbf(gamma=scale)', standardize: true };
@@ -18,8 +29,19 @@ const MANY_ROWS = matrix(6000, 5);
 async function digestOfCommandLine(folder, seed) {
   const csv = writeCsv(join(folder, 'rows.csv'), rowsOf(ROWS));
   const artifact = join(folder, `${seed}.phimap`);
-  await phimap('', 'build', '--local', '-o', artifact, `--input=${csv}`, `--spec=${SPEC.spec}`, `--kernel=${SPEC.kernel}`, '--standardize', `--seed=${seed}`,
-    '--columns=x0,x1,x2,x3,x4');
+  await phimap(
+    '',
+    'build',
+    '--local',
+    '-o',
+    artifact,
+    `--input=${csv}`,
+    `--spec=${SPEC.spec}`,
+    `--kernel=${SPEC.kernel}`,
+    '--standardize',
+    `--seed=${seed}`,
+    '--columns=x0,x1,x2,x3,x4',
+  );
   return createHash('sha256').update(readFileSync(artifact)).digest('hex');
 }
 
@@ -32,7 +54,8 @@ test('the artifact is that of the command line, for seeds of up to 64 bits', asy
     assert.equal(ref.digest, await digestOfCommandLine(folder, seed));
     assert.equal(told, BigInt(seed));
   }
-  for (const seed of [-1, 0.5, 2 ** 53, 2n ** 64n, '7']) await assert.rejects(client.build('seeds', ROWS, { ...SPEC, seed }), RangeError);
+  for (const seed of [-1, 0.5, 2 ** 53, 2n ** 64n, '7'])
+    await assert.rejects(client.build('seeds', ROWS, { ...SPEC, seed }), RangeError);
   client.close();
 });
 
@@ -55,7 +78,10 @@ test('rows may come from an async iterable, and every step is reported', async (
   assert.equal((await client.getBuild('rows', buildId)).state, 'done');
   assert.equal((await client.cancelBuild('rows', buildId)).state, 'done');
   await assert.rejects(client.build('rows', ROWS, { ...SPEC, seed: 1, buildId }), AlreadyExists);
-  assert.deepEqual((await client.listBuilds('rows')).map(({ state }) => state), ['done', 'done']);
+  assert.deepEqual(
+    (await client.listBuilds('rows')).map(({ state }) => state),
+    ['done', 'done'],
+  );
   client.close();
 });
 
@@ -64,7 +90,12 @@ test('an aborted build throws the reason, and is cancelled on the server', async
   const abort = new AbortController();
   const buildId = randomUUID();
   const reason = new Error('the user left');
-  const building = client.build('long', MANY_ROWS, { ...LONG, buildId, signal: abort.signal, progress: ({ phase }) => phase === 'gram' && abort.abort(reason) });
+  const building = client.build('long', MANY_ROWS, {
+    ...LONG,
+    buildId,
+    signal: abort.signal,
+    progress: ({ phase }) => phase === 'gram' && abort.abort(reason),
+  });
   assert.equal(await errorOf(building), reason);
   const end = Date.now() + 30_000;
   let job;
@@ -88,12 +119,13 @@ test('an aborted build throws the reason, and is cancelled on the server', async
 test('a build whose time is up is followed by its id', async (t) => {
   const received = [];
   const { address } = await scriptedServer(t, {
-    Build: (call) => call.on('data', ({ spec, finish }) => {
-      if (spec) received.push(spec.buildId);
-      if (spec) call.write({ accepted: { buildId: spec.buildId } });
-      if (finish && received.length === 2) call.write({ version: { ref: { name: 'late', number: 1, digest: 'd' } } });
-      if (finish && received.length === 2) call.end();
-    }),
+    Build: (call) =>
+      call.on('data', ({ spec, finish }) => {
+        if (spec) received.push(spec.buildId);
+        if (spec) call.write({ accepted: { buildId: spec.buildId } });
+        if (finish && received.length === 2) call.write({ version: { ref: { name: 'late', number: 1, digest: 'd' } } });
+        if (finish && received.length === 2) call.end();
+      }),
   });
   const client = new Client(address);
   const error = await errorOf(client.build('late', ROWS, { ...SPEC, timeoutMs: 500 }));
@@ -135,7 +167,8 @@ function breaking(received, { ends }) {
         }
         attempt.rows += examples?.dense.rows ?? 0;
         attempt.finish = finish ?? attempt.finish;
-        if (received.length <= 2 && (received.length === 1 ? attempt.rows > 0 : finish)) call.emit('error', refusal(grpc.status.UNAVAILABLE, ends));
+        if (received.length <= 2 && (received.length === 1 ? attempt.rows > 0 : finish))
+          call.emit('error', refusal(grpc.status.UNAVAILABLE, ends));
       });
     },
   };
@@ -177,10 +210,11 @@ test('rows of an iterable are not sent twice', async (t) => {
 
 test('an iterable that gives nothing more does not hold up a call that ends', { timeout: 20_000 }, async (t) => {
   const { address } = await scriptedServer(t, {
-    Build: (call) => call.on('data', ({ spec, examples }) => {
-      if (spec) call.write({ accepted: { buildId: spec.buildId } });
-      if (examples) call.emit('error', refusal(grpc.status.UNAVAILABLE, 'broken'));
-    }),
+    Build: (call) =>
+      call.on('data', ({ spec, examples }) => {
+        if (spec) call.write({ accepted: { buildId: spec.buildId } });
+        if (examples) call.emit('error', refusal(grpc.status.UNAVAILABLE, 'broken'));
+      }),
     TransformStream: () => {},
   });
   const client = new Client(address, { serviceConfig: NO_BACKOFF });
@@ -188,14 +222,20 @@ test('an iterable that gives nothing more does not hold up a call that ends', { 
     yield { values: ROWS.values, columns: 5 };
     await new Promise(() => {});
   }
-  assert.equal((await errorOf(client.build('waiting', waiting(), SPEC))).message, 'no answer from phimapd at ' + address + ': broken');
+  assert.equal(
+    (await errorOf(client.build('waiting', waiting(), SPEC))).message,
+    'no answer from phimapd at ' + address + ': broken',
+  );
   const signal = AbortSignal.timeout(300);
   assert.equal((await errorOf(client.transform('waiting', waiting(), { signal }))).name, 'TimeoutError');
   client.close();
 });
 
 test('a spec is composed of values that the server reads back exactly', () => {
-  assert.equal(specText('f2', { landmarks: 500, policy: 'kmeans', held_out_rows: undefined }), 'f2(landmarks=500, policy=kmeans)');
+  assert.equal(
+    specText('f2', { landmarks: 500, policy: 'kmeans', held_out_rows: undefined }),
+    'f2(landmarks=500, policy=kmeans)',
+  );
   assert.equal(specText('rbf', { gamma: 1e-7 }), 'rbf(gamma=1e-7)');
   assert.equal(specText('rbf', { length_scales: Float64Array.of(0.1, 2) }), 'rbf(length_scales=[0.1, 2])');
   assert.throws(() => specText('f2', { policy: 'kmeans, seed=3' }), RangeError);

@@ -16,7 +16,11 @@ const SPEC = { spec: 'f2(landmarks=40)', kernel: 'rbf(gamma=2)' };
 /** Returns the cells of what the command line predicts, without the header. */
 async function predicted(server, reference, csv, ...flags) {
   await phimap(server, 'predict', reference, `--input=${csv}`, '-o', `${csv}.answers.csv`, ...flags);
-  return readFileSync(`${csv}.answers.csv`, 'utf8').trim().split('\n').slice(1).map((line) => line.split(','));
+  return readFileSync(`${csv}.answers.csv`, 'utf8')
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(','));
 }
 
 test('predictions of classes are those of the command line, in one call and over a stream', async (t) => {
@@ -31,20 +35,41 @@ test('predictions of classes are those of the command line, in one call and over
   const wanted = { probabilities: true, scores: true, confidence: 0.9 };
   const answer = await client.predict('classes', ROWS, wanted);
   const cells = await predicted(address, 'classes@1', csv, '--probabilities');
-  assert.deepEqual(answer.labels, cells.map(([label]) => label));
+  assert.deepEqual(
+    answer.labels,
+    cells.map(([label]) => label),
+  );
   // The command line writes numbers that are read back exactly.
-  assert.deepEqual([...answer.probabilities.values], cells.flatMap((row) => row.slice(1, 4).map(Number)));
-  assert.deepEqual([...answer.indices].map((index) => answer.classes[index]), answer.labels);
-  assert.deepEqual([answer.scores.rows, answer.scores.columns, answer.sets.length, answer.values, answer.lows], [900, 3, 900, null, null]);
+  assert.deepEqual(
+    [...answer.probabilities.values],
+    cells.flatMap((row) => row.slice(1, 4).map(Number)),
+  );
+  assert.deepEqual(
+    [...answer.indices].map((index) => answer.classes[index]),
+    answer.labels,
+  );
+  assert.deepEqual(
+    [answer.scores.rows, answer.scores.columns, answer.sets.length, answer.values, answer.lows],
+    [900, 3, 900, null, null],
+  );
   // Each class of a row that is predicted rightly with a probability near 1 is in its set.
   assert.ok(answer.sets.every((set) => set.every((name) => answer.classes.includes(name))));
 
   const parts = [];
   for await (const part of client.predictStream('classes', LIST, { ...wanted, rowsPerRequest: 100 })) parts.push(part);
   assert.equal(parts.length, 9);
-  assert.deepEqual(parts.flatMap(({ labels }) => labels), answer.labels);
-  assert.deepEqual(parts.flatMap(({ sets }) => sets), answer.sets);
-  assert.deepEqual(parts.flatMap(({ probabilities }) => [...probabilities.values]), [...answer.probabilities.values]);
+  assert.deepEqual(
+    parts.flatMap(({ labels }) => labels),
+    answer.labels,
+  );
+  assert.deepEqual(
+    parts.flatMap(({ sets }) => sets),
+    answer.sets,
+  );
+  assert.deepEqual(
+    parts.flatMap(({ probabilities }) => [...probabilities.values]),
+    [...answer.probabilities.values],
+  );
   const gathered = await client.predict('classes', new Set(LIST), wanted);
   assert.deepEqual({ ...gathered, version: null }, { ...answer, version: null });
 
@@ -62,10 +87,20 @@ test('predictions of numbers are those of the command line, with intervals and d
   const unready = await errorOf(client.predict('numbers', ROWS));
   assert.ok(unready instanceof FailedPrecondition);
   assert.equal(unready.reason, Reason.HEAD_MISSING);
-  const version = await client.train('numbers', ROWS, NUMBERS, { task: 'numbers', weights: NUMBERS.map(() => 2), groups: NUMBERS.map((_, i) => i % 90) });
+  const version = await client.train('numbers', ROWS, NUMBERS, {
+    task: 'numbers',
+    weights: NUMBERS.map(() => 2),
+    groups: NUMBERS.map((_, i) => i % 90),
+  });
   assert.equal(referenceTo(version), 'numbers@2');
-  const { values, lows, highs, deviations, labels } = await client.predict('numbers@2', ROWS, { confidence: 0.9, deviations: true });
-  assert.deepEqual([...values], (await predicted(address, 'numbers@2', csv)).map(([value]) => Number(value)));
+  const { values, lows, highs, deviations, labels } = await client.predict('numbers@2', ROWS, {
+    confidence: 0.9,
+    deviations: true,
+  });
+  assert.deepEqual(
+    [...values],
+    (await predicted(address, 'numbers@2', csv)).map(([value]) => Number(value)),
+  );
   assert.ok(values.every((value, i) => lows[i] <= value && value <= highs[i] && deviations[i] > 0));
   assert.equal(labels, null);
   client.close();
@@ -95,15 +130,28 @@ test('an evaluation is that of the command line, and the parts of rows are kept'
   const client = new Client(address);
   await client.build('judged', ROWS, SPEC);
   const phases = new Set();
-  const evaluation = await client.evaluate('judged', ROWS, CLASSES, { folds: 3, seed: 5, progress: ({ phase }) => phases.add(phase) });
-  const expected = JSON.parse(await phimap(address, 'evaluate', 'judged@1', `--input=${csv}`, '--label=label', '--folds=3', '--seed=5', '--json'));
+  const evaluation = await client.evaluate('judged', ROWS, CLASSES, {
+    folds: 3,
+    seed: 5,
+    progress: ({ phase }) => phases.add(phase),
+  });
+  const expected = JSON.parse(
+    await phimap(address, 'evaluate', 'judged@1', `--input=${csv}`, '--label=label', '--folds=3', '--seed=5', '--json'),
+  );
   assert.equal(evaluation.errors, Number(expected.errors ?? 0));
   assert.deepEqual(evaluation.marginQuantiles, expected.marginQuantiles ?? expected.margin_quantiles);
   assert.equal(evaluation.seed, 5n);
   assert.ok(phases.has('sending'));
   const parts = CLASSES.map((_, i) => ['train', 'validate', 'calibrate-link', 'calibrate-sets', 'test'][i % 5]);
   const { head } = await client.train('judged', ROWS, CLASSES, { parts });
-  assert.deepEqual(head.report.parts, { train: 180, validate: 180, calibrateLink: 180, calibrateSets: 180, test: 180, unused: 0 });
+  assert.deepEqual(head.report.parts, {
+    train: 180,
+    validate: 180,
+    calibrateLink: 180,
+    calibrateSets: 180,
+    test: 180,
+    unused: 0,
+  });
   client.close();
 });
 

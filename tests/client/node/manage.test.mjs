@@ -29,11 +29,17 @@ test('aliases move, on a condition and back', async (t) => {
   assert.equal((await client.transform('names@prod', ROWS)).version.number, 1);
   assert.equal((await client.getDrift('names')).aliases[0].alias, 'prod');
   const [mapping] = await client.listMappings();
-  assert.deepEqual([mapping.name, mapping.newestVersion, mapping.versionCount, mapping.aliases.length], ['names', 2, 2, 1]);
+  assert.deepEqual(
+    [mapping.name, mapping.newestVersion, mapping.versionCount, mapping.aliases.length],
+    ['names', 2, 2, 1],
+  );
 
   await assert.rejects(client.deleteVersion('names@2'), FailedPrecondition);
   await client.deleteVersion('names@2', { giveUpRollback: true });
-  assert.deepEqual((await client.listVersions('names')).map(({ ref }) => ref.number), [1]);
+  assert.deepEqual(
+    (await client.listVersions('names')).map(({ ref }) => ref.number),
+    [1],
+  );
   await client.deleteAlias('names', 'prod');
   assert.deepEqual((await client.getMapping('names')).aliases, []);
   await assert.rejects(client.deleteMapping('names', { onlyIfEmpty: true }), FailedPrecondition);
@@ -98,10 +104,17 @@ test('an artifact travels by path, stream and buffer, with the bytes of the comm
   assert.ok(expected.length > 2 << 20);
   const ref = await client.export('large', join(folder, 'artifact'));
   assert.ok(readFileSync(join(folder, 'artifact')).equals(expected));
-  for (const source of [join(folder, 'artifact'), expected, Readable.from([expected.subarray(0, 10), expected.subarray(10)])]) {
+  for (const source of [
+    join(folder, 'artifact'),
+    expected,
+    Readable.from([expected.subarray(0, 10), expected.subarray(10)]),
+  ]) {
     assert.equal((await client.import('copy', source)).ref.digest, ref.digest);
   }
-  assert.deepEqual((await client.listVersions('copy')).map(({ imported }) => imported), [true]);
+  assert.deepEqual(
+    (await client.listVersions('copy')).map(({ imported }) => imported),
+    [true],
+  );
   await assert.rejects(client.import('copy', join(folder, 'nowhere')), { code: 'ENOENT' });
   await assert.rejects(client.export('nothing', join(folder, 'nothing')), NotFound);
   assert.deepEqual(readdirSync(folder).sort(), ['artifact', 'expected']);
@@ -111,10 +124,17 @@ test('an artifact travels by path, stream and buffer, with the bytes of the comm
 test('a damaged artifact is noticed, and no file is left', async (t) => {
   const folder = folderOf(t);
   const data = Buffer.from('123456789');
-  for (const [chunk, what] of [[{ data, crc32c: 7 }, /CRC-32C/], [{ data, crc32c: 0xe3069283 }, /SHA-256/], [{ data, offsetBytes: 1, crc32c: 0xe3069283 }, /at byte 0/]]) {
+  for (const [chunk, what] of [
+    [{ data, crc32c: 7 }, /CRC-32C/],
+    [{ data, crc32c: 0xe3069283 }, /SHA-256/],
+    [{ data, offsetBytes: 1, crc32c: 0xe3069283 }, /at byte 0/],
+  ]) {
     const { address } = await scriptedServer(t, {
       GetVersion: () => ({ ref: { name: 'damaged', number: 1, digest: 'a'.repeat(64) } }),
-      Export: (call) => { call.write(chunk); call.end(); },
+      Export: (call) => {
+        call.write(chunk);
+        call.end();
+      },
     });
     const client = new Client(address);
     const error = await errorOf(client.export('damaged', join(folder, 'artifact')));
@@ -149,7 +169,10 @@ test('capabilities, advice and health are answered', async (t) => {
   const client = new Client((await phimapd(t)).address);
   const { families, learners } = await client.listCapabilities();
   const landmarks = families.find(({ name }) => name === 'f2').parameters.find(({ name }) => name === 'landmarks');
-  assert.deepEqual([landmarks.type, landmarks.least, learners.some(({ isDefault }) => isDefault)], ['integer', 1, true]);
+  assert.deepEqual(
+    [landmarks.type, landmarks.least, learners.some(({ isDefault }) => isDefault)],
+    ['integer', 1, true],
+  );
   const { lines } = await client.advise({ margin: 0.2, error: 0.1, confidence: 0.9 });
   assert.ok(lines.some(({ subject, landmarks: count }) => subject === 'f2' && count > 0));
   assert.ok(lines.some(({ dimensions }) => dimensions === null));

@@ -62,7 +62,10 @@ test('floats are little-endian on every processor, whatever their alignment', ()
 
 test('a matrix that does not have the values that it states is refused', () => {
   const dense = typeOf('phimap.v1.DenseRows');
-  assert.throws(() => matrixOf(dense.create({ rows: 2, columns: 1, float32Le: Buffer.alloc(4) })), /2 × 1 numbers in 4 bytes/);
+  assert.throws(
+    () => matrixOf(dense.create({ rows: 2, columns: 1, float32Le: Buffer.alloc(4) })),
+    /2 × 1 numbers in 4 bytes/,
+  );
   assert.throws(() => matrixOf(dense.create({ rows: 2, columns: 1 })), /in 0 bytes of nothing/);
 });
 
@@ -80,7 +83,10 @@ test('rows are divided by bytes and by rows, and none is lost', async () => {
   assert.deepEqual(await blocks(['a', 'bc', 'def'], { rows: 100, bytes: 20 }), [2, 1]);
   const sparse = { rowOffsets: [0, 2, 2, 5], columnIndices: [0, 1, 0, 1, 2], values: new Float32Array(5), columns: 3 };
   assert.deepEqual(await blocks(sparse, { rows: 100, bytes: 32 }), [2, 1]);
-  assert.deepEqual(await blocks([matrix, Float32Array.of(1), [2], matrix].values(), { rows: 6, bytes: 1e6 }), [6, 4, 2, 6, 4]);
+  assert.deepEqual(
+    await blocks([matrix, Float32Array.of(1), [2], matrix].values(), { rows: 6, bytes: 1e6 }),
+    [6, 4, 2, 6, 4],
+  );
   await assert.rejects(blocks(new Set([7]), { rows: 1, bytes: 1 }), TypeError);
   assert.throws(() => sourceOf({ values: new Float32Array(7), columns: 2 }), InvalidArgument);
   assert.throws(() => sourceOf({ ...sparse, rowOffsets: [0, 2, 2, 4] }), InvalidArgument);
@@ -89,7 +95,12 @@ test('rows are divided by bytes and by rows, and none is lost', async () => {
 });
 
 test('a divided block of sparse rows has the offsets of its own entries', async () => {
-  const source = sourceOf({ rowOffsets: [0, 2, 2, 5], columnIndices: [0, 1, 0, 1, 2], values: [1, 2, 3, 4, 5], columns: 3 });
+  const source = sourceOf({
+    rowOffsets: [0, 2, 2, 5],
+    columnIndices: [0, 1, 0, 1, 2],
+    values: [1, 2, 3, 4, 5],
+    columns: 3,
+  });
   await source.next({ rows: 2, bytes: 1e6 });
   const { sparse } = (await source.next({ rows: 2, bytes: 1e6 })).examples();
   assert.deepEqual([...valuesOf(sparse.rowOffsetsLe, BigInt64Array)], [0n, 3n]);

@@ -16,7 +16,10 @@ const run = promisify(execFile);
 
 test('a program uses the installed package', async (t) => {
   const { address } = await phimapd(t);
-  const { stdout, stderr } = await run(process.execPath, ['consumer.mjs'], { cwd: CONSUMER, env: { ...process.env, PHIMAP_SERVER: address } });
+  const { stdout, stderr } = await run(process.execPath, ['consumer.mjs'], {
+    cwd: CONSUMER,
+    env: { ...process.env, PHIMAP_SERVER: address },
+  });
   assert.equal(stdout, 'consumer@1 7 700 true true\n');
   assert.equal(stderr, '');
 });
@@ -24,20 +27,31 @@ test('a program uses the installed package', async (t) => {
 test('a program in TypeScript compiles with --strict, and its mistakes are found', async () => {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
   const typeRoots = join(tsc, '../../../@types');
-  const { stdout } = await run(process.execPath, [tsc, '--project', CONSUMER, '--typeRoots', typeRoots]).catch((error) => error);
+  const { stdout } = await run(process.execPath, [tsc, '--project', CONSUMER, '--typeRoots', typeRoots]).catch(
+    (error) => error,
+  );
   assert.equal(stdout, '');
 });
 
 test('the types declare what the module exports, and each method of the client', () => {
   const file = join(INSTALLED, 'lib/index.d.ts');
-  const program = ts.createProgram([file], { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, types: [] });
+  const program = ts.createProgram([file], {
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    types: [],
+  });
   const checker = program.getTypeChecker();
   const declared = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file)));
   const values = declared.filter((symbol) => symbol.flags & ts.SymbolFlags.Value);
   assert.deepEqual(values.map(({ name }) => name).sort(), Object.keys(phimap).sort());
   const methods = declared.find(({ name }) => name === 'Client').members;
   const names = [...methods.values()].map(({ name }) => name).filter((name) => name !== '__constructor');
-  assert.deepEqual(names.sort(), Object.getOwnPropertyNames(phimap.Client.prototype).filter((name) => name !== 'constructor').sort());
+  assert.deepEqual(
+    names.sort(),
+    Object.getOwnPropertyNames(phimap.Client.prototype)
+      .filter((name) => name !== 'constructor')
+      .sort(),
+  );
   const reasons = checker.getTypeOfSymbol(declared.find(({ name }) => name === 'Reason')).getProperties();
   assert.deepEqual(reasons.map(({ name }) => name).sort(), Object.keys(phimap.Reason).sort());
 });
@@ -45,9 +59,15 @@ test('the types declare what the module exports, and each method of the client',
 test('the package has what it needs, and no more', () => {
   const files = readdirSync(INSTALLED).sort();
   assert.deepEqual(files, ['LICENSE', 'README.md', 'lib', 'package.json', 'proto']);
-  assert.deepEqual(Object.keys(JSON.parse(readFileSync(join(INSTALLED, 'package.json'), 'utf8')).dependencies), ['@grpc/grpc-js', 'protobufjs']);
+  assert.deepEqual(Object.keys(JSON.parse(readFileSync(join(INSTALLED, 'package.json'), 'utf8')).dependencies), [
+    '@grpc/grpc-js',
+    'protobufjs',
+  ]);
   for (const proto of ['phimap/v1/mapping_service.proto', 'phimap/rpc/error_details.proto']) {
-    assert.equal(readFileSync(join(INSTALLED, 'proto', proto), 'utf8'), readFileSync(join(PHIMAP_SOURCE, 'proto', proto), 'utf8'));
+    assert.equal(
+      readFileSync(join(INSTALLED, 'proto', proto), 'utf8'),
+      readFileSync(join(PHIMAP_SOURCE, 'proto', proto), 'utf8'),
+    );
   }
   assert.ok(!existsSync(join(INSTALLED, 'proto/phimap/v1/kernel_service.proto')));
 });

@@ -19,6 +19,8 @@ test('the blocks of the page run, and print what their comments say', async (t) 
     return Array(times ? 4 : 1).fill(line);
   });
   const { address } = await phimapd(t);
-  const { stdout } = await promisify(execFile)(process.execPath, [program], { env: { ...process.env, PHIMAP_SERVER: address } });
+  const { stdout } = await promisify(execFile)(process.execPath, [program], {
+    env: { ...process.env, PHIMAP_SERVER: address },
+  });
   assert.deepEqual(stdout.trim().split('\n'), expected);
 });

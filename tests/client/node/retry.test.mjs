@@ -7,11 +7,25 @@ import { test } from 'node:test';
 import grpc from '@grpc/grpc-js';
 import { Client, DeadlineExceeded, ResourceExhausted, Unavailable } from 'phimap';
 import { typeOf } from '../lib/schema.js';
-import { NO_BACKOFF, Phimapd, errorOf, folderOf, matrix, phimapd, refusal, revision, rowsOf, scriptedServer } from './support.mjs';
+import {
+  NO_BACKOFF,
+  Phimapd,
+  errorOf,
+  folderOf,
+  matrix,
+  phimapd,
+  refusal,
+  revision,
+  rowsOf,
+  scriptedServer,
+} from './support.mjs';
 
 const ROWS = matrix(100, 3);
 const SPEC = { spec: 'f2(landmarks=5)', kernel: 'rbf(gamma=1)' };
-const FEATURES = { version: { name: 'scripted', number: 1, digest: 'd' }, features: { rows: 1, columns: 1, float32Le: Buffer.alloc(4) } };
+const FEATURES = {
+  version: { name: 'scripted', number: 1, digest: 'd' },
+  features: { rows: 1, columns: 1, float32Le: Buffer.alloc(4) },
+};
 const { UNAVAILABLE, RESOURCE_EXHAUSTED, INTERNAL, FAILED_PRECONDITION } = grpc.status;
 
 /** Returns trailing metadata with details, as a server packs them. */
@@ -19,19 +33,27 @@ function details(reason, metadata = {}, retryDelay = null) {
   const packed = [['google.rpc.ErrorInfo', typeOf('phimap.rpc.ErrorInfo').encode({ reason, metadata })]];
   if (retryDelay) packed.push(['google.rpc.RetryInfo', typeOf('phimap.rpc.RetryInfo').encode({ retryDelay })]);
   const trailers = new grpc.Metadata();
-  trailers.set('grpc-status-details-bin', typeOf('phimap.rpc.Status').encode({
-    details: packed.map(([name, writer]) => ({ type_url: `type.googleapis.com/${name}`, value: writer.finish() })) }).finish());
+  trailers.set(
+    'grpc-status-details-bin',
+    typeOf('phimap.rpc.Status')
+      .encode({
+        details: packed.map(([name, writer]) => ({ type_url: `type.googleapis.com/${name}`, value: writer.finish() })),
+      })
+      .finish(),
+  );
   return trailers;
 }
 
 /** Starts a scripted server whose method `name` refuses with the errors in turn, and then answers. */
 async function refusing(t, name, answer, ...errors) {
   const requests = [];
-  const server = await scriptedServer(t, { [name]: (request) => {
-    requests.push(request);
-    if (requests.length <= errors.length) throw errors[requests.length - 1];
-    return answer;
-  } });
+  const server = await scriptedServer(t, {
+    [name]: (request) => {
+      requests.push(request);
+      if (requests.length <= errors.length) throw errors[requests.length - 1];
+      return answer;
+    },
+  });
   return { ...server, requests };
 }
 
@@ -48,25 +70,46 @@ test('a call is repeated while the server is unavailable, and no more often than
 });
 
 test('a refusal with a delay is repeated after that delay, and other errors are not', async (t) => {
-  const full = refusal(RESOURCE_EXHAUSTED, 'the queue is full', details('QUEUE_FULL', { limit: '8' }, { seconds: 0, nanos: 300_000_000 }));
-  const { address, requests } = await refusing(t, 'Transform', FEATURES, full, refusal(INTERNAL, 'a bug'), refusal(RESOURCE_EXHAUSTED, 'too large'), full);
+  const full = refusal(
+    RESOURCE_EXHAUSTED,
+    'the queue is full',
+    details('QUEUE_FULL', { limit: '8' }, { seconds: 0, nanos: 300_000_000 }),
+  );
+  const { address, requests } = await refusing(
+    t,
+    'Transform',
+    FEATURES,
+    full,
+    refusal(INTERNAL, 'a bug'),
+    refusal(RESOURCE_EXHAUSTED, 'too large'),
+    full,
+  );
   const client = new Client(address, { serviceConfig: NO_BACKOFF });
   const began = performance.now();
   assert.equal((await errorOf(client.transform('scripted', [1]))).code, 'INTERNAL');
-  assert.ok(performance.now() - began > 290);  // timers may be a millisecond early
+  assert.ok(performance.now() - began > 290); // timers may be a millisecond early
   assert.equal(requests.length, 2);
   const impatient = await errorOf(client.predict('scripted', [1], { timeoutMs: 200 }));
   assert.equal(impatient.code, 'UNIMPLEMENTED');
   const other = new Client((await refusing(t, 'Transform', FEATURES, full)).address, { serviceConfig: NO_BACKOFF });
   const error = await errorOf(other.transform('scripted', [1], { timeoutMs: 200 }));
   assert.ok(error instanceof ResourceExhausted);
-  assert.deepEqual([error.reason, error.limit, error.retryDelayMs, error.metadata], ['QUEUE_FULL', 8, 300, { limit: '8' }]);
+  assert.deepEqual(
+    [error.reason, error.limit, error.retryDelayMs, error.metadata],
+    ['QUEUE_FULL', 8, 300, { limit: '8' }],
+  );
   other.close();
   client.close();
 });
 
 test('a change is repeated with its id, each change has its own, and an import is not repeated', async (t) => {
-  const { address, requests } = await refusing(t, 'SetAlias', { name: 'prod', version: 1 }, refusal(UNAVAILABLE), refusal(UNAVAILABLE));
+  const { address, requests } = await refusing(
+    t,
+    'SetAlias',
+    { name: 'prod', version: 1 },
+    refusal(UNAVAILABLE),
+    refusal(UNAVAILABLE),
+  );
   const client = new Client(address, { serviceConfig: NO_BACKOFF });
   await client.setAlias('scripted@1', 'prod');
   await client.setAlias('scripted@1', 'prod');
@@ -85,30 +128,39 @@ test('a change is repeated with its id, each change has its own, and an import i
 
 test('a stream that breaks goes on at the first request without an answer', async (t) => {
   const seen = [];
-  const { address } = await scriptedServer(t, { TransformStream: (call) => {
-    let answered = 0;
-    const here = [];
-    seen.push(here);
-    call.on('data', ({ reference, expectedDigest, examples }) => {
-      here.push([reference, expectedDigest, examples.dense.rows]);
-      if (answered === 2 && seen.length === 1) {
-        call.emit('error', refusal(UNAVAILABLE, 'broken'));
-        return;
-      }
-      answered += 1;
-      const { rows } = examples.dense;
-      call.write({ version: answered === 1 ? FEATURES.version : null, features: { rows, columns: 1, float32Le: examples.dense.float32Le.subarray(0, 4 * rows) } });
-    });
-    call.on('end', () => call.end());
-  } });
+  const { address } = await scriptedServer(t, {
+    TransformStream: (call) => {
+      let answered = 0;
+      const here = [];
+      seen.push(here);
+      call.on('data', ({ reference, expectedDigest, examples }) => {
+        here.push([reference, expectedDigest, examples.dense.rows]);
+        if (answered === 2 && seen.length === 1) {
+          call.emit('error', refusal(UNAVAILABLE, 'broken'));
+          return;
+        }
+        answered += 1;
+        const { rows } = examples.dense;
+        call.write({
+          version: answered === 1 ? FEATURES.version : null,
+          features: { rows, columns: 1, float32Le: examples.dense.float32Le.subarray(0, 4 * rows) },
+        });
+      });
+      call.on('end', () => call.end());
+    },
+  });
   const client = new Client(address, { serviceConfig: NO_BACKOFF });
   const rows = { values: Float32Array.from({ length: 5 }, (_, i) => i), columns: 1 };
   const parts = [];
-  for await (const { features } of client.transformStream('scripted', rows, { rowsPerRequest: 1, window: 1 })) parts.push(...features);
+  for await (const { features } of client.transformStream('scripted', rows, { rowsPerRequest: 1, window: 1 }))
+    parts.push(...features);
   assert.deepEqual(parts, [0, 1, 2, 3, 4]);
-  assert.deepEqual(seen.map((here) => here.length), [3, 3]);
+  assert.deepEqual(
+    seen.map((here) => here.length),
+    [3, 3],
+  );
   assert.deepEqual(seen[0][0], ['scripted', '', 1]);
-  assert.deepEqual(seen[1][0], ['scripted@1', 'd', 1]);  // by the version that answered before
+  assert.deepEqual(seen[1][0], ['scripted@1', 'd', 1]); // by the version that answered before
   client.close();
 });
 
@@ -148,10 +200,14 @@ test('calls are divided among servers', async (t) => {
   const servers = [await refusing(t, 'Transform', FEATURES), await refusing(t, 'Transform', FEATURES)];
   const client = new Client(servers.map(({ address }) => address));
   // Until both are connected, one takes all calls.
-  for (let i = 0; servers.some(({ requests }) => requests.length === 0); i += 1) await client.transform('scripted', [i]);
+  for (let i = 0; servers.some(({ requests }) => requests.length === 0); i += 1)
+    await client.transform('scripted', [i]);
   servers.forEach(({ requests }) => requests.splice(0));
   for (let i = 0; i < 20; i += 1) await client.transform('scripted', [i]);
-  assert.deepEqual(servers.map(({ requests }) => requests.length), [10, 10]);
+  assert.deepEqual(
+    servers.map(({ requests }) => requests.length),
+    [10, 10],
+  );
   client.close();
 });
 
@@ -180,31 +236,46 @@ test('a call asks for the newest revision that the client knows, and a build doe
   const told = ['s:5', 's:3', 's:9007199254740993', 'malformed'];
   const { address, calls } = await scriptedServer(t, {
     SetAlias: () => ({ name: 'prod', version: 1, trailers: revision(told.shift()) }),
-    Build: (call) => { call.write({ version: { ref: { name: 'b', number: 1, digest: 'd' } } }); call.end(); },
+    Build: (call) => {
+      call.write({ version: { ref: { name: 'b', number: 1, digest: 'd' } } });
+      call.end();
+    },
   });
   const client = new Client(address);
   for (let i = 0; i < 4; i += 1) await client.setAlias('scripted@1', 'prod');
   await client.build('b', ROWS, SPEC);
   await client.setAlias('scripted@1', 'prod').catch(() => {});
-  assert.deepEqual(calls.map(({ metadata }) => metadata['phimap-min-revision']), [undefined, 's:5', 's:5', 's:9007199254740993', undefined, 's:9007199254740993']);
+  assert.deepEqual(
+    calls.map(({ metadata }) => metadata['phimap-min-revision']),
+    [undefined, 's:5', 's:5', 's:9007199254740993', undefined, 's:9007199254740993'],
+  );
   client.close();
 });
 
 test('a revision of another history is left behind, at once', async (t) => {
   let history = 'old';
-  const { address, calls } = await scriptedServer(t, { GetMapping: (_, metadata) => {
-    const [asked] = metadata.get('phimap-min-revision');
-    if (asked?.startsWith('old') && history === 'new') {
-      throw refusal(FAILED_PRECONDITION, 'another history', details('REVISION_HISTORY_MISMATCH', { actual: asked, expected: 'new:2' }));
-    }
-    return { name: 'scripted', trailers: revision(`${history}:${history === 'old' ? 7 : 2}`) };
-  } });
+  const { address, calls } = await scriptedServer(t, {
+    GetMapping: (_, metadata) => {
+      const [asked] = metadata.get('phimap-min-revision');
+      if (asked?.startsWith('old') && history === 'new') {
+        throw refusal(
+          FAILED_PRECONDITION,
+          'another history',
+          details('REVISION_HISTORY_MISMATCH', { actual: asked, expected: 'new:2' }),
+        );
+      }
+      return { name: 'scripted', trailers: revision(`${history}:${history === 'old' ? 7 : 2}`) };
+    },
+  });
   const client = new Client(address);
   await client.getMapping('scripted');
   history = 'new';
   await client.getMapping('scripted');
   await client.getMapping('scripted');
-  assert.deepEqual(calls.map(({ metadata }) => metadata['phimap-min-revision']), [undefined, 'old:7', 'new:2', 'new:2']);
+  assert.deepEqual(
+    calls.map(({ metadata }) => metadata['phimap-min-revision']),
+    [undefined, 'old:7', 'new:2', 'new:2'],
+  );
   client.close();
 });
 

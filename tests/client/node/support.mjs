@@ -26,7 +26,14 @@ export class Phimapd {
   constructor(folder, ...flags) {
     this.folder = folder;
     this.socket = `unix:${folder}/socket`;
-    this.#flags = [`--data_dir=${folder}/store`, '--listen=127.0.0.1:0', `--unix_listen=${folder}/socket`, '--http=none', '--log_level=off', ...flags];
+    this.#flags = [
+      `--data_dir=${folder}/store`,
+      '--listen=127.0.0.1:0',
+      `--unix_listen=${folder}/socket`,
+      '--http=none',
+      '--log_level=off',
+      ...flags,
+    ];
   }
 
   async start() {
@@ -41,7 +48,9 @@ export class Phimapd {
   }
 
   async stop(signal = 'SIGKILL') {
-    const ended = new Promise((resolve) => { this.#process.once('exit', resolve); });
+    const ended = new Promise((resolve) => {
+      this.#process.once('exit', resolve);
+    });
     if (this.#process.exitCode === null && this.#process.signalCode === null && this.#process.kill(signal)) await ended;
   }
 }
@@ -56,7 +65,10 @@ export async function phimapd(t, ...flags) {
 
 /** Runs the command line and returns what it prints. */
 export async function phimap(server, ...args) {
-  const { stdout } = await run(PHIMAP, args, { env: { ...process.env, PHIMAP_SERVER: server, PHIMAP_TOKEN: '' }, maxBuffer: 64 << 20 });
+  const { stdout } = await run(PHIMAP, args, {
+    env: { ...process.env, PHIMAP_SERVER: server, PHIMAP_TOKEN: '' },
+    maxBuffer: 64 << 20,
+  });
   return stdout;
 }
 
@@ -93,7 +105,11 @@ function npyContent(path) {
   const file = readFileSync(path);
   const begin = 10 + file.readUInt16LE(8);
   const header = file.toString('latin1', 10, begin);
-  return { kind: /'descr': '([^']+)'/.exec(header)[1], columns: Number(/\(\d+, (\d+)\)/.exec(header)[1]), bytes: file.subarray(begin) };
+  return {
+    kind: /'descr': '([^']+)'/.exec(header)[1],
+    columns: Number(/\(\d+, (\d+)\)/.exec(header)[1]),
+    bytes: file.subarray(begin),
+  };
 }
 
 export function bytesOf(values) {
@@ -111,8 +127,20 @@ export async function errorOf(promise) {
 }
 
 /** The package's own retry policy, but with a backoff of 1 ms. */
-export const NO_BACKOFF = { methodConfig: [{ name: [{}], retryPolicy: {
-  maxAttempts: 4, initialBackoff: '0.001s', maxBackoff: '0.001s', backoffMultiplier: 1, retryableStatusCodes: ['UNAVAILABLE'] } }] };
+export const NO_BACKOFF = {
+  methodConfig: [
+    {
+      name: [{}],
+      retryPolicy: {
+        maxAttempts: 4,
+        initialBackoff: '0.001s',
+        maxBackoff: '0.001s',
+        backoffMultiplier: 1,
+        retryableStatusCodes: ['UNAVAILABLE'],
+      },
+    },
+  ],
+};
 
 /**
  * Starts a server in this process that answers as `handlers` say, by the names of methods: a function of the request and the
@@ -126,8 +154,13 @@ export async function scriptedServer(t, handlers) {
   for (const [name, handle] of Object.entries(handlers)) {
     const method = METHODS[name];
     const streams = ['Build', 'Train', 'Evaluate', 'TransformStream', 'PredictStream', 'Import'].includes(name);
-    service[name] = { path: method.path, requestStream: streams, responseStream: streams || name === 'Export',
-      requestDeserialize: (bytes) => method.request.decode(bytes), responseSerialize: (message) => method.answer.encode(message).finish() };
+    service[name] = {
+      path: method.path,
+      requestStream: streams,
+      responseStream: streams || name === 'Export',
+      requestDeserialize: (bytes) => method.request.decode(bytes),
+      responseSerialize: (message) => method.answer.encode(message).finish(),
+    };
     implementation[name] = (call, callback) => {
       calls.push({ name, metadata: call.metadata.getMap() });
       if (callback === undefined) {
