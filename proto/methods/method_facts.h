@@ -1,7 +1,7 @@
 // What servers, clients and proxies must know of each method. The server reads the table itself
 // (server/admission/role.h). tests/docs/method_facts_test.py holds the others to it: the protos,
-// the retries of the Python client, the calls that the proxies of deploy/ send to one server, and
-// the pages that list methods.
+// the retries of the clients for Python and Node.js, the calls that the proxies of deploy/ send to
+// one server, and the pages that list methods.
 #ifndef PHIMAP_PROTO_METHODS_METHOD_FACTS_H_
 #define PHIMAP_PROTO_METHODS_METHOD_FACTS_H_
 

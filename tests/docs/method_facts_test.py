@@ -1,5 +1,5 @@
-"""Holds all that lists methods to the table of facts, proto/methods/method_facts.h: the protos, the retries of the Python
-client, the proxies of deploy/ and the pages. Each failure is a sentence that says what to change, and where."""
+"""Holds all that lists methods to the table of facts, proto/methods/method_facts.h: the protos, the retries of the clients
+for Python and Node.js, the proxies of deploy/ and the pages. Each failure is a sentence that says what to change, and where."""
 
 import json
 import re
@@ -10,6 +10,7 @@ import document
 
 TABLE = "proto/methods/method_facts.h"
 CONFIG = "client/python/phimap/service_config.json"
+CONFIG_OF_NODE = "client/node/lib/service_config.json"
 # Services that have no roles: health is open to all, and KernelService is served by users.
 WITHOUT_FACTS = {"grpc.health.v1.Health", "phimap.v1.KernelService"}
 
@@ -119,6 +120,19 @@ class MethodFactsTest(unittest.TestCase):
                                  if facts.repeat != "No" else
                                  f"{line_in_config('Import')}: add {named} to the entry without a retryPolicy, because {TABLE} says that it "
                                  "must not be repeated")
+
+    def test_the_node_client_repeats_what_the_python_client_does(self):
+        self.assertEqual(text_of(CONFIG_OF_NODE), text_of(CONFIG), f"{CONFIG_OF_NODE}: copy {CONFIG}, because both clients repeat the same calls")
+
+    def test_the_node_client_sends_an_id_with_each_change_that_may_be_repeated(self):
+        # Builds and trainings have a build_id, which tests/client/node/build.test.mjs sees.
+        client = "client/node/lib/client.js"
+        named = set(re.findall(r"this\.#change\('(\w+)'", text_of(client)))
+        expected = {method.split("/")[1] for method, facts in FACTS.items() if facts.repeat == "WithItsId"} - {"Build", "Train"}
+        for name in sorted(named ^ expected):
+            with self.subTest(name):
+                self.fail(f"{client}: call {name} by #change, which draws an operation id, because {TABLE} says Repeat::kWithItsId"
+                          if name in expected else f"{client}: call {name} by #call, because {TABLE} does not say Repeat::kWithItsId")
 
     def test_the_cpp_client_says_which_calls_it_repeats(self):
         header = "client/cpp/client.h"

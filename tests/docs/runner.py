@@ -7,6 +7,7 @@ with the output that the page shows.
 | "$ " commands | run; the lines below a command are its expected output, and "[exit code N]" is its expected exit code. Without such lines, the command must succeed, with any output. If the output begins with "phimap: ", the command must fail |
 | sh | run, each line must succeed |
 | python | run; the comment after a print call is its expected output |
+| js | only in client/node/README.md, whose blocks tests/client/node/readme.test.mjs runs, where npm can be reached |
 | json, yaml, promql | parsed; every metric in promql must be a metric of phimapd |
 | text | not for copying, such as a table or a picture; must not look like commands |
 
@@ -219,7 +220,11 @@ class Runner:
         if words.looks_like_commands(block.text):
             raise Wrong(f"this block is marked as text but looks like commands:\n{block.text}")
 
-    _LANGUAGES = {"sh": _run_script, "python": _run_python, "json": _read_json, "yaml": _read_yaml,
+    def _leave_js(self, block):
+        if self._page.name != "client/node/README.md":
+            raise Wrong(f"no test runs JavaScript of this page:\n{block.text}")
+
+    _LANGUAGES = {"sh": _run_script, "python": _run_python, "js": _leave_js, "json": _read_json, "yaml": _read_yaml,
                   "promql": _read_promql, "text": _read_text}
 
     def _here(self, text):

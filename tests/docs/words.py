@@ -10,7 +10,8 @@ import page
 import server
 
 # Programs of other projects. Their own arguments are not checked, but a phimap command among the arguments is.
-FOREIGN = {"apt", "cmake", "docker", "kubectl", "ninja", "psql", "/usr/bin/python3", "venv/bin/pip", "build/python/venv/bin/python"}
+FOREIGN = {"apt", "cmake", "docker", "kubectl", "ninja", "npm", "node", "psql", "/usr/bin/python3", "venv/bin/pip",
+           "build/python/venv/bin/python"}
 IMAGE = "phimap"
 
 

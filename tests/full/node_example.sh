@@ -15,10 +15,10 @@ trap cleanup EXIT
 # Runs a copy of the example, so that no node_modules are left in the source tree. The example finds protos and data
 # relative to its own folder.
 mkdir -p "$work/client/node"
-cp client/node/* "$work/client/node/"
+cp -r client/node/. "$work/client/node/"
 ln -s "$PWD/proto" "$work/proto"
 ln -s "$PWD/lab" "$work/lab"
-npm install --prefix "$work/client/node" --ignore-scripts --no-audit --no-fund --loglevel=error
+npm ci --omit=dev --prefix "$work/client/node" --ignore-scripts --no-audit --no-fund --loglevel=error
 
 mkfifo "$work/ready"
 "$build/server/phimapd" --data_dir="$work/store" --listen=127.0.0.1:0 --http=127.0.0.1:0 --log_level=error \
