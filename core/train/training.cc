@@ -486,11 +486,12 @@ absl::Status Training::Run::TellTask() {
   } else if (!numbers || integers) {
     task_ = HeadTask::kClasses;
   } else {
-    return MakeError(Code::kInvalidArgument, reason::kTaskUnclear, "spec.task",
-                     absl::StrCat("the labels of the first ", waiting_.size(),
-                                  " rows are numbers, but only ", index.class_count(),
-                                  " different ones, not all of them integers; say whether they are "
-                                  "classes or numbers"));
+    return MakeError(
+        Code::kInvalidArgument, reason::kTaskUnclear, "spec.task",
+        absl::StrCat("the labels of the first ", waiting_.size(), " rows are numbers, but only ",
+                     index.class_count(),
+                     " different ones, not all of them written as integers; say whether they are "
+                     "classes or numbers (task)"));
   }
   const int64_t before = rows_ - std::ssize(waiting_);
   const std::vector<Waiting> rows = std::exchange(waiting_, {});

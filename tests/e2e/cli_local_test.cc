@@ -177,7 +177,7 @@ TEST_F(CliLocalTest, AFileThatIsNoArtifactIsNamed) {
   const std::string file = File("not an artifact", "no.phimap");
   const ProcessResult refused = Alone({"transform", file, "-o", "-"}, rows_);
   EXPECT_NE(refused.exit_code, 0);
-  EXPECT_THAT(refused.err, HasSubstr("FILE"));
+  EXPECT_THAT(refused.err, HasSubstr("no.phimap: artifact damaged"));
   const ProcessResult missing = Alone({"transform", "./none.phimap", "-o", "-"}, rows_);
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.err, HasSubstr("none.phimap"));

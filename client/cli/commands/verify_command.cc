@@ -11,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/local/local_maps.h"
 #include "client/cli/views/views.h"
 #include "client/cpp/client.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/status/words.h"
 
@@ -121,6 +123,12 @@ absl::Status CheckReferenceVectors(const v1::Certificate& certificate) {
 }  // namespace
 
 absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context) {
+  if (IsArtifactPath(arguments.reference)) {
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kReferenceInvalid, "reference",
+                     absl::StrCat("expected a version of a server, got the file ",
+                                  arguments.reference, "; phimap inspect ", arguments.reference,
+                                  " computes a file's reference vectors"));
+  }
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                           context.client.GetVersion(arguments.reference));
   PHIMAP_RETURN_IF_ERROR(CheckReferenceVectors(version.certificate()));

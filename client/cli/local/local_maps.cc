@@ -211,7 +211,7 @@ absl::StatusOr<LocalMaps::Map> LocalMaps::Load(absl::string_view reference) {
   if (const auto found = loaded_.find(path); found != loaded_.end()) return found->second;
   PHIMAP_ASSIGN_OR_RETURN(std::string bytes, ReadArtifactFile(path));
   absl::StatusOr<Map> map = FeatureMap::Load(std::move(bytes), {.kernel_values = true});
-  if (!map.ok()) return DamageAsInput(map.status(), "FILE");
+  if (!map.ok()) return DamageAsInput(map.status(), path);
   return loaded_[path] = *std::move(map);
 }
 

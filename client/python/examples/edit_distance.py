@@ -11,12 +11,13 @@ Then `service(endpoint=words, kernel=edit)` is a kernel of words, which are stre
 """
 import math
 import sys
+from typing import Any
 
 import numpy
 from phimap.kernel_server import KernelServer
 
 
-def edit_distance(a, b):
+def edit_distance(a: Any, b: Any) -> int:
     """Returns the least number of insertions, deletions and substitutions that turn a into b.
 
     Computes the table of distances between prefixes row by row.
@@ -29,13 +30,13 @@ def edit_distance(a, b):
     return row[-1]
 
 
-def edit_kernel(left, right):
+def edit_kernel(left: Any, right: Any) -> list[list[float]]:
     if isinstance(left, numpy.ndarray):
         raise ValueError("edit compares words: send text or bytes")
     return [[math.exp(-edit_distance(a, b)) for b in right] for a in left]
 
 
-def main():
+def main() -> None:
     listen = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:0"
     ones = {"edit": lambda words: numpy.ones(len(words))}
     with KernelServer({"edit": edit_kernel}, listen, diagonals=ones) as server:

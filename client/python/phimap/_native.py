@@ -2,17 +2,20 @@
 call. client/binding/phimap.h describes its functions."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
 import pathlib
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from phimap._blocks import Block, SparseBlock, StringsBlock, contiguous
-from phimap.errors import Cancelled, Error, FailedPrecondition, of_details
+from phimap.errors import Error, FailedPrecondition, of_details
 
 # The path of a library to load in place of the package's own.
 LIBRARY = "PHIMAP_ENGINE_LIBRARY"
@@ -105,26 +108,42 @@ class Job:
     @staticmethod
     def _observed(observer: Observer, call: Callable[[Any], None]) -> None:
         failure: list[BaseException] = []
+        with _interrupts_noted() as interrupted:
 
-        def told(_: Any, phase: bytes, fraction: float) -> int:
+            def told(_: Any, phase: bytes, fraction: float) -> int:
+                try:
+                    if not interrupted:
+                        observer(phase.decode(), fraction)
+                except BaseException as error:  # pylint: disable=broad-except
+                    failure.append(error)
+                return 0 if failure or interrupted else _GO_ON
+
             try:
-                observer(phase.decode(), fraction)
-                return _GO_ON
-            except BaseException as error:  # pylint: disable=broad-except
-                failure.append(error)  # KeyboardInterrupt too; ctypes would only print it
-                return 0
+                call(_PROGRESS(told))
+            except Error:
+                if failure:
+                    raise failure[0] from None
+                if not interrupted:
+                    raise
+            if interrupted:
+                raise KeyboardInterrupt
 
-        try:
-            call(_PROGRESS(told))
-        except Cancelled:
-            if failure:
-                raise failure[0] from None
-            # Ctrl-C came before the first line of `told`, where nothing can catch it: ctypes has printed it.
-            raise KeyboardInterrupt from None
-        except Error:
-            if failure:
-                raise failure[0] from None
-            raise
+
+@contextlib.contextmanager
+def _interrupts_noted() -> Iterator[list[bool]]:
+    """Notes Ctrl-C in place of raising KeyboardInterrupt. Python would raise it where it next runs code of its own, which is
+    the entry of a callback, where nothing can catch it: ctypes prints it and goes on."""
+    noted: list[bool] = []
+    # Only the main thread gets signals, and a handler of the program's own stays.
+    ours = (threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    if ours:
+        signal.signal(signal.SIGINT, lambda *_: noted.append(True))
+    try:
+        yield noted
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def taken(given: Bytes) -> bytes:

@@ -40,7 +40,9 @@ def prediction_line(prediction: Any) -> str:
     others = [other for other in ("scores", "probabilities", "sets", "intervals", "deviations")
               if getattr(prediction, other) is not None]
     with_them = f", and {', '.join(others)}" if others else ""
-    return f"<Prediction {reference(prediction.version)} of {len(prediction):,} rows: {name} {shown}{with_them}>"
+    version = reference(prediction.version)
+    of = f"{version} of " if version else ""
+    return f"<Prediction {of}{len(prediction):,} rows: {name} {shown}{with_them}>"
 
 
 def reference(ref: Any) -> str:

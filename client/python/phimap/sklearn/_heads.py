@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, TypeVar, Union, overload
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin
+from phimap.sklearn._bases import ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -39,6 +39,8 @@ _T = TypeVar("_T")
 
 class Predictor(Served):
     """The part that classifiers and regressors share; F2Classifier describes it."""
+
+    learner: Any
 
     # Set by `fit`.
     head_: Head
@@ -146,7 +148,7 @@ class Predictor(Served):
         return {"_xfail_checks": {"check_sample_weights_invariance": "another order of the rows is another rounding"}}
 
 
-class Classifier(ClassifierMixin, Predictor):  # type: ignore[misc]
+class Classifier(ClassifierMixin, Predictor):
     """The part that classifiers share; F2Classifier describes it."""
 
     classes_: npt.NDArray[Any]
@@ -211,7 +213,7 @@ class Classifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         return estimator
 
 
-class Regressor(RegressorMixin, Predictor):  # type: ignore[misc]
+class Regressor(RegressorMixin, Predictor):
     """The part that regressors share; F2Regressor describes it."""
 
     families: ClassVar[dict[str, type[Regressor]]] = {}

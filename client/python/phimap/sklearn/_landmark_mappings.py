@@ -102,13 +102,14 @@ class F2(Residuals, Mapping):
             "precomputed". components_ are these rows, for a function.
         n_features_in_, feature_names_in_: as in any estimator.
 
-    A version that `fit` built on a server without `name` is deleted after a time without use (`ttl`),
-    so a grid search leaves nothing behind. `keep()` keeps the version of this estimator. `delete()`
+    Without `server`, a grid search leaves nothing behind. A version that `fit` built on a server
+    without `name` is deleted after a time without use (`ttl`; a week). `keep()` keeps the version of this estimator. `delete()`
     deletes it at once, and so does the end of a `with` block in which the estimator is the context
     manager.
     """
 
     _family = "f2"
+    residual: bool
 
     def __init__(self, landmarks: int | str | None = None, *, n_components: int | str | None = None, kernel: Any = "rbf",
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
@@ -182,6 +183,7 @@ class KernelPCA(Mapping):
     """
 
     _family = "kpca"
+    centred: bool | None
     _text_parameters = ("landmarks", "dimensions", "centred", "gram_sparsify", "quantise", "rounding", "input_dimensions",
                         "policy", "pool_rows", "held_out_rows", "serving_type")
     _components = "dimensions"

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from phimap.sklearn._bases import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from phimap.errors import InvalidArgument
@@ -15,7 +15,7 @@ from phimap.sklearn._served import Served
 _Self = TypeVar("_Self", bound="Mapping")
 
 
-class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):  # type: ignore[misc]
+class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Served):
     """The part that estimators of features share; F2 describes it."""
 
     families: ClassVar[dict[str, type[Mapping]]] = {}

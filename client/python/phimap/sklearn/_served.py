@@ -11,7 +11,7 @@ import warnings
 from typing import Any, ClassVar, TypeVar, Union
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from phimap.sklearn._bases import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from phimap import feature_map
@@ -45,8 +45,21 @@ _Self = TypeVar("_Self", bound="Served")
 Stored = Union[str, "os.PathLike[str]", FeatureMap]
 
 
-class Served(BaseEstimator):  # type: ignore[misc]
+class Served(BaseEstimator):
     """The part that the estimators share; F2 describes it."""
+
+    # The parameters of `__init__` that all estimators have, as they were given.
+    kernel: Any
+    standardize: bool
+    seed: int | None
+    random_state: Any
+    n_components: int | str | None
+    version: Any
+    name: str | None
+    ttl: Any
+    server: Any
+    timeout: float | None
+    progress: Any
 
     # Column names that `fit` saw, if X was a DataFrame, or the column names of a version.
     feature_names_in_: np.ndarray[Any, Any]
@@ -228,8 +241,9 @@ class Served(BaseEstimator):  # type: ignore[misc]
         """
         here = _map_of(reference) if is_here(server) else None
         version = here.version if here is not None else client_of(str(server)).get_version(str(reference))
-        estimator = cls(**cls._parameters_of(version), **cls._other_parameters_of(version), kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
-                        version=reference, server=server)
+        made: Any = cls  # whose own __init__ has these parameters
+        estimator = made(**cls._parameters_of(version), **cls._other_parameters_of(version), kernel=version.kernel_text,
+                         standardize=version.standardize, seed=version.seed, version=reference, server=server)
         if version.input_columns > 0:
             estimator.n_features_in_ = version.input_columns
         if version.column_names:
