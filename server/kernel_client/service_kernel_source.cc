@@ -28,13 +28,14 @@ class Mailbox {
   // Waits for the answer. If `alive` returns an error, cancels the call once, keeps waiting for its
   // end, and returns that error.
   KernelService::Answer Wait(KernelSource::Alive alive, const KernelService::Cancel& cancel) {
-    absl::Status status;
     while (!WaitAWhile()) {
-      if (!status.ok()) continue;
-      status = alive();
-      if (!status.ok()) cancel();
+      const absl::Status gone = alive();
+      if (gone.ok()) continue;
+      cancel();
+      while (!WaitAWhile()) {
+      }
+      return gone;
     }
-    if (!status.ok()) return status;
     MutexLock lock(&mutex_);
     return *std::move(answer_);
   }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace phimap::testing {
@@ -188,6 +189,15 @@ TEST(LiveVersionsTest, PinsMoveAndAreCountedHereAndNotHere) {
   EXPECT_EQ(live.pinned_here(), 1);
   EXPECT_TRUE(live.FreeCapacity(100));
   EXPECT_EQ(live.pinned_here(), 0);
+}
+
+// Aliases are sorted by their names, not by their versions, and several may point at one version.
+TEST(AliasedVersions, AreEachNamedOnceInTheirOrder) {
+  const MappingNames names{.mapping = "m",
+                           .versions = {3, 5, 7},
+                           .aliases = {{"a", 7}, {"b", 3}, {"c", 7}, {"d", 5}, {"e", 3}}};
+  EXPECT_THAT(AliasedVersions(names), ::testing::ElementsAre(3, 5, 7));
+  EXPECT_THAT(AliasedVersions({.mapping = "m"}), ::testing::IsEmpty());
 }
 
 }  // namespace

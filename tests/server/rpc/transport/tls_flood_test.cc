@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <thread>
@@ -35,6 +36,8 @@ class TlsClient {
  public:
   explicit TlsClient(int port, const char* alpn = "\x02h2", const KeyPair* own = nullptr)
       : context_(SSL_CTX_new(TLS_client_method())), fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    // OpenSSL writes without MSG_NOSIGNAL, and the server may have hung up.
+    std::signal(SIGPIPE, SIG_IGN);
     sockaddr_in name{};
     name.sin_family = AF_INET;
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
