@@ -80,7 +80,9 @@ absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptio
 
 ApiListener::ApiListener(const ServerOptions& options, Dispatcher& dispatcher,
                          const ConnectionMetrics& metrics, const Logger& logger)
-    : dispatcher_(dispatcher), transport_(TransportOptions(options), dispatcher, metrics, logger) {}
+    : dispatcher_(dispatcher),
+      http_door_(dispatcher, HostNames(options.http_hosts)),
+      transport_(TransportOptions(options), dispatcher, metrics, logger) {}
 
 ApiListener::~ApiListener() = default;
 
@@ -92,6 +94,15 @@ absl::StatusOr<std::unique_ptr<ApiListener>> ApiListener::Listen(
   PHIMAP_RETURN_IF_ERROR(listener->OpenTls(options, metrics, logger));
   PHIMAP_ASSIGN_OR_RETURN(std::vector<Transport::Endpoint> endpoints,
                           OpenEndpoints(options, listener->tls_.get(), listener->address_));
+  if (!options.api_http.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(std::vector<ListeningSocket> sockets,
+                            ListeningSocket::Tcp(options.api_http, "api_http"));
+    listener->http_address_ = WithPort(options.api_http, sockets[0].port());
+    for (ListeningSocket& socket : sockets) {
+      endpoints.push_back(
+          {std::move(socket), listener->tls_.get(), Door{&listener->http_door_, /*http1=*/true}});
+    }
+  }
   for (int i = 0; i < listener->transport_.loops(); ++i) add_loop(listener->transport_.loop(i));
   listener->transport_.Listen(std::move(endpoints));
   return listener;

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/admission/file_watch.h"
+#include "server/http/http_door.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/options.h"
@@ -23,10 +24,11 @@ namespace phimap {
 
 class ApiListener {
  public:
-  // Listens on options.listen and options.unix_listen for `dispatcher`. Calls `add_loop` for each
-  // event loop before anything is served. All arguments but `options` and `add_loop` must outlive
-  // the listener. Returns FAILED_PRECONDITION if an address cannot be bound or a TLS file cannot be
-  // used, and INVALID_ARGUMENT if the path of a socket is too long.
+  // Listens on options.listen and options.unix_listen for `dispatcher`, and on options.api_http for
+  // an HttpDoor to it. Calls `add_loop` for each event loop before anything is served. All
+  // arguments but `options` and `add_loop` must outlive the listener. Returns FAILED_PRECONDITION
+  // if an address cannot be bound or a TLS file cannot be used, and INVALID_ARGUMENT if the path of
+  // a socket is too long.
   static absl::StatusOr<std::unique_ptr<ApiListener>> Listen(
       const ServerOptions& options, Dispatcher& dispatcher,
       const std::function<void(EventLoop&)>& add_loop, const ConnectionMetrics& metrics,
@@ -37,6 +39,8 @@ class ApiListener {
 
   // Returns options.listen, with port 0 replaced by the actual port.
   const std::string& address() const { return address_; }
+  // Returns options.api_http, likewise.
+  const std::string& http_address() const { return http_address_; }
 
   // Closes the listeners, asks clients to open new connections elsewhere (GOAWAY), and keeps
   // serving until `lame_duck`. Then calls `lame_duck_over`, rejects new calls, and waits for the
@@ -54,7 +58,9 @@ class ApiListener {
   void OnLoops(void (*task)());
 
   Dispatcher& dispatcher_;
+  HttpDoor http_door_;
   std::string address_;
+  std::string http_address_;
   std::unique_ptr<TlsContext> tls_;
   std::unique_ptr<FileWatch> tls_watch_;
   Transport transport_;

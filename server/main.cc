@@ -190,9 +190,12 @@ void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
 void AnnounceReady(const ServerOptions& options, const Server& server) {
   const std::string unix_address =
       options.unix_listen.empty() ? "" : absl::StrCat(" unix=", options.unix_listen);
-  std::printf("phimapd ready: grpc=%s http=%s%s\n", server.grpc_address().c_str(),
+  const std::string api_http = server.api_http_address().empty()
+                                   ? ""
+                                   : absl::StrCat(" api_http=", server.api_http_address());
+  std::printf("phimapd ready: grpc=%s http=%s%s%s\n", server.grpc_address().c_str(),
               server.http_address().empty() ? "none" : server.http_address().c_str(),
-              unix_address.c_str());
+              api_http.c_str(), unix_address.c_str());
   std::fflush(stdout);
 }
 

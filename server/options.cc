@@ -17,6 +17,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/thread/cgroup.h"
+#include "server/http/host_names.h"
 #include "server/observe/process_memory.h"
 #include "server/rpc/transport/listening_socket.h"
 #include "server/rpc/transport/peer.h"
@@ -91,6 +92,17 @@ void AddAddressFlags(CLI::App& app, ServerOptions& options) {
                  "Address of the HTTP endpoints /metrics (Prometheus), /livez and /readyz: "
                  "HOST:PORT. Port 0 picks a free port; \"none\" turns them off.")
       ->capture_default_str();
+  app.add_option("--api_http", options.api_http,
+                 "Address of the API over HTTP, with JSON: HOST:PORT. The TLS files, tokens and "
+                 "limits are those of --listen. Port 0 picks a free port; without this flag there "
+                 "is none.");
+  app.add_option("--http_hosts", options.http_hosts,
+                 "Names of this server, such as features.example.com, that a request over HTTP may "
+                 "have in its header Host. IP addresses and names without a dot are always "
+                 "allowed; others are refused, because a stranger's page could use them to read "
+                 "answers in a browser.")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   app.add_flag("--insecure", options.insecure,
                "Allow other machines to reach an address that lacks encryption or "
                "authentication. The HTTP endpoints have neither, so --http with an address that "
@@ -331,6 +343,14 @@ absl::Status CheckAddresses(const ServerOptions& options) {
   const bool guarded = !options.tls.empty() && asks;
   PHIMAP_RETURN_IF_ERROR(CheckAddress("--listen", options.listen));
   PHIMAP_RETURN_IF_ERROR(CheckReachable("--listen", options.listen, guarded || options.insecure));
+  if (!options.api_http.empty()) {
+    PHIMAP_RETURN_IF_ERROR(CheckAddress("--api_http", options.api_http));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckReachable("--api_http", options.api_http, guarded || options.insecure));
+  }
+  for (const std::string& name : options.http_hosts) {
+    PHIMAP_RETURN_IF_ERROR(HostNames::Check("--http_hosts", name));
+  }
   if (options.http.empty()) return absl::OkStatus();
   PHIMAP_RETURN_IF_ERROR(CheckAddress("--http", options.http));
   return CheckReachable("--http", options.http, options.insecure);

@@ -33,6 +33,11 @@ struct ServerOptions {
   std::string unix_listen;
   // Address of the HTTP endpoints; empty means none.
   std::string http = "127.0.0.1:7451";
+  // Address of the API over HTTP; empty means none.
+  std::string api_http;
+  // Names of this server that requests over HTTP may have in their header Host, beside those that
+  // nobody else can own (server/http/host_names.h).
+  std::vector<std::string> http_hosts;
   bool insecure = false;
   // TLS files for `listen`; empty means not encrypted.
   TlsFiles tls;

@@ -28,12 +28,12 @@
 #include "server/api_listener.h"
 #include "server/build/build_manager.h"
 #include "server/drift/drift_watcher.h"
+#include "server/http/probe_endpoint.h"
 #include "server/inference/inference_service.h"
 #include "server/kernel_client/kernel_service.h"
 #include "server/learning/learning_service.h"
 #include "server/mapping/alias_certificates.h"
 #include "server/mapping/mapping_service.h"
-#include "server/observe/http_endpoint.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/predict/predict_service.h"
@@ -384,7 +384,7 @@ struct Server::Parts {
   void WatchLoops();
   absl::Status LearnNames();
   void SetServing(bool is_serving);
-  HttpChecks Checks();
+  ProbeChecks Checks();
   absl::Status ServeMetrics(const ServerOptions& options);
   absl::Status ServeCalls(const ServerOptions& options);
 
@@ -439,7 +439,7 @@ struct Server::Parts {
   const InferenceEnvironment inference;
   ComputePool compute_pool;
 
-  std::unique_ptr<HttpEndpoint> http;
+  std::unique_ptr<ProbeEndpoint> http;
   std::unique_ptr<ApiListener> api;
   std::string http_address;
   bool shut_down = false;
@@ -461,8 +461,8 @@ void Server::Parts::SetServing(bool is_serving) {
   serving = is_serving;
 }
 
-HttpChecks Server::Parts::Checks() {
-  HttpChecks checks;
+ProbeChecks Server::Parts::Checks() {
+  ProbeChecks checks;
   checks.live = [this]() -> std::string {
     const absl::Duration busy = loops.BusyFor();
     if (busy < kLoopIsDead) return "";
@@ -592,8 +592,8 @@ absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
   WatchLoops();
   metrics.WatchLog(logger);
   if (options.http.empty()) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(http,
-                          HttpEndpoint::Listen(options.http, metrics.collectable(), Checks()));
+  PHIMAP_ASSIGN_OR_RETURN(http, ProbeEndpoint::Listen(options.http, metrics.collectable(), logger,
+                                                      Checks(), HostNames(options.http_hosts)));
   http_address = WithPort(options.http, http->port());
   return absl::OkStatus();
 }
@@ -636,6 +636,8 @@ Server::~Server() { Shutdown(absl::ZeroDuration()); }
 const std::string& Server::grpc_address() const { return parts_->api->address(); }
 
 const std::string& Server::http_address() const { return parts_->http_address; }
+
+const std::string& Server::api_http_address() const { return parts_->api->http_address(); }
 
 void Server::EndIdleBuilds() { parts_->builds.EndIdleBuilds(); }
 

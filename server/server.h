@@ -57,6 +57,8 @@ class Server {
   const std::string& grpc_address() const;
   // Returns the HTTP address, or an empty string if options.http is empty.
   const std::string& http_address() const;
+  // Returns the address of the API over HTTP, or an empty string if options.api_http is empty.
+  const std::string& api_http_address() const;
 
   // Reports NOT_SERVING to health checks, rejects new builds at once and new calls after the
   // lame-duck time, waits at most `drain_time` for the builds and calls in progress, and cancels

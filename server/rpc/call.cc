@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
+#include "core/status/status_macros.h"
 #include "core/thread/steady_time.h"
 #include "google/protobuf/message_lite.h"
 #include "server/admission/request_memory.h"
@@ -53,30 +54,6 @@ absl::Status ChargeParsed(RequestMemory& memory, const CallerPointer& caller,
       memory.Take(caller, needed - charge.bytes(), /*held=*/charge.bytes());
   if (!more.has_value()) return memory.Full(caller, "the parsed request", needed);
   charge.Add(*std::move(more));
-  return absl::OkStatus();
-}
-
-// Parses `message` into `parsed`. Takes more of `memory` if the message's charge does not cover its
-// bytes and the parsed form, whose size is `cost` (MessageCost); then frees the bytes, and leaves
-// the charge for the parsed form. Errors: that of `cost`; INVALID_ARGUMENT (MalformedRequest);
-// RESOURCE_EXHAUSTED (REQUEST_MEMORY_FULL, MESSAGE_TOO_LARGE, MACHINE_MEMORY_FULL).
-absl::Status ParseCharged(RequestMemory& memory, const CallerPointer& caller,
-                          const absl::StatusOr<int64_t>& cost, ChargedMessage& message,
-                          google::protobuf::MessageLite& parsed) {
-  const absl::string_view bytes = message.bytes.view();
-  absl::Status charged = ChargeParsed(memory, caller, bytes, cost, message.charge);
-  if (!charged.ok()) return charged;
-  try {
-    if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return MalformedRequest(parsed.GetTypeName());
-    }
-  } catch (const std::bad_alloc&) {
-    return MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "",
-                     "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
-  }
-  const int64_t wire = static_cast<int64_t>(bytes.size());
-  message.bytes = MessageBytes();
-  message.charge.ShrinkTo(message.charge.bytes() - wire);
   return absl::OkStatus();
 }
 
@@ -175,6 +152,7 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       method_(start.method),
       environment_(start.environment),
       request_cost_(request_cost),
+      parser_(start.parser),
       share_(std::move(start.share)),
       caller_(share_.use()),
       started_(SteadyNow()),
@@ -389,23 +367,52 @@ void Call::Post(std::function<void()> task) {
   });
 }
 
+absl::Status Call::ParseCharged(const absl::StatusOr<int64_t>& cost, ChargedMessage& message,
+                                google::protobuf::MessageLite& parsed) const {
+  const absl::string_view bytes = message.bytes.view();
+  absl::Status charged = ChargeParsed(environment_.memory, caller_, bytes, cost, message.charge);
+  if (!charged.ok()) return charged;
+  try {
+    if (parser_ != nullptr) {
+      PHIMAP_RETURN_IF_ERROR(parser_->Parse(bytes, parsed));
+    } else if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return MalformedRequest(parsed.GetTypeName());
+    }
+  } catch (const std::bad_alloc&) {
+    return MakeError(Code::kResourceExhausted, reason::kMachineMemoryFull, "",
+                     "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
+  }
+  const int64_t wire = static_cast<int64_t>(bytes.size());
+  message.bytes = MessageBytes();
+  message.charge.ShrinkTo(message.charge.bytes() - wire);
+  return absl::OkStatus();
+}
+
+std::optional<absl::StatusOr<int64_t>> Call::CostHere(absl::string_view bytes) const {
+  if (bytes.size() > kParsedHere) return std::nullopt;
+  std::optional<absl::StatusOr<int64_t>> cost;
+  if (parser_ == nullptr) {
+    cost = request_cost_.OfFew(bytes, kParsedHereFields);
+  } else {
+    cost = parser_->Cost(bytes);
+  }
+  if (cost.has_value() && cost->ok() && **cost > kParsedHereMemory) return std::nullopt;
+  return cost;
+}
+
 void Call::Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, Parsed done) {
   method_.metrics.messages_received->Increment();
-  if (message.bytes.size <= kParsedHere) {
-    const std::optional<absl::StatusOr<int64_t>> cost =
-        request_cost_.OfFew(message.bytes.view(), kParsedHereFields);
-    if (cost.has_value() && (!cost->ok() || **cost <= kParsedHereMemory)) {
-      const absl::Status status =
-          ParseCharged(environment_.memory, caller_, *cost, message, parsed);
-      return done(status, std::move(message.charge));
-    }
+  if (const auto cost = CostHere(message.bytes.view()); cost.has_value()) {
+    const absl::Status status = ParseCharged(*cost, message, parsed);
+    return done(status, std::move(message.charge));
   }
   const auto shared = std::make_shared<ChargedMessage>(std::move(message));
   const absl::Status queued = environment_.parsing.Submit(
       [this, self = shared_from_this(), shared, &parsed, done = std::move(done)] {
-        const absl::StatusOr<int64_t> cost = request_cost_.Of(shared->bytes.view());
-        const absl::Status status =
-            ParseCharged(environment_.memory, caller_, cost, *shared, parsed);
+        const absl::string_view bytes = shared->bytes.view();
+        const absl::StatusOr<int64_t> cost =
+            parser_ == nullptr ? request_cost_.Of(bytes) : parser_->Cost(bytes);
+        const absl::Status status = ParseCharged(cost, *shared, parsed);
         Post([shared, status, done] { done(status, std::move(shared->charge)); });
       },
       caller_);

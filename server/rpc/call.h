@@ -91,6 +91,18 @@ struct CallEnvironment {
   int64_t slowest_bytes_per_second = 64 << 10;
 };
 
+// Makes the request message of a call from a body that is no protobuf message, such as JSON.
+// Thread-safe.
+class RequestParser {
+ public:
+  virtual ~RequestParser() = default;
+  // Bytes that the parsed message and the work of parsing take at most, beside the body.
+  virtual int64_t Cost(absl::string_view body) const = 0;
+  // INVALID_ARGUMENT if the body is not what it should be. May throw std::bad_alloc.
+  virtual absl::Status Parse(absl::string_view body,
+                             google::protobuf::MessageLite& message) const = 0;
+};
+
 // The data from which a call is created.
 struct CallStart {
   Stream& stream;
@@ -103,6 +115,8 @@ struct CallStart {
   absl::string_view min_revision = {};
   // Null if the caller has sent no revision.
   Revisions* revisions = nullptr;
+  // Null if the request's messages are protobuf's.
+  std::shared_ptr<const RequestParser> parser = nullptr;
 };
 
 // INVALID_ARGUMENT: the bytes do not parse as a message of `type`.
@@ -277,6 +291,15 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void OnRevisionTime();
   void CancelForShutdown();
   void DropElsewhere(std::shared_ptr<void> message, std::function<void()> done);
+  // Returns the cost of parsing `bytes`, or nullopt if the message is so large that it is parsed
+  // elsewhere.
+  std::optional<absl::StatusOr<int64_t>> CostHere(absl::string_view bytes) const;
+  // Parses `message` into `parsed`. Takes more memory if the message's charge does not cover its
+  // bytes and the parsed form, whose size is `cost` (MessageCost); then frees the bytes, and leaves
+  // the charge for the parsed form. Errors: that of `cost`; INVALID_ARGUMENT (MalformedRequest);
+  // RESOURCE_EXHAUSTED (REQUEST_MEMORY_FULL, MESSAGE_TOO_LARGE, MACHINE_MEMORY_FULL).
+  absl::Status ParseCharged(const absl::StatusOr<int64_t>& cost, ChargedMessage& message,
+                            google::protobuf::MessageLite& parsed) const;
   void WatchHalfMessage();
   void OnHalfMessageTime();
   // Pace below which a message that is arriving, or an answer that is being read, must give way to
@@ -302,6 +325,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const Method& method_;
   const CallEnvironment& environment_;
   const MessageCost& request_cost_;
+  const std::shared_ptr<const RequestParser> parser_;
   CallerShares::Share share_;
   const CallerPointer caller_;
   const absl::Time started_;

@@ -31,15 +31,6 @@ const char* TypeOf(const google::protobuf::MethodDescriptor& method) {
   return "unary";
 }
 
-class Text final : public OutputBytes {
- public:
-  explicit Text(std::string text) : text_(std::move(text)) {}
-  absl::string_view bytes() const override { return text_; }
-
- private:
-  const std::string text_;
-};
-
 bool IsGrpc(absl::string_view content_type) {
   constexpr absl::string_view kGrpc = "application/grpc";
   if (!absl::StartsWith(content_type, kGrpc)) return false;
@@ -168,7 +159,7 @@ void Dispatcher::AnswerHttp(Stream& stream, const char* status, absl::string_vie
   const std::array<Header, 3> headers = {
       {{":status", status}, {"content-type", "text/plain"}, {"grpc-message", message}}};
   stream.SendHeaders(headers, /*end=*/false);
-  stream.Send(std::make_shared<Text>(absl::StrCat(message, "\n")));
+  stream.Send(std::make_shared<OutputText>(absl::StrCat(message, "\n")));
   const std::array<Header, 1> trailers = {{{"grpc-message", message}}};
   stream.SendTrailers(trailers);
 }
@@ -182,12 +173,16 @@ const Dispatcher::Entry* Dispatcher::Find(Stream& stream, const RequestHead& hea
     AnswerHttp(stream, "415", "expected content-type application/grpc: this port speaks gRPC");
     return nullptr;
   }
-  const auto found = methods_.find(head.Find(":path"));
-  return found == methods_.end() ? unknown_.get() : found->second.get();
+  return &EntryOf(head.Find(":path"));
 }
 
-absl::StatusOr<Role> Dispatcher::Admit(const Stream& stream, const RequestHead& head,
-                                       const Entry& entry) const {
+const Dispatcher::Entry& Dispatcher::EntryOf(absl::string_view path) const {
+  const auto found = methods_.find(path);
+  return found == methods_.end() ? *unknown_ : *found->second;
+}
+
+absl::StatusOr<Role> Dispatcher::RoleFor(const Stream& stream, const RequestHead& head,
+                                         absl::string_view path, const Entry& entry) const {
   if (head.too_large) return HeadersTooLarge();
   if (!accepting_.load(std::memory_order_relaxed) && entry.access == Access::kByRole) {
     return ShuttingDown();
@@ -199,7 +194,6 @@ absl::StatusOr<Role> Dispatcher::Admit(const Stream& stream, const RequestHead& 
                                         entry.method.role));
   }
   if (entry.method.open == nullptr) {
-    const absl::string_view path = head.Find(":path");
     const absl::string_view service = path.substr(0, path.rfind('/'));
     bool exists = false;
     for (const std::string& name : services_) exists |= absl::StrCat("/", name) == service;
@@ -209,11 +203,10 @@ absl::StatusOr<Role> Dispatcher::Admit(const Stream& stream, const RequestHead& 
   return role;
 }
 
-void Dispatcher::Refuse(Stream& stream, const Method& method, const absl::Status& status) const {
-  const RequestId request_id;
+void Dispatcher::CountRefusal(const Stream& stream, const Method& method,
+                              const absl::Status& status, const RequestId& request_id) const {
   method.metrics.started->Increment();
   RecordEnd(method, environment_, status, absl::ZeroDuration(), stream.peer().address, request_id);
-  SendStatus(stream, status, /*headers_sent=*/false, request_id);
 }
 
 absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Stream& stream,
@@ -230,26 +223,47 @@ absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Stream& stream,
   return by_role ? TooManyCalls(environment_.callers.max_calls()) : TooManyOpenCalls(kMaxOpenCalls);
 }
 
+absl::StatusOr<Admission> Dispatcher::AdmitTo(Stream& stream, const RequestHead& head,
+                                              absl::string_view path, const Entry& entry) {
+  PHIMAP_ASSIGN_OR_RETURN(const Role role, RoleFor(stream, head, path, entry));
+  PHIMAP_ASSIGN_OR_RETURN(const absl::Time deadline, DeadlineOf(head));
+  const absl::string_view wanted = revisions_ == nullptr ? "" : head.Find(kMinRevisionKey);
+  // A call that requires a revision which is known need not wait for it.
+  bool known = true;
+  if (!wanted.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(known, revisions_->Knows(wanted));
+  }
+  if (entry.access == Access::kByRole || environment_.access.open()) stream.NoteAdmitted();
+  PHIMAP_ASSIGN_OR_RETURN(CallerShares::Share share, ShareOf(stream, head, entry, role));
+  return Admission{&entry.method, deadline, std::move(share), std::string(known ? "" : wanted),
+                   wanted.empty() ? nullptr : revisions_};
+}
+
+absl::StatusOr<Admission> Dispatcher::Admit(Stream& stream, const RequestHead& head,
+                                            absl::string_view path, const RequestId& request_id) {
+  const Entry& entry = EntryOf(path);
+  absl::StatusOr<Admission> admission = AdmitTo(stream, head, path, entry);
+  if (!admission.ok()) CountRefusal(stream, entry.method, admission.status(), request_id);
+  return admission;
+}
+
+void Dispatcher::Begin(Stream& stream, Admission admission,
+                       std::shared_ptr<const RequestParser> parser) const {
+  const std::shared_ptr<Call> call = admission.method->open(
+      {stream, *admission.method, environment_, admission.deadline, std::move(admission.share),
+       admission.min_revision, admission.revisions, std::move(parser)});
+  stream.SetHandler(call);
+  call->Begin();
+}
+
 void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
   const Entry* const entry = Find(stream, head);
   if (entry == nullptr) return;
-  const absl::StatusOr<Role> role = Admit(stream, head, *entry);
-  absl::Status admitted = role.status();
-  const absl::StatusOr<absl::Time> deadline = DeadlineOf(head);
-  if (admitted.ok()) admitted = deadline.status();
-  const absl::string_view wanted = revisions_ == nullptr ? "" : head.Find(kMinRevisionKey);
-  // A call that requires a revision which is known need not wait for it.
-  const absl::StatusOr<bool> known = wanted.empty() ? true : revisions_->Knows(wanted);
-  if (admitted.ok()) admitted = known.status();
-  if (!admitted.ok()) return Refuse(stream, entry->method, admitted);
-  if (entry->access == Access::kByRole || environment_.access.open()) stream.NoteAdmitted();
-  absl::StatusOr<CallerShares::Share> share = ShareOf(stream, head, *entry, *role);
-  if (!share.ok()) return Refuse(stream, entry->method, share.status());
-  const std::shared_ptr<Call> call =
-      entry->method.open({stream, entry->method, environment_, *deadline, *std::move(share),
-                          *known ? "" : wanted, wanted.empty() ? nullptr : revisions_});
-  stream.SetHandler(call);
-  call->Begin();
+  absl::StatusOr<Admission> admission = AdmitTo(stream, head, head.Find(":path"), *entry);
+  if (admission.ok()) return Begin(stream, *std::move(admission));
+  const RequestId request_id;
+  CountRefusal(stream, entry->method, admission.status(), request_id);
+  SendStatus(stream, admission.status(), /*headers_sent=*/false, request_id);
 }
 
 }  // namespace phimap

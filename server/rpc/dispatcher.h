@@ -27,6 +27,17 @@ namespace phimap {
 // whose other methods require a role.
 inline constexpr int kMaxOpenCalls = 16;
 
+// A call that may begin, and what it begins with.
+struct Admission {
+  const Method* method;
+  absl::Time deadline;
+  CallerShares::Share share;
+  // Revision that must be known before the call begins; "" if none is required, or it is known.
+  std::string min_revision;
+  // Null if the caller has sent no revision.
+  Revisions* revisions;
+};
+
 class Dispatcher final : public StreamAcceptor {
  public:
   // Openers of a service's methods, keyed by method name.
@@ -58,6 +69,17 @@ class Dispatcher final : public StreamAcceptor {
 
   void OnRequest(Stream& stream, const RequestHead& head, bool ended) override;
 
+  // For the doors of other protocols, which then answer a refusal themselves. Admits a call of the
+  // method with this path, "/package.Service/Method", under the same rules as OnRequest, from the
+  // same headers. A refusal is counted and logged here, with `request_id`.
+  absl::StatusOr<Admission> Admit(Stream& stream, const RequestHead& head, absl::string_view path,
+                                  const RequestId& request_id);
+  // Begins an admitted call, which belongs to `stream` from then on. `parser`: reads its request,
+  // if that is no protobuf message.
+  void Begin(Stream& stream, Admission admission,
+             std::shared_ptr<const RequestParser> parser = nullptr) const;
+  const CallEnvironment& environment() const { return environment_; }
+
  private:
   struct Entry {
     Method method;
@@ -68,14 +90,17 @@ class Dispatcher final : public StreamAcceptor {
   // Returns the entry of the request's method. If the request is not gRPC, answers it in HTTP and
   // returns null.
   const Entry* Find(Stream& stream, const RequestHead& head);
-  // Returns the caller's role if the call may begin.
-  absl::StatusOr<Role> Admit(const Stream& stream, const RequestHead& head,
-                             const Entry& entry) const;
+  const Entry& EntryOf(absl::string_view path) const;
+  absl::StatusOr<Admission> AdmitTo(Stream& stream, const RequestHead& head, absl::string_view path,
+                                    const Entry& entry);
+  // Returns the caller's role if the caller may call the method.
+  absl::StatusOr<Role> RoleFor(const Stream& stream, const RequestHead& head,
+                               absl::string_view path, const Entry& entry) const;
   // Counts the call. RESOURCE_EXHAUSTED (CALL_LIMIT_REACHED) if its caller has too many.
   absl::StatusOr<CallerShares::Share> ShareOf(const Stream& stream, const RequestHead& head,
                                               const Entry& entry, Role role);
-  void Refuse(Stream& stream, const Method& method, const absl::Status& status) const;
-  const Entry& Unknown() const { return *unknown_; }
+  void CountRefusal(const Stream& stream, const Method& method, const absl::Status& status,
+                    const RequestId& request_id) const;
 
   const CallEnvironment& environment_;
   Metrics& metrics_;

@@ -88,6 +88,8 @@ class Channel {
   // connection.
   const HandshakeFailure& handshake_failure() const { return handshake_failure_; }
   virtual bool needs_handshake() const = 0;
+  // Whether the peer has chosen HTTP/2 in the handshake.
+  bool chose_http2() const { return chose_http2_; }
   // Reads at most `size` bytes.
   virtual Result Read(char* data, size_t size) = 0;
   // Sends from the front of `queue` as much as the socket accepts, and removes it from the queue.
@@ -102,6 +104,7 @@ class Channel {
   explicit Channel(int fd) : fd_(fd) {}
   const int fd_;
   HandshakeFailure handshake_failure_;
+  bool chose_http2_ = false;
 };
 
 // Owns `fd`. Throws std::bad_alloc; `fd` then stays with the caller.

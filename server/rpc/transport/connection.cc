@@ -1,7 +1,6 @@
 #include "server/rpc/transport/connection.h"
 
 #include <linux/sockios.h>
-#include <nghttp2/nghttp2.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -13,9 +12,12 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/thread/steady_time.h"
+#include "server/rpc/transport/http1_session.h"
+#include "server/rpc/transport/http2_session.h"
 
 namespace phimap {
 
@@ -57,12 +59,12 @@ char* ReadBuffer() {
 }  // namespace
 
 Connection::Connection(EventLoop& loop, std::unique_ptr<Channel> channel, Peer peer,
-                       const Owner& owner)
+                       const Owner& owner, Door door)
     : loop_(loop),
       owner_(owner),
       channel_(std::move(channel)),
       peer_(std::move(peer)),
-      flood_guard_(owner.limits),
+      door_(door.acceptor != nullptr ? door : Door{&owner.acceptor, /*http1=*/false}),
       age_timer_(*this),
       go_away_timer_(*this),
       stall_watch_(*this),
@@ -134,15 +136,16 @@ void Connection::GoOnAfterHandshakeStep(Channel::State state) {
 
 void Connection::Open() {
   state_ = State::kOpen;
-  session_ = NewServerSession(*this, owner_.limits, session_memory_);
+  if (door_.http1 && !channel_->chose_http2()) {
+    session_ = std::make_unique<Http1Session>(*this);
+  } else {
+    session_ = Http2Session::Open(*this);
+  }
   if (session_ == nullptr) return End();  // no memory
-  const std::string first = FirstFrame(session_, owner_.limits);
-  if (first.empty()) return End();
-  output_.Append(first);
   const absl::Duration age = owner_.limits.max_age;
   if (age != absl::InfiniteDuration()) loop_.timers().Set(age_timer_, SteadyNow() + age);
-  // Nothing is sent before the client has begun to speak HTTP/2, because one that speaks another
-  // protocol would not understand the answer behind it.
+  // Nothing is sent before the client has begun to speak the session's protocol, because one that
+  // speaks another would not understand the answer behind it.
   if (Watch(EPOLLIN) && channel_->has_buffered()) loop_.Again(*this);
 }
 
@@ -159,12 +162,6 @@ bool Connection::Watch(uint32_t events) {
   return watched;
 }
 
-void Connection::Require(int result) {
-  if (result != NGHTTP2_ERR_NOMEM) return;
-  loop_.NoteMemoryFailures(1);
-  condemned_ = true;
-}
-
 void Connection::OnOutOfMemory() { End(); }
 
 void Connection::OnReady(uint32_t events) {
@@ -179,6 +176,7 @@ void Connection::OnReady(uint32_t events) {
   const bool left = input_used_ < input_.size() || channel_->has_buffered();
   if (readable || (left && !Full())) ReadShare();
   if (state_ == State::kEnded) return;
+  if ((events & EPOLLRDHUP) != 0 && Full()) return End();
   if ((events & EPOLLOUT) != 0) write_blocked_ = false;
   // Sends only at the end of a round, or when the socket is writable again, so that answers are
   // sent together.
@@ -225,34 +223,41 @@ void Connection::ReadShare() {
 }
 
 void Connection::OnNothingRead(Channel::State state) {
-  if (state == Channel::State::kClosed) return End();
+  if (state == Channel::State::kClosed) {
+    // A client of HTTP/1.1 may have said that nothing more follows, and still read its answer.
+    return door_.http1 ? SendAndEnd() : End();
+  }
   if (state != Channel::State::kFlooded) return;
-  EndFlood(ClientFault::kTlsRecords, "too many TLS records without data");
+  session_->EndForFault(ClientFault::kTlsRecords, "too many TLS records without data");
   SendAndEnd();
 }
 
 std::optional<size_t> Connection::Feed(absl::string_view bytes) {
+  // Without TLS, a client that may speak both shows by its first bytes which one it speaks.
+  if (!greeted_ && door_.http1 && !channel_->chose_http2() && absl::StartsWith(bytes, "PRI ")) {
+    session_ = Http2Session::Open(*this);
+    if (session_ == nullptr) {
+      End();
+      return std::nullopt;
+    }
+  }
   in_session_ = true;
-  fed_calls_ = 0;
-  const ssize_t used = nghttp2_session_mem_recv(
-      session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  const Session::Fed fed = session_->Feed(bytes);
   in_session_ = false;
-  if (used == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
+  if (fed.end == Session::Fed::End::kOtherProtocol) {
     EndOtherProtocol(bytes);
     return std::nullopt;
   }
-  if (used < 0 || end_wanted_) {
+  if (fed.end == Session::Fed::End::kFailed || end_wanted_) {
     SendAndEnd();
     return std::nullopt;
   }
   WantFlush();
-  return static_cast<size_t>(used);
+  return fed.used;
 }
 
 size_t Connection::HeldBytes() const {
-  // The map's slot of a stream, and the blocks of the allocator.
-  constexpr size_t kStream = sizeof(Http2Stream) + 64;
-  return session_memory_.bytes() + output_.size() + streams_.size() * kStream + trailer_bytes_;
+  return output_.size() + (session_ == nullptr ? 0 : session_->held_bytes());
 }
 
 void Connection::EndOtherProtocol(absl::string_view bytes) {
@@ -285,21 +290,10 @@ void Connection::SendAndEnd() {
 }
 
 bool Connection::Frame() {
-  while (!OutputFull()) {
-    const uint8_t* data = nullptr;
-    in_session_ = true;
-    const ssize_t size = nghttp2_session_mem_send(session_, &data);
-    in_session_ = false;
-    if (size < 0) return false;
-    if (size == 0) return true;
-    const absl::string_view frame(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
-    if (frame[3] == NGHTTP2_GOAWAY) {
-      output_.Append(Explained(frame));
-    } else {
-      output_.Append(frame);
-    }
-  }
-  return true;
+  in_session_ = true;
+  const bool framed = session_->Frame();
+  in_session_ = false;
+  return framed;
 }
 
 bool Connection::SendShare() {
@@ -327,11 +321,11 @@ void Connection::Flush() {
   const bool open = SendShare();
   flushing_ = false;
   if (!open || condemned_) return End();
-  const bool done = nghttp2_session_want_read(session_) == 0 &&
-                    nghttp2_session_want_write(session_) == 0 && output_.empty();
-  if (done || (gone_away_ && streams_.empty() && output_.empty() && !write_blocked_ &&
-               nghttp2_session_want_write(session_) == 0)) {
-    if (gone_away_ && streams_.empty()) return Linger();
+  const bool empty = session_->streams() == 0;
+  const bool done = session_->over() && output_.empty();
+  if (done ||
+      (gone_away_ && empty && output_.empty() && !write_blocked_ && !session_->wants_write())) {
+    if (empty && (gone_away_ || door_.http1)) return Linger();
     channel_->Shutdown();
     return End();
   }
@@ -339,8 +333,10 @@ void Connection::Flush() {
   // Input that was read before the connection was full, and bytes that the channel holds, are in no
   // socket that epoll would report.
   if (read && (input_used_ < input_.size() || channel_->has_buffered())) loop_.Again(*this);
-  const bool watched = Watch((read ? static_cast<uint32_t>(EPOLLIN) : 0) |
-                             (write_blocked_ ? static_cast<uint32_t>(EPOLLOUT) : 0));
+  // A client that is not read may still leave, which ends its work.
+  constexpr uint32_t kGone = EPOLLRDHUP;
+  const uint32_t wanted = read ? static_cast<uint32_t>(EPOLLIN) : (door_.http1 ? kGone : 0);
+  const bool watched = Watch(wanted | (write_blocked_ ? static_cast<uint32_t>(EPOLLOUT) : 0));
   if (watched) stall_watch_.Look();
 }
 
@@ -358,19 +354,9 @@ void Connection::DropInput() {
   if (channel_->Read(ReadBuffer(), kReadBytes).state == Channel::State::kClosed) End();
 }
 
-int Connection::EndFlood(ClientFault fault, absl::string_view why) {
-  if (std::exchange(condemned_, true)) return NGHTTP2_ERR_CALLBACK_FAILURE;
-  fault_ = fault;
-  // Without memory for the reason, the connection ends without one.
-  nghttp2_submit_goaway(
-      session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
-      NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(why.data()), why.size());
-  return NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
 void Connection::BeginGoAway() {
   if (state_ != State::kOpen || std::exchange(going_away_, true)) return;
-  Require(nghttp2_submit_shutdown_notice(session_));
+  session_->AnnounceEnd();
   loop_.timers().Set(go_away_timer_, SteadyNow() + owner_.limits.go_away_notice);
   WantFlush();
 }
@@ -380,9 +366,7 @@ void Connection::FinishGoAway() {
   if (state_ != State::kOpen || std::exchange(gone_away_, true)) return;
   going_away_ = true;
   go_away_timer_.Cancel();
-  Require(nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
-                                nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
-                                nullptr, 0));
+  session_->RefuseCalls();
   WantFlush();
 }
 
@@ -401,29 +385,21 @@ void Connection::End() {
   }
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
-  peak_bytes_ = sizeof(Connection) + std::max(session_memory_.peak_bytes(), HeldBytes());
+  peak_bytes_ =
+      sizeof(Connection) +
+      std::max(session_ == nullptr ? 0 : session_->peak_bytes() + output_.size(), HeldBytes());
   age_timer_.Cancel();
   go_away_timer_.Cancel();
   stall_watch_.Stop();
   if (added_) loop_.Remove(channel_->fd(), *this);
   loop_.Forget(*this);
-  // Removes the streams first, so that handlers cannot use a session that is being destroyed.
-  auto streams = std::move(streams_);
-  streams_.clear();
-  for (auto& [id, stream] : streams) {
-    if (stream->handler_ != nullptr) stream->handler_->OnClosed(ResetCode::kCancel);
-  }
-  if (session_ != nullptr) nghttp2_session_del(std::exchange(session_, nullptr));
+  if (session_ != nullptr) session_->CloseStreams();
+  session_ = nullptr;
   // A running handshake step still uses the channel; HandshakeStepDone then goes on.
   if (!handshaking_elsewhere_) AwaitDestruction();
 }
 
 void Connection::AwaitDestruction() { loop_.timers().Set(ended_timer_, loop_.now()); }
-
-Http2Stream* Connection::Find(int32_t stream_id) {
-  const auto found = streams_.find(stream_id);
-  return found == streams_.end() ? nullptr : found->second.get();
-}
 
 namespace {
 
@@ -462,7 +438,7 @@ void StallWatch::OnLingerTime() {
 void StallWatch::Look() {
   if (!connection_.greeted_) return;  // the timer still limits the time of the handshake
   const bool stalled = connection_.write_blocked_ || IsShut() || connection_.Full();
-  const bool idle = connection_.streams_.empty();
+  const bool idle = connection_.streams() == 0;
   if (stalled && stalled_) {
     if (Taken() >= taken_goal_) AwaitProgress();
     return;
@@ -499,33 +475,14 @@ void StallWatch::AwaitProgress() {
 }
 
 int64_t StallWatch::UnsentBytes() const {
-  size_t bytes = connection_.output_.size();
-  for (const auto& [id, stream] : connection_.streams_) bytes += stream->unsent_bytes();
-  return static_cast<int64_t>(bytes);
+  return static_cast<int64_t>(connection_.output_.size() + connection_.session_->unsent_bytes());
 }
 
-bool StallWatch::IsShut() const {
-  return nghttp2_session_get_remote_window_size(connection_.session_) <= 0 && UnsentBytes() > 0;
-}
-
-bool StallWatch::IsShut(const Http2Stream& stream) const {
-  return nghttp2_session_get_stream_remote_window_size(connection_.session_, stream.id_) <= 0;
-}
+bool StallWatch::IsShut() const { return connection_.session_->IsShut() && UnsentBytes() > 0; }
 
 void StallWatch::EndStalledStreams() {
   const absl::Time before = connection_.loop_.now() - connection_.owner_.limits.max_stall;
-  bool unsent = false;
-  for (auto& [id, stream] : connection_.streams_) {
-    if (stream->body_.empty()) continue;
-    // On a stalled connection, only a stream whose own window is closed is to blame.
-    const bool to_blame = !stalled_ || IsShut(*stream);
-    if (stream->progress_ <= before || (stream->owes_since_ <= before && to_blame)) {
-      stream->Reset(ResetCode::kCancel);  // the stream closes when the frame is sent
-    } else {
-      unsent = true;
-    }
-  }
-  if (unsent) WatchStreams();
+  if (connection_.session_->EndStalledStreams(before, stalled_)) WatchStreams();
 }
 
 void StallWatch::WatchStreams() {

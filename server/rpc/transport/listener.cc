@@ -58,11 +58,12 @@ int MaxConnectionDescriptor() {
   return static_cast<int>(files - std::min(kReserve, files / 2));
 }
 
-Listener::Listener(EventLoop& loop, ListeningSocket socket, TlsContext* tls, const Options& options,
-                   Take take)
+Listener::Listener(EventLoop& loop, ListeningSocket socket, TlsContext* tls, bool http1,
+                   const Options& options, Take take)
     : loop_(loop),
       socket_(std::move(socket)),
       tls_(tls),
+      http1_(http1),
       options_(options),
       take_(std::move(take)),
       retry_(*this) {
@@ -152,7 +153,8 @@ bool Listener::Admits(int connection, const Peer& peer) {
 
 std::unique_ptr<Channel> Listener::ChannelOf(int connection) const {
   try {
-    return tls_ == nullptr ? PlainChannel(connection) : TlsChannel(connection, tls_->NewSession());
+    return tls_ == nullptr ? PlainChannel(connection)
+                           : TlsChannel(connection, tls_->NewSession(http1_));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -39,9 +39,9 @@ class Listener final : public Pollable {
     std::function<void()> make_room;
   };
 
-  // `tls` may be null (no TLS), and must outlive the listener.
-  Listener(EventLoop& loop, ListeningSocket socket, TlsContext* tls, const Options& options,
-           Take take);
+  // `tls` may be null (no TLS), and must outlive the listener. `http1`: clients may speak HTTP/1.1.
+  Listener(EventLoop& loop, ListeningSocket socket, TlsContext* tls, bool http1,
+           const Options& options, Take take);
   ~Listener() override;
 
   void OnReady(uint32_t events) override;
@@ -69,6 +69,7 @@ class Listener final : public Pollable {
   EventLoop& loop_;
   ListeningSocket socket_;
   TlsContext* const tls_;
+  const bool http1_;
   const Options options_;
   const Take take_;
   RetryTimer retry_;

@@ -136,8 +136,8 @@ absl::Status CannotListen(absl::string_view field, const std::string& address, c
                    {{"address", address}});
 }
 
-absl::Status CannotListenTcp(const std::string& address, const char* why) {
-  return CannotListen("listen", address, why,
+absl::Status CannotListenTcp(absl::string_view flag, const std::string& address, const char* why) {
+  return CannotListen(flag, address, why,
                       "is the port in use, or does the address belong to another machine?");
 }
 
@@ -190,9 +190,10 @@ int BoundSocket(const SocketName& name) {
 
 bool IsWildcard(absl::string_view host) { return host == "0.0.0.0" || host == "::"; }
 
-absl::StatusOr<std::vector<SocketName>> Resolve(const std::string& address) {
+absl::StatusOr<std::vector<SocketName>> Resolve(const std::string& address,
+                                                absl::string_view flag) {
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return CannotListenTcp(address, "expected HOST:PORT");
+  if (colon == std::string::npos) return CannotListenTcp(flag, address, "expected HOST:PORT");
   std::string host = address.substr(0, colon);
   if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
     host = host.substr(1, host.size() - 2);
@@ -207,7 +208,7 @@ absl::StatusOr<std::vector<SocketName>> Resolve(const std::string& address) {
       IsWildcard(host) ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector{host};
   for (const std::string& one : hosts) {
     if (const int error = getaddrinfo(one.c_str(), address.c_str() + colon + 1, &hints, &found)) {
-      return CannotListenTcp(address, gai_strerror(error));
+      return CannotListenTcp(flag, address, gai_strerror(error));
     }
     for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
       SocketName& name = names.emplace_back();
@@ -268,19 +269,20 @@ ListeningSocket::~ListeningSocket() {
 
 int ListeningSocket::port() const { return PortOf(fd_); }
 
-absl::StatusOr<std::vector<ListeningSocket>> ListeningSocket::Tcp(const std::string& address) {
+absl::StatusOr<std::vector<ListeningSocket>> ListeningSocket::Tcp(const std::string& address,
+                                                                  absl::string_view flag) {
   // A free port that the system picked for the first address may be in use on another address.
   constexpr int kMaxAttempts = 16;
   const bool any_port = absl::EndsWith(address, ":0");
   const absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));
   const bool first_alone = IsWildcard(host) || host == "[::]";
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SocketName> names, Resolve(address));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SocketName> names, Resolve(address, flag));
   std::vector<int> fds;
   int error = BindAll(names, first_alone, fds);
   for (int i = 1; i < kMaxAttempts && any_port && error == EADDRINUSE; ++i) {
     error = BindAll(names, first_alone, fds);
   }
-  if (error != 0) return CannotListenTcp(address, std::strerror(error));
+  if (error != 0) return CannotListenTcp(flag, address, std::strerror(error));
   std::vector<ListeningSocket> sockets;
   for (const int fd : fds) sockets.push_back(ListeningSocket(fd));
   return sockets;

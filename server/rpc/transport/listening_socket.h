@@ -63,8 +63,10 @@ class ListeningSocket {
  public:
   // Listens on "HOST:PORT": on all addresses that HOST resolves to, with the same port. The hosts
   // 0.0.0.0 and [::] both mean all addresses of IPv4 and IPv6. Port 0 picks a free port. Returns
-  // FAILED_PRECONDITION (reason ADDRESS_NOT_AVAILABLE) with the system's reason.
-  static absl::StatusOr<std::vector<ListeningSocket>> Tcp(const std::string& address);
+  // FAILED_PRECONDITION (reason ADDRESS_NOT_AVAILABLE), about the flag `flag`, with the system's
+  // reason.
+  static absl::StatusOr<std::vector<ListeningSocket>> Tcp(const std::string& address,
+                                                          absl::string_view flag = "listen");
   // Listens on a path, for this user only (mode 0600). Replaces a socket that a dead server left at
   // the path. Errors: those of Tcp and of CheckSocketPath.
   static absl::StatusOr<ListeningSocket> Unix(const std::string& path);

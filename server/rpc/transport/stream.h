@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -28,6 +29,16 @@ class OutputBytes {
   virtual absl::string_view bytes() const = 0;
 };
 
+// A text as bytes.
+class OutputText final : public OutputBytes {
+ public:
+  explicit OutputText(std::string text) : text_(std::move(text)) {}
+  absl::string_view bytes() const override { return text_; }
+
+ private:
+  const std::string text_;
+};
+
 struct Header {
   absl::string_view name;
   absl::string_view value;
@@ -43,8 +54,9 @@ class RequestHead {
   // Value of the first header with this name; empty if there is none.
   absl::string_view Find(absl::string_view name) const;
   int Count(absl::string_view name) const;
-  // Size of the header list as RFC 9113 counts it: names and values, plus 32 bytes for each field.
-  size_t list_bytes() const { return text_.size() + 32 * places_.size(); }
+  // Bytes that a field is counted for in addition to its name and value, as RFC 9113 does.
+  static constexpr size_t kFieldBytes = 32;
+  size_t list_bytes() const { return text_.size() + kFieldBytes * places_.size(); }
   // The client sent more header bytes than the limit. The excess is not stored.
   bool too_large = false;
 

@@ -25,13 +25,20 @@ namespace phimap {
 namespace {
 
 constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+constexpr unsigned char kHttp2OrHttp1[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 constexpr unsigned char kSessionId[] = "phimapd";
 
-int SelectHttp2(SSL*, const unsigned char** out, unsigned char* out_size,
-                const unsigned char* offered, unsigned offered_size, void*) {
+// Whether the client of this session may speak HTTP/1.1 too. What the session carries for its
+// program says so, because all sessions share the context.
+bool AllowsHttp1(const SSL* ssl) { return SSL_get_app_data(ssl) != nullptr; }
+
+int SelectProtocol(SSL* ssl, const unsigned char** out, unsigned char* out_size,
+                   const unsigned char* offered, unsigned offered_size, void*) {
   unsigned char* chosen = nullptr;
+  const bool http1 = AllowsHttp1(ssl);
   const int found =
-      SSL_select_next_proto(&chosen, out_size, kHttp2, sizeof(kHttp2), offered, offered_size);
+      SSL_select_next_proto(&chosen, out_size, http1 ? kHttp2OrHttp1 : kHttp2,
+                            http1 ? sizeof(kHttp2OrHttp1) : sizeof(kHttp2), offered, offered_size);
   if (found != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_ALERT_FATAL;
   *out = chosen;
   return SSL_TLSEXT_ERR_OK;
@@ -68,7 +75,7 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsContext::Load() const {
       raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                             SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_alpn_select_cb(raw, SelectHttp2, nullptr);
+  SSL_CTX_set_alpn_select_cb(raw, SelectProtocol, nullptr);
   SSL_CTX_set_session_id_context(raw, kSessionId, sizeof(kSessionId) - 1);
   if (SSL_CTX_use_certificate_chain_file(raw, files_.certificate.c_str()) != 1) {
     return Unusable("tls_certificate", files_.certificate);
@@ -92,13 +99,16 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsContext::Load() const {
   return context;
 }
 
-SSL* TlsContext::NewSession() const {
+SSL* TlsContext::NewSession(bool http1) const {
   std::shared_ptr<SSL_CTX> context;
   {
     MutexLock lock(&mutex_);
     context = context_;
   }
-  return SSL_new(context.get());  // holds its own reference to the context
+  SSL* const session = SSL_new(context.get());  // holds its own reference to the context
+  static char allowed;
+  if (session != nullptr && http1) SSL_set_app_data(session, &allowed);
+  return session;
 }
 
 namespace {
@@ -181,7 +191,8 @@ class Tls final : public Channel {
     const unsigned char* protocol = nullptr;
     unsigned size = 0;
     SSL_get0_alpn_selected(ssl_, &protocol, &size);
-    if (size != 2 || std::memcmp(protocol, "h2", 2) != 0) {
+    chose_http2_ = size == 2 && std::memcmp(protocol, "h2", 2) == 0;
+    if (!chose_http2_ && !AllowsHttp1(ssl_)) {
       handshake_failure_ = {"no_http2", "the client did not offer h2 by ALPN"};
       return State::kClosed;
     }

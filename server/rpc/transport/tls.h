@@ -29,9 +29,9 @@ class TlsContext {
   // Reads the files again, for new connections. Errors: as in Open.
   absl::Status Reload();
 
-  // Creates a server session for TlsChannel, which takes ownership. TLS 1.2 or later; ALPN "h2".
-  // Returns null if there is no memory.
-  SSL* NewSession() const;
+  // Creates a server session for TlsChannel, which takes ownership. TLS 1.2 or later; ALPN "h2",
+  // and, if `http1`, "http/1.1" or none. Returns null if there is no memory.
+  SSL* NewSession(bool http1 = false) const;
 
  private:
   explicit TlsContext(TlsFiles files) : files_(std::move(files)) {}

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -44,7 +45,8 @@ FaultText TextOf(ClientFault fault) {
               "the client sends metadata over 16 KiB again and again; correct the client"};
     case ClientFault::kProtocol:
       return {"protocol",
-              "the client violated the HTTP/2 protocol (gRPC's C core does so when a call is "
+              "the client violated the protocol of HTTP/2 or HTTP/1.1 (gRPC's C core does so when "
+              "a call is "
               "cancelled before it is sent); --proxy does not exempt a client from this rule"};
     case ClientFault::kNotHttp2:
       return {"not_http2",
@@ -101,7 +103,6 @@ const char* HelpFor(absl::string_view handshake_failure) {
   return "see the reason; other versions of TLS or ciphers are a common one";
 }
 
-constexpr int kMaxQueuedHandshakes = 1024;
 // Shortest time between two searches for connections that may be ended to make room.
 constexpr absl::Duration kRoomPeriod = absl::Milliseconds(500);
 // Bytes of closed connections after which memory is given back, and the time that this waits for
@@ -156,20 +157,21 @@ void ClientFaultLog::NoteHandshake(const Peer& peer, const HandshakeFailure& fai
 class Transport::IoThread {
  public:
   IoThread(const Options& options, StreamAcceptor& acceptor, const ConnectionMetrics& metrics,
-           const Logger& logger, HandshakeQueue& handshakes, HostCounts& hosts)
+           const Logger& logger, HandshakeQueue* handshakes, HostCounts& hosts)
       : limits_(options.limits),
+        connections_that_stay_(options.connections_that_stay),
         metrics_(metrics),
         hosts_(hosts),
         fault_log_(metrics, logger),
         owner_{acceptor,
                limits_,
-               [this, &handshakes](const Peer& peer, std::function<void()> step,
-                                   std::function<void()> drop) {
+               [this, handshakes](const Peer& peer, std::function<void()> step,
+                                  std::function<void()> drop) {
                  const auto dropped = [&metrics = metrics_, drop = std::move(drop)] {
                    metrics.HandshakeFailed("queue_full");
                    drop();
                  };
-                 handshakes.Add(peer.network, {std::move(step), dropped});
+                 handshakes->Add(peer.network, {std::move(step), dropped});
                },
                [this](Connection& connection) { Ended(connection); },
                [&hosts](const Peer& peer) { return hosts.IsExempt(peer); },
@@ -196,16 +198,18 @@ class Transport::IoThread {
   std::vector<std::unique_ptr<Listener>>& listeners() { return listeners_; }
 
   // Must be called on the loop's thread, like all functions below.
-  void Take(std::unique_ptr<Channel> channel, const Peer& peer) {
+  void Take(std::unique_ptr<Channel> channel, const Peer& peer, Door door) {
     Connection* raw = nullptr;
     try {
-      auto connection = std::make_unique<Connection>(*loop_, std::move(channel), peer, owner_);
+      auto connection =
+          std::make_unique<Connection>(*loop_, std::move(channel), peer, owner_, door);
       raw = connection.get();
       connections_.emplace(raw, std::move(connection));
     } catch (const std::bad_alloc&) {
       return hosts_.Return(peer);
     }
     metrics_.open->Increment();
+    if (connections_that_stay_ > 0 && connections_.size() > connections_that_stay_) EndOldest();
     try {
       raw->Start();
     } catch (const std::bad_alloc&) {
@@ -239,6 +243,15 @@ class Transport::IoThread {
     IoThread& thread;
   };
 
+  // Ends the oldest connection that has not ended.
+  void EndOldest() {
+    Connection* oldest = nullptr;
+    ForEach([&oldest](Connection& connection) {
+      if (oldest == nullptr || connection.began() < oldest->began()) oldest = &connection;
+    });
+    if (oldest != nullptr) oldest->Close();
+  }
+
   void Ended(Connection& connection) {
     hosts_.Return(connection.peer());
     metrics_.open->Decrement();
@@ -258,6 +271,7 @@ class Transport::IoThread {
   }
 
   const ConnectionLimits limits_;
+  const size_t connections_that_stay_;
   const ConnectionMetrics& metrics_;
   HostCounts& hosts_;
   ClientFaultLog fault_log_;
@@ -276,9 +290,11 @@ struct Transport::Parts {
   Parts(const Options& the_options, StreamAcceptor& acceptor, const ConnectionMetrics& the_metrics,
         const Logger& the_logger)
       : options(the_options), metrics(the_metrics), logger(the_logger) {
+    if (options.max_queued_handshakes > 0) handshakes.emplace(options.max_queued_handshakes);
     for (int i = 0; i < options.io_threads; ++i) {
-      threads.push_back(
-          std::make_unique<IoThread>(options, acceptor, metrics, logger, handshakes, hosts));
+      threads.push_back(std::make_unique<IoThread>(options, acceptor, metrics, logger,
+                                                   handshakes.has_value() ? &*handshakes : nullptr,
+                                                   hosts));
     }
   }
 
@@ -286,7 +302,8 @@ struct Transport::Parts {
   const ConnectionMetrics& metrics;
   const Logger& logger;
   HostCounts hosts{options.max_connections, options.max_connections_per_host, options.proxies};
-  HandshakeQueue handshakes{kMaxQueuedHandshakes};
+  // Has a thread, so it is made only if there may be handshakes.
+  std::optional<HandshakeQueue> handshakes;
   std::vector<std::unique_ptr<IoThread>> threads;
   // Used on the first loop's thread only, which accepts the connections of all loops.
   size_t next_thread = 0;
@@ -323,21 +340,25 @@ void Transport::OnEachLoop(const std::function<void(IoThread&)>& task) {
 }
 
 void Transport::Listen(std::vector<Endpoint> endpoints) {
-  const auto spread = [parts = parts_.get()](std::unique_ptr<Channel> channel, Peer peer) {
-    IoThread& thread = *parts->threads[parts->next_thread++ % parts->threads.size()];
-    if (thread.loop().OnThisThread()) return thread.Take(std::move(channel), peer);
-    // A task must be copyable, but a unique_ptr is not.
-    auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
-    thread.loop().Post(
-        [&thread, shared, peer = std::move(peer)] { thread.Take(std::move(*shared), peer); });
+  const auto spread = [parts = parts_.get()](Door door) {
+    return [parts, door](std::unique_ptr<Channel> channel, Peer peer) {
+      IoThread& thread = *parts->threads[parts->next_thread++ % parts->threads.size()];
+      if (thread.loop().OnThisThread()) return thread.Take(std::move(channel), peer, door);
+      // A task must be copyable, but a unique_ptr is not.
+      auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
+      thread.loop().Post([&thread, shared, peer = std::move(peer), door] {
+        thread.Take(std::move(*shared), peer, door);
+      });
+    };
   };
   OnEachLoop([&](IoThread& thread) {
     if (&thread != parts_->threads[0].get()) return;
     const Listener::Options options{parts_->options.max_descriptor, parts_->hosts, parts_->metrics,
                                     parts_->logger, [this] { MakeRoom(); }};
     for (Endpoint& endpoint : endpoints) {
-      thread.listeners().push_back(std::make_unique<Listener>(
-          thread.loop(), std::move(endpoint.socket), endpoint.tls, options, spread));
+      thread.listeners().push_back(
+          std::make_unique<Listener>(thread.loop(), std::move(endpoint.socket), endpoint.tls,
+                                     endpoint.door.http1, options, spread(endpoint.door)));
     }
   });
 }

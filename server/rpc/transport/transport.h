@@ -42,11 +42,18 @@ class Transport {
     // over Unix sockets and from the addresses in `proxies` are not counted.
     int max_connections_per_host = 1 << 20;
     std::vector<std::string> proxies = {};
+    // If not 0: the oldest connection of a loop is ended for the next once there are so many, so
+    // that nobody is kept out.
+    size_t connections_that_stay = 0;
+    // Maximum steps of TLS handshakes that wait for their thread; 0 if no endpoint has TLS.
+    int max_queued_handshakes = 1024;
   };
   struct Endpoint {
     ListeningSocket socket;
     // If null, TLS is not used. Must outlive the transport.
     TlsContext* tls = nullptr;
+    // Where requests of this endpoint go, if not to the transport's acceptor.
+    Door door = {};
   };
 
   // Starts the loops. `acceptor`, `metrics` and `logger` must outlive the transport.

@@ -15,6 +15,8 @@ class Phimapd:
                          "--log_level=error", *flags]
         self._process: subprocess.Popen[str] | None = None
         self.address = ""
+        # The address of the API over HTTP, if a flag asks for it.
+        self.api_http = ""
 
     def start(self) -> None:
         """Starts the server. Returns when the server is ready."""
@@ -22,6 +24,8 @@ class Phimapd:
         ready = self._process.stdout.readline()
         assert ready.startswith("phimapd ready: grpc="), ready
         self.address = ready.split("grpc=")[1].split()[0]
+        if "api_http=" in ready:
+            self.api_http = ready.split("api_http=")[1].split()[0]
 
     def kill(self) -> None:
         """Kills the server with SIGKILL. Returns when it has ended."""

@@ -28,9 +28,10 @@ constexpr std::array<absl::string_view, 17> kCoreOrder = {
 constexpr std::array<absl::string_view, 9> kMappingOrder = {
     "spec",    "sample",     "builder_parts", "projection", "f1_f2_f3",
     "fourier", "kernel_pca", "polynomial",    "build"};
-constexpr std::array<absl::string_view, 14> kServerOrder = {
-    "observe", "admission", "store",     "schedule", "rpc",       "kernel_client", "registry",
-    "drift",   "build",     "transform", "predict",  "inference", "mapping",       "learning"};
+constexpr std::array<absl::string_view, 15> kServerOrder = {
+    "observe",   "admission",     "store",     "schedule", "rpc",
+    "http",      "kernel_client", "registry",  "drift",    "build",
+    "transform", "predict",       "inference", "mapping",  "learning"};
 // The order within rooms of server/ that have folders; "" stands for the files directly in the
 // room.
 constexpr std::array<absl::string_view, 5> kStoreOrder = {"", "files", "sqlite", "postgres",

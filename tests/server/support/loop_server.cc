@@ -29,14 +29,14 @@ LoopServer::~LoopServer() {
   thread_.join();
 }
 
-int LoopServer::Connect() {
+int LoopServer::Connect(bool http1) {
   std::array<int, 2> ends;
   PHIMAP_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
   PHIMAP_CHECK(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
   Run([&] {
     auto connection = std::make_unique<Connection>(
         *loop_, PlainChannel(ends[0]), Peer{.address = "test:", .host = "test", .network = "test"},
-        owner_);
+        owner_, Door{&owner_.acceptor, http1});
     Connection* const raw = connection.get();
     connections_.emplace(raw, std::move(connection));
     {

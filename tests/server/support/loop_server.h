@@ -22,8 +22,8 @@ class LoopServer {
   // Closes all connections.
   ~LoopServer();
 
-  // Opens a connection, and returns the client's end of it.
-  int Connect();
+  // Opens a connection, and returns the client's end of it. `http1`: the client may speak HTTP/1.1.
+  int Connect(bool http1 = false);
   // Runs `task` on the loop's thread, and returns when it has run.
   void Run(const std::function<void()>& task);
   // Calls `act` with each connection that has not ended yet. REQUIRES: called on the loop's thread.

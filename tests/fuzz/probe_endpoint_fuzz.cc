@@ -10,12 +10,13 @@
 
 #include "core/status/check.h"
 #include "prometheus/registry.h"
-#include "server/observe/http_endpoint.h"
+#include "server/http/probe_endpoint.h"
 #include "tests/fuzz/converse.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const auto endpoint =
-      phimap::HttpEndpoint::Listen("127.0.0.1:0", std::make_shared<prometheus::Registry>());
+  static const phimap::Logger logger(phimap::LogLevel::kOff);
+  static const auto endpoint = phimap::ProbeEndpoint::Listen(
+      "127.0.0.1:0", std::make_shared<prometheus::Registry>(), logger);
   PHIMAP_CHECK(endpoint.ok());
   sockaddr_in name{};
   name.sin_family = AF_INET;

@@ -1,0 +1,273 @@
+#include "server/http/json.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "google/protobuf/util/json_util.h"
+#include "phimap/v1/examples.pb.h"
+#include "server/http/http_status.h"
+
+namespace phimap {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+namespace dom = simdjson::dom;
+
+static_assert(std::endian::native == std::endian::little, "rows are sent as little-endian bytes");
+
+// Limits of a block of rows, as examples.proto states them.
+constexpr int64_t kMaxRows = 65536;
+constexpr int64_t kMaxColumns = 65536;
+
+absl::Status NotJson(simdjson::error_code error) {
+  return MalformedHttp(
+      "body", absl::StrCat("the body is no JSON object: ", simdjson::error_message(error)));
+}
+
+const char* NameOf(dom::element element) {
+  switch (element.type()) {
+    case dom::element_type::ARRAY:
+      return "an array";
+    case dom::element_type::OBJECT:
+      return "an object";
+    case dom::element_type::INT64:
+    case dom::element_type::UINT64:
+    case dom::element_type::DOUBLE:
+      return "a number";
+    case dom::element_type::STRING:
+      return "a text";
+    case dom::element_type::BOOL:
+      return "true or false";
+    case dom::element_type::NULL_VALUE:
+      return "null";
+  }
+  return "something else";
+}
+
+// Reads rows of numbers or texts.
+class RowsReader {
+ public:
+  explicit RowsReader(v1::Examples& examples) : examples_(examples) {}
+
+  absl::Status Read(dom::element value) {
+    dom::array rows;
+    if (value.get_array().get(rows) != simdjson::SUCCESS) {
+      return MalformedHttp("rows",
+                           absl::StrCat("expected an array of rows, such as [[1, 2], [3, 4]], "
+                                        "got ",
+                                        NameOf(value)));
+    }
+    if (rows.size() == 0) return MalformedHttp("rows", "expected at least one row, got none");
+    if (rows.size() > kMaxRows) {
+      return MalformedHttp("rows", absl::StrCat("expected at most ", kMaxRows, " rows"));
+    }
+    is_text_ = rows.at(0).is_string();
+    for (const dom::element row : rows) {
+      PHIMAP_RETURN_IF_ERROR(is_text_ ? ReadText(row) : ReadNumbers(row));
+      ++rows_;
+    }
+    if (is_text_) return absl::OkStatus();
+    v1::DenseRows& dense = *examples_.mutable_dense();
+    dense.set_rows(static_cast<int32_t>(rows_));
+    dense.set_columns(static_cast<int32_t>(columns_));
+    dense.set_float64_le(std::move(values_));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status WrongRow(absl::string_view expected, absl::string_view actual) const {
+    return MakeError(absl::StatusCode::kInvalidArgument, reason::kRequestMalformed, "rows",
+                     absl::StrCat("row ", rows_, ": expected ", expected, ", got ", actual),
+                     {{"row", absl::StrCat(rows_)}});
+  }
+
+  absl::Status ReadText(dom::element row) {
+    std::string_view text;
+    if (row.get_string().get(text) != simdjson::SUCCESS) {
+      return WrongRow("a text as in row 0", NameOf(row));
+    }
+    examples_.mutable_text()->add_values(text.data(), text.size());
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadNumbers(dom::element row) {
+    dom::array cells;
+    if (row.get_array().get(cells) != simdjson::SUCCESS) {
+      return WrongRow("an array of numbers", NameOf(row));
+    }
+    int64_t column = 0;
+    for (const dom::element cell : cells) {
+      double number = 0;
+      if (cell.get_double().get(number) != simdjson::SUCCESS) {
+        return MakeError(absl::StatusCode::kInvalidArgument, reason::kRequestMalformed, "rows",
+                         absl::StrCat("row ", rows_, ", column ", column,
+                                      ": expected a number, got ", NameOf(cell)),
+                         {{"row", absl::StrCat(rows_)}, {"column", absl::StrCat(column)}});
+      }
+      ++column;
+      values_.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    }
+    if (column == 0 || column > kMaxColumns) {
+      return WrongRow(absl::StrCat("1 to ", kMaxColumns, " columns"), absl::StrCat(column));
+    }
+    if (rows_ == 0) columns_ = column;
+    if (column == columns_) return absl::OkStatus();
+    return WrongRow(absl::StrCat(columns_, " columns as in row 0"), absl::StrCat(column));
+  }
+
+  v1::Examples& examples_;
+  // Bytes of float64.
+  std::string values_;
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+  bool is_text_ = false;
+};
+
+// Returns the field `examples` of a request's message that has rows; null for other messages.
+v1::Examples* ExamplesOf(Message& message) {
+  const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName("examples");
+  if (field == nullptr || field->message_type() != v1::Examples::descriptor()) return nullptr;
+  return static_cast<v1::Examples*>(message.GetReflection()->MutableMessage(&message, field));
+}
+
+bool HasRows(const Message& message) {
+  const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName("examples");
+  return field != nullptr && field->message_type() == v1::Examples::descriptor();
+}
+
+// Reads everything but the rows, by protobuf.
+absl::Status ParseRest(const std::string& text, Message& message) {
+  google::protobuf::util::JsonParseOptions options;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(text, &message, options);
+  if (parsed.ok()) return absl::OkStatus();
+  return MalformedHttp(
+      "body", absl::StrCat("the body is not a ", message.GetDescriptor()->name(), ": ",
+                           absl::string_view(parsed.message().data(), parsed.message().size())));
+}
+
+void AppendNumber(double value, std::string& text) {
+  if (!std::isfinite(value)) {
+    text.append(std::isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+    return;
+  }
+  char digits[32];
+  const std::to_chars_result end = std::to_chars(digits, digits + sizeof(digits), value);
+  text.append(digits, static_cast<size_t>(end.ptr - digits));
+}
+
+template <typename Number>
+void AppendRows(const v1::DenseRows& rows, const std::string& bytes, std::string& text) {
+  size_t at = 0;
+  text.push_back('[');
+  for (int32_t row = 0; row < rows.rows(); ++row) {
+    text.append(row == 0 ? "[" : ",[");
+    for (int32_t column = 0; column < rows.columns(); ++column, at += sizeof(Number)) {
+      if (column > 0) text.push_back(',');
+      Number value;
+      std::memcpy(&value, bytes.data() + at, sizeof(value));
+      AppendNumber(static_cast<double>(value), text);
+    }
+    text.push_back(']');
+  }
+  text.push_back(']');
+}
+
+bool IsWhole(const v1::DenseRows& rows, size_t bytes, size_t size) {
+  return bytes == static_cast<size_t>(rows.rows()) * static_cast<size_t>(rows.columns()) * size;
+}
+
+// Appends `,"name":[[…]]` for each field of rows, and clears it. Returns whether there were any.
+void TakeRows(Message& message, std::string& text) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* const field : fields) {
+    if (field->message_type() != v1::DenseRows::descriptor() || field->is_repeated()) continue;
+    const auto& rows = static_cast<const v1::DenseRows&>(reflection.GetMessage(message, field));
+    absl::StrAppend(&text, ",\"", field->name(), "\":");
+    if (rows.has_float32_le() && IsWhole(rows, rows.float32_le().size(), sizeof(float))) {
+      AppendRows<float>(rows, rows.float32_le(), text);
+    } else if (rows.has_float64_le() && IsWhole(rows, rows.float64_le().size(), sizeof(double))) {
+      AppendRows<double>(rows, rows.float64_le(), text);
+    } else {
+      text.append("[]");
+    }
+    reflection.ClearField(&message, field);
+  }
+}
+
+}  // namespace
+
+// For each byte of text, the parser has 8 bytes of its result, 4 of its index, 2 of strings and 1
+// of a copy; and a number of two bytes becomes 8, of which a growing buffer needs three times as
+// much.
+int64_t JsonCost(int64_t bytes) { return 4096 + 27 * bytes; }
+
+absl::Status ParseJson(absl::string_view text, Message& message) {
+  if (text.empty()) return absl::OkStatus();
+  dom::parser parser;
+  dom::element document;
+  dom::object object;
+  if (const auto error = parser.parse(text.data(), text.size()).get(document))
+    return NotJson(error);
+  if (document.get_object().get(object) != simdjson::SUCCESS) {
+    return MalformedHttp("body", absl::StrCat("expected a JSON object, got ", NameOf(document)));
+  }
+  const bool may_have_rows = HasRows(message);
+  v1::Examples rows;
+  std::string rest;
+  for (const dom::key_value_pair field : object) {
+    const std::string key(field.key);
+    if (may_have_rows && key == "rows") {
+      if (rows.kind_case() != v1::Examples::KIND_NOT_SET) {
+        return MalformedHttp("rows", "expected once, got them twice");
+      }
+      PHIMAP_RETURN_IF_ERROR(RowsReader(rows).Read(field.value));
+      continue;
+    }
+    if (key.find_first_of("\"\\") != std::string::npos) {
+      return MalformedHttp("body", absl::StrCat("this call has no field ", Quoted(key)));
+    }
+    absl::StrAppend(&rest, rest.empty() ? "{" : ",", "\"", key,
+                    "\":", simdjson::minify(field.value));
+  }
+  if (!rest.empty()) PHIMAP_RETURN_IF_ERROR(ParseRest(absl::StrCat(rest, "}"), message));
+  if (rows.kind_case() == v1::Examples::KIND_NOT_SET) return absl::OkStatus();
+  v1::Examples& examples = *ExamplesOf(message);
+  if (examples.kind_case() != v1::Examples::KIND_NOT_SET) {
+    return MalformedHttp("rows", "expected rows or examples, got both");
+  }
+  examples.Swap(&rows);
+  return absl::OkStatus();
+}
+
+// A float32 of 4 bytes takes at most 25 characters, in a text that grows by doubling.
+int64_t PrintedCost(int64_t bytes) { return 4096 + 16 * bytes; }
+
+std::string PrintJson(Message& message) {
+  std::string rows;
+  TakeRows(message, rows);
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto printed = google::protobuf::util::MessageToJsonString(message, &text, options);
+  if (!printed.ok() || text.empty()) return "{}\n";
+  text.pop_back();  // the closing brace
+  if (text.size() == 1 && !rows.empty()) rows.erase(0, 1);
+  return absl::StrCat(text, rows, "}\n");
+}
+
+}  // namespace phimap

@@ -1,0 +1,276 @@
+#include "server/http/routes.h"
+
+#include <simdjson.h>
+
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "phimap/v1/mapping_service.pb.h"
+#include "phimap/v1/predict_service.pb.h"
+#include "phimap/v1/transform_service.pb.h"
+#include "server/http/http_status.h"
+
+namespace phimap {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr char kRules[] =
+#include "server/http/rules.inc"
+    ;
+
+// Reads a rule's path. The rules are the program's own, so one that is wrong ends it.
+void ReadPath(absl::string_view path, RouteRule& rule) {
+  PHIMAP_CHECK(absl::ConsumePrefix(&path, "/"));
+  const size_t colon = path.rfind(':');
+  if (colon != absl::string_view::npos) {
+    rule.action = std::string(path.substr(colon + 1));
+    path = path.substr(0, colon);
+  }
+  while (!path.empty()) {
+    if (path[0] != '{') {
+      const size_t end = path.find('/');
+      rule.segments.emplace_back(path.substr(0, end));
+      path.remove_prefix(end == absl::string_view::npos ? path.size() : end + 1);
+      continue;
+    }
+    const size_t end = path.find('}');
+    PHIMAP_CHECK(end != absl::string_view::npos);
+    const std::vector<absl::string_view> parts =
+        absl::StrSplit(path.substr(1, end - 1), absl::MaxSplits('=', 1));
+    const size_t first = rule.segments.size();
+    for (const absl::string_view segment :
+         absl::StrSplit(parts.size() == 2 ? parts[1] : absl::string_view("*"), '/')) {
+      rule.segments.emplace_back(segment);
+    }
+    rule.fields.push_back({std::string(parts[0]), first, rule.segments.size() - 1});
+    path.remove_prefix(end + 1);
+    absl::ConsumePrefix(&path, "/");
+  }
+}
+
+// Decodes %XX. Returns false for a wrong encoding, and for a byte 0, which no name has.
+bool PercentDecode(absl::string_view text, std::string& decoded) {
+  decoded.clear();
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size() || !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 1])) ||
+        !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 2]))) {
+      return false;
+    }
+    decoded += absl::HexStringToBytes(text.substr(i + 1, 2));
+    if (decoded.back() == '\0') return false;
+    i += 2;
+  }
+  return true;
+}
+
+bool Fits(const RouteRule& rule, const std::vector<std::string>& segments,
+          absl::string_view action) {
+  if (rule.action != action || rule.segments.size() != segments.size()) return false;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (rule.segments[i] != "*" && rule.segments[i] != segments[i]) return false;
+    if (segments[i].empty()) return false;
+  }
+  return true;
+}
+
+// Segments of a path and, if the path of a POST has a colon, the action behind the last one.
+struct Path {
+  std::vector<std::string> segments;
+  std::string action;
+};
+
+absl::StatusOr<Path> ParsePath(absl::string_view verb, absl::string_view text) {
+  Path path;
+  absl::ConsumePrefix(&text, "/");
+  if (const size_t colon = text.rfind(':'); verb == "POST" && colon != absl::string_view::npos) {
+    path.action = std::string(text.substr(colon + 1));
+    text = text.substr(0, colon);
+  }
+  for (const absl::string_view segment : absl::StrSplit(text, '/')) {
+    if (!PercentDecode(segment, path.segments.emplace_back())) {
+      return MalformedHttp("path", absl::StrCat("expected %XX in the path, got ", Quoted(segment)));
+    }
+  }
+  return path;
+}
+
+absl::Status AddQuery(absl::string_view query, const RouteRule& rule, Route& route) {
+  if (query.empty()) return absl::OkStatus();
+  if (rule.has_body) {
+    return MalformedHttp("query", "expected fields in the JSON of the body, got a query");
+  }
+  for (absl::string_view pair : absl::StrSplit(query, '&', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(pair, absl::MaxSplits('=', 1));
+    auto& [name, value] = route.fields.emplace_back();
+    const std::string text = parts.size() == 2 ? std::string(parts[1]) : "";
+    if (!PercentDecode(parts[0], name) || !PercentDecode(text, value)) {
+      return MalformedHttp("query", absl::StrCat("expected %XX in the query, got ", Quoted(pair)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NotServed(absl::string_view path, absl::string_view verb,
+                       const std::vector<std::string>& others) {
+  return MakeError(absl::StatusCode::kUnimplemented, reason::kMethodUnknown, "",
+                   absl::StrCat("expected ", absl::StrJoin(others, " or "), " for ", Quoted(path),
+                                ", got ", verb));
+}
+
+absl::Status WrongValue(const std::string& path, absl::string_view expected,
+                        const std::string& value) {
+  return MalformedHttp(path, absl::StrCat("expected ", expected, ", got ", Quoted(value)));
+}
+
+absl::Status SetText(Message& message, const FieldDescriptor& field, const std::string& path,
+                     const std::string& value) {
+  const Reflection& reflection = *message.GetReflection();
+  const std::string before =
+      reflection.HasField(message, &field) ? reflection.GetString(message, &field) : value;
+  if (before != value) {
+    return WrongValue(path, absl::StrCat("what the path says, ", Quoted(value)), before);
+  }
+  reflection.SetString(&message, &field, value);
+  return absl::OkStatus();
+}
+
+absl::Status SetOne(Message& message, const FieldDescriptor& field, const std::string& path,
+                    const std::string& value) {
+  const Reflection& reflection = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      return SetText(message, field, path, value);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      if (value != "true" && value != "false") return WrongValue(path, "true or false", value);
+      reflection.SetBool(&message, &field, value == "true");
+      return absl::OkStatus();
+    case FieldDescriptor::CPPTYPE_INT32: {
+      int32_t number = 0;
+      if (!absl::SimpleAtoi(value, &number)) return WrongValue(path, "an integer", value);
+      reflection.SetInt32(&message, &field, number);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_INT64: {
+      int64_t number = 0;
+      if (!absl::SimpleAtoi(value, &number)) return WrongValue(path, "an integer", value);
+      reflection.SetInt64(&message, &field, number);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_UINT32:
+    case FieldDescriptor::CPPTYPE_UINT64:
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+    case FieldDescriptor::CPPTYPE_ENUM:
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      break;
+  }
+  return MalformedHttp(path, absl::StrCat(path, " cannot be given in a query"));
+}
+
+}  // namespace
+
+const Routes& Routes::OfApi() {
+  static const Routes* const routes = [] {
+    // The files of the services are in the program only if something refers to them.
+    v1::GetMappingRequest::descriptor();
+    v1::TransformRequest::descriptor();
+    v1::PredictRequest::descriptor();
+    auto* const read = new Routes;
+    simdjson::dom::parser parser;
+    const simdjson::dom::element rules = parser.parse(simdjson::padded_string(std::string(kRules)));
+    for (const simdjson::dom::element rule : rules["http"]["rules"].get_array()) {
+      RouteRule& added = read->rules_.emplace_back();
+      for (const char* const verb : {"get", "post", "delete"}) {
+        std::string_view path;
+        if (rule[verb].get(path) != simdjson::SUCCESS) continue;
+        added.verb = absl::AsciiStrToUpper(verb);
+        ReadPath(absl::string_view(path.data(), path.size()), added);
+      }
+      std::string_view body;
+      added.has_body = rule["body"].get(body) == simdjson::SUCCESS;
+      const std::string selector(rule["selector"].get_string().value());
+      added.method = google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(selector);
+      PHIMAP_CHECK(added.method != nullptr && !added.verb.empty());
+    }
+    return read;
+  }();
+  return *routes;
+}
+
+absl::StatusOr<Route> Routes::Find(absl::string_view verb, absl::string_view target) const {
+  const size_t question = target.find('?');
+  const absl::string_view text = target.substr(0, question);
+  PHIMAP_ASSIGN_OR_RETURN(const Path path, ParsePath(verb, text));
+  // With another method of HTTP, the path might have an action.
+  PHIMAP_ASSIGN_OR_RETURN(const Path whole, ParsePath("GET", text));
+  PHIMAP_ASSIGN_OR_RETURN(const Path acting, ParsePath("POST", text));
+  std::vector<std::string> others;
+  // A path of an action is that of no name, which has no colon.
+  for (const RouteRule& rule : rules_) {
+    const bool acts = verb != "POST" && rule.verb == "POST" && !rule.action.empty();
+    if (acts && Fits(rule, acting.segments, acting.action)) return NotServed(text, verb, {"POST"});
+  }
+  for (const RouteRule& rule : rules_) {
+    const Path& as_it_would_be = rule.verb == "POST" ? acting : whole;
+    if (!Fits(rule, as_it_would_be.segments, as_it_would_be.action)) continue;
+    if (rule.verb != verb) {
+      // An action that does not exist is no name with a colon.
+      if (path.action.empty()) others.push_back(rule.verb);
+      continue;
+    }
+    Route route{&rule, {}};
+    for (const RouteRule::Field& field : rule.fields) {
+      std::string value = path.segments[field.first];
+      if (field.last > field.first) absl::StrAppend(&value, "@", path.segments[field.last]);
+      route.fields.emplace_back(field.path, std::move(value));
+    }
+    PHIMAP_RETURN_IF_ERROR(AddQuery(
+        question == absl::string_view::npos ? "" : target.substr(question + 1), rule, route));
+    return route;
+  }
+  if (!others.empty()) return NotServed(text, verb, others);
+  return MakeError(absl::StatusCode::kNotFound, reason::kMethodUnknown, "",
+                   absl::StrCat("nothing is served at ", Quoted(text),
+                                "; the paths begin with /v1/mappings, as in "
+                                "/v1/mappings/letters@prod:transform"));
+}
+
+absl::Status SetFields(const Route& route, Message& message) {
+  for (const auto& [path, value] : route.fields) {
+    Message* holder = &message;
+    const std::vector<std::string> names = absl::StrSplit(path, '.');
+    const FieldDescriptor* field = nullptr;
+    for (size_t i = 0; i < names.size(); ++i) {
+      field = holder->GetDescriptor()->FindFieldByName(names[i]);
+      if (field == nullptr || field->is_repeated()) {
+        return MalformedHttp(path, absl::StrCat("this call has no field ", Quoted(path)));
+      }
+      if (i + 1 == names.size()) break;
+      if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+        return MalformedHttp(path, absl::StrCat("this call has no field ", Quoted(path)));
+      }
+      holder = holder->GetReflection()->MutableMessage(holder, field);
+    }
+    PHIMAP_RETURN_IF_ERROR(SetOne(*holder, *field, path, value));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace phimap
