@@ -151,7 +151,8 @@ absl::StatusOr<std::unique_ptr<ProbeEndpoint>> ProbeEndpoint::Listen(
       std::make_unique<Parts>(std::move(metrics), std::move(checks), std::move(names), logger);
   std::vector<Transport::Endpoint> endpoints;
   for (ListeningSocket& socket : sockets) {
-    endpoints.push_back({std::move(socket), nullptr, {&parts->answers, /*http1=*/true}});
+    endpoints.push_back(
+        {std::move(socket), nullptr, {&parts->answers, /*http1=*/true, /*one_answer=*/true}});
   }
   parts->transport.Listen(std::move(endpoints));
   return absl::WrapUnique(new ProbeEndpoint(port, std::move(parts)));

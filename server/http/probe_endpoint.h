@@ -3,9 +3,9 @@
 //
 // Guarantees: the endpoint has a thread of its own, so it answers while the threads of calls are
 // busy, and bounded memory: 32 connections, 8 KiB of a request's head each. No client can keep
-// others out: the oldest connection gives way to the next, and of the clients that leave their
-// metrics unread, eight stay. A client that reads nothing for 10 seconds, or sends no request
-// within 30, is disconnected.
+// others out: a connection ends after its answer, the oldest gives way to the next, and of the
+// clients that leave their metrics unread, eight stay. A client that reads nothing for 10 seconds,
+// or sends no request within 30, is disconnected.
 #ifndef PHIMAP_SERVER_HTTP_PROBE_ENDPOINT_H_
 #define PHIMAP_SERVER_HTTP_PROBE_ENDPOINT_H_
 

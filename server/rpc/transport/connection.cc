@@ -241,9 +241,7 @@ std::optional<size_t> Connection::Feed(absl::string_view bytes) {
       return std::nullopt;
     }
   }
-  in_session_ = true;
-  const Session::Fed fed = session_->Feed(bytes);
-  in_session_ = false;
+  const Session::Fed fed = InSession([&] { return session_->Feed(bytes); });
   if (fed.end == Session::Fed::End::kOtherProtocol) {
     EndOtherProtocol(bytes);
     return std::nullopt;
@@ -290,10 +288,7 @@ void Connection::SendAndEnd() {
 }
 
 bool Connection::Frame() {
-  in_session_ = true;
-  const bool framed = session_->Frame();
-  in_session_ = false;
-  return framed;
+  return InSession([&] { return session_->Frame(); });
 }
 
 bool Connection::SendShare() {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -105,6 +106,8 @@ struct Door {
   StreamAcceptor* acceptor = nullptr;
   // Whether clients may speak HTTP/1.1 too.
   bool http1 = false;
+  // Whether a connection of HTTP/1.1 ends after its first answer.
+  bool one_answer = false;
 };
 
 class Connection final : public Pollable {
@@ -175,6 +178,7 @@ class Connection final : public Pollable {
   // The rest, up to `private`, is for the session.
 
   const Owner& owner() const { return owner_; }
+  const Door& door() const { return door_; }
   StreamAcceptor& acceptor() const { return *door_.acceptor; }
   OutputQueue& output() { return output_; }
   bool OutputFull() const { return output_.size() >= owner_.limits.MaxOutputBytes(stranger_); }
@@ -228,6 +232,19 @@ class Connection final : public Pollable {
   // Reads until no input is left or the connection has used its share of this round of the loop.
   void ReadShare();
   void OnNothingRead(Channel::State state);
+  // Runs `work` with in_session_ set, also if it finds no memory.
+  template <typename Work>
+  auto InSession(const Work& work) {
+    in_session_ = true;
+    try {
+      auto result = work();
+      in_session_ = false;
+      return result;
+    } catch (const std::bad_alloc&) {
+      in_session_ = false;
+      throw;
+    }
+  }
   // Feeds `bytes` to the session. Returns the number of bytes consumed, or nullopt if the
   // connection has ended.
   std::optional<size_t> Feed(absl::string_view bytes);

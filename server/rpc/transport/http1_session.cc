@@ -134,7 +134,8 @@ void Http1Stream::Consume(size_t bytes) {
   connection_.WantFlush();
 }
 
-Http1Session::Http1Session(Connection& connection) : connection_(connection) {
+Http1Session::Http1Session(Connection& connection)
+    : connection_(connection), closing_(connection.door().one_answer) {
   http_parser_init(&parser_, HTTP_REQUEST);
   parser_.data = this;
 }

@@ -133,7 +133,7 @@ class Http1Session final : public Session {
   std::unique_ptr<Http1Stream> stream_;
   // The connection ends after this answer: the client or the server wants it, or the request was
   // not read to its end.
-  bool closing_ = false;
+  bool closing_;
   // Nothing more is read.
   bool over_ = false;
 };
