@@ -267,7 +267,7 @@ int Http1Session::OnField(absl::string_view part) {
 }
 
 int Http1Session::OnValue(absl::string_view part) {
-  // Of the trailers of a request nothing is kept.
+  // Trailers of a request are dropped.
   if (stream_ != nullptr) return 0;
   value_began_ = true;
   if (HasRoom(part.size())) value_.append(part.data(), part.size());

@@ -13,15 +13,6 @@
 
 namespace phimap::testing {
 
-class AnswerText final : public OutputBytes {
- public:
-  explicit AnswerText(std::string text) : text_(std::move(text)) {}
-  absl::string_view bytes() const override { return text_; }
-
- private:
-  const std::string text_;
-};
-
 inline constexpr Header kOk[] = {{":status", "200"}};
 inline constexpr Header kDone[] = {{"done", "yes"}};
 
@@ -46,13 +37,13 @@ class ScriptedStream final : public StreamHandler {
     // "/large/BYTES" sends an answer of that many bytes.
     if (events_.path.rfind("/large/", 0) == 0) {
       stream_->Send(
-          std::make_shared<AnswerText>(std::string(std::stoul(events_.path.substr(7)), 'x')));
+          std::make_shared<OutputText>(std::string(std::stoul(events_.path.substr(7)), 'x')));
     }
     // "/megabytes/COUNT" sends the same megabyte COUNT times. It is filled only once, because the
     // loop reads its clock once per round. A round that filled a hundred megabytes would look like
     // a client that does not read.
     if (events_.path.rfind("/megabytes/", 0) == 0) {
-      const auto megabyte = std::make_shared<AnswerText>(std::string(1'000'000, 'x'));
+      const auto megabyte = std::make_shared<OutputText>(std::string(1'000'000, 'x'));
       for (size_t i = std::stoul(events_.path.substr(11)); i > 0; --i) stream_->Send(megabyte);
     }
   }
@@ -61,7 +52,7 @@ class ScriptedStream final : public StreamHandler {
     events_.data_bytes += bytes.size();
     if (events_.path == "/hold") return;
     stream_->Consume(bytes.size());
-    if (events_.path == "/echo") stream_->Send(std::make_shared<AnswerText>(std::string(bytes)));
+    if (events_.path == "/echo") stream_->Send(std::make_shared<OutputText>(std::string(bytes)));
   }
   void OnRequestEnd() override {
     events_.request_ended = true;

@@ -11,15 +11,6 @@
 namespace phimap::testing {
 namespace {
 
-class Text final : public OutputBytes {
- public:
-  explicit Text(std::string text) : text_(std::move(text)) {}
-  absl::string_view bytes() const override { return text_; }
-
- private:
-  const std::string text_;
-};
-
 std::string FrontOf(const OutputQueue& queue) {
   std::array<iovec, 64> pieces;
   const int count = queue.Front(absl::MakeSpan(pieces));
@@ -44,7 +35,7 @@ TEST(OutputQueueTest, GivesWhatWasAppendedInOrderHoweverItIsTaken) {
       if (random() % 2 == 0) {
         queue.Append(text);
       } else {
-        const auto owner = std::make_shared<Text>("head" + text);
+        const auto owner = std::make_shared<OutputText>("head" + text);
         queue.Append(owner, owner->bytes().substr(4));
       }
     } else {
@@ -61,8 +52,8 @@ TEST(OutputQueueTest, GivesWhatWasAppendedInOrderHoweverItIsTaken) {
 }
 
 TEST(OutputQueueTest, KeepsLargeBytesWhereTheyAreUntilTheLastIsSent) {
-  auto owner = std::make_shared<Text>(std::string(OutputQueue::kCopiedBytes, 'x'));
-  const std::weak_ptr<Text> watch = owner;
+  auto owner = std::make_shared<OutputText>(std::string(OutputQueue::kCopiedBytes, 'x'));
+  const std::weak_ptr<OutputText> watch = owner;
   const char* const place = owner->bytes().data();
   OutputQueue queue;
   queue.Append(owner, owner->bytes());
@@ -77,8 +68,8 @@ TEST(OutputQueueTest, KeepsLargeBytesWhereTheyAreUntilTheLastIsSent) {
 }
 
 TEST(OutputQueueTest, CopiesSmallBytesAndLetsTheirOwnerGo) {
-  auto owner = std::make_shared<Text>(std::string(OutputQueue::kCopiedBytes - 1, 'x'));
-  const std::weak_ptr<Text> watch = owner;
+  auto owner = std::make_shared<OutputText>(std::string(OutputQueue::kCopiedBytes - 1, 'x'));
+  const std::weak_ptr<OutputText> watch = owner;
   OutputQueue queue;
   queue.Append(owner, owner->bytes());
   owner.reset();
