@@ -177,7 +177,8 @@ class HttpCall final : public StreamHandler,
     if (code != 0) {
       std::string details;
       static_cast<void>(absl::Base64Unescape(Find(trailers, "grpc-status-details-bin"), &details));
-      const std::string message = PercentDecoded(Find(trailers, "grpc-message"));
+      std::string message;
+      static_cast<void>(PercentDecode(Find(trailers, "grpc-message"), message));
       return SendError(*client_, HttpErrorOf(code, message, details),
                        Find(trailers, "phimap-request-id"));
     }
@@ -196,19 +197,6 @@ class HttpCall final : public StreamHandler,
     }
     if (bytes <= kPrintedHere) return SendText(Print(*answer_), *std::move(charge));
     PrintElsewhere(*std::move(charge));
-  }
-
-  static std::string PercentDecoded(absl::string_view text) {
-    std::string decoded;
-    for (size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '%' && i + 2 < text.size()) {
-        decoded += absl::HexStringToBytes(text.substr(i + 1, 2));
-        i += 2;
-      } else {
-        decoded.push_back(text[i]);
-      }
-    }
-    return decoded;
   }
 
   std::string Print(const OutputBytes& framed) const {

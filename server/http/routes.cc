@@ -61,25 +61,6 @@ void ReadPath(absl::string_view path, RouteRule& rule) {
   }
 }
 
-// Decodes %XX. Returns false for a wrong encoding, and for a byte 0, which no name has.
-bool PercentDecode(absl::string_view text, std::string& decoded) {
-  decoded.clear();
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded.push_back(text[i]);
-      continue;
-    }
-    if (i + 2 >= text.size() || !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 1])) ||
-        !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 2]))) {
-      return false;
-    }
-    decoded += absl::HexStringToBytes(text.substr(i + 1, 2));
-    if (decoded.back() == '\0') return false;
-    i += 2;
-  }
-  return true;
-}
-
 bool Fits(const RouteRule& rule, const std::vector<std::string>& segments,
           absl::string_view action) {
   if (rule.action != action || rule.segments.size() != segments.size()) return false;
@@ -185,6 +166,24 @@ absl::Status SetOne(Message& message, const FieldDescriptor& field, const std::s
 }
 
 }  // namespace
+
+bool PercentDecode(absl::string_view text, std::string& decoded) {
+  decoded.clear();
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size() || !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 1])) ||
+        !absl::ascii_isxdigit(static_cast<unsigned char>(text[i + 2]))) {
+      return false;
+    }
+    decoded += absl::HexStringToBytes(text.substr(i + 1, 2));
+    if (decoded.back() == '\0') return false;
+    i += 2;
+  }
+  return true;
+}
 
 const Routes& Routes::OfApi() {
   static const Routes* const routes = [] {

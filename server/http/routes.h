@@ -37,6 +37,9 @@ struct RouteRule {
   const google::protobuf::MethodDescriptor* method = nullptr;
 };
 
+// Decodes %XX. Returns false for a wrong encoding, and for a byte 0, which no name has.
+bool PercentDecode(absl::string_view text, std::string& decoded);
+
 // What a request calls.
 struct Route {
   const RouteRule* rule = nullptr;
