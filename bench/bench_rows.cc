@@ -18,8 +18,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_rows ROWS COLUMNS > FILE.npy\n");
     return 2;
   }
-  const std::string head = phimap::cli::NpyHeaderBytes(phimap::client::FloatType::kFloat32, rows,
-                                                       static_cast<int32_t>(columns));
+  const std::string head = phimap::NpyHeaderBytes(true, rows, static_cast<int32_t>(columns));
   std::fwrite(head.data(), 1, head.size(), stdout);
   std::mt19937_64 random(1);
   std::normal_distribution<float> normal;

@@ -8,10 +8,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "client/files/line_reader.h"
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
 #include "core/status/words.h"
+#include "proto/rows/number_text.h"
 
 namespace phimap::cli {
 namespace {
@@ -109,7 +109,8 @@ std::vector<std::string> CsvReader::TakeLabels() { return std::exchange(labels_,
 client::RowFacts CsvReader::TakeFacts() { return std::exchange(facts_, {}); }
 
 absl::Status CsvReader::Rewind() {
-  PHIMAP_RETURN_IF_ERROR(tokenizer_.Rewind());
+  PHIMAP_RETURN_IF_ERROR(file_->Rewind());
+  tokenizer_.Restart();
   labels_.clear();
   facts_ = {};
   return ReadHeader();

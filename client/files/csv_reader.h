@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "client/cpp/row_source.h"
 #include "client/files/column_choice.h"
-#include "client/files/csv_tokenizer.h"
 #include "client/files/input_file.h"
 #include "client/files/passthrough_cells.h"
+#include "proto/rows/csv_tokenizer.h"
 
 namespace phimap::cli {
 

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/rows/byte_source.h"
 
 namespace phimap::cli {
 
@@ -22,20 +23,20 @@ class Decompressor;
 // Recognises gzip and zstd by the first bytes, whatever the name, and decompresses them.
 //
 // Thread-safety: one thread, except Interrupt and share_read, which any thread may call.
-class InputFile {
+class InputFile final : public ByteSource {
  public:
   // Opens a path; "-" is standard input. kInvalidArgument, with the name, for a folder or a file
   // that cannot be opened.
   static absl::StatusOr<std::unique_ptr<InputFile>> Open(const std::string& path);
-  ~InputFile();
+  ~InputFile() override;
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
   // For messages: the path, or "standard input".
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
   // Reads 1..capacity bytes into `buffer` and returns how many; 0 at the end. kCancelled after
   // Interrupt. A compressed file that is damaged or cut off is kInvalidArgument.
-  absl::StatusOr<size_t> Read(char* buffer, size_t capacity);
+  absl::StatusOr<size_t> Read(char* buffer, size_t capacity) override;
   // Reads `size` bytes from `offset` on, or fewer at the end of the file. Does not change the
   // position of Read. REQUIRES: CanSeek().
   absl::StatusOr<size_t> ReadAt(int64_t offset, char* buffer, size_t size);

@@ -1,4 +1,4 @@
-// A text file line by line, and the numbers in its lines as people and programs write them.
+// A text file line by line.
 #ifndef PHIMAP_CLIENT_FILES_LINE_READER_H_
 #define PHIMAP_CLIENT_FILES_LINE_READER_H_
 
@@ -37,17 +37,6 @@ class LineReader {
   size_t size_ = 0;
   int64_t number_ = 0;
 };
-
-enum class NumberError { kNone, kEmpty, kNotNumber, kNotFinite, kRange };
-
-// Parses a number, with optional blanks around it and an optional plus sign. Pure.
-NumberError ParseNumber(absl::string_view text, double& value);
-
-// Explains the error: the expected number and the actual text. REQUIRES: `error` is not kNone.
-std::string ExplainNumber(NumberError error, absl::string_view text);
-
-// Quotes a text for a message and shortens it.
-std::string QuotedCell(absl::string_view text);
 
 }  // namespace phimap::cli
 

@@ -14,54 +14,13 @@
 #include "client/files/file_format.h"
 #include "client/files/input_file.h"
 #include "client/files/output_file.h"
+#include "proto/rows/npy_format.h"
 
 namespace phimap::cli {
 
-enum class NpyType {
-  kFloat16,
-  kFloat32,
-  kFloat64,
-  kBool,
-  kInt8,
-  kInt16,
-  kInt32,
-  kInt64,
-  kUint8,
-  kUint16,
-  kUint32,
-  kUint64
-};
-
-// Parses a descr, for instance '<f4' with its quotes. Any other type is kInvalidArgument; the
-// message gives the NumPy call that converts it.
-absl::StatusOr<NpyType> ParseNpyType(absl::string_view descr);
-
-int64_t StoredSizeBytes(NpyType type);
-
-// Returns the smaller of float32 and float64 that holds every value of the type. For integers of 64
-// bits returns float64, which holds them exactly only up to 2^53.
-client::FloatType SentType(NpyType type);
-
-// Converts the values of `stored` to type SentType, in `sent`. Returns the position of the first
-// value that cannot be converted exactly, in which case `sent` is unspecified.
-std::optional<int64_t> CastExactly(NpyType type, const std::string& stored, std::string& sent);
-
-// Returns value number `place`, counted from 0, as text. REQUIRES: `type` is an integer type.
-std::string IntegerText(NpyType type, const std::string& stored, int64_t place);
-
-// Content of an array's header.
-struct NpyHeader {
-  NpyType type = NpyType::kFloat32;
-  // Whether the values are stored column by column (Fortran order) instead of row by row.
-  bool by_column = false;
-  int64_t rows = 0;
-  int32_t columns = 0;
-};
-
-// Parses the dictionary of a header, for instance {'descr': '<f4', 'fortran_order': False, 'shape':
-// (3, 2), }. kInvalidArgument unless the array is two-dimensional and holds little-endian numbers;
-// the message gives the NumPy call that converts it. Pure.
-absl::StatusOr<NpyHeader> ParseNpyDictionary(absl::string_view text);
+inline client::FloatType SentType(NpyType type) {
+  return SentAsFloat32(type) ? client::FloatType::kFloat32 : client::FloatType::kFloat64;
+}
 
 // Reads format versions 1.0 and 2.0, block by block, as float32 if that holds every value of the
 // file's type, else as float64. Errors are kInvalidArgument: for a value that is not finite or an
@@ -115,12 +74,6 @@ class NpyReader : public client::RowSource {
   int64_t stripe_begin_ = 0;
   int64_t stripe_rows_ = 0;
 };
-
-// Size of the header: a multiple of 64, as the format requires, with space for the longest shape.
-inline constexpr int64_t kNpyHeaderSizeBytes = 128;
-
-// Returns the header of a version 1.0 file.
-std::string NpyHeaderBytes(client::FloatType type, int64_t rows, int32_t columns);
 
 // Writes a two-dimensional array, little-endian f4 or f8, row by row.
 //

@@ -10,6 +10,7 @@
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
 #include "core/status/words.h"
+#include "proto/rows/number_text.h"
 
 namespace phimap::cli {
 namespace {

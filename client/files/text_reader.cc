@@ -98,7 +98,8 @@ absl::StatusOr<client::ExampleBlock> TextColumnReader::Next(const client::BlockL
 }
 
 absl::Status TextColumnReader::Rewind() {
-  PHIMAP_RETURN_IF_ERROR(tokenizer_.Rewind());
+  PHIMAP_RETURN_IF_ERROR(file_->Rewind());
+  tokenizer_.Restart();
   labels_.clear();
   return ReadHeader();
 }

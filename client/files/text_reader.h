@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cpp/row_source.h"
-#include "client/files/csv_tokenizer.h"
 #include "client/files/input_file.h"
 #include "client/files/line_reader.h"
+#include "proto/rows/csv_tokenizer.h"
 
 namespace phimap::cli {
 

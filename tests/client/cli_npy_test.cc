@@ -251,8 +251,7 @@ TEST_F(NpyTest, WriterPatchesTheRowCountAndTheReaderGetsTheSameBits) {
 }
 
 TEST_F(NpyTest, HeaderHasRoomForTheLargestShape) {
-  const std::string header =
-      NpyHeaderBytes(client::FloatType::kFloat64, std::numeric_limits<int64_t>::max(), 65'536);
+  const std::string header = NpyHeaderBytes(false, std::numeric_limits<int64_t>::max(), 65'536);
   EXPECT_EQ(header.size(), 128);
   EXPECT_EQ(header.back(), '\n');
 }

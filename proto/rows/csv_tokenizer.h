@@ -1,6 +1,6 @@
 // Splits CSV (RFC 4180) into records of cells, without interpreting the cells.
-#ifndef PHIMAP_CLIENT_FILES_CSV_TOKENIZER_H_
-#define PHIMAP_CLIENT_FILES_CSV_TOKENIZER_H_
+#ifndef PHIMAP_PROTO_ROWS_CSV_TOKENIZER_H_
+#define PHIMAP_PROTO_ROWS_CSV_TOKENIZER_H_
 
 #include <cstdint>
 #include <string>
@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/files/input_file.h"
+#include "proto/rows/byte_source.h"
 
-namespace phimap::cli {
+namespace phimap {
 
 // One record, with quotes removed from its cells.
 class CsvRecord {
@@ -42,13 +42,16 @@ class CsvRecord {
 // Not thread-safe.
 class CsvTokenizer {
  public:
-  // REQUIRES: `file` outlives the tokenizer.
-  explicit CsvTokenizer(InputFile& file, char delimiter = ',');
+  static constexpr size_t kBufferSizeBytes = 256 << 10;
+
+  // REQUIRES: `source` outlives the tokenizer.
+  explicit CsvTokenizer(ByteSource& source, char delimiter = ',',
+                        size_t buffer_size_bytes = kBufferSizeBytes);
 
   // Reads the next record; returns false at the end. Error messages contain the number of the line.
   absl::StatusOr<bool> Next(CsvRecord& record);
-  // Starts again at the first record.
-  absl::Status Rewind();
+  // Starts again, with a source that is at its first byte.
+  void Restart();
 
  private:
   enum class State { kCellStart, kPlain, kQuoted, kQuoteInQuoted };
@@ -66,7 +69,7 @@ class CsvTokenizer {
   absl::StatusOr<bool> EndFile(CsvRecord& record);
   absl::Status ErrorAt(int64_t line, absl::string_view message) const;
 
-  InputFile& file_;
+  ByteSource& source_;
   const char delimiter_;
   std::vector<char> buffer_;
   size_t position_ = 0;
@@ -77,6 +80,6 @@ class CsvTokenizer {
   State state_ = State::kCellStart;
 };
 
-}  // namespace phimap::cli
+}  // namespace phimap
 
-#endif  // PHIMAP_CLIENT_FILES_CSV_TOKENIZER_H_
+#endif  // PHIMAP_PROTO_ROWS_CSV_TOKENIZER_H_

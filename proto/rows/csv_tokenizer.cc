@@ -1,33 +1,30 @@
-#include "client/files/csv_tokenizer.h"
+#include "proto/rows/csv_tokenizer.h"
 
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/status_macros.h"
 
-namespace phimap::cli {
+namespace phimap {
 namespace {
 
-constexpr size_t kBufferSizeBytes = 256 << 10;
 constexpr size_t kMaxRecordSizeBytes = 16 << 20;
 constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
 }  // namespace
 
-CsvTokenizer::CsvTokenizer(InputFile& file, char delimiter)
-    : file_(file), delimiter_(delimiter), buffer_(kBufferSizeBytes) {}
+CsvTokenizer::CsvTokenizer(ByteSource& source, char delimiter, size_t buffer_size_bytes)
+    : source_(source), delimiter_(delimiter), buffer_(buffer_size_bytes) {}
 
-absl::Status CsvTokenizer::Rewind() {
-  PHIMAP_RETURN_IF_ERROR(file_.Rewind());
+void CsvTokenizer::Restart() {
   position_ = size_ = 0;
   started_ = false;
   line_ = 1;
   state_ = State::kCellStart;
-  return absl::OkStatus();
 }
 
 absl::Status CsvTokenizer::Fill() {
-  PHIMAP_ASSIGN_OR_RETURN(size_, file_.Read(buffer_.data(), buffer_.size()));
+  PHIMAP_ASSIGN_OR_RETURN(size_, source_.Read(buffer_.data(), buffer_.size()));
   position_ = 0;
   return absl::OkStatus();
 }
@@ -38,7 +35,7 @@ absl::Status CsvTokenizer::SkipByteOrderMark() {
   size_t held = 0;
   do {
     PHIMAP_ASSIGN_OR_RETURN(const size_t size,
-                            file_.Read(buffer_.data() + held, buffer_.size() - held));
+                            source_.Read(buffer_.data() + held, buffer_.size() - held));
     held += size;
     if (size == 0) break;
   } while (held < 3 && std::memcmp(buffer_.data(), kByteOrderMark, held) == 0);
@@ -160,7 +157,7 @@ absl::StatusOr<bool> CsvTokenizer::EndFile(CsvRecord& record) {
 }
 
 absl::Status CsvTokenizer::ErrorAt(int64_t line, absl::string_view message) const {
-  return absl::InvalidArgumentError(absl::StrCat(file_.name(), ", line ", line, ": ", message));
+  return absl::InvalidArgumentError(absl::StrCat(source_.name(), ", line ", line, ": ", message));
 }
 
-}  // namespace phimap::cli
+}  // namespace phimap
