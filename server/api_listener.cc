@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "core/status/status_macros.h"
+#include "server/http/openapi.h"
 #include "server/rpc/transport/listener.h"
 #include "server/rpc/transport/listening_socket.h"
 
@@ -81,7 +82,7 @@ absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptio
 ApiListener::ApiListener(const ServerOptions& options, Dispatcher& dispatcher,
                          const ConnectionMetrics& metrics, const Logger& logger)
     : dispatcher_(dispatcher),
-      http_door_(dispatcher, HostNames(options.http_hosts)),
+      http_door_(dispatcher, HostNames(options.http_hosts), options.http_origins),
       transport_(TransportOptions(options), dispatcher, metrics, logger) {}
 
 ApiListener::~ApiListener() = default;
@@ -97,7 +98,10 @@ absl::StatusOr<std::unique_ptr<ApiListener>> ApiListener::Listen(
   if (!options.api_http.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(std::vector<ListeningSocket> sockets,
                             ListeningSocket::Tcp(options.api_http, "api_http"));
+    // Made now, because it would stop the loop of the first request for it.
+    OpenApi::OfApi();
     listener->http_address_ = WithPort(options.api_http, sockets[0].port());
+    listener->http_door_.SetGrpcAddress(listener->address_);
     for (ListeningSocket& socket : sockets) {
       endpoints.push_back(
           {std::move(socket), listener->tls_.get(), Door{&listener->http_door_, /*http1=*/true}});

@@ -18,6 +18,7 @@
 #include "core/status/status_macros.h"
 #include "core/thread/cgroup.h"
 #include "server/http/host_names.h"
+#include "server/http/http_door.h"
 #include "server/observe/process_memory.h"
 #include "server/rpc/transport/listening_socket.h"
 #include "server/rpc/transport/peer.h"
@@ -103,6 +104,12 @@ void AddAddressFlags(CLI::App& app, ServerOptions& options) {
                  "answers in a browser.")
       ->delimiter(',')
       ->type_name("NAME,...");
+  app.add_option("--http_origins", options.http_origins,
+                 "Origins of other sites, such as https://app.example.com, whose pages may call "
+                 "--api_http from a browser and read its answers (CORS). Pages of all others are "
+                 "refused.")
+      ->delimiter(',')
+      ->type_name("ORIGIN,...");
   app.add_flag("--insecure", options.insecure,
                "Allow other machines to reach an address that lacks encryption or "
                "authentication. The HTTP endpoints have neither, so --http with an address that "
@@ -350,6 +357,9 @@ absl::Status CheckAddresses(const ServerOptions& options) {
   }
   for (const std::string& name : options.http_hosts) {
     PHIMAP_RETURN_IF_ERROR(HostNames::Check("--http_hosts", name));
+  }
+  for (const std::string& origin : options.http_origins) {
+    PHIMAP_RETURN_IF_ERROR(HttpDoor::CheckOrigin("--http_origins", origin));
   }
   if (options.http.empty()) return absl::OkStatus();
   PHIMAP_RETURN_IF_ERROR(CheckAddress("--http", options.http));

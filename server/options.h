@@ -38,6 +38,8 @@ struct ServerOptions {
   // Names of this server that requests over HTTP may have in their header Host, beside those that
   // nobody else can own (server/http/host_names.h).
   std::vector<std::string> http_hosts;
+  // Origins of other sites whose pages may call the API over HTTP.
+  std::vector<std::string> http_origins;
   bool insecure = false;
   // TLS files for `listen`; empty means not encrypted.
   TlsFiles tls;

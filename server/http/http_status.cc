@@ -4,10 +4,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "core/status/error.h"
 #include "google/protobuf/util/json_util.h"
 #include "phimap/rpc/error_details.pb.h"
+#include "server/observe/json_text.h"
 #include "server/rpc/status_trailers.h"
 
 namespace phimap {
@@ -40,19 +40,6 @@ const char* HttpStatusOf(int code) {
   return "500";
 }
 
-// Returns a text as a string of JSON.
-std::string JsonString(absl::string_view text) {
-  google::protobuf::util::JsonPrintOptions options;
-  phimap::rpc::ErrorInfo holder;
-  holder.set_reason(text.data(), text.size());
-  std::string object;
-  static_cast<void>(google::protobuf::util::MessageToJsonString(holder, &object, options));
-  absl::string_view view = object;
-  if (!absl::ConsumePrefix(&view, "{\"reason\":") || !absl::ConsumeSuffix(&view, "}"))
-    return "\"\"";
-  return std::string(view);
-}
-
 // Appends a detail with its type, `{"@type":"type.googleapis.com/google.rpc.ErrorInfo",…}`. The
 // types are declared in a package of phimap's own, with the wire format of google.rpc's.
 template <typename Detail>
@@ -61,8 +48,9 @@ void AppendDetail(const google::protobuf::Any& any, std::string& text) {
   std::string object;
   if (!detail.ParseFromString(any.value())) return;
   if (!google::protobuf::util::MessageToJsonString(detail, &object).ok()) return;
-  absl::StrAppend(&text, text.empty() ? "" : ",", "{\"@type\":", JsonString(any.type_url()),
-                  object.size() > 2 ? "," : "", absl::string_view(object).substr(1));
+  absl::StrAppend(&text, text.empty() ? "" : ",", "{\"@type\":");
+  AppendJsonText(any.type_url(), text);
+  absl::StrAppend(&text, object.size() > 2 ? "," : "", absl::string_view(object).substr(1));
 }
 
 }  // namespace
@@ -79,6 +67,11 @@ HttpError HttpErrorOf(int code, absl::string_view message, absl::string_view det
   if (status.ParseFromArray(details.data(), static_cast<int>(details.size()))) {
     for (const google::protobuf::Any& any : status.details()) {
       if (absl::EndsWith(any.type_url(), ".ErrorInfo")) {
+        // No later time makes a message smaller, which is what 429 says.
+        phimap::rpc::ErrorInfo info;
+        if (info.ParseFromString(any.value()) && info.reason() == reason::kMessageTooLarge) {
+          error.status = "413";
+        }
         AppendDetail<phimap::rpc::ErrorInfo>(any, typed);
       } else if (absl::EndsWith(any.type_url(), ".BadRequest")) {
         AppendDetail<phimap::rpc::BadRequest>(any, typed);
@@ -92,8 +85,9 @@ HttpError HttpErrorOf(int code, absl::string_view message, absl::string_view det
       }
     }
   }
-  error.body = absl::StrCat("{\"code\":", code, ",\"message\":", JsonString(message),
-                            ",\"details\":[", typed, "]}\n");
+  error.body = absl::StrCat("{\"code\":", code, ",\"message\":");
+  AppendJsonText(message, error.body);
+  absl::StrAppend(&error.body, ",\"details\":[", typed, "]}\n");
   return error;
 }
 

@@ -4,20 +4,21 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "google/protobuf/util/json_util.h"
 #include "phimap/v1/examples.pb.h"
 #include "server/http/http_status.h"
+#include "server/http/json_values.h"
 
 namespace phimap {
 namespace {
@@ -35,26 +36,6 @@ constexpr int64_t kMaxColumns = 65536;
 absl::Status NotJson(simdjson::error_code error) {
   return MalformedHttp(
       "body", absl::StrCat("the body is no JSON object: ", simdjson::error_message(error)));
-}
-
-const char* NameOf(dom::element element) {
-  switch (element.type()) {
-    case dom::element_type::ARRAY:
-      return "an array";
-    case dom::element_type::OBJECT:
-      return "an object";
-    case dom::element_type::INT64:
-    case dom::element_type::UINT64:
-    case dom::element_type::DOUBLE:
-      return "a number";
-    case dom::element_type::STRING:
-      return "a text";
-    case dom::element_type::BOOL:
-      return "true or false";
-    case dom::element_type::NULL_VALUE:
-      return "null";
-  }
-  return "something else";
 }
 
 // Reads rows of numbers or texts.
@@ -158,16 +139,6 @@ absl::Status ParseRest(const std::string& text, Message& message) {
                            absl::string_view(parsed.message().data(), parsed.message().size())));
 }
 
-void AppendNumber(double value, std::string& text) {
-  if (!std::isfinite(value)) {
-    text.append(std::isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-    return;
-  }
-  char digits[32];
-  const std::to_chars_result end = std::to_chars(digits, digits + sizeof(digits), value);
-  text.append(digits, static_cast<size_t>(end.ptr - digits));
-}
-
 template <typename Number>
 void AppendRows(const v1::DenseRows& rows, const std::string& bytes, std::string& text) {
   size_t at = 0;
@@ -211,10 +182,15 @@ void TakeRows(Message& message, std::string& text) {
 
 }  // namespace
 
+bool IsJsonType(absl::string_view content_type) {
+  const absl::string_view type = content_type.substr(0, content_type.find(';'));
+  return absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(type), "application/json");
+}
+
 // For each byte of text, the parser has 8 bytes of its result, 4 of its index, 2 of strings and 1
 // of a copy; and a number of two bytes becomes 8, of which a growing buffer needs three times as
-// much.
-int64_t JsonCost(int64_t bytes) { return 4096 + 27 * bytes; }
+// much. The parser's stack takes 9 KiB.
+int64_t JsonCost(int64_t bytes) { return 16384 + 27 * bytes; }
 
 absl::Status ParseJson(absl::string_view text, Message& message) {
   if (text.empty()) return absl::OkStatus();

@@ -16,6 +16,9 @@
 
 namespace phimap {
 
+// Whether a header content-type announces JSON.
+bool IsJsonType(absl::string_view content_type);
+
 // Bytes of memory that ParseJson takes at most for a text of so many bytes, with the message.
 int64_t JsonCost(int64_t bytes);
 

@@ -4,17 +4,22 @@
 
 #include <cstdint>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/util/time_util.h"
+#include "phimap/v1/learning_service.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "phimap/v1/predict_service.pb.h"
 #include "phimap/v1/transform_service.pb.h"
@@ -92,16 +97,14 @@ absl::StatusOr<Path> ParsePath(absl::string_view verb, absl::string_view text) {
   return path;
 }
 
-absl::Status AddQuery(absl::string_view query, const RouteRule& rule, Route& route) {
-  if (query.empty()) return absl::OkStatus();
-  if (rule.has_body) {
-    return MalformedHttp("query", "expected fields in the JSON of the body, got a query");
-  }
+absl::Status AddQuery(absl::string_view query, Route& route) {
   for (absl::string_view pair : absl::StrSplit(query, '&', absl::SkipEmpty())) {
     const std::vector<absl::string_view> parts = absl::StrSplit(pair, absl::MaxSplits('=', 1));
-    auto& [name, value] = route.fields.emplace_back();
+    auto& [name, value] = route.query.emplace_back();
     const std::string text = parts.size() == 2 ? std::string(parts[1]) : "";
-    if (!PercentDecode(parts[0], name) || !PercentDecode(text, value)) {
+    // As forms and the libraries of most languages write a blank.
+    const std::string blanks = absl::StrReplaceAll(text, {{"+", " "}});
+    if (!PercentDecode(parts[0], name) || !PercentDecode(blanks, value)) {
       return MalformedHttp("query", absl::StrCat("expected %XX in the query, got ", Quoted(pair)));
     }
   }
@@ -154,12 +157,36 @@ absl::Status SetOne(Message& message, const FieldDescriptor& field, const std::s
       reflection.SetInt64(&message, &field, number);
       return absl::OkStatus();
     }
-    case FieldDescriptor::CPPTYPE_UINT32:
-    case FieldDescriptor::CPPTYPE_UINT64:
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-    case FieldDescriptor::CPPTYPE_FLOAT:
-    case FieldDescriptor::CPPTYPE_ENUM:
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      uint64_t number = 0;
+      if (!absl::SimpleAtoi(value, &number)) return WrongValue(path, "an integer from 0", value);
+      reflection.SetUInt64(&message, &field, number);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      double number = 0;
+      if (!absl::SimpleAtod(value, &number)) return WrongValue(path, "a number", value);
+      reflection.SetDouble(&message, &field, number);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const auto* const named = field.enum_type()->FindValueByName(value);
+      if (named == nullptr) {
+        return WrongValue(path, absl::StrCat("a name of ", field.enum_type()->name()), value);
+      }
+      reflection.SetEnum(&message, &field, named);
+      return absl::OkStatus();
+    }
     case FieldDescriptor::CPPTYPE_MESSAGE:
+      if (field.message_type() == google::protobuf::Duration::descriptor()) {
+        auto& duration =
+            static_cast<google::protobuf::Duration&>(*reflection.MutableMessage(&message, &field));
+        if (google::protobuf::util::TimeUtil::FromString(value, &duration)) return absl::OkStatus();
+        return WrongValue(path, "seconds with an s, such as 3600s", value);
+      }
+      break;
+    case FieldDescriptor::CPPTYPE_UINT32:
+    case FieldDescriptor::CPPTYPE_FLOAT:
       break;
   }
   return MalformedHttp(path, absl::StrCat(path, " cannot be given in a query"));
@@ -191,6 +218,7 @@ const Routes& Routes::OfApi() {
     v1::GetMappingRequest::descriptor();
     v1::TransformRequest::descriptor();
     v1::PredictRequest::descriptor();
+    v1::TrainRequest::descriptor();
     auto* const read = new Routes;
     simdjson::dom::parser parser;
     const simdjson::dom::element rules = parser.parse(simdjson::padded_string(std::string(kRules)));
@@ -234,14 +262,15 @@ absl::StatusOr<Route> Routes::Find(absl::string_view verb, absl::string_view tar
       if (path.action.empty()) others.push_back(rule.verb);
       continue;
     }
-    Route route{&rule, {}};
+    Route route{&rule, {}, {}};
     for (const RouteRule::Field& field : rule.fields) {
       std::string value = path.segments[field.first];
       if (field.last > field.first) absl::StrAppend(&value, "@", path.segments[field.last]);
       route.fields.emplace_back(field.path, std::move(value));
     }
-    PHIMAP_RETURN_IF_ERROR(AddQuery(
-        question == absl::string_view::npos ? "" : target.substr(question + 1), rule, route));
+    if (question != absl::string_view::npos) {
+      PHIMAP_RETURN_IF_ERROR(AddQuery(target.substr(question + 1), route));
+    }
     return route;
   }
   if (!others.empty()) return NotServed(text, verb, others);
@@ -251,8 +280,11 @@ absl::StatusOr<Route> Routes::Find(absl::string_view verb, absl::string_view tar
                                 "/v1/mappings/letters@prod:transform"));
 }
 
-absl::Status SetFields(const Route& route, Message& message) {
-  for (const auto& [path, value] : route.fields) {
+absl::Status SetFields(const std::vector<std::pair<std::string, std::string>>& fields,
+                       Message& message) {
+  absl::flat_hash_set<absl::string_view> seen;
+  for (const auto& [path, value] : fields) {
+    if (!seen.insert(path).second) return MalformedHttp(path, "expected once, got it twice");
     Message* holder = &message;
     const std::vector<std::string> names = absl::StrSplit(path, '.');
     const FieldDescriptor* field = nullptr;

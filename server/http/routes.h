@@ -32,7 +32,8 @@ struct RouteRule {
     size_t last = 0;
   };
   std::vector<Field> fields;
-  // Whether the other fields come as the body; if not, they come in the query.
+  // Whether a body comes with the request. If it is JSON, the other fields are in it; if not, they
+  // come in the query.
   bool has_body = false;
   const google::protobuf::MethodDescriptor* method = nullptr;
 };
@@ -43,8 +44,10 @@ bool PercentDecode(absl::string_view text, std::string& decoded);
 // What a request calls.
 struct Route {
   const RouteRule* rule = nullptr;
-  // Fields of the request's message, by their paths, that the path and the query give.
+  // Fields of the request's message, by their paths, that the path gives.
   std::vector<std::pair<std::string, std::string>> fields;
+  // Names and values of the query.
+  std::vector<std::pair<std::string, std::string>> query;
 };
 
 class Routes {
@@ -64,9 +67,10 @@ class Routes {
   std::vector<RouteRule> rules_;
 };
 
-// Sets the fields of `route` in `message`. INVALID_ARGUMENT if a field does not exist, its value is
-// not of its type, or the message already has another one.
-absl::Status SetFields(const Route& route, google::protobuf::Message& message);
+// Sets fields, each by its path and its value as a text, in `message`. INVALID_ARGUMENT if a field
+// does not exist, its value is not of its type, or the message already has another one.
+absl::Status SetFields(const std::vector<std::pair<std::string, std::string>>& fields,
+                       google::protobuf::Message& message);
 
 }  // namespace phimap
 

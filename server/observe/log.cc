@@ -20,15 +20,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/status/error.h"
-#include "core/status/utf8.h"
 #include "core/thread/mutex.h"
 #include "core/thread/start_thread.h"
+#include "server/observe/json_text.h"
 
 namespace phimap {
 
 namespace {
-
-constexpr absl::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 const char* LevelName(LogLevel level) {
   switch (level) {
@@ -52,25 +50,6 @@ bool IsPlain(absl::string_view value) {
     if (!absl::ascii_isalnum(c) && !absl::StrContains("-_.:/@%+", c)) return false;
   }
   return true;
-}
-
-void AppendJsonText(absl::string_view text, std::string& out) {
-  out.push_back('"');
-  while (!text.empty()) {
-    const absl::string_view before = text;
-    const uint32_t character = TakeUtf8Character(text);
-    if (character == kNoCharacter) {
-      // Skips only one byte of an invalid character, wherever the decoder stopped.
-      text = before.substr(1);
-      absl::StrAppend(&out, kReplacementCharacter);
-    } else if (character < 0x20) {
-      absl::StrAppend(&out, "\\u", absl::Hex(character, absl::kZeroPad4));
-    } else {
-      if (character == '"' || character == '\\') out.push_back('\\');
-      out.append(before.data(), before.size() - text.size());
-    }
-  }
-  out.push_back('"');
 }
 
 void AppendJsonField(absl::string_view key, absl::string_view value, std::string& out) {

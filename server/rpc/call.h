@@ -91,16 +91,15 @@ struct CallEnvironment {
   int64_t slowest_bytes_per_second = 64 << 10;
 };
 
-// Makes the request message of a call from a body that is no protobuf message, such as JSON.
-// Thread-safe.
+// Makes the request messages of a call from a body that is no protobuf message, such as JSON.
+// Called for one message after the other, on any thread.
 class RequestParser {
  public:
   virtual ~RequestParser() = default;
   // Bytes that the parsed message and the work of parsing take at most, beside the body.
   virtual int64_t Cost(absl::string_view body) const = 0;
   // INVALID_ARGUMENT if the body is not what it should be. May throw std::bad_alloc.
-  virtual absl::Status Parse(absl::string_view body,
-                             google::protobuf::MessageLite& message) const = 0;
+  virtual absl::Status Parse(absl::string_view body, google::protobuf::MessageLite& message) = 0;
 };
 
 // The data from which a call is created.
@@ -116,7 +115,7 @@ struct CallStart {
   // Null if the caller has sent no revision.
   Revisions* revisions = nullptr;
   // Null if the request's messages are protobuf's.
-  std::shared_ptr<const RequestParser> parser = nullptr;
+  std::shared_ptr<RequestParser> parser = nullptr;
 };
 
 // INVALID_ARGUMENT: the bytes do not parse as a message of `type`.
@@ -325,7 +324,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const Method& method_;
   const CallEnvironment& environment_;
   const MessageCost& request_cost_;
-  const std::shared_ptr<const RequestParser> parser_;
+  const std::shared_ptr<RequestParser> parser_;
   CallerShares::Share share_;
   const CallerPointer caller_;
   const absl::Time started_;

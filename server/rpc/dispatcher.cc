@@ -248,7 +248,7 @@ absl::StatusOr<Admission> Dispatcher::Admit(Stream& stream, const RequestHead& h
 }
 
 void Dispatcher::Begin(Stream& stream, Admission admission,
-                       std::shared_ptr<const RequestParser> parser) const {
+                       std::shared_ptr<RequestParser> parser) const {
   const std::shared_ptr<Call> call = admission.method->open(
       {stream, *admission.method, environment_, admission.deadline, std::move(admission.share),
        admission.min_revision, admission.revisions, std::move(parser)});

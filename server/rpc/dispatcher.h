@@ -77,7 +77,7 @@ class Dispatcher final : public StreamAcceptor {
   // Begins an admitted call, which belongs to `stream` from then on. `parser`: reads its request,
   // if that is no protobuf message.
   void Begin(Stream& stream, Admission admission,
-             std::shared_ptr<const RequestParser> parser = nullptr) const;
+             std::shared_ptr<RequestParser> parser = nullptr) const;
   const CallEnvironment& environment() const { return environment_; }
 
  private:

@@ -304,6 +304,11 @@ int Http1Session::OnHead() {
   if (hosts > 1 || (hosts == 0 && !http_1_0)) {
     return Refuse("400", absl::StrCat("expected one header host, got ", hosts));
   }
+  const absl::string_view coding = head_.Find("transfer-encoding");
+  if (head_.Count("transfer-encoding") > 1 ||
+      (!coding.empty() && !absl::EqualsIgnoreCase(coding, "chunked"))) {
+    return Refuse("501", "expected chunked, or nothing, in the header transfer-encoding");
+  }
   const std::string expected = absl::AsciiStrToLower(head_.Find("expect"));
   if (!expected.empty() && expected != "100-continue") {
     return Refuse("417", "expected 100-continue in the header expect");

@@ -158,7 +158,8 @@ def test_errors_of_calls_are_those_of_grpc(server):
 
 
 def test_what_is_not_served_is_told(server):
-    assert error(ask(server, "GET", "/"))[0] == 404
+    assert error(ask(server, "GET", "/v1"))[0] == 404
+    assert error(ask(server, "POST", "/", {}))[0] == 404
     assert error(ask(server, "GET", "/v1/mappings/m/versions/1/more"))[0] == 404
     assert error(ask(server, "POST", "/v1/mappings/m:wonder", {}))[0] == 404
     status, _, said = ask(server, "PUT", "/v1/mappings/m")
@@ -169,6 +170,38 @@ def test_what_is_not_served_is_told(server):
     assert error(ask(server, "GET", "/v1/mappings?page_size=many"))[3] == "page_size"
     assert error(ask(server, "GET", "/v1/mappings/%zz"))[3] == "path"
     assert error(ask(server, "POST", "/v1/mappings/m:transform?residual=true", {}))[3] == "query"
+
+
+def page(server, path, **headers):
+    """Returns the status and the headers of a file of the page for people."""
+    connection = http.client.HTTPConnection(*server.api_http.split(":"), timeout=60)
+    connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status, answer.headers
+
+
+def test_a_link_of_another_site_opens_the_page_and_nothing_else(server):
+    opened = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    status, headers = page(server, "/", **opened)
+    assert status == 200 and headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in headers["content-security-policy"] and headers["x-content-type-options"] == "nosniff"
+    assert page(server, "/page/main.js")[0] == 200
+    assert page(server, "/", **{**opened, "sec_fetch_dest": "iframe"})[0] == 403
+    assert page(server, "/", **{**opened, "sec_fetch_mode": "no-cors"})[0] == 403
+    assert page(server, "/", **opened, origin="http://stranger.example")[0] == 403
+    assert page(server, "/page/main.js", **opened)[0] == 403
+    assert page(server, "/v1/mappings", **opened)[0] == 403
+    assert page(server, "/", **opened, host="stranger.example")[0] == 421
+
+
+def test_files_of_the_page_are_compressed_for_who_reads_that_and_sent_once(server):
+    plain, zipped = (page(server, "/page/main.js", **headers)[1] for headers in ({}, {"accept_encoding": "br;q=1, gzip;q=0.5"}))
+    assert (plain["content-encoding"], zipped["content-encoding"]) == (None, "gzip")
+    assert page(server, "/page/main.js", accept_encoding="gzip;q=0")[1]["content-encoding"] is None
+    assert page(server, "/page/main.js", if_none_match=f'"other", {plain["etag"]}')[0] == 304
+    assert page(server, "/page/main.js", if_none_match=zipped["etag"])[0] == 200
 
 
 # What forms and scripts of other sites can send without asking first.
@@ -215,7 +248,7 @@ def test_a_body_needs_a_length_within_the_limit(server):
     assert answer.startswith(b"HTTP/1.1 411 ") and b"content-length" in answer
     answer = raw(server, b"POST /v1/mappings/m:transform HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
                          b"Content-Length: 999999999\r\n\r\n{}")
-    assert answer.startswith(b"HTTP/1.1 429 ") and b"MESSAGE_TOO_LARGE" in answer
+    assert answer.startswith(b"HTTP/1.1 413 ") and b"MESSAGE_TOO_LARGE" in answer
 
 
 def test_a_connection_serves_many_calls(server):
@@ -288,6 +321,15 @@ def test_roles_are_those_of_the_api(guarded):
     assert headers["phimap-revision"]
     assert ask_guarded(guarded, "GET", "/v1/mappings/m/versions/prod", READER)[2]["ref"]["number"] == "1"
     assert ask_guarded(guarded, "DELETE", "/v1/mappings/m/aliases/prod", ADMIN)[0] == 200
+
+
+def test_the_description_is_for_everybody_who_may_call(server, guarded):
+    status, headers, description = ask_guarded(guarded, "GET", "/openapi.json")
+    assert (status, description["info"]["title"]) == (200, "phimap") and headers["etag"]
+    assert description == ask(server, "GET", "/openapi.json?x=1")[2]
+    assert ask(server, "POST", "/openapi.json", {})[0] == 405
+    assert error(ask(server, "GET", "/openapi.json", None, {"Host": "evil.example"}))[:3] == (421, 3, "HTTP_HEADER_INVALID")
+    assert error(ask(server, "GET", "/openapi.json", None, {"Sec-Fetch-Site": "cross-site"}))[2] == "SITE_FOREIGN"
 
 
 def test_curl_gets_http2_over_tls(guarded):

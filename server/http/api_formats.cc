@@ -1,0 +1,517 @@
+#include "server/http/api_formats.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "core/digest/named_columns.h"
+#include "core/digest/sha256.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "phimap/v1/learning_service.pb.h"
+#include "phimap/v1/mapping_service.pb.h"
+#include "phimap/v1/predict_service.pb.h"
+#include "proto/chunk/artifact_chunk.h"
+#include "server/http/body_rows.h"
+#include "server/http/http_status.h"
+#include "server/http/json.h"
+#include "server/http/routes.h"
+#include "server/http/row_answer.h"
+
+namespace phimap {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::MessageLite;
+using google::protobuf::MethodDescriptor;
+using Code = absl::StatusCode;
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+// ---- Types of bodies and answers
+
+enum class MediaType { kJson, kJsonLines, kCsv, kNpy, kBytes, kOther };
+
+MediaType MediaTypeOf(absl::string_view text) {
+  const std::string type =
+      absl::AsciiStrToLower(absl::StripAsciiWhitespace(text.substr(0, text.find(';'))));
+  if (type == "application/json") return MediaType::kJson;
+  if (type == "application/x-ndjson") return MediaType::kJsonLines;
+  if (type == "text/csv") return MediaType::kCsv;
+  if (type == "application/x-npy") return MediaType::kNpy;
+  if (type == "application/octet-stream") return MediaType::kBytes;
+  return MediaType::kOther;
+}
+
+// Returns the first type of the header accept that `offered` has; the first offered one if the
+// header is absent or takes any; nullopt if it takes none.
+std::optional<MediaType> Accepted(absl::string_view accept, const std::vector<MediaType>& offered) {
+  if (accept.empty()) return offered[0];
+  for (const absl::string_view part : absl::StrSplit(accept, ',')) {
+    const std::string weight = absl::StrReplaceAll(part, {{" ", ""}});
+    if (absl::EndsWith(weight, ";q=0") || absl::StrContains(weight, ";q=0.0")) continue;
+    const absl::string_view range = absl::StripAsciiWhitespace(part.substr(0, part.find(';')));
+    if (range == "*/*" || range == "application/*") return offered[0];
+    const MediaType type = MediaTypeOf(part);
+    if (std::find(offered.begin(), offered.end(), type) != offered.end()) return type;
+  }
+  return std::nullopt;
+}
+
+HttpRefusal WrongType(absl::string_view expected, absl::string_view actual) {
+  return {MakeError(Code::kInvalidArgument, reason::kHttpHeaderInvalid, "content-type",
+                    absl::StrCat("expected the header content-type: ", expected, ", got ",
+                                 Quoted(actual))),
+          "415"};
+}
+
+HttpRefusal WrongAccept(absl::string_view offered, absl::string_view actual) {
+  return {MakeError(Code::kInvalidArgument, reason::kHttpHeaderInvalid, "accept",
+                    absl::StrCat("expected the header accept to have one of ", offered, ", got ",
+                                 Quoted(actual))),
+          "406"};
+}
+
+// ---- The query
+
+void AppendList(absl::string_view text, std::vector<std::string>& list) {
+  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    list.emplace_back(part);
+  }
+}
+
+// INVALID_ARGUMENT if a column has a role that `method` does not know. A label may be left out of
+// the inputs of any call.
+absl::Status CheckRoles(const ColumnRoles& roles, const MethodDescriptor& method) {
+  if (method.input_type() == v1::TrainRequest::descriptor()) return absl::OkStatus();
+  const std::pair<const char*, const std::string&> others[] = {
+      {"weights", roles.weights}, {"groups", roles.groups}, {"parts", roles.parts}};
+  for (const auto& [role, column] : others) {
+    if (column.empty()) continue;
+    return MalformedHttp(role, absl::StrCat(method.name(), " has no ", role, "; exclude=", column,
+                                            " leaves the column out"));
+  }
+  return absl::OkStatus();
+}
+
+// Takes the roles of columns out of the query.
+absl::StatusOr<ColumnRoles> TakeRoles(Fields& query) {
+  ColumnRoles roles;
+  Fields rest;
+  for (auto& [name, value] : query) {
+    if (name == "columns") {
+      AppendList(value, roles.columns);
+    } else if (name == "exclude") {
+      AppendList(value, roles.exclude);
+    } else if (name == "label") {
+      roles.label = std::move(value);
+    } else if (name == "weights") {
+      roles.weights = std::move(value);
+    } else if (name == "groups") {
+      roles.groups = std::move(value);
+    } else if (name == "parts") {
+      roles.parts = std::move(value);
+    } else if (name == "delimiter") {
+      if (value == "tab") value = "\t";
+      if (value.size() != 1 || value[0] == '"' || value[0] == '\n' || value[0] == '\r') {
+        return MalformedHttp("delimiter",
+                             absl::StrCat("expected one character, or tab, got ", Quoted(value)));
+      }
+      roles.delimiter = value[0];
+    } else {
+      rest.emplace_back(std::move(name), std::move(value));
+    }
+  }
+  query = std::move(rest);
+  return roles;
+}
+
+// A version 4 UUID, for a build whose client draws none.
+std::string DrawUuid() {
+  std::random_device device;
+  const auto draw = [&device] { return (uint64_t{device()} << 32) | device(); };
+  const uint64_t high = (draw() & ~uint64_t{0xf000}) | 0x4000;
+  const uint64_t low = (draw() & ~(uint64_t{3} << 62)) | (uint64_t{1} << 63);
+  return absl::StrFormat("%08x-%04x-%04x-%04x-%012x", high >> 32, (high >> 16) & 0xffff,
+                         high & 0xffff, low >> 48, low & ((uint64_t{1} << 48) - 1));
+}
+
+// ---- Calls with one request
+
+class UnaryFormat final : public HttpFormat {
+ public:
+  UnaryFormat(Route route, MediaType body, ColumnRoles roles, MediaType answer)
+      : route_(std::move(route)), body_(body), roles_(std::move(roles)), answer_(answer) {}
+
+  int64_t Cost(absl::string_view body) const override {
+    const auto bytes = static_cast<int64_t>(body.size());
+    return body_ == MediaType::kJson ? JsonCost(bytes) : BodyRows(TypeOfFile(), roles_).Cost(bytes);
+  }
+
+  absl::Status Parse(absl::string_view body, MessageLite& message) override {
+    auto& request = static_cast<Message&>(message);
+    if (!route_.rule->has_body && !body.empty()) {
+      return MalformedHttp(
+          "body", "expected no body for this method of HTTP; its fields come in the query");
+    }
+    if (route_.rule->has_body) {
+      PHIMAP_RETURN_IF_ERROR(body_ == MediaType::kJson ? ParseJson(body, request)
+                                                       : ParseRows(body, request));
+    }
+    PHIMAP_RETURN_IF_ERROR(SetFields(route_.query, request));
+    PHIMAP_RETURN_IF_ERROR(SetFields(route_.fields, request));
+    const auto* const predict = dynamic_cast<const v1::PredictRequest*>(&request);
+    if (answer_ == MediaType::kNpy && predict != nullptr && predict->label_names()) {
+      return MalformedHttp("label_names",
+                           "an array holds no names of classes; accept text/csv, or leave this "
+                           "field out for their indices");
+    }
+    return absl::OkStatus();
+  }
+
+  // An array has the message's bytes, or numbers of 8 bytes in place of 4, made in two steps.
+  int64_t AnswerCost(int64_t bytes) const override {
+    return answer_ == MediaType::kNpy ? 4096 + 8 * bytes : PrintedCost(bytes);
+  }
+
+  HttpAnswer Write(Message& answer) override {
+    if (answer_ == MediaType::kCsv) {
+      return {{{"content-type", "text/csv; charset=utf-8"}}, CsvOf(answer)};
+    }
+    if (answer_ == MediaType::kNpy) return {{{"content-type", "application/x-npy"}}, NpyOf(answer)};
+    return {{{"content-type", "application/json"}}, PrintJson(answer)};
+  }
+
+ private:
+  FileType TypeOfFile() const { return body_ == MediaType::kCsv ? FileType::kCsv : FileType::kNpy; }
+
+  absl::Status ParseRows(absl::string_view body, Message& request) const {
+    const FileType type = TypeOfFile();
+    BodyCutter cutter(type);
+    BodyRows reader(type, roles_);
+    const size_t header = cutter.Next(body, /*ended=*/true).value_or(0);
+    PHIMAP_RETURN_IF_ERROR(reader.ReadHeader(body.substr(0, header)));
+    v1::TrainingExamples rows;
+    PHIMAP_RETURN_IF_ERROR(reader.ReadAll(body.substr(header), rows));
+    PHIMAP_RETURN_IF_ERROR(reader.CheckEnd());
+    const google::protobuf::Reflection& reflection = *request.GetReflection();
+    const auto& fields = *request.GetDescriptor();
+    reflection.MutableMessage(&request, fields.FindFieldByName("examples"))
+        ->GetReflection()
+        ->Swap(reflection.MutableMessage(&request, fields.FindFieldByName("examples")),
+               rows.mutable_examples());
+    if (!reader.column_names().empty()) {
+      reflection.SetUInt64(&request, fields.FindFieldByName("column_names_hash"),
+                           ColumnNamesHash(reader.column_names()));
+    }
+    return absl::OkStatus();
+  }
+
+  const Route route_;
+  const MediaType body_;
+  const ColumnRoles roles_;
+  const MediaType answer_;
+};
+
+// ---- Calls with a stream of rows
+
+// Build, Train and Evaluate, whose messages have the same shape: `spec`, then `examples`, then
+// `finish`; and answers with events, of which the last has the result.
+class RowStreamFormat final : public HttpFormat {
+ public:
+  RowStreamFormat(Route route, FileType type, ColumnRoles roles, bool each)
+      : route_(std::move(route)),
+        is_csv_(type == FileType::kCsv),
+        cutter_(type),
+        rows_(type, std::move(roles)),
+        each_(each) {}
+
+  std::optional<HttpPiece> Cut(absl::string_view arrived, bool ended) override {
+    if (finished_) return std::nullopt;
+    const std::optional<size_t> bytes = cutter_.Next(arrived, ended);
+    if (bytes.has_value()) {
+      // Blank lines may end a body of CSV. They are no message of their own.
+      const bool blank =
+          is_csv_ && header_cut_ && arrived.find_first_not_of("\r\n") == absl::string_view::npos;
+      header_cut_ = true;
+      return HttpPiece{blank ? arrived.size() : *bytes, !blank};
+    }
+    if (!ended) return std::nullopt;
+    // An empty body has an empty header, which is refused as such.
+    if (!std::exchange(header_cut_, true)) return HttpPiece{};
+    finished_ = true;
+    return HttpPiece{};
+  }
+
+  int64_t Cost(absl::string_view body) const override {
+    return rows_.Cost(static_cast<int64_t>(body.size()));
+  }
+
+  absl::Status Parse(absl::string_view body, MessageLite& message) override {
+    auto& request = static_cast<Message&>(message);
+    if (!std::exchange(begun_, true)) return ParseHeader(body, request);
+    if (body.empty()) return ParseEnd(request);
+    v1::TrainingExamples rows;
+    PHIMAP_RETURN_IF_ERROR(rows_.Read(body, rows));
+    if (request.GetDescriptor() == v1::BuildRequest::descriptor()) {
+      static_cast<v1::BuildRequest&>(request).mutable_examples()->Swap(rows.mutable_examples());
+    } else if (request.GetDescriptor() == v1::TrainRequest::descriptor()) {
+      static_cast<v1::TrainRequest&>(request).mutable_examples()->Swap(&rows);
+    } else {
+      v1::LabeledExamples& labeled = *static_cast<v1::EvaluateRequest&>(request).mutable_examples();
+      labeled.mutable_examples()->Swap(rows.mutable_examples());
+      labeled.mutable_labels()->Swap(rows.mutable_labels());
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t AnswerCost(int64_t bytes) const override { return PrintedCost(bytes); }
+  bool SendsEach() const override { return each_; }
+
+  HttpAnswer Write(Message& answer) override {
+    if (each_) return {{{"content-type", "application/x-ndjson"}}, PrintJson(answer)};
+    for (const char* const name : {"version", "evaluation"}) {
+      const FieldDescriptor* const field = answer.GetDescriptor()->FindFieldByName(name);
+      if (field == nullptr || !answer.GetReflection()->HasField(answer, field)) continue;
+      return {{{"content-type", "application/json"}},
+              PrintJson(*answer.GetReflection()->MutableMessage(&answer, field))};
+    }
+    return {{{"content-type", "application/json"}}, PrintJson(answer)};
+  }
+
+  std::string LateError(const HttpError& error) const override {
+    return absl::StrCat("{\"error\":", absl::StripTrailingAsciiWhitespace(error.body), "}\n");
+  }
+
+ private:
+  absl::Status ParseHeader(absl::string_view body, Message& request) {
+    PHIMAP_RETURN_IF_ERROR(rows_.ReadHeader(body));
+    // The query's names are those of the spec.
+    Fields fields;
+    bool builds = false;
+    for (const auto& [name, value] : route_.query) {
+      builds |= absl::StartsWith(name, "build.") || absl::StartsWith(name, "tuning.");
+      fields.emplace_back(absl::StrCat("spec.", name), value);
+    }
+    for (const auto& [path, value] : route_.fields) {
+      // A training that builds its features names what it makes, not what it trains on.
+      fields.emplace_back(builds && path == "spec.reference" ? "spec.build.name" : path, value);
+    }
+    PHIMAP_RETURN_IF_ERROR(SetFields(fields, request));
+    const std::vector<std::string>& names = rows_.column_names();
+    if (auto* const build = dynamic_cast<v1::BuildRequest*>(&request)) {
+      NameColumns(names, *build->mutable_spec());
+      if (build->spec().build_id().empty()) build->mutable_spec()->set_build_id(DrawUuid());
+    } else if (auto* const train = dynamic_cast<v1::TrainRequest*>(&request)) {
+      v1::TrainingSpec& spec = *train->mutable_spec();
+      if (spec.build_id().empty()) spec.set_build_id(DrawUuid());
+      if (spec.has_build()) {
+        NameColumns(names, *spec.mutable_build());
+      } else if (!names.empty()) {
+        spec.set_column_names_hash(ColumnNamesHash(names));
+      }
+    } else if (!names.empty()) {
+      auto& evaluation = static_cast<v1::EvaluateRequest&>(request);
+      evaluation.mutable_spec()->set_column_names_hash(ColumnNamesHash(names));
+    }
+    return absl::OkStatus();
+  }
+
+  static void NameColumns(const std::vector<std::string>& names, v1::BuildSpec& spec) {
+    for (const std::string& name : names) spec.add_column_names(name);
+  }
+
+  absl::Status ParseEnd(Message& request) const {
+    PHIMAP_RETURN_IF_ERROR(rows_.CheckEnd());
+    return SetFields({{"finish.row_count", absl::StrCat(rows_.rows())}}, request);
+  }
+
+  const Route route_;
+  const bool is_csv_;
+  // Used by Cut.
+  BodyCutter cutter_;
+  bool header_cut_ = false;
+  bool finished_ = false;
+  // Used by Parse.
+  BodyRows rows_;
+  bool begun_ = false;
+  const bool each_;
+};
+
+// ---- Artifacts
+
+class ImportFormat final : public HttpFormat {
+ public:
+  explicit ImportFormat(Route route) : route_(std::move(route)) {}
+
+  std::optional<HttpPiece> Cut(absl::string_view arrived, bool ended) override {
+    if (!std::exchange(named_, true)) return HttpPiece{};
+    constexpr size_t kChunk = kSentChunkBytes;
+    if (arrived.size() >= kChunk || (ended && !arrived.empty())) {
+      return HttpPiece{std::min(arrived.size(), kChunk)};
+    }
+    if (!ended || std::exchange(finished_, true)) return std::nullopt;
+    return HttpPiece{};
+  }
+
+  int64_t Cost(absl::string_view body) const override {
+    return 4096 + 2 * static_cast<int64_t>(body.size());
+  }
+
+  absl::Status Parse(absl::string_view body, MessageLite& message) override {
+    auto& request = static_cast<v1::ImportRequest&>(message);
+    if (!std::exchange(begun_, true)) return SetFields(route_.fields, request);
+    if (body.empty()) {
+      request.set_digest(hash_.Hex());
+      for (const auto& [name, value] : route_.query) {
+        if (name != "digest") return MalformedHttp(name, "expected digest, or no query");
+        request.set_digest(value);
+      }
+      return absl::OkStatus();
+    }
+    hash_.Update(body);
+    FillChunk(received_, std::string(body), *request.mutable_chunk());
+    received_ += static_cast<int64_t>(body.size());
+    return absl::OkStatus();
+  }
+
+  int64_t AnswerCost(int64_t bytes) const override { return PrintedCost(bytes); }
+  HttpAnswer Write(Message& answer) override {
+    return {{{"content-type", "application/json"}}, PrintJson(answer)};
+  }
+
+ private:
+  const Route route_;
+  // Used by Cut.
+  bool named_ = false;
+  bool finished_ = false;
+  // Used by Parse.
+  bool begun_ = false;
+  Sha256 hash_;
+  int64_t received_ = 0;
+};
+
+// The artifact's bytes, as they are in a file of `phimap export`.
+class ExportFormat final : public HttpFormat {
+ public:
+  explicit ExportFormat(Route route) : route_(std::move(route)) {}
+
+  int64_t Cost(absl::string_view body) const override {
+    return 4096 + static_cast<int64_t>(body.size());
+  }
+  absl::Status Parse(absl::string_view body, MessageLite& message) override {
+    if (!body.empty()) return MalformedHttp("body", "expected no body");
+    auto& request = static_cast<v1::ExportRequest&>(message);
+    PHIMAP_RETURN_IF_ERROR(SetFields(route_.query, request));
+    return SetFields(route_.fields, request);
+  }
+  int64_t AnswerCost(int64_t bytes) const override { return 4096 + 2 * bytes; }
+  bool SendsEach() const override { return true; }
+  HttpAnswer Write(Message& answer) override {
+    auto& chunk = static_cast<v1::ArtifactChunk&>(answer);
+    HttpAnswer written;
+    if (chunk.has_version()) {
+      written.headers = std::vector<std::pair<std::string, std::string>>{
+          {"content-type", "application/octet-stream"},
+          {"content-length", absl::StrCat(chunk.artifact_size_bytes())},
+          {"content-disposition", absl::StrCat("attachment; filename=\"", chunk.version().name(),
+                                               "-", chunk.version().number(), ".phimap\"")},
+          {"etag", absl::StrCat("\"sha256:", chunk.version().digest(), "\"")}};
+    }
+    written.body = std::move(*chunk.mutable_data());
+    return written;
+  }
+
+ private:
+  const Route route_;
+};
+
+// ---- What a request calls
+
+constexpr char kRowTypes[] = "text/csv or application/x-npy, with the rows as the body";
+
+std::optional<HttpRefusal> FindStream(const RequestHead& head, Route route, HttpTarget& target) {
+  const MethodDescriptor& method = *route.rule->method;
+  const absl::string_view content = head.Find("content-type");
+  const MediaType body = MediaTypeOf(content);
+  if (method.input_type() == v1::ExportRequest::descriptor()) {
+    target.format = std::make_shared<ExportFormat>(std::move(route));
+    return std::nullopt;
+  }
+  if (method.input_type() == v1::ImportRequest::descriptor()) {
+    if (body != MediaType::kBytes) return WrongType("application/octet-stream", content);
+    target.format = std::make_shared<ImportFormat>(std::move(route));
+    return std::nullopt;
+  }
+  if (body != MediaType::kCsv && body != MediaType::kNpy) return WrongType(kRowTypes, content);
+  const std::optional<MediaType> answer =
+      Accepted(head.Find("accept"), {MediaType::kJson, MediaType::kJsonLines});
+  if (!answer.has_value()) {
+    return WrongAccept("application/json and application/x-ndjson", head.Find("accept"));
+  }
+  absl::StatusOr<ColumnRoles> roles = TakeRoles(route.query);
+  if (!roles.ok()) return HttpRefusal{roles.status()};
+  if (absl::Status known = CheckRoles(*roles, method); !known.ok()) return HttpRefusal{known};
+  target.format = std::make_shared<RowStreamFormat>(
+      std::move(route), body == MediaType::kCsv ? FileType::kCsv : FileType::kNpy,
+      *std::move(roles), *answer == MediaType::kJsonLines);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<HttpRefusal> FindApiTarget(const RequestHead& head, HttpTarget& target) {
+  absl::StatusOr<Route> route = Routes::OfApi().Find(head.Find(":method"), head.Find(":path"));
+  if (!route.ok()) {
+    return HttpRefusal{route.status(), absl::IsUnimplemented(route.status()) ? "405" : ""};
+  }
+  target.method = route->rule->method;
+  const absl::string_view encoding = head.Find("content-encoding");
+  if (!encoding.empty() && encoding != "identity") {
+    return HttpRefusal{
+        MakeError(Code::kInvalidArgument, reason::kHttpHeaderInvalid, "content-encoding",
+                  absl::StrCat("expected a body that is not compressed, got content-encoding: ",
+                               encoding)),
+        "415"};
+  }
+  if (target.method->client_streaming() || target.method->server_streaming()) {
+    return FindStream(head, *std::move(route), target);
+  }
+  const bool rows = IsRowAnswer(*target.method->output_type());
+  const absl::string_view content = head.Find("content-type");
+  const MediaType body = route->rule->has_body ? MediaTypeOf(content) : MediaType::kJson;
+  const bool file = rows && (body == MediaType::kCsv || body == MediaType::kNpy);
+  if (body != MediaType::kJson && !file) {
+    return WrongType(rows ? "application/json, text/csv or application/x-npy" : "application/json",
+                     content);
+  }
+  std::vector<MediaType> offered = {MediaType::kJson};
+  if (rows) offered.insert(offered.end(), {MediaType::kCsv, MediaType::kNpy});
+  const std::optional<MediaType> answer = Accepted(head.Find("accept"), offered);
+  if (!answer.has_value()) {
+    return WrongAccept(
+        rows ? "application/json, text/csv and application/x-npy" : "application/json",
+        head.Find("accept"));
+  }
+  if (route->rule->has_body && !file && !route->query.empty()) {
+    return HttpRefusal{
+        MalformedHttp("query", "expected fields in the JSON of the body, got a query")};
+  }
+  absl::StatusOr<ColumnRoles> roles = file ? TakeRoles(route->query) : ColumnRoles();
+  if (!roles.ok()) return HttpRefusal{roles.status()};
+  if (absl::Status known = CheckRoles(*roles, *target.method); !known.ok()) {
+    return HttpRefusal{known};
+  }
+  target.format =
+      std::make_shared<UnaryFormat>(*std::move(route), body, *std::move(roles), *answer);
+  return std::nullopt;
+}
+
+}  // namespace phimap
