@@ -16,7 +16,7 @@ namespace {
 struct EmbeddedFile {
   absl::string_view path;
   absl::string_view bytes;
-  // The same, compressed.
+  // These bytes as gzip has them.
   absl::string_view gzip;
   // SHA-256 of the bytes.
   absl::string_view digest;

@@ -294,7 +294,7 @@ def test_large_files_are_read_by_an_idle_server(server, rows):
     assert post(server, upload_path, array(rows), NPY)[0] == 200
     wide = "a,b,c\n" + "0.123456789012345678901234567890123456789012345678901234567890,1.5,2\n" * 60000
     status, _, text = post(server, "/v1/mappings/large:transform", wide, {**CSV, "Accept": "application/x-npy"})
-    assert status == 200 or json.loads(text)["details"][0]["reason"] == "COLUMN_NAMES_MISMATCH", text[:500]
+    assert status == 200, text[:500]
     assert np.load(io.BytesIO(text)).shape == (60000, 3)
 
 

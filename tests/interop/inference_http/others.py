@@ -52,7 +52,7 @@ def kserve(folder):
     for name in ("kserve.protocol.rest", "kserve.protocol.rest.v2_datamodels"):
         stand_in(name)
     if importlib.util.find_spec("orjson") is None:
-        # The same bytes, by Python's own JSON.
+        # Python's own JSON writes the same bytes.
         def dumps(value):
             return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
         stand_in("orjson", dumps=dumps, loads=json.loads, JSONDecodeError=json.JSONDecodeError)
