@@ -134,6 +134,25 @@ void Http1Stream::Consume(size_t bytes) {
   connection_.WantFlush();
 }
 
+bool HeadLines::Take(absl::string_view bytes) {
+  for (const char c : bytes) {
+    if (over_) break;
+    if (c == '\n') {
+      if (last_ != '\r') return false;
+      const bool blank = line_bytes_ == 1;
+      over_ = begun_ && blank;
+      begun_ = begun_ || !blank;
+      line_bytes_ = 0;
+    } else {
+      const bool folded = begun_ && line_bytes_ == 0 && (c == ' ' || c == '\t');
+      if (last_ == '\r' || folded) return false;
+      ++line_bytes_;
+    }
+    last_ = c;
+  }
+  return true;
+}
+
 Http1Session::Http1Session(Connection& connection)
     : connection_(connection), closing_(connection.door().one_answer) {
   http_parser_init(&parser_, HTTP_REQUEST);
@@ -142,6 +161,12 @@ Http1Session::Http1Session(Connection& connection)
 
 Session::Fed Http1Session::Feed(absl::string_view bytes) {
   if (over_) return {.used = bytes.size()};
+  if (stream_ == nullptr && !lines_.Take(bytes)) {
+    Refuse(
+        "400",
+        "expected CR LF at the end of each line of the head, and no line that begins with a blank");
+    return {.used = bytes.size()};
+  }
   const size_t used = http_parser_execute(&parser_, &Callbacks::All(), bytes.data(), bytes.size());
   const http_errno error = HTTP_PARSER_ERRNO(&parser_);
   if (error == HPE_OK || error == HPE_PAUSED) return {.used = used};
@@ -219,6 +244,7 @@ bool Http1Session::Frame() {
 void Http1Session::FinishExchange() {
   if (!stream_->request_ended_) closing_ = true;
   if (closing_) over_ = true;
+  lines_ = HeadLines();
   CloseStream(ResetCode::kNoError);
   if (!over_) http_parser_pause(&parser_, 0);
 }

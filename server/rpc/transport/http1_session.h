@@ -1,8 +1,9 @@
 // HTTP/1.1 on one connection, by http-parser: one request after the other.
 //
 // Strict where a proxy in front may read a request otherwise than this server: a request with two
-// lengths, two hosts or a broken head is answered with 400, and its connection ends. Requests that
-// a client sends before it has its answer wait. A body's bytes count against a window, as in
+// lengths, two hosts, a line that does not end with CR LF or that goes on with the one before, or a
+// broken head is answered with 400, and its connection ends. Requests that a client sends before it
+// has its answer wait. A body's bytes count against a window, as in
 // HTTP/2: above it, the socket is not read.
 #ifndef PHIMAP_SERVER_RPC_TRANSPORT_HTTP1_SESSION_H_
 #define PHIMAP_SERVER_RPC_TRANSPORT_HTTP1_SESSION_H_
@@ -75,6 +76,21 @@ class Http1Stream final : public Stream {
   bool request_ended_ = false;
 };
 
+// Lines of a head as they arrive. Debian builds http-parser so that it also takes lines that end
+// with LF alone, and folded ones, which others may read otherwise (RFC 9112, sections 2.2 and 5.2).
+class HeadLines {
+ public:
+  // Reads to the end of the head. Returns false at a line that is refused.
+  bool Take(absl::string_view bytes);
+
+ private:
+  char last_ = '\n';
+  size_t line_bytes_ = 0;
+  // Blank lines before a request are no part of its head.
+  bool begun_ = false;
+  bool over_ = false;
+};
+
 class Http1Session final : public Session {
  public:
   explicit Http1Session(Connection& connection);
@@ -122,6 +138,7 @@ class Http1Session final : public Session {
   Connection& connection_;
   http_parser parser_;
   // The head that is arriving.
+  HeadLines lines_;
   RequestHead head_;
   std::string path_;
   std::string field_;

@@ -155,6 +155,13 @@ TEST_F(Http1Test, AmbiguousRequestsAreRefusedAndEndTheirConnection) {
       {"a blank before the colon",
        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\n"
        "hello"},
+      {"a line that ends with LF alone", "GET /count HTTP/1.1\r\nHost: a\nX: b\r\n\r\n"},
+      {"a head that ends with LF alone",
+       "GET /count HTTP/1.1\r\nHost: a\r\n\nGET /count HTTP/1.1\r\n"},
+      {"a CR in a line", "GET /count HTTP/1.1\r\nHost: a\rX: b\r\n\r\n"},
+      {"a line that goes on with the one before",
+       "GET /count HTTP/1.1\r\nHost: a\r\nX: b\r\n\tc\r\n\r\n"},
+      {"a folded name", "GET /count HTTP/1.1\r\n Host: a\r\nHost: b\r\n\r\n"},
       {"two hosts", "GET /count HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"},
       {"no host", "GET /count HTTP/1.1\r\n\r\n"},
       {"an absolute target", "GET http://a/count HTTP/1.1\r\nHost: a\r\n\r\n"},
@@ -171,6 +178,16 @@ TEST_F(Http1Test, AmbiguousRequestsAreRefusedAndEndTheirConnection) {
         << what << ": " << answer;
     EXPECT_EQ(answer.find("HTTP/1.1 ", 1), std::string::npos) << what << ": " << answer;
   }
+}
+
+// Old clients send a blank line after a body (RFC 9112, section 2.2).
+TEST_F(Http1Test, BlankLinesBeforeARequestAreNoPartOfIt) {
+  const std::string answer =
+      Ask("\r\nPOST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\na\n b\n\r\n"
+          "GET /count HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("a\n b\n"));
+  EXPECT_THAT(answer.substr(1), HasSubstr("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(Http1Test, AnOtherVersionAndExpectationAreRefused) {
