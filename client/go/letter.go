@@ -1,7 +1,9 @@
-// Builds F2 from the rows of letter.csv on a phimapd, and maps the first of them by one or more servers.
+// Builds F2 from the rows of letter.csv on a phimapd, and maps the first of them by one or more servers. Or predicts their labels by
+// a version that was trained, as by `phimap train letters-go@1 --input=letter.csv --label=label --learner=ridge`.
 //
 //	letter -servers=HOST:PORT -csv=letter.csv -service_config=FILE -out=features.bin
 //	letter -servers=ADDRESS:PORT,ADDRESS:PORT -reference=letters-go@1 -seconds=5 ...
+//	letter -servers=HOST:PORT -predict=letters-go@2 ...
 //
 // The stubs are generated from proto/phimap/v1 (tests/full/go_example.sh). gRPC repeats calls as the service config says; grpc-go
 // before 1.40 does so with GRPC_GO_RETRY=on in the environment.
@@ -39,6 +41,7 @@ const (
 	maxMessageBytes = 64 << 20
 	rowsPerMessage  = 5000
 	rowsMapped      = 1000
+	rowsPredicted   = 5
 	callTimeout     = 30 * time.Second
 )
 
@@ -48,6 +51,7 @@ var (
 	serviceConfig = flag.String("service_config", "client/python/phimap/service_config.json", "timeouts and retries of all calls")
 	reference     = flag.String("reference", "", "version that maps; without it, one is built")
 	seconds       = flag.Float64("seconds", 0, "goes on mapping for this time")
+	predicting    = flag.String("predict", "", "version with a head, which predicts; nothing is built then")
 	out           = flag.String("out", "features.bin", "features of the first rows, as they were answered")
 )
 
@@ -68,6 +72,9 @@ func run() error {
 	rows, err := readRows(*csvPath)
 	if err != nil {
 		return err
+	}
+	if *predicting != "" {
+		return predict(pb.NewPredictServiceClient(connection), *predicting, rows[:rowsPredicted])
 	}
 	version := *reference
 	if version == "" {
@@ -175,6 +182,28 @@ func mapRows(client pb.TransformServiceClient, version string, rows [][]float32)
 	defer cancel()
 	answer, err := client.Transform(ctx, &pb.TransformRequest{Reference: version, Examples: dense(rows)})
 	return answer.GetFeatures(), err
+}
+
+// predict prints, for each row, its class, the class's probability, and the classes of a set that holds the true one in 9 of 10 rows.
+func predict(client pb.PredictServiceClient, version string, rows [][]float32) error {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	answer, err := client.Predict(ctx, &pb.PredictRequest{
+		Reference: version, Examples: dense(rows), Probabilities: true, Confidence: 0.9})
+	if err != nil {
+		return err
+	}
+	values := answer.Probabilities.GetFloat64Le()
+	for i, class := range answer.Labels {
+		at := 8 * (i*len(answer.ClassNames) + int(class))
+		probability := math.Float64frombits(binary.LittleEndian.Uint64(values[at:]))
+		var set []string
+		for _, member := range answer.Sets[i].Classes {
+			set = append(set, answer.ClassNames[member])
+		}
+		fmt.Printf("%s %.3f {%s}\n", answer.ClassNames[class], probability, strings.Join(set, " "))
+	}
+	return nil
 }
 
 // explained returns an error of a call with the server's own details: the reason, the field, and when to call again.

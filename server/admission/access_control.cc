@@ -40,16 +40,16 @@ absl::StatusOr<Role> AccessControl::RoleOf(const Caller& caller) const {
                            "by an authority in its --tls_client_ca");
   }
   if (caller.authorizations == 0) {
-    return Unauthenticated(
-        reason::kTokenMissing,
-        "this server requires a token; send the metadata \"authorization: Bearer TOKEN\" with a "
-        "token from its operator (phimap: set PHIMAP_TOKEN)");
+    return Unauthenticated(reason::kTokenMissing,
+                           "this server requires a token; send the metadata (over HTTP, the "
+                           "header) \"authorization: Bearer TOKEN\" with a "
+                           "token from its operator (phimap: set PHIMAP_TOKEN)");
   }
   const std::optional<absl::string_view> token = BearerToken(caller.authorization);
   if (caller.authorizations > 1 || !token.has_value()) {
-    return Unauthenticated(
-        reason::kTokenMalformed,
-        "expected one entry of metadata \"authorization\", of the form \"Bearer TOKEN\"");
+    return Unauthenticated(reason::kTokenMalformed,
+                           "expected one entry of metadata (over HTTP, one header) "
+                           "\"authorization\", of the form \"Bearer TOKEN\"");
   }
   const std::optional<Role> role = tokens_->table()->RoleOf(*token);
   if (role.has_value()) return *role;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -37,6 +39,9 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 
 // ---- Types of bodies and answers
 
+// The types of rows as files.
+constexpr char kRowFiles[] = "text/csv or application/x-npy";
+
 enum class MediaType { kJson, kJsonLines, kCsv, kNpy, kBytes, kOther };
 
 MediaType MediaTypeOf(absl::string_view text) {
@@ -59,8 +64,10 @@ std::optional<MediaType> Accepted(absl::string_view accept, const std::vector<Me
     if (absl::EndsWith(weight, ";q=0") || absl::StrContains(weight, ";q=0.0")) continue;
     const absl::string_view range = absl::StripAsciiWhitespace(part.substr(0, part.find(';')));
     if (range == "*/*" || range == "application/*") return offered[0];
+    if (range == "text/*" && absl::c_linear_search(offered, MediaType::kCsv))
+      return MediaType::kCsv;
     const MediaType type = MediaTypeOf(part);
-    if (std::find(offered.begin(), offered.end(), type) != offered.end()) return type;
+    if (absl::c_linear_search(offered, type)) return type;
   }
   return std::nullopt;
 }
@@ -223,15 +230,97 @@ class UnaryFormat final : public HttpFormat {
 // ---- Calls with a stream of rows
 
 // Build, Train and Evaluate, whose messages have the same shape: `spec`, then `examples`, then
-// `finish`; and answers with events, of which the last has the result.
-class RowStreamFormat final : public HttpFormat {
+// `finish`; and answers with events, of which the last has the result. The query has the spec.
+class RowStreamFormat : public HttpFormat {
  public:
-  RowStreamFormat(Route route, FileType type, ColumnRoles roles, bool each)
-      : route_(std::move(route)),
+  RowStreamFormat(Route route, bool each) : route_(std::move(route)), each_(each) {}
+
+  int64_t AnswerCost(int64_t bytes) const override { return PrintedCost(bytes); }
+  bool SendsEach() const override { return each_; }
+
+  HttpAnswer Write(Message& answer) override {
+    if (each_) return {{{"content-type", "application/x-ndjson"}}, PrintJson(answer)};
+    for (const char* const name : {"version", "evaluation"}) {
+      const FieldDescriptor* const field = answer.GetDescriptor()->FindFieldByName(name);
+      if (field == nullptr || !answer.GetReflection()->HasField(answer, field)) continue;
+      return {{{"content-type", "application/json"}},
+              PrintJson(*answer.GetReflection()->MutableMessage(&answer, field))};
+    }
+    return {{{"content-type", "application/json"}}, PrintJson(answer)};
+  }
+
+  std::string LateError(const HttpError& error) const override {
+    return absl::StrCat("{\"error\":", absl::StripTrailingAsciiWhitespace(error.body), "}\n");
+  }
+
+ protected:
+  // Writes the spec, whose fields are the query's. `names`: the columns of the inputs, empty if
+  // they have no names.
+  absl::Status PutSpec(const std::vector<std::string>& names, Message& request) const {
+    const FieldDescriptor* const spec = request.GetDescriptor()->FindFieldByName("spec");
+    PHIMAP_RETURN_IF_ERROR(
+        SetFields(route_.query, *request.GetReflection()->MutableMessage(&request, spec)));
+    const bool builds = absl::c_any_of(route_.query, [](const auto& field) {
+      return absl::StartsWith(field.first, "build.") || absl::StartsWith(field.first, "tuning.");
+    });
+    Fields fields = route_.fields;
+    for (auto& [path, value] : fields) {
+      // A training that builds its features names what it makes, not what it trains on.
+      if (builds && path == "spec.reference") path = "spec.build.name";
+    }
+    PHIMAP_RETURN_IF_ERROR(SetFields(fields, request));
+    if (auto* const build = dynamic_cast<v1::BuildRequest*>(&request)) {
+      NameColumns(names, *build->mutable_spec());
+      if (build->spec().build_id().empty()) build->mutable_spec()->set_build_id(DrawUuid());
+    } else if (auto* const train = dynamic_cast<v1::TrainRequest*>(&request)) {
+      v1::TrainingSpec& spec = *train->mutable_spec();
+      if (spec.build_id().empty()) spec.set_build_id(DrawUuid());
+      if (spec.has_build()) {
+        NameColumns(names, *spec.mutable_build());
+      } else if (!names.empty()) {
+        spec.set_column_names_hash(ColumnNamesHash(names));
+      }
+    } else if (!names.empty()) {
+      auto& evaluation = static_cast<v1::EvaluateRequest&>(request);
+      evaluation.mutable_spec()->set_column_names_hash(ColumnNamesHash(names));
+    }
+    return absl::OkStatus();
+  }
+
+  // Moves what the call has of the rows into `request`.
+  static void PutRows(v1::TrainingExamples& rows, Message& request) {
+    if (request.GetDescriptor() == v1::BuildRequest::descriptor()) {
+      static_cast<v1::BuildRequest&>(request).mutable_examples()->Swap(rows.mutable_examples());
+    } else if (request.GetDescriptor() == v1::TrainRequest::descriptor()) {
+      static_cast<v1::TrainRequest&>(request).mutable_examples()->Swap(&rows);
+    } else {
+      v1::LabeledExamples& labeled = *static_cast<v1::EvaluateRequest&>(request).mutable_examples();
+      labeled.mutable_examples()->Swap(rows.mutable_examples());
+      labeled.mutable_labels()->Swap(rows.mutable_labels());
+    }
+  }
+
+  static absl::Status PutEnd(int64_t rows, Message& request) {
+    return SetFields({{"finish.row_count", absl::StrCat(rows)}}, request);
+  }
+
+ private:
+  static void NameColumns(const std::vector<std::string>& names, v1::BuildSpec& spec) {
+    for (const std::string& name : names) spec.add_column_names(name);
+  }
+
+  const Route route_;
+  const bool each_;
+};
+
+// Rows as a file of any size.
+class FileStreamFormat final : public RowStreamFormat {
+ public:
+  FileStreamFormat(Route route, bool each, FileType type, ColumnRoles roles)
+      : RowStreamFormat(std::move(route), each),
         is_csv_(type == FileType::kCsv),
         cutter_(type),
-        rows_(type, std::move(roles)),
-        each_(each) {}
+        rows_(type, std::move(roles)) {}
 
   std::optional<HttpPiece> Cut(absl::string_view arrived, bool ended) override {
     if (finished_) return std::nullopt;
@@ -256,84 +345,21 @@ class RowStreamFormat final : public HttpFormat {
 
   absl::Status Parse(absl::string_view body, MessageLite& message) override {
     auto& request = static_cast<Message&>(message);
-    if (!std::exchange(begun_, true)) return ParseHeader(body, request);
-    if (body.empty()) return ParseEnd(request);
+    if (!std::exchange(begun_, true)) {
+      PHIMAP_RETURN_IF_ERROR(rows_.ReadHeader(body));
+      return PutSpec(rows_.column_names(), request);
+    }
+    if (body.empty()) {
+      PHIMAP_RETURN_IF_ERROR(rows_.CheckEnd());
+      return PutEnd(rows_.rows(), request);
+    }
     v1::TrainingExamples rows;
     PHIMAP_RETURN_IF_ERROR(rows_.Read(body, rows));
-    if (request.GetDescriptor() == v1::BuildRequest::descriptor()) {
-      static_cast<v1::BuildRequest&>(request).mutable_examples()->Swap(rows.mutable_examples());
-    } else if (request.GetDescriptor() == v1::TrainRequest::descriptor()) {
-      static_cast<v1::TrainRequest&>(request).mutable_examples()->Swap(&rows);
-    } else {
-      v1::LabeledExamples& labeled = *static_cast<v1::EvaluateRequest&>(request).mutable_examples();
-      labeled.mutable_examples()->Swap(rows.mutable_examples());
-      labeled.mutable_labels()->Swap(rows.mutable_labels());
-    }
+    PutRows(rows, request);
     return absl::OkStatus();
-  }
-
-  int64_t AnswerCost(int64_t bytes) const override { return PrintedCost(bytes); }
-  bool SendsEach() const override { return each_; }
-
-  HttpAnswer Write(Message& answer) override {
-    if (each_) return {{{"content-type", "application/x-ndjson"}}, PrintJson(answer)};
-    for (const char* const name : {"version", "evaluation"}) {
-      const FieldDescriptor* const field = answer.GetDescriptor()->FindFieldByName(name);
-      if (field == nullptr || !answer.GetReflection()->HasField(answer, field)) continue;
-      return {{{"content-type", "application/json"}},
-              PrintJson(*answer.GetReflection()->MutableMessage(&answer, field))};
-    }
-    return {{{"content-type", "application/json"}}, PrintJson(answer)};
-  }
-
-  std::string LateError(const HttpError& error) const override {
-    return absl::StrCat("{\"error\":", absl::StripTrailingAsciiWhitespace(error.body), "}\n");
   }
 
  private:
-  absl::Status ParseHeader(absl::string_view body, Message& request) {
-    PHIMAP_RETURN_IF_ERROR(rows_.ReadHeader(body));
-    // The query's names are those of the spec.
-    Fields fields;
-    bool builds = false;
-    for (const auto& [name, value] : route_.query) {
-      builds |= absl::StartsWith(name, "build.") || absl::StartsWith(name, "tuning.");
-      fields.emplace_back(absl::StrCat("spec.", name), value);
-    }
-    for (const auto& [path, value] : route_.fields) {
-      // A training that builds its features names what it makes, not what it trains on.
-      fields.emplace_back(builds && path == "spec.reference" ? "spec.build.name" : path, value);
-    }
-    PHIMAP_RETURN_IF_ERROR(SetFields(fields, request));
-    const std::vector<std::string>& names = rows_.column_names();
-    if (auto* const build = dynamic_cast<v1::BuildRequest*>(&request)) {
-      NameColumns(names, *build->mutable_spec());
-      if (build->spec().build_id().empty()) build->mutable_spec()->set_build_id(DrawUuid());
-    } else if (auto* const train = dynamic_cast<v1::TrainRequest*>(&request)) {
-      v1::TrainingSpec& spec = *train->mutable_spec();
-      if (spec.build_id().empty()) spec.set_build_id(DrawUuid());
-      if (spec.has_build()) {
-        NameColumns(names, *spec.mutable_build());
-      } else if (!names.empty()) {
-        spec.set_column_names_hash(ColumnNamesHash(names));
-      }
-    } else if (!names.empty()) {
-      auto& evaluation = static_cast<v1::EvaluateRequest&>(request);
-      evaluation.mutable_spec()->set_column_names_hash(ColumnNamesHash(names));
-    }
-    return absl::OkStatus();
-  }
-
-  static void NameColumns(const std::vector<std::string>& names, v1::BuildSpec& spec) {
-    for (const std::string& name : names) spec.add_column_names(name);
-  }
-
-  absl::Status ParseEnd(Message& request) const {
-    PHIMAP_RETURN_IF_ERROR(rows_.CheckEnd());
-    return SetFields({{"finish.row_count", absl::StrCat(rows_.rows())}}, request);
-  }
-
-  const Route route_;
   const bool is_csv_;
   // Used by Cut.
   BodyCutter cutter_;
@@ -342,7 +368,100 @@ class RowStreamFormat final : public HttpFormat {
   // Used by Parse.
   BodyRows rows_;
   bool begun_ = false;
-  const bool each_;
+};
+
+// Rows as the JSON of TrainingExamples, which is read when all of it has arrived. So it is limited,
+// to the bytes for which the door has memory while it cuts a body.
+class JsonStreamFormat final : public RowStreamFormat {
+ public:
+  static constexpr size_t kMaxBytes = 1 << 20;
+
+  JsonStreamFormat(Route route, bool each, const MethodDescriptor& method)
+      : RowStreamFormat(std::move(route), each), method_(method) {}
+
+  std::optional<HttpPiece> Cut(absl::string_view arrived, bool ended) override {
+    if (arrived.size() > kMaxBytes) {
+      // Begins a message, so that the call refuses it.
+      too_large_ = true;
+      return HttpPiece{arrived.size()};
+    }
+    if (!ended || pieces_ == kPieces) return std::nullopt;
+    if (!arrived.empty()) {
+      text_ = std::string(arrived);
+      return HttpPiece{arrived.size(), /*is_message=*/false};
+    }
+    ++pieces_;
+    return HttpPiece{};
+  }
+
+  int64_t Cost(absl::string_view body) const override {
+    return JsonCost(static_cast<int64_t>(body.size() + text_.size()));
+  }
+
+  absl::Status Parse(absl::string_view, MessageLite& message) override {
+    auto& request = static_cast<Message&>(message);
+    if (too_large_) {
+      return MalformedHttp(
+          "body", absl::StrCat("expected at most ", kMaxBytes, " bytes of JSON, got more; send ",
+                               kRowFiles, ", which may have any size"));
+    }
+    if (++parsed_ == 1) return PutSpec({}, request);
+    if (parsed_ == kPieces) return PutEnd(rows_, request);
+    v1::TrainingExamples rows;
+    PHIMAP_RETURN_IF_ERROR(ParseJson(text_, rows));
+    PHIMAP_RETURN_IF_ERROR(CheckKnown(rows));
+    rows_ = RowsOf(rows.examples());
+    PutRows(rows, request);
+    return absl::OkStatus();
+  }
+
+ private:
+  // The spec, the rows and the end.
+  static constexpr int kPieces = 3;
+
+  // INVALID_ARGUMENT if rows have what the call does not know of.
+  absl::Status CheckKnown(const v1::TrainingExamples& rows) const {
+    if (rows.examples().kind_case() == v1::Examples::KIND_NOT_SET) {
+      return MalformedHttp("rows", "expected rows, such as {\"rows\": [[1, 2], [3, 4]]}, got none");
+    }
+    const bool trains = method_.input_type() == v1::TrainRequest::descriptor();
+    const bool has_labels = method_.input_type() != v1::BuildRequest::descriptor();
+    const std::tuple<const char*, int, bool> parts[] = {{"labels", rows.labels_size(), has_labels},
+                                                        {"weights", rows.weights_size(), trains},
+                                                        {"groups", rows.groups_size(), trains},
+                                                        {"parts", rows.parts_size(), trains}};
+    for (const auto& [name, size, known] : parts) {
+      if (size > 0 && !known) {
+        return MalformedHttp(name, absl::StrCat(method_.name(), " has no ", name));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static int64_t RowsOf(const v1::Examples& examples) {
+    switch (examples.kind_case()) {
+      case v1::Examples::kDense:
+        return examples.dense().rows();
+      case v1::Examples::kSparse:
+        return examples.sparse().rows();
+      case v1::Examples::kText:
+        return examples.text().values_size();
+      case v1::Examples::kBytes:
+        return examples.bytes().values_size();
+      case v1::Examples::KIND_NOT_SET:
+        break;
+    }
+    return 0;
+  }
+
+  const MethodDescriptor& method_;
+  // Written by Cut before the first message begins.
+  std::string text_;
+  bool too_large_ = false;
+  int pieces_ = 0;
+  // Used by Parse.
+  int parsed_ = 0;
+  int64_t rows_ = 0;
 };
 
 // ---- Artifacts
@@ -435,8 +554,6 @@ class ExportFormat final : public HttpFormat {
 
 // ---- What a request calls
 
-constexpr char kRowTypes[] = "text/csv or application/x-npy, with the rows as the body";
-
 std::optional<HttpRefusal> FindStream(const RequestHead& head, Route route, HttpTarget& target) {
   const MethodDescriptor& method = *route.rule->method;
   const absl::string_view content = head.Find("content-type");
@@ -450,18 +567,27 @@ std::optional<HttpRefusal> FindStream(const RequestHead& head, Route route, Http
     target.format = std::make_shared<ImportFormat>(std::move(route));
     return std::nullopt;
   }
-  if (body != MediaType::kCsv && body != MediaType::kNpy) return WrongType(kRowTypes, content);
+  const bool json = body == MediaType::kJson;
+  if (!json && body != MediaType::kCsv && body != MediaType::kNpy) {
+    return WrongType(absl::StrCat(kRowFiles, ", with the rows as the body, or application/json"),
+                     content);
+  }
   const std::optional<MediaType> answer =
       Accepted(head.Find("accept"), {MediaType::kJson, MediaType::kJsonLines});
   if (!answer.has_value()) {
     return WrongAccept("application/json and application/x-ndjson", head.Find("accept"));
   }
+  const bool each = *answer == MediaType::kJsonLines;
+  if (json) {
+    target.format = std::make_shared<JsonStreamFormat>(std::move(route), each, method);
+    return std::nullopt;
+  }
   absl::StatusOr<ColumnRoles> roles = TakeRoles(route.query);
   if (!roles.ok()) return HttpRefusal{roles.status()};
   if (absl::Status known = CheckRoles(*roles, method); !known.ok()) return HttpRefusal{known};
-  target.format = std::make_shared<RowStreamFormat>(
-      std::move(route), body == MediaType::kCsv ? FileType::kCsv : FileType::kNpy,
-      *std::move(roles), *answer == MediaType::kJsonLines);
+  target.format = std::make_shared<FileStreamFormat>(
+      std::move(route), each, body == MediaType::kCsv ? FileType::kCsv : FileType::kNpy,
+      *std::move(roles));
   return std::nullopt;
 }
 

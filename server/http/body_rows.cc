@@ -206,7 +206,9 @@ std::string BodyRows::HintFor(int column, absl::string_view cell) const {
 
 absl::Status BodyRows::Read(absl::string_view piece, v1::TrainingExamples& rows) {
   if (piece.size() > BodyCutter::kMaxRowBytes) {
-    return WrongRows(absl::StrCat("a row is longer than ", BodyCutter::kMaxRowBytes, " bytes"));
+    const std::string line = type_ == FileType::kCsv ? absl::StrCat("line ", lines_ + 1, ": ") : "";
+    return WrongRows(absl::StrCat(line, "a row is longer than ", BodyCutter::kMaxRowBytes, " bytes",
+                                  line.empty() ? "" : "; is a quote open?"));
   }
   return ReadAll(piece, rows);
 }

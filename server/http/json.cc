@@ -34,8 +34,11 @@ constexpr int64_t kMaxRows = 65536;
 constexpr int64_t kMaxColumns = 65536;
 
 absl::Status NotJson(simdjson::error_code error) {
+  const bool number = error == simdjson::NUMBER_ERROR || error == simdjson::TAPE_ERROR;
   return MalformedHttp(
-      "body", absl::StrCat("the body is no JSON object: ", simdjson::error_message(error)));
+      "body",
+      absl::StrCat("the body is no JSON object: ", simdjson::error_message(error),
+                   number ? "; JSON has no NaN, no Infinity and no number over 1.8e308" : ""));
 }
 
 // Reads rows of numbers or texts.

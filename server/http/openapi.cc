@@ -289,6 +289,21 @@ class Document {
     return method.server_streaming() ? nullptr : method.output_type();
   }
 
+  // The schema of a body of JSON: the call's message, or the rows of a stream of them; "" for a
+  // stream of bytes.
+  std::string JsonBody(const Descriptor& request, const std::set<std::string>& given) {
+    const FieldDescriptor* const finish = request.FindFieldByName("finish");
+    if (finish == nullptr) {
+      return request.FindFieldByName("chunk") == nullptr ? schemas_.RequestRef(request, given) : "";
+    }
+    const Descriptor& rows = *request.FindFieldByName("examples")->message_type();
+    if (rows.FindFieldByName("examples") != nullptr) return schemas_.RequestRef(rows, {});
+    return JsonObject({{"type", JsonText("object")},
+                       {"required", R"(["rows"])"},
+                       {"properties", JsonObject({{"rows", Reference("schemas", "RowsInput")}})},
+                       {"additionalProperties", "false"}});
+  }
+
   // The parameters of a stream of rows, whose query has the fields of its spec, and of their
   // messages one level deeper, and the roles of columns.
   void AddSpec(const Descriptor& request, const std::set<std::string>& given,
@@ -347,8 +362,7 @@ class Document {
     std::vector<std::string> parameters = std::move(made.parameters);
     std::set<std::string> given;
     for (const RouteRule::Field& field : rule.fields) given.insert(field.path);
-    const bool streams = method.client_streaming();
-    if (streams) {
+    if (method.client_streaming()) {
       AddSpec(request, given, parameters);
     } else if (!rule.has_body) {
       AddQuery(request, given, parameters);
@@ -370,8 +384,7 @@ class Document {
       operation.emplace_back(
           "requestBody",
           JsonObject({{"required", "true"},
-                      {"content", Content(method.name(), false,
-                                          streams ? "" : schemas_.RequestRef(request, given))}}));
+                      {"content", Content(method.name(), false, JsonBody(request, given))}}));
     }
     operation.emplace_back(
         "responses",

@@ -28,6 +28,7 @@
 namespace phimap {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
@@ -116,6 +117,15 @@ absl::Status NotServed(absl::string_view path, absl::string_view verb,
   return MakeError(absl::StatusCode::kUnimplemented, reason::kMethodUnknown, "",
                    absl::StrCat("expected ", absl::StrJoin(others, " or "), " for ", Quoted(path),
                                 ", got ", verb));
+}
+
+absl::Status UnknownField(const std::string& path, const Descriptor& message) {
+  std::vector<std::string> known;
+  for (int i = 0; i < message.field_count(); ++i) {
+    if (!message.field(i)->is_repeated()) known.push_back(message.field(i)->name());
+  }
+  return MalformedHttp(path, absl::StrCat("this call has no field ", Quoted(path), "; ",
+                                          message.name(), " has ", absl::StrJoin(known, ", ")));
 }
 
 absl::Status WrongValue(const std::string& path, absl::string_view expected,
@@ -290,13 +300,12 @@ absl::Status SetFields(const std::vector<std::pair<std::string, std::string>>& f
     const FieldDescriptor* field = nullptr;
     for (size_t i = 0; i < names.size(); ++i) {
       field = holder->GetDescriptor()->FindFieldByName(names[i]);
-      if (field == nullptr || field->is_repeated()) {
-        return MalformedHttp(path, absl::StrCat("this call has no field ", Quoted(path)));
+      const bool last = i + 1 == names.size();
+      if (field == nullptr || field->is_repeated() ||
+          (!last && field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)) {
+        return UnknownField(path, *holder->GetDescriptor());
       }
-      if (i + 1 == names.size()) break;
-      if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
-        return MalformedHttp(path, absl::StrCat("this call has no field ", Quoted(path)));
-      }
+      if (last) break;
       holder = holder->GetReflection()->MutableMessage(holder, field);
     }
     PHIMAP_RETURN_IF_ERROR(SetOne(*holder, *field, path, value));

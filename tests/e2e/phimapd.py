@@ -37,7 +37,8 @@ class Phimapd:
              *flags], stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         self.address = line.split("grpc=")[1].split()[0]
-        self.http = line.split("http=")[1].split()[0]
+        self.http = line.split(" http=")[1].split()[0]
+        self.api_http = line.split("api_http=")[1].split()[0] if "api_http=" in line else None
 
     def __enter__(self):
         return self

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the Go example from Debian's packages, runs it against real servers, and compares its features with those of the command
-# line: with one server, with two that take the calls in turn, and with two of which one dies.
+# Builds the Go example from Debian's packages, runs it against real servers, and compares its features and predictions with those of
+# the command line: with one server, with two that take the calls in turn, and with two of which one dies.
 #
 #   tests/full/go_example.sh BUILD [WORK]
 #
@@ -22,7 +22,7 @@ fail() { echo "go_example: $1" >&2; exit 1; }
 # The stubs go where Go looks for phimap.dev/api/v1. GOPATH also has what Debian's packages install.
 mkdir -p "$work/src" "$work/cache"
 protoc --proto_path=proto --go_out="$work/src" --go-grpc_out="$work/src" \
-  proto/phimap/v1/{examples,mapping,mapping_service,transform_service}.proto
+  proto/phimap/v1/{examples,mapping,mapping_service,transform_service,predict_service}.proto
 export GOPATH=$work:/usr/share/gocode GO111MODULE=off GOCACHE=$work/cache GOFLAGS=-p=2
 go vet client/go/*.go
 go build -o "$work/letter" client/go/*.go
@@ -52,6 +52,18 @@ pattern=$'^letters-go@1: 1000 rows × [0-9]+ features\nInvalidArgument: examples
 head -n 1001 lab/data/letter.csv >"$scratch/rows.csv"
 PHIMAP_SERVER=$first "$build/client/cli/phimap" transform letters-go@1 --input="$scratch/rows.csv" --label=label -o "$scratch/expected.npy"
 tail -c "$(stat -c %s "$scratch/one.bin")" "$scratch/expected.npy" | cmp - "$scratch/one.bin" || fail "other features than the command line's"
+
+# Predictions are those of the command line.
+PHIMAP_SERVER=$first "$build/client/cli/phimap" train letters-go@1 --input=lab/data/letter.csv --label=label --learner=ridge >/dev/null
+PHIMAP_SERVER=$first "$build/client/cli/phimap" predict letters-go@2 --input="$scratch/rows.csv" --label=label --probabilities \
+  --confidence=0.9 -o "$scratch/predicted.csv"
+letter -servers="$first" -predict=letters-go@2 >"$scratch/predicted"
+python3 - "$scratch/predicted.csv" >"$scratch/expected" <<'END'
+import csv, itertools, sys
+for row in itertools.islice(csv.DictReader(open(sys.argv[1])), 5):
+    print(row["predicted"], "%.3f" % float(row["probability_" + row["predicted"]]), "{" + row["set"].replace("|", " ") + "}")
+END
+cmp "$scratch/expected" "$scratch/predicted" || fail "other predictions than the command line's"
 
 PHIMAP_SERVER=$first "$build/client/cli/phimap" export letters-go@1 -o "$scratch/artifact"
 PHIMAP_SERVER=$second "$build/client/cli/phimap" import "$scratch/artifact" --name=letters-go >/dev/null

@@ -40,8 +40,8 @@ void ReadStream(phimap::HttpTarget& target, absl::string_view body) {
     body.remove_prefix(more);
     while (const std::optional<phimap::HttpPiece> piece = target.format->Cut(uncut, body.empty())) {
       PHIMAP_CHECK(piece->bytes <= uncut.size());
-      // Each piece takes bytes or is one of the two messages without any.
-      PHIMAP_CHECK(piece->bytes > 0 || ++messages <= 2);
+      // Each piece takes bytes or is one of the three messages without any.
+      PHIMAP_CHECK(piece->bytes > 0 || ++messages <= 3);
       const std::string text = uncut.substr(0, piece->bytes);
       uncut.erase(0, piece->bytes);
       if (!piece->is_message) continue;

@@ -21,6 +21,7 @@ from phimapd import Phimapd
 
 CSV = {"Content-Type": "text/csv"}
 NPY = {"Content-Type": "application/x-npy"}
+JSON = {"Content-Type": "application/json"}
 COLUMNS = ["a", "b", "c"]
 
 
@@ -195,6 +196,43 @@ def test_rows_go_and_come_in_any_form_with_the_same_bits(server, files, rows, ki
         np.testing.assert_array_equal(features, client.transform(name, few))
 
 
+def test_rows_of_json_build_train_and_evaluate(server, rows):
+    some = rows[:400]
+    labels = ["up" if row[0] > 0 else "down" for row in some]
+    spec = "spec=f2(landmarks%3D20,held_out_rows%3D60)&kernel=rbf(gamma%3D0.3)&seed=7"
+    status, _, body = post(server, f"/v1/mappings/of-json:build?{spec}", json.dumps({"rows": some.tolist()}), JSON)
+    assert status == 200, body
+    buffer = io.BytesIO()
+    np.save(buffer, some)
+    status, _, other = post(server, f"/v1/mappings/of-npy:build?{spec}", buffer.getvalue(), NPY)
+    assert json.loads(body)["ref"]["digest"] == json.loads(other)["ref"]["digest"]
+    labeled = json.dumps({"labels": labels, "rows": some.tolist(), "weights": [1.0] * len(some)})
+    status, _, body = post(server, "/v1/mappings/of-json@1:train?learner=ridge()&seed=3", labeled, JSON)
+    assert status == 200 and json.loads(body)["head"], body
+    with phimap.Client(server.address) as client:
+        trained = client.train("of-npy@1", some, labels, learner="ridge()", seed=3, weights=[1.0] * len(some))
+    assert json.loads(body)["ref"]["digest"] == trained.ref.digest
+    labeled = json.dumps({"labels": labels, "rows": some.tolist()})
+    status, _, body = post(server, "/v1/mappings/of-json:evaluate?held_out=0.3", labeled, JSON)
+    assert status == 200 and json.loads(body)["rows"] == "400", body
+    wrongly = json.dumps({"labels": labels, "rows": some.tolist(), "weights": [1.0] * len(some)})
+    assert wrong(post(server, "/v1/mappings/of-json:evaluate", wrongly, JSON))[:2] == (400, "weights")
+
+
+def test_rows_of_json_have_a_limit(server):
+    status, field, words = wrong(post(server, BUILD, '{"rows": [' + "[1]," * 300_000 + "[1]]}", JSON))
+    assert (status, field) == (400, "body") and "at most 1048576 bytes of JSON" in words
+
+
+def test_texts_build_over_http(server):
+    words = [f"{a}{b}tion" for a in "abcdefghij" for b in ("na", "le", "mo", "re", "si", "tu", "ka", "po")]
+    spec = "spec=f2(landmarks%3D10,held_out_rows%3D30)&kernel=spectrum(n%3D2)"
+    status, _, body = post(server, f"/v1/mappings/texts:build?{spec}", json.dumps({"rows": words}), JSON)
+    assert status == 200, body
+    status, _, body = post(server, "/v1/mappings/texts:transform", json.dumps({"rows": words[:3]}), JSON)
+    assert status == 200 and np.array(json.loads(body)["features"]).shape == (3, 10), body
+
+
 def test_artifacts_are_downloaded_and_uploaded(server, files, tmp_path):
     upload(server, "/v1/mappings/source:build?spec=f2(landmarks%3D40,held_out_rows%3D60)&kernel=rbf(gamma%3D0.3)", files / "rows.csv")
     digest = digest_of(server, "source")
@@ -226,15 +264,21 @@ BUILD = "/v1/mappings/never:build?spec=f2(landmarks=3)&kernel=rbf(gamma=0.3)"
     (BUILD, "a,a\n1,2\n", CSV, 400, None, "a"),
     (BUILD + "&exclude=z", "a,b\n1,2\n", CSV, 400, "exclude", 'got "z"'),
     (BUILD + "&columns=a,a", "a,b\n1,2\n", CSV, 400, "columns", "twice"),
-    (BUILD + "&colour=red", "a,b\n1,2\n", CSV, 400, "spec.colour", "no field"),
-    (BUILD + "&seed=-1", "a,b\n1,2\n", CSV, 400, "spec.seed", "an integer from 0"),
+    (BUILD + "&colour=red", "a,b\n1,2\n", CSV, 400, "colour", "this call has no field \"colour\"; BuildSpec has name, "),
+    (BUILD + "&seed=-1", "a,b\n1,2\n", CSV, 400, "seed", "an integer from 0"),
     (BUILD + "&weights=a", "a,b\n1,2\n", CSV, 400, "weights", "Build has no weights; exclude=a"),
-    (BUILD + "&seed=1&seed=2", "a,b\n1,2\n", CSV, 400, "spec.seed", "got it twice"),
+    (BUILD + "&seed=1&seed=2", "a,b\n1,2\n", CSV, 400, "seed", "got it twice"),
     (BUILD, "a;b\n1;2\n", CSV, 400, "rows", "add delimiter=; to the query"),
     (BUILD, "a,b\n1,x\n", CSV, 400, "rows", "add label=b or exclude=b to the query"),
     (BUILD, "a,b\n1,2\n", {**CSV, "Content-Encoding": "gzip"}, 415, "content-encoding", "not compressed"),
     (BUILD + "&delimiter=ab", "a,b\n1,2\n", CSV, 400, "delimiter", "one character"),
-    (BUILD, "{}", {"Content-Type": "application/json"}, 415, "content-type", "text/csv"),
+    (BUILD, "{}", JSON, 400, "rows", "expected rows"),
+    (BUILD, "", JSON, 400, "rows", "expected rows"),
+    (BUILD, "[1]", JSON, 400, "body", "expected a JSON object, got an array"),
+    (BUILD, '{"rows": [[1, 2], [3]]}', JSON, 400, "rows", "row 1: expected 2 columns"),
+    (BUILD, '{"rows": [[1]], "labels": ["a"]}', JSON, 400, "labels", "Build has no labels"),
+    (BUILD, '{"rows": [[1]], "spec": {}}', JSON, 400, "body", "not a TrainingExamples"),
+    (BUILD.replace(":build?", ":build?label=class&"), '{"rows": [[1]]}', JSON, 400, "label", "label"),
     (BUILD, "a,b\n1,2\n", {"Content-Type": "text/plain"}, 415, "content-type", "text/csv"),
     (BUILD, "a,b\n1,2\n", {**CSV, "Accept": "text/html"}, 406, "accept", "application/x-ndjson"),
     (BUILD, b"\x93NUMPY\x01\x00", NPY, 400, "rows", "header is cut off"),

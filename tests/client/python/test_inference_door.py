@@ -1,5 +1,5 @@
 """Tests the Open Inference Protocol over HTTP with Python's http.client and curl, and with the bytes that the clients of
-Triton and KServe have sent (tests/interop/inference_http, which runs the clients themselves)."""
+Triton and KServe have sent (tests/interop/inference_clients, which runs the clients themselves)."""
 from __future__ import annotations
 
 import http.client
@@ -17,7 +17,7 @@ import phimap
 from phimapd import Phimapd
 
 JSON = {"Content-Type": "application/json"}
-RECORDED = pathlib.Path(os.environ["PHIMAP_SOURCE"]) / "tests/interop/inference_http/recorded"
+RECORDED = pathlib.Path(os.environ["PHIMAP_SOURCE"]) / "tests/interop/inference_clients/recorded"
 # The rows of the recorded requests.
 ROWS = (np.arange(10, dtype=np.float32) / 8 - 0.5).reshape(2, 5)
 

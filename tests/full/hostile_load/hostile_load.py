@@ -12,6 +12,7 @@ The server runs on one core. The attackers, with nice 10, and an admitted caller
 """
 
 import argparse
+import contextlib
 import http.client
 import os
 import pathlib
@@ -25,6 +26,7 @@ import threading
 import time
 
 import header_flood_test
+import http_strangers_test
 from http2_frames import CANCEL, DATA, RST_STREAM, TRANSFORM, TRANSFORM_STREAM, Connection, frame, message, request
 from phimapd import MIB, Phimapd, bench_result
 from strangers_test import Crowd
@@ -99,7 +101,7 @@ class Attackers:
     """Each method is a kind of attack, which is repeated on a thread of its own until stop()."""
 
     def __init__(self, server, http):
-        self.server, self.http = server, http
+        self.server, self.metrics = server, http
         host, port = server.address.rsplit(":", 1)
         self.to = (host, int(port))
         self.stopped = threading.Event()
@@ -109,7 +111,8 @@ class Attackers:
     def start(self):
         for step in (self.resets, self.trickle, self.empty_fields, self.unread_answers, self.waiting_streams,
                      self.windows_exceeded, self.wrong_calls, self.connect_and_close, self.garbage, self.http1,
-                     self.hellos, self.silent):
+                     self.hellos, self.silent, self.http_half_bodies, self.http_bombs, self.http_unread_answers,
+                     self.http_refused_calls):
             self.run(step)
         for _ in range(SLOW_SCRAPES):
             self.run(self.slow_scrape)
@@ -243,12 +246,45 @@ class Attackers:
                 except TimeoutError:
                     pass
 
+    # At the door for HTTP.
+
+    def http(self):
+        return http_strangers_test.Stranger(self.server)
+
+    def http_half_bodies(self):
+        with contextlib.ExitStack() as stack:
+            for action, length in (("one:transform", 6 * MIB), ("new:build?spec=f2()&kernel=rbf()", 60 * MIB)):
+                one = stack.enter_context(self.http())
+                kind = "application/json" if action == "one:transform" else "text/csv"
+                one.send(http_strangers_test.post(action, ATTACKER, kind, content_length=length))
+                one.send(bytes(256 << 10), patience=0.5)
+            self.stopped.wait(2)
+
+    def http_bombs(self):
+        for body in (b"[" * MIB, b'{"rows": [' + b"[]," * (256 << 10) + b"[]]}", b"{" + b'"a":1,' * 100_000 + b'"b":1}'):
+            with self.http() as one:
+                one.send(http_strangers_test.post("one:transform", ATTACKER, content_length=len(body)) + body)
+                one.read(5)
+
+    def http_unread_answers(self):
+        rows = 4000
+        body = http_strangers_test.npy(f"({rows}, 16)", "<f4") + bytes(rows * 16 * 4)
+        with self.http() as one:
+            one.send(http_strangers_test.post("one:transform", ATTACKER, "application/x-npy", content_length=len(body),
+                                              accept="application/json") + body)
+            self.stopped.wait(2)
+
+    def http_refused_calls(self):
+        with self.http() as one:
+            one.send(200 * (http_strangers_test.head(x="a" * 2000) + b"\r\n"), patience=0.5)
+            one.send(http_strangers_test.head(x="a" * 70_000)[:-2], patience=0.5)
+
     def silent(self):
         with self.raw():
             self.stopped.wait(5)
 
     def slow_scrape(self):
-        host, port = self.http.rsplit(":", 1)
+        host, port = self.metrics.rsplit(":", 1)
         with socket.create_connection((host, int(port)), timeout=5) as connection:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
             while connection.recv(64) and not self.stopped.wait(1):
@@ -302,12 +338,12 @@ def run(arguments, tls, seconds):
     cores = sorted(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
         tokens = pathlib.Path(folder) / "tokens"
-        tokens.write_text(f"reader {OTHER}\nreader {ATTACKER}\nadmin {ADMIN}\n")
+        tokens.write_text(f"reader {OTHER}\nbuilder {ATTACKER}\nadmin {ADMIN}\n")
         tokens.chmod(0o600)
         os.sched_setaffinity(0, cores[:1])
         server = Phimapd(arguments, f"--token_file={tokens}", f"--max_live_bytes={PART_BYTES}",
                          f"--memory_bytes={PART_BYTES}", f"--build_memory_bytes={PART_BYTES}",
-                         f"--max_connections={CONNECTIONS}", tls=tls, http="127.0.0.1:0")
+                         f"--max_connections={CONNECTIONS}", "--api_http=127.0.0.1:0", tls=tls, http="127.0.0.1:0")
         os.sched_setaffinity(0, cores[1:] or cores)
         with server:
             attack(server, "TLS" if tls else "plain", seconds)

@@ -1,4 +1,4 @@
-"""Imports the HTTP clients of Triton and KServe from clones of their repositories, without installing them.
+"""Imports the clients of Triton and KServe from clones of their repositories, without installing them.
 
 Both packages import far more than their clients use. What Debian does not have of that is stood in for; what the clients
 send and how they read answers is their own code."""
@@ -18,6 +18,24 @@ def triton():
     sys.path.insert(0, str(pathlib.Path(os.environ["TRITON_CLIENT_SOURCE"]) / "src/python/library"))
     import tritonclient.http
     return tritonclient.http
+
+
+def triton_grpc(folder):
+    """The module tritonclient.grpc, whose stubs are generated in `folder`, as Triton's own build does."""
+    sys.path.insert(0, str(pathlib.Path(os.environ["TRITON_CLIENT_SOURCE"]) / "src/python/library"))
+    generate(folder, pathlib.Path(os.environ["TRITON_COMMON_SOURCE"]) / "protobuf", "grpc_service.proto", "model_config.proto")
+    for name, generated in (("model_config_pb2", "model_config_pb2"), ("service_pb2", "grpc_service_pb2"),
+                            ("service_pb2_grpc", "grpc_service_pb2_grpc")):
+        sys.modules[f"tritonclient.grpc.{name}"] = importlib.import_module(generated)
+    import tritonclient.grpc
+    return tritonclient.grpc
+
+
+def generate(folder, source, *protos):
+    """Generates stubs for Debian's protobuf, and lets Python find them."""
+    subprocess.run(["protoc", f"--proto_path={source}", f"--python_out={folder}", f"--grpc_out={folder}",
+                    "--plugin=protoc-gen-grpc=/usr/bin/grpc_python_plugin", *protos], check=True)
+    sys.path.insert(0, str(folder))
 
 
 class StandIn(types.ModuleType):
@@ -58,9 +76,7 @@ def kserve(folder):
         stand_in("orjson", dumps=dumps, loads=json.loads, JSONDecodeError=json.JSONDecodeError)
         sys.modules["orjson"].orjson = sys.modules["orjson"]
     # The stubs in the repository are for a later protobuf than Debian's.
-    subprocess.run(["protoc", f"--proto_path={source}/protocol/grpc", f"--python_out={folder}", f"--grpc_out={folder}",
-                    "--plugin=protoc-gen-grpc=/usr/bin/grpc_python_plugin", "grpc_predict_v2.proto"], check=True)
-    sys.path.insert(0, str(folder))
+    generate(folder, source / "protocol/grpc", "grpc_predict_v2.proto")
     for name in ("grpc_predict_v2_pb2", "grpc_predict_v2_pb2_grpc"):
         sys.modules[f"kserve.protocol.grpc.{name}"] = importlib.import_module(name)
     return importlib.import_module("kserve.inference_client"), importlib.import_module("kserve.protocol.infer_type")

@@ -1,6 +1,7 @@
-"""Calls a real phimapd with the HTTP clients of Triton and KServe, as they are, and compares what they get with gRPC.
+"""Calls a real phimapd with Triton's HTTP client and KServe's two clients, as they are, and compares what they get with
+phimap's own client.
 
-TRITON_CLIENT_SOURCE, KSERVE_SOURCE: clones of their repositories (tests/full/inference_http.sh). What the clients send
+TRITON_CLIENT_SOURCE, KSERVE_SOURCE: clones of their repositories (tests/full/inference_clients.sh). What the HTTP clients send
 is also compared with recorded/, whose bytes an ordinary test replays. With RECORD=1, it is written there instead."""
 from __future__ import annotations
 
@@ -163,5 +164,17 @@ def test_kserve_infers(kserve, recorder, server, binary, output):
     async def work(client):
         return await client.infer(f"http://{recorder.address}", request, model_name="m/versions/1")
     answer = call_kserve(kserve, work)
+    assert answer.id == "7"
+    assert answer.outputs[0].as_numpy().tobytes() == server.features.tobytes()
+
+
+def test_kserve_infers_by_grpc(kserve, server):
+    request = kserve[1].InferRequest("m", kserve_request(kserve, False).inputs, request_id="7", model_version="1")
+
+    async def call():
+        async with kserve[0].InferenceGRPCClient(server.address) as client:
+            assert await client.is_server_live() and await client.is_server_ready() and await client.is_model_ready("m")
+            return await client.infer(request)
+    answer = asyncio.run(call())
     assert answer.id == "7"
     assert answer.outputs[0].as_numpy().tobytes() == server.features.tobytes()

@@ -334,7 +334,7 @@ std::set<std::string> TypesOf(dom::element body) {
   return types;
 }
 
-TEST_F(OpenApiTest, StreamsTakeFilesAndTheirSpecInTheQuery) {
+TEST_F(OpenApiTest, StreamsTakeRowsAndTheirSpecInTheQuery) {
   std::map<std::string, Operation> calls = Calls();
   using Names = std::set<std::string>;
   const Names roles = {"columns", "exclude", "label", "weights", "groups", "parts", "delimiter"};
@@ -354,7 +354,9 @@ TEST_F(OpenApiTest, StreamsTakeFilesAndTheirSpecInTheQuery) {
   EXPECT_EQ(query("Import"), Names({"digest"}));
   for (const char* const call : {"Build", "Train", "Evaluate"}) {
     const dom::element operation = calls[call].value;
-    EXPECT_EQ(TypesOf(operation["requestBody"]), Names({"text/csv", "application/x-npy"})) << call;
+    EXPECT_EQ(TypesOf(operation["requestBody"]),
+              Names({"text/csv", "application/x-npy", "application/json"}))
+        << call;
     EXPECT_EQ(TypesOf(operation["responses"]["200"]),
               Names({"application/json", "application/x-ndjson"}));
     EXPECT_EQ(TextOf(JsonSchemaOf(operation["responses"]["200"]), "$ref"),
