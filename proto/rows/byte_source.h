@@ -2,9 +2,7 @@
 #ifndef PHIMAP_PROTO_ROWS_BYTE_SOURCE_H_
 #define PHIMAP_PROTO_ROWS_BYTE_SOURCE_H_
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -29,8 +27,7 @@ class MemorySource final : public ByteSource {
 
   const std::string& name() const override { return name_; }
   absl::StatusOr<size_t> Read(char* buffer, size_t capacity) override {
-    const size_t size = std::min(capacity, bytes_.size());
-    std::memcpy(buffer, bytes_.data(), size);
+    const size_t size = bytes_.copy(buffer, capacity);
     bytes_.remove_prefix(size);
     return size;
   }

@@ -159,7 +159,8 @@ class UnaryFormat final : public HttpFormat {
 
   int64_t Cost(absl::string_view body) const override {
     const auto bytes = static_cast<int64_t>(body.size());
-    return body_ == MediaType::kJson ? JsonCost(bytes) : BodyRows(TypeOfFile(), roles_).Cost(bytes);
+    return body_ == MediaType::kJson ? JsonCost(bytes)
+                                     : BodyRows::Cost(TypeOfFile(), roles_, bytes);
   }
 
   absl::Status Parse(absl::string_view body, MessageLite& message) override {

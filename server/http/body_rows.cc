@@ -94,9 +94,9 @@ std::optional<size_t> BodyCutter::NextLines(absl::string_view arrived, bool ende
 // Values of .npy are copied once, and a byte becomes a float32. A cell of one digit and a delimiter
 // becomes a number of 8 bytes, beside the tokenizer's two copies of the text. A row of such a cell,
 // a label and a group has two texts of 72 bytes each, with what allocates them.
-int64_t BodyRows::Cost(int64_t bytes) const {
-  const bool texts = !roles_.label.empty() || !roles_.groups.empty();
-  return 4096 + (type_ == FileType::kNpy ? 6 : texts ? 32 : 8) * bytes;
+int64_t BodyRows::Cost(FileType type, const ColumnRoles& roles, int64_t bytes) {
+  const bool texts = !roles.label.empty() || !roles.groups.empty();
+  return 4096 + (type == FileType::kNpy ? 6 : texts ? 32 : 8) * bytes;
 }
 
 absl::Status BodyRows::FindColumn(const std::string& name, const char* role, int& place) const {

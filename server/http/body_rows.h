@@ -66,7 +66,8 @@ class BodyRows {
   BodyRows(FileType type, ColumnRoles roles) : type_(type), roles_(std::move(roles)) {}
 
   // Bytes of memory that Read takes at most for a piece of so many bytes, with the rows.
-  int64_t Cost(int64_t bytes) const;
+  static int64_t Cost(FileType type, const ColumnRoles& roles, int64_t bytes);
+  int64_t Cost(int64_t bytes) const { return Cost(type_, roles_, bytes); }
 
   // Reads the first piece. INVALID_ARGUMENT (REQUEST_MALFORMED): it is not a header; a role's
   // column is not in it; the format has no column for a role.
