@@ -9,10 +9,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/digest/named_columns.h"
 #include "core/digest/sha256.h"
 #include "core/status/error.h"
@@ -55,21 +57,44 @@ MediaType MediaTypeOf(absl::string_view text) {
   return MediaType::kOther;
 }
 
-// Returns the first type of the header accept that `offered` has; the first offered one if the
-// header is absent or takes any; nullopt if it takes none.
+// The values of all headers of this name, with commas between.
+std::string AllOf(const RequestHead& head, absl::string_view name) {
+  std::string all;
+  for (size_t i = 0; i < head.size(); ++i) {
+    if (head.at(i).name == name) absl::StrAppend(&all, all.empty() ? "" : ",", head.at(i).value);
+  }
+  return all;
+}
+
+// The weight of a range of the header accept, such as "text/csv;q=0.5" (RFC 9110, section 12.4.2).
+double WeightOf(absl::string_view range) {
+  for (const absl::string_view parameter : absl::StrSplit(range, ';')) {
+    const std::string text = absl::AsciiStrToLower(absl::StrReplaceAll(parameter, {{" ", ""}}));
+    double weight = 0;
+    if (absl::StartsWith(text, "q=") && absl::SimpleAtod(text.substr(2), &weight)) return weight;
+  }
+  return 1;
+}
+
+// Returns the type of the header accept that `offered` has and that weighs most, of several the
+// first; the first offered one if the header is absent or takes any; nullopt if it takes none.
 std::optional<MediaType> Accepted(absl::string_view accept, const std::vector<MediaType>& offered) {
   if (accept.empty()) return offered[0];
+  std::optional<MediaType> best;
+  double most = 0;
   for (const absl::string_view part : absl::StrSplit(accept, ',')) {
-    const std::string weight = absl::StrReplaceAll(part, {{" ", ""}});
-    if (absl::EndsWith(weight, ";q=0") || absl::StrContains(weight, ";q=0.0")) continue;
-    const absl::string_view range = absl::StripAsciiWhitespace(part.substr(0, part.find(';')));
-    if (range == "*/*" || range == "application/*") return offered[0];
-    if (range == "text/*" && absl::c_linear_search(offered, MediaType::kCsv))
-      return MediaType::kCsv;
-    const MediaType type = MediaTypeOf(part);
-    if (absl::c_linear_search(offered, type)) return type;
+    const double weight = WeightOf(part);
+    if (!(weight > most)) continue;
+    const std::string range =
+        absl::AsciiStrToLower(absl::StripAsciiWhitespace(part.substr(0, part.find(';'))));
+    MediaType type = MediaTypeOf(range);
+    if (range == "*/*" || range == "application/*") type = offered[0];
+    if (range == "text/*") type = MediaType::kCsv;
+    if (!absl::c_linear_search(offered, type)) continue;
+    best = type;
+    most = weight;
   }
-  return std::nullopt;
+  return best;
 }
 
 HttpRefusal WrongType(absl::string_view expected, absl::string_view actual) {
@@ -138,6 +163,17 @@ absl::StatusOr<ColumnRoles> TakeRoles(Fields& query) {
   }
   query = std::move(rest);
   return roles;
+}
+
+// INVALID_ARGUMENT if the query names a column of a body that has none.
+absl::Status CheckNoRoles(Fields query) {
+  const size_t fields = query.size();
+  PHIMAP_RETURN_IF_ERROR(TakeRoles(query).status());
+  if (query.size() == fields) return absl::OkStatus();
+  return MalformedHttp(
+      "query",
+      "a body of JSON has no columns to name; its labels, weights, groups and parts "
+      "are fields beside its rows");
 }
 
 // A version 4 UUID, for a build whose client draws none.
@@ -234,7 +270,16 @@ class UnaryFormat final : public HttpFormat {
 // `finish`; and answers with events, of which the last has the result. The query has the spec.
 class RowStreamFormat : public HttpFormat {
  public:
-  RowStreamFormat(Route route, bool each) : route_(std::move(route)), each_(each) {}
+  RowStreamFormat(Route route, bool each) : route_(std::move(route)), each_(each) {
+    if (route_.rule->method->input_type() == v1::EvaluateRequest::descriptor()) return;
+    for (const auto& [name, value] : route_.query) {
+      if (name == "build_id") build_id_ = value;
+    }
+    if (build_id_.empty()) build_id_ = DrawUuid();
+  }
+
+  // So that a client whose call breaks off can ask for the build.
+  std::string build_id() const override { return build_id_; }
 
   int64_t AnswerCost(int64_t bytes) const override { return PrintedCost(bytes); }
   bool SendsEach() const override { return each_; }
@@ -272,10 +317,10 @@ class RowStreamFormat : public HttpFormat {
     PHIMAP_RETURN_IF_ERROR(SetFields(fields, request));
     if (auto* const build = dynamic_cast<v1::BuildRequest*>(&request)) {
       NameColumns(names, *build->mutable_spec());
-      if (build->spec().build_id().empty()) build->mutable_spec()->set_build_id(DrawUuid());
+      build->mutable_spec()->set_build_id(build_id_);
     } else if (auto* const train = dynamic_cast<v1::TrainRequest*>(&request)) {
       v1::TrainingSpec& spec = *train->mutable_spec();
-      if (spec.build_id().empty()) spec.set_build_id(DrawUuid());
+      spec.set_build_id(build_id_);
       if (spec.has_build()) {
         NameColumns(names, *spec.mutable_build());
       } else if (!names.empty()) {
@@ -312,6 +357,7 @@ class RowStreamFormat : public HttpFormat {
 
   const Route route_;
   const bool each_;
+  std::string build_id_;
 };
 
 // Rows as a file of any size.
@@ -325,13 +371,15 @@ class FileStreamFormat final : public RowStreamFormat {
 
   std::optional<HttpPiece> Cut(absl::string_view arrived, bool ended) override {
     if (finished_) return std::nullopt;
-    const std::optional<size_t> bytes = cutter_.Next(arrived, ended);
-    if (bytes.has_value()) {
-      // Blank lines may end a body of CSV. They are no message of their own.
-      const bool blank =
-          is_csv_ && header_cut_ && arrived.find_first_not_of("\r\n") == absl::string_view::npos;
+    if (OnlyBlankLines(arrived)) {
+      // They are no message of their own. If rows follow, they are read with them, and refused.
+      if (ended) return HttpPiece{arrived.size(), /*is_message=*/false};
+      if (arrived.size() <= BodyCutter::kMaxRowBytes) return std::nullopt;
+    }
+    blank_bytes_ = 0;
+    if (const std::optional<size_t> bytes = cutter_.Next(arrived, ended)) {
       header_cut_ = true;
-      return HttpPiece{blank ? arrived.size() : *bytes, !blank};
+      return HttpPiece{*bytes};
     }
     if (!ended) return std::nullopt;
     // An empty body has an empty header, which is refused as such.
@@ -356,16 +404,31 @@ class FileStreamFormat final : public RowStreamFormat {
     }
     v1::TrainingExamples rows;
     PHIMAP_RETURN_IF_ERROR(rows_.Read(body, rows));
+    if (rows.examples().kind_case() == v1::Examples::KIND_NOT_SET) {
+      return MalformedHttp("rows", "expected rows, got a mebibyte of blank lines");
+    }
     PutRows(rows, request);
     return absl::OkStatus();
   }
 
  private:
+  // Whether `arrived`, which follows the header of a body of CSV, is not empty and has blank lines
+  // only. Looks at each byte once while nothing is cut.
+  bool OnlyBlankLines(absl::string_view arrived) {
+    if (!is_csv_ || !header_cut_ || arrived.empty()) return false;
+    while (blank_bytes_ < arrived.size() &&
+           (arrived[blank_bytes_] == '\n' || arrived[blank_bytes_] == '\r')) {
+      ++blank_bytes_;
+    }
+    return blank_bytes_ == arrived.size();
+  }
+
   const bool is_csv_;
   // Used by Cut.
   BodyCutter cutter_;
   bool header_cut_ = false;
   bool finished_ = false;
+  size_t blank_bytes_ = 0;
   // Used by Parse.
   BodyRows rows_;
   bool begun_ = false;
@@ -380,12 +443,16 @@ class JsonStreamFormat final : public RowStreamFormat {
   JsonStreamFormat(Route route, bool each, const MethodDescriptor& method)
       : RowStreamFormat(std::move(route), each), method_(method) {}
 
+  static absl::Status TooLarge() {
+    return MakeError(Code::kResourceExhausted, reason::kMessageTooLarge, "body",
+                     absl::StrCat("expected at most ", kMaxBytes, " bytes of JSON, got more; send ",
+                                  kRowFiles, ", which may have any size"),
+                     {{"limit", absl::StrCat(kMaxBytes)}});
+  }
+
+  // The messages have no bytes but one that is too large, which the call refuses.
   std::optional<HttpPiece> Cut(absl::string_view arrived, bool ended) override {
-    if (arrived.size() > kMaxBytes) {
-      // Begins a message, so that the call refuses it.
-      too_large_ = true;
-      return HttpPiece{arrived.size()};
-    }
+    if (arrived.size() > kMaxBytes) return HttpPiece{arrived.size()};
     if (!ended || pieces_ == kPieces) return std::nullopt;
     if (!arrived.empty()) {
       text_ = std::string(arrived);
@@ -396,21 +463,19 @@ class JsonStreamFormat final : public RowStreamFormat {
   }
 
   int64_t Cost(absl::string_view body) const override {
+    if (parsed_ + 1 == kPieces) return 4096;
     return JsonCost(static_cast<int64_t>(body.size() + text_.size()));
   }
 
-  absl::Status Parse(absl::string_view, MessageLite& message) override {
+  absl::Status Parse(absl::string_view body, MessageLite& message) override {
     auto& request = static_cast<Message&>(message);
-    if (too_large_) {
-      return MalformedHttp(
-          "body", absl::StrCat("expected at most ", kMaxBytes, " bytes of JSON, got more; send ",
-                               kRowFiles, ", which may have any size"));
-    }
-    if (++parsed_ == 1) return PutSpec({}, request);
-    if (parsed_ == kPieces) return PutEnd(rows_, request);
+    if (!body.empty()) return TooLarge();
+    if (++parsed_ == kPieces) return PutEnd(rows_, request);
     v1::TrainingExamples rows;
-    PHIMAP_RETURN_IF_ERROR(ParseJson(text_, rows));
-    PHIMAP_RETURN_IF_ERROR(CheckKnown(rows));
+    PHIMAP_RETURN_IF_ERROR(ReadRows(rows));
+    // The spec is the first message, and is not begun with if the rows are wrong.
+    if (parsed_ == 1) return PutSpec({}, request);
+    text_ = std::string();
     rows_ = RowsOf(rows.examples());
     PutRows(rows, request);
     return absl::OkStatus();
@@ -419,6 +484,17 @@ class JsonStreamFormat final : public RowStreamFormat {
  private:
   // The spec, the rows and the end.
   static constexpr int kPieces = 3;
+
+  absl::Status ReadRows(v1::TrainingExamples& rows) const {
+    const absl::Status read = ParseJson(text_, rows);
+    if (read.ok()) return CheckKnown(rows);
+    const std::optional<ErrorDetail> detail = DetailOf(read);
+    if (!detail.has_value() || detail->field != "body") return read;
+    return MalformedHttp("body",
+                         absl::StrCat(absl::StripPrefix(read.message(), "body: "),
+                                      "; the body has rows or examples, and labels, weights, "
+                                      "groups and parts; all else is in the query"));
+  }
 
   // INVALID_ARGUMENT if rows have what the call does not know of.
   absl::Status CheckKnown(const v1::TrainingExamples& rows) const {
@@ -456,11 +532,10 @@ class JsonStreamFormat final : public RowStreamFormat {
   }
 
   const MethodDescriptor& method_;
-  // Written by Cut before the first message begins.
-  std::string text_;
-  bool too_large_ = false;
+  // Used by Cut.
   int pieces_ = 0;
-  // Used by Parse.
+  // Written by Cut before the first message begins, and afterwards used by Parse.
+  std::string text_;
   int parsed_ = 0;
   int64_t rows_ = 0;
 };
@@ -487,13 +562,16 @@ class ImportFormat final : public HttpFormat {
 
   absl::Status Parse(absl::string_view body, MessageLite& message) override {
     auto& request = static_cast<v1::ImportRequest&>(message);
-    if (!std::exchange(begun_, true)) return SetFields(route_.fields, request);
-    if (body.empty()) {
-      request.set_digest(hash_.Hex());
+    if (!std::exchange(begun_, true)) {
       for (const auto& [name, value] : route_.query) {
         if (name != "digest") return MalformedHttp(name, "expected digest, or no query");
-        request.set_digest(value);
+        if (value.size() == 64 && absl::c_all_of(value, absl::ascii_isxdigit)) continue;
+        return MalformedHttp(name, "expected the 64 hexadecimal digits of a SHA-256");
       }
+      return SetFields(route_.fields, request);
+    }
+    if (body.empty()) {
+      request.set_digest(route_.query.empty() ? hash_.Hex() : route_.query[0].second);
       return absl::OkStatus();
     }
     hash_.Update(body);
@@ -574,12 +652,18 @@ std::optional<HttpRefusal> FindStream(const RequestHead& head, Route route, Http
                      content);
   }
   const std::optional<MediaType> answer =
-      Accepted(head.Find("accept"), {MediaType::kJson, MediaType::kJsonLines});
+      Accepted(AllOf(head, "accept"), {MediaType::kJson, MediaType::kJsonLines});
   if (!answer.has_value()) {
     return WrongAccept("application/json and application/x-ndjson", head.Find("accept"));
   }
   const bool each = *answer == MediaType::kJsonLines;
   if (json) {
+    size_t length = 0;
+    if (absl::SimpleAtoi(head.Find("content-length"), &length) &&
+        length > JsonStreamFormat::kMaxBytes) {
+      return HttpRefusal{JsonStreamFormat::TooLarge(), "413"};
+    }
+    if (absl::Status known = CheckNoRoles(route.query); !known.ok()) return HttpRefusal{known};
     target.format = std::make_shared<JsonStreamFormat>(std::move(route), each, method);
     return std::nullopt;
   }
@@ -595,7 +679,9 @@ std::optional<HttpRefusal> FindStream(const RequestHead& head, Route route, Http
 }  // namespace
 
 std::optional<HttpRefusal> FindApiTarget(const RequestHead& head, HttpTarget& target) {
-  absl::StatusOr<Route> route = Routes::OfApi().Find(head.Find(":method"), head.Find(":path"));
+  // HEAD is answered as GET, without the body.
+  const absl::string_view verb = head.Find(":method") == "HEAD" ? "GET" : head.Find(":method");
+  absl::StatusOr<Route> route = Routes::OfApi().Find(verb, head.Find(":path"));
   if (!route.ok()) {
     return HttpRefusal{route.status(), absl::IsUnimplemented(route.status()) ? "405" : ""};
   }
@@ -621,7 +707,7 @@ std::optional<HttpRefusal> FindApiTarget(const RequestHead& head, HttpTarget& ta
   }
   std::vector<MediaType> offered = {MediaType::kJson};
   if (rows) offered.insert(offered.end(), {MediaType::kCsv, MediaType::kNpy});
-  const std::optional<MediaType> answer = Accepted(head.Find("accept"), offered);
+  const std::optional<MediaType> answer = Accepted(AllOf(head, "accept"), offered);
   if (!answer.has_value()) {
     return WrongAccept(
         rows ? "application/json, text/csv and application/x-npy" : "application/json",

@@ -10,6 +10,7 @@
 #include "core/digest/named_columns.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/utf8.h"
 #include "core/status/words.h"
 #include "proto/rows/byte_source.h"
 #include "proto/rows/csv_tokenizer.h"
@@ -148,6 +149,9 @@ absl::Status BodyRows::ReadCsvHeader(absl::string_view piece) {
   }
   bool only_numbers = true;
   for (int i = 0; i < record.size(); ++i) {
+    if (!IsUtf8(record.cell(i))) {
+      return WrongRows(absl::StrCat("line 1: the name of column ", i + 1, " is not UTF-8"));
+    }
     double number = 0;
     only_numbers &= ParseNumber(record.cell(i), number) == NumberError::kNone;
     header_.emplace_back(record.cell(i));
@@ -253,6 +257,12 @@ absl::Status BodyRows::ReadCsv(absl::string_view piece, v1::TrainingExamples& ro
                                                HintFor(column, record.cell(column))));
       }
       values.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    }
+    // A text of a message must be.
+    for (const int column : {label_, groups_}) {
+      if (column >= 0 && !IsUtf8(record.cell(column))) {
+        return wrong_cell(column, "expected UTF-8, got other bytes");
+      }
     }
     if (label_ >= 0) rows.add_labels(std::string(record.cell(label_)));
     if (groups_ >= 0) rows.add_groups(std::string(record.cell(groups_)));

@@ -56,30 +56,36 @@ class ChargedText final : public OutputBytes {
   const std::string text_;
 };
 
+constexpr char kBuildIdKey[] = "phimap-build-id";
+
 // What every answer says to browsers and caches.
-using Headers = absl::InlinedVector<Header, 12>;
+using Headers = absl::InlinedVector<Header, 14>;
 void AddCommon(Headers& headers, absl::string_view origin, absl::string_view cached = "no-store") {
   headers.push_back({"cache-control", cached});
   headers.push_back({"x-content-type-options", "nosniff"});
   if (origin.empty()) return;
   headers.push_back({"access-control-allow-origin", origin});
   headers.push_back({"access-control-expose-headers",
-                     "phimap-request-id, phimap-revision, retry-after, etag, content-disposition, "
+                     "phimap-request-id, phimap-revision, phimap-build-id, retry-after, etag, "
+                     "content-disposition, "
                      "inference-header-content-length"});
   headers.push_back({"vary", "origin"});
 }
 
 // `origin`: the page's of another site that may read the answer, "" if there is none. `bodiless`:
-// the request's method is HEAD.
+// the request's method is HEAD. `build_id`: of the build that the call has begun.
 void SendError(Stream& stream, const HttpError& error, absl::string_view origin,
-               absl::string_view request_id = {}, bool bodiless = false) {
+               absl::string_view request_id = {}, bool bodiless = false,
+               absl::string_view build_id = {}) {
   const std::string length = absl::StrCat(error.body.size());
   Headers headers = {
       {":status", error.status}, {"content-type", "application/json"}, {"content-length", length}};
   AddCommon(headers, origin);
   if (!error.retry_after.empty()) headers.push_back({"retry-after", error.retry_after});
   if (error.status == "401") headers.push_back({"www-authenticate", "Bearer"});
+  if (!error.allow.empty()) headers.push_back({"allow", error.allow});
   if (!request_id.empty()) headers.push_back({"phimap-request-id", request_id});
+  if (!build_id.empty()) headers.push_back({kBuildIdKey, build_id});
   stream.SendHeaders(headers, /*end=*/bodiless);
   if (bodiless) return;
   stream.Send(std::make_shared<OutputText>(error.body));
@@ -104,9 +110,7 @@ void SendPreflight(Stream& stream, absl::string_view origin) {
 void SendOpenApi(Stream& stream, const RequestHead& head, absl::string_view origin) {
   const absl::string_view verb = head.Find(":method");
   if (verb != "GET" && verb != "HEAD") {
-    const absl::Status status =
-        Wrong(Code::kUnimplemented, reason::kMethodUnknown, "",
-              absl::StrCat("expected GET for \"", kOpenApiPath, "\", got ", verb));
+    const absl::Status status = WrongVerb(kOpenApiPath, {"GET", "HEAD"}, verb);
     return SendError(stream, HttpErrorOf(status, "405"), origin);
   }
   const OpenApi& document = OpenApi::OfApi();
@@ -131,13 +135,15 @@ class HttpCall final : public StreamHandler,
                        public Stream,
                        public std::enable_shared_from_this<HttpCall> {
  public:
-  // `origin`: as for SendError.
-  HttpCall(Stream& client, HttpTarget target, absl::string_view origin,
+  // `origin` and `bodiless`: as for SendError.
+  HttpCall(Stream& client, HttpTarget target, absl::string_view origin, bool bodiless,
            const CallEnvironment& environment, CallerPointer caller)
       : client_(&client),
         loop_(client.loop()),
         target_(std::move(target)),
         origin_(origin),
+        bodiless_(bodiless),
+        build_id_(target_.format->build_id()),
         environment_(environment),
         caller_(std::move(caller)) {}
 
@@ -299,7 +305,7 @@ class HttpCall final : public StreamHandler,
   }
 
   void EndWithError(const HttpError& error, absl::string_view request_id = {}) {
-    if (!part_sent_) return SendError(*client_, error, origin_, request_id);
+    if (!part_sent_) return SendError(*client_, error, origin_, request_id, bodiless_, build_id_);
     std::string late = target_.format->LateError(error);
     if (late.empty()) return client_->Reset(ResetCode::kInternalError);
     client_->Send(std::make_shared<OutputText>(std::move(late)));
@@ -310,7 +316,11 @@ class HttpCall final : public StreamHandler,
     const absl::string_view bytes = framed.bytes().substr(MessageReader::kPrefixBytes);
     const std::unique_ptr<Message> message(
         MessageFactory::generated_factory()->GetPrototype(target_.method->output_type())->New());
-    message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+    if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      HttpError error = target_.format->Error(
+          HttpErrorOf(absl::InternalError("the answer has a text that is no UTF-8")));
+      return {{{"content-type", "application/json"}}, std::move(error.body), {}, error.status};
+    }
     return target_.format->Write(*message);
   }
 
@@ -342,7 +352,8 @@ class HttpCall final : public StreamHandler,
     for (const auto& [name, value] : answer.headers) headers.push_back({name, value});
     AddCommon(headers, origin_);
     if (!revision_.empty()) headers.push_back({kRevisionKey, revision_});
-    client_->SendHeaders(headers, /*end=*/false);
+    if (!build_id_.empty()) headers.push_back({kBuildIdKey, build_id_});
+    client_->SendHeaders(headers, /*end=*/bodiless_);
   }
 
   void SendAnswer(HttpAnswer answer, RequestMemory::Charge charge) {
@@ -353,6 +364,7 @@ class HttpCall final : public StreamHandler,
       held += part.capacity();
     }
     SendHead(answer, absl::StrCat(body_bytes_));
+    if (bodiless_) return;
     charge.ShrinkTo(std::min(charge.bytes(), static_cast<int64_t>(held)));
     const auto shared = std::make_shared<const RequestMemory::Charge>(std::move(charge));
     client_->Send(std::make_shared<ChargedText>(std::move(answer.body), shared));
@@ -369,6 +381,8 @@ class HttpCall final : public StreamHandler,
         caller_, target_.format->AnswerCost(static_cast<int64_t>(framed.bytes().size())));
     HttpAnswer answer = Write(framed);
     if (!std::exchange(part_sent_, true)) SendHead(answer, "");
+    // The end of the exchange ends the call.
+    if (bodiless_) return;
     charge.ShrinkTo(std::min(charge.bytes(), static_cast<int64_t>(answer.body.capacity())));
     client_->Send(std::make_shared<ChargedText>(
         std::move(answer.body), std::make_shared<const RequestMemory::Charge>(std::move(charge))));
@@ -379,6 +393,8 @@ class HttpCall final : public StreamHandler,
   EventLoop& loop_;
   const HttpTarget target_;
   const std::string origin_;
+  const bool bodiless_;
+  const std::string build_id_;
   const CallEnvironment& environment_;
   const CallerPointer caller_;
   std::shared_ptr<StreamHandler> call_;
@@ -530,8 +546,9 @@ void HttpDoor::OnRequest(Stream& stream, const RequestHead& head, bool ended) {
     }
   }
   const std::shared_ptr<RequestParser> parser = target.format;
-  const auto call = std::make_shared<HttpCall>(stream, std::move(target), origin,
-                                               dispatcher_.environment(), caller);
+  const auto call =
+      std::make_shared<HttpCall>(stream, std::move(target), origin, head.Find(":method") == "HEAD",
+                                 dispatcher_.environment(), caller);
   stream.SetHandler(call);
   dispatcher_.Begin(*call, *std::move(admission), parser);
   cut ? call->BeginPieces(*std::move(uncut)) : call->BeginBody(*length);

@@ -52,6 +52,9 @@ class HttpFormat : public RequestParser {
     return std::nullopt;
   }
 
+  // The id of the build that the call begins, for a header of its answer; "" if it begins none.
+  virtual std::string build_id() const { return ""; }
+
   // Bytes of memory that Write takes at most for a message of so many bytes, with the message.
   virtual int64_t AnswerCost(int64_t bytes) const = 0;
   // Writes an answer of the call. May take parts out of `answer`. May throw std::bad_alloc.

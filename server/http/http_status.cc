@@ -1,9 +1,11 @@
 #include "server/http/http_status.h"
 
 #include <memory>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/status/error.h"
 #include "google/protobuf/util/json_util.h"
 #include "phimap/rpc/error_details.pb.h"
@@ -60,8 +62,16 @@ absl::Status MalformedHttp(absl::string_view field, absl::string_view message) {
                    std::string(field), message);
 }
 
+absl::Status WrongVerb(absl::string_view path, absl::Span<const std::string> allowed,
+                       absl::string_view verb) {
+  return MakeError(absl::StatusCode::kUnimplemented, reason::kMethodUnknown, "",
+                   absl::StrCat("expected ", absl::StrJoin(allowed, " or "), " for ", Quoted(path),
+                                ", got ", verb),
+                   {{"allow", absl::StrJoin(allowed, ", ")}});
+}
+
 HttpError HttpErrorOf(int code, absl::string_view message, absl::string_view details) {
-  HttpError error{.status = HttpStatusOf(code), .body = "", .retry_after = ""};
+  HttpError error{.status = HttpStatusOf(code), .body = "", .retry_after = "", .allow = ""};
   std::string typed;
   phimap::rpc::Status status;
   if (status.ParseFromArray(details.data(), static_cast<int>(details.size()))) {
@@ -95,6 +105,11 @@ HttpError HttpErrorOf(const absl::Status& status, absl::string_view http_status)
   const StatusDetails shown = DetailsForClient(status);
   HttpError error = HttpErrorOf(static_cast<int>(status.code()), shown.message, shown.details);
   if (!http_status.empty()) error.status = std::string(http_status);
+  if (const std::optional<ErrorDetail> detail = DetailOf(status);
+      http_status == "405" && detail.has_value()) {
+    const auto allow = detail->metadata.find("allow");
+    if (allow != detail->metadata.end()) error.allow = allow->second;
+  }
   return error;
 }
 

@@ -6,11 +6,17 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace phimap {
 
 // INVALID_ARGUMENT (REQUEST_MALFORMED): the path, the query or the body is not what it must be.
 absl::Status MalformedHttp(absl::string_view field, absl::string_view message);
+
+// UNIMPLEMENTED (METHOD_UNKNOWN), to be said with 405: `verb` is none of those that `path` is
+// served for. The metadata `allow` has them, and so has the header of that name.
+absl::Status WrongVerb(absl::string_view path, absl::Span<const std::string> allowed,
+                       absl::string_view verb);
 
 struct HttpError {
   // As "404".
@@ -19,6 +25,8 @@ struct HttpError {
   std::string body;
   // Whole seconds for the header retry-after; empty if waiting does not help.
   std::string retry_after;
+  // For the header allow; empty if another method of HTTP does not help.
+  std::string allow;
 };
 
 // Returns the error for a call that ended with `code`, one of gRPC's, and `message`. `details`: the

@@ -457,15 +457,8 @@ absl::Status ReadInferBody(absl::string_view body, size_t json_bytes,
     return Expected("body", "a JSON object that describes the inputs", "no JSON");
   }
   dom::parser parser;
-  dom::element document;
   dom::object object;
-  if (const auto error = parser.parse(body.data(), json_bytes).get(document)) {
-    return MalformedHttp(
-        "body", absl::StrCat("the body is no JSON object: ", simdjson::error_message(error)));
-  }
-  if (document.get_object().get(object) != simdjson::SUCCESS) {
-    return Expected("body", "a JSON object", NameOf(document));
-  }
+  PHIMAP_RETURN_IF_ERROR(ParseObject(parser, body.substr(0, json_bytes), object));
   return InferReader(request, binary, body.substr(json_bytes)).Read(object);
 }
 

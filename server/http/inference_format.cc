@@ -250,7 +250,8 @@ HttpError InferenceError(HttpError error) {
 }
 
 std::optional<HttpRefusal> FindInferenceTarget(const RequestHead& head, HttpTarget& target) {
-  const absl::string_view verb = head.Find(":method");
+  // HEAD is answered as GET, without the body.
+  const absl::string_view verb = head.Find(":method") == "HEAD" ? "GET" : head.Find(":method");
   absl::string_view path = head.Find(":path");
   if (absl::StrContains(path, '?')) {
     return HttpRefusal{MalformedHttp("query", "expected no query: the protocol has none")};
@@ -268,10 +269,9 @@ std::optional<HttpRefusal> FindInferenceTarget(const RequestHead& head, HttpTarg
                                               "/v2/models/letters/versions/prod/ready"))};
   }
   if (verb != place->verb) {
-    return HttpRefusal{MakeError(absl::StatusCode::kUnimplemented, reason::kMethodUnknown, "",
-                                 absl::StrCat("expected ", place->verb, " for ",
-                                              Quoted(head.Find(":path")), ", got ", verb)),
-                       "405"};
+    std::vector<std::string> allowed = {place->verb};
+    if (allowed[0] == "GET") allowed.emplace_back("HEAD");
+    return HttpRefusal{WrongVerb(head.Find(":path"), allowed, verb), "405"};
   }
   target.method = inference::ModelInferRequest::descriptor()
                       ->file()

@@ -33,14 +33,6 @@ static_assert(std::endian::native == std::endian::little, "rows are sent as litt
 constexpr int64_t kMaxRows = 65536;
 constexpr int64_t kMaxColumns = 65536;
 
-absl::Status NotJson(simdjson::error_code error) {
-  const bool number = error == simdjson::NUMBER_ERROR || error == simdjson::TAPE_ERROR;
-  return MalformedHttp(
-      "body",
-      absl::StrCat("the body is no JSON object: ", simdjson::error_message(error),
-                   number ? "; JSON has no NaN, no Infinity and no number over 1.8e308" : ""));
-}
-
 // Reads rows of numbers or texts.
 class RowsReader {
  public:
@@ -120,6 +112,45 @@ class RowsReader {
   bool is_text_ = false;
 };
 
+// Reads labels or groups into a repeated text. A number, true or false is its text, as a table of
+// CSV would have it.
+absl::Status ReadTexts(absl::string_view name, dom::element value, const FieldDescriptor& field,
+                       Message& message) {
+  dom::array texts;
+  if (value.get_array().get(texts) != simdjson::SUCCESS) {
+    return MalformedHttp(name, absl::StrCat("expected an array of texts, got ", NameOf(value)));
+  }
+  int64_t row = 0;
+  for (const dom::element one : texts) {
+    std::string text;
+    std::string_view string;
+    if (one.get_string().get(string) == simdjson::SUCCESS) {
+      text = std::string(string);
+    } else if (one.is_double()) {
+      AppendNumber(double(one), text);
+    } else if (one.is_number() || one.is_bool()) {
+      text = simdjson::minify(one);
+    } else {
+      return MakeError(
+          absl::StatusCode::kInvalidArgument, reason::kRequestMalformed, std::string(name),
+          absl::StrCat("row ", row, ": expected a text or a number, got ", NameOf(one)),
+          {{"row", absl::StrCat(row)}});
+    }
+    message.GetReflection()->AddString(&message, &field, std::move(text));
+    ++row;
+  }
+  return absl::OkStatus();
+}
+
+// Returns the field `name` of a message that has rows if it holds a text for each row, else null.
+const FieldDescriptor* TextsOfRows(const Message& message, const std::string& name) {
+  if (name != "labels" && name != "groups") return nullptr;
+  const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName(name);
+  const bool texts = field != nullptr && field->is_repeated() &&
+                     field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  return texts ? field : nullptr;
+}
+
 // Returns the field `examples` of a request's message that has rows; null for other messages.
 v1::Examples* ExamplesOf(Message& message) {
   const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName("examples");
@@ -192,24 +223,26 @@ bool IsJsonType(absl::string_view content_type) {
 
 // For each byte of text, the parser has 8 bytes of its result, 4 of its index, 2 of strings and 1
 // of a copy; and a number of two bytes becomes 8, of which a growing buffer needs three times as
-// much. The parser's stack takes 9 KiB.
+// much. The parser's stack takes 9 KiB. A second copy of the text is made of numbers that are so
+// long that the rest takes less.
 int64_t JsonCost(int64_t bytes) { return 16384 + 27 * bytes; }
 
 absl::Status ParseJson(absl::string_view text, Message& message) {
   if (text.empty()) return absl::OkStatus();
   dom::parser parser;
-  dom::element document;
   dom::object object;
-  if (const auto error = parser.parse(text.data(), text.size()).get(document))
-    return NotJson(error);
-  if (document.get_object().get(object) != simdjson::SUCCESS) {
-    return MalformedHttp("body", absl::StrCat("expected a JSON object, got ", NameOf(document)));
-  }
+  PHIMAP_RETURN_IF_ERROR(ParseObject(parser, text, object));
   const bool may_have_rows = HasRows(message);
   v1::Examples rows;
   std::string rest;
+  std::vector<std::pair<const FieldDescriptor*, dom::element>> texts;
   for (const dom::key_value_pair field : object) {
     const std::string key(field.key);
+    if (const FieldDescriptor* const of_rows =
+            may_have_rows ? TextsOfRows(message, key) : nullptr) {
+      texts.emplace_back(of_rows, field.value);
+      continue;
+    }
     if (may_have_rows && key == "rows") {
       if (rows.kind_case() != v1::Examples::KIND_NOT_SET) {
         return MalformedHttp("rows", "expected once, got them twice");
@@ -224,6 +257,9 @@ absl::Status ParseJson(absl::string_view text, Message& message) {
                     "\":", simdjson::minify(field.value));
   }
   if (!rest.empty()) PHIMAP_RETURN_IF_ERROR(ParseRest(absl::StrCat(rest, "}"), message));
+  for (const auto& [field, value] : texts) {
+    PHIMAP_RETURN_IF_ERROR(ReadTexts(field->name(), value, *field, message));
+  }
   if (rows.kind_case() == v1::Examples::KIND_NOT_SET) return absl::OkStatus();
   v1::Examples& examples = *ExamplesOf(message);
   if (examples.kind_case() != v1::Examples::KIND_NOT_SET) {

@@ -1,4 +1,5 @@
-// Single values of JSON: how they are named in errors, and how numbers and texts are written.
+// Objects and single values of JSON: how they are read and named in errors, and how numbers and
+// texts are written.
 #ifndef PHIMAP_SERVER_HTTP_JSON_VALUES_H_
 #define PHIMAP_SERVER_HTTP_JSON_VALUES_H_
 
@@ -6,9 +7,16 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace phimap {
+
+// Parses a body that is an object, which is valid as long as `parser`. Numbers without a fraction
+// beyond 64 bits, such as JavaScript writes for 1e20, are read as float64. INVALID_ARGUMENT
+// (REQUEST_MALFORMED, field "body").
+absl::Status ParseObject(simdjson::dom::parser& parser, absl::string_view body,
+                         simdjson::dom::object& object);
 
 // "an array", "a number", ….
 const char* NameOf(simdjson::dom::element element);

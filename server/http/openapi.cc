@@ -101,20 +101,22 @@ constexpr BodyForm kBodyForms[] = {
 // What the query says of the columns of a body of CSV.
 struct ColumnRole {
   const char* name;
+  // Of trainings only.
+  bool trains;
   const char* description;
 };
 constexpr ColumnRole kColumnRoles[] = {
-    {"columns",
+    {"columns", false,
      "The columns of the inputs, in their order, divided by commas. Absent: all that "
      "have no other role."},
-    {"exclude", "Columns that are not inputs, divided by commas."},
-    {"label", "The column of labels."},
-    {"weights", "The column of weights."},
-    {"groups", "The column of groups."},
-    {"parts",
+    {"exclude", false, "Columns that are not inputs, divided by commas."},
+    {"label", false, "The column of labels, which is no input."},
+    {"weights", true, "The column of weights."},
+    {"groups", true, "The column of groups."},
+    {"parts", true,
      "The column of parts: train, validate, calibrate-link, calibrate-sets, test or "
      "nothing."},
-    {"delimiter", "The character between cells, or tab. Absent: a comma."}};
+    {"delimiter", false, "The character between cells, or tab. Absent: a comma."}};
 
 // What is served beside the calls of the rules. Parameters in the path are {written so}.
 struct Extra {
@@ -316,8 +318,13 @@ class Document {
       return;
     }
     AddSpecFields(*spec->message_type(), "", given, parameters);
-    for (const auto& [name, description] : kColumnRoles) {
-      parameters.push_back(ParameterOf(name, "query", false, description, R"({"type":"string"})"));
+    const bool takes_training =
+        request.FindFieldByName("examples")->message_type()->FindFieldByName("parts") != nullptr;
+    for (const auto& [name, trains, description] : kColumnRoles) {
+      if (trains && !takes_training) continue;
+      parameters.push_back(ParameterOf(name, "query", false,
+                                       absl::StrCat("Of a body of CSV. ", description),
+                                       R"({"type":"string"})"));
     }
   }
   void AddSpecFields(const Descriptor& spec, const std::string& prefix,

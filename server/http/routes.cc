@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -17,6 +18,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/utf8.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/util/time_util.h"
 #include "phimap/v1/learning_service.pb.h"
@@ -77,6 +79,11 @@ bool Fits(const RouteRule& rule, const std::vector<std::string>& segments,
   return true;
 }
 
+absl::Status WrongEncoding(absl::string_view field, absl::string_view text) {
+  return MalformedHttp(field, absl::StrCat("expected UTF-8 with % only as %XX, and no %00, in the ",
+                                           field, ", got ", Quoted(text)));
+}
+
 // Segments of a path and, if the path of a POST has a colon, the action behind the last one.
 struct Path {
   std::vector<std::string> segments;
@@ -92,7 +99,7 @@ absl::StatusOr<Path> ParsePath(absl::string_view verb, absl::string_view text) {
   }
   for (const absl::string_view segment : absl::StrSplit(text, '/')) {
     if (!PercentDecode(segment, path.segments.emplace_back())) {
-      return MalformedHttp("path", absl::StrCat("expected %XX in the path, got ", Quoted(segment)));
+      return WrongEncoding("path", segment);
     }
   }
   return path;
@@ -106,23 +113,21 @@ absl::Status AddQuery(absl::string_view query, Route& route) {
     // As forms and the libraries of most languages write a blank.
     const std::string blanks = absl::StrReplaceAll(text, {{"+", " "}});
     if (!PercentDecode(parts[0], name) || !PercentDecode(blanks, value)) {
-      return MalformedHttp("query", absl::StrCat("expected %XX in the query, got ", Quoted(pair)));
+      return WrongEncoding("query", pair);
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status NotServed(absl::string_view path, absl::string_view verb,
-                       const std::vector<std::string>& others) {
-  return MakeError(absl::StatusCode::kUnimplemented, reason::kMethodUnknown, "",
-                   absl::StrCat("expected ", absl::StrJoin(others, " or "), " for ", Quoted(path),
-                                ", got ", verb));
-}
-
 absl::Status UnknownField(const std::string& path, const Descriptor& message) {
   std::vector<std::string> known;
   for (int i = 0; i < message.field_count(); ++i) {
-    if (!message.field(i)->is_repeated()) known.push_back(message.field(i)->name());
+    const FieldDescriptor& field = *message.field(i);
+    const bool nested = field.message_type() != nullptr &&
+                        field.message_type() != google::protobuf::Duration::descriptor();
+    if (field.is_repeated() || field.options().deprecated() || absl::EndsWith(field.name(), "_0_1"))
+      continue;
+    known.push_back(absl::StrCat(field.name(), nested ? ".…" : ""));
   }
   return MalformedHttp(path, absl::StrCat("this call has no field ", Quoted(path), "; ",
                                           message.name(), " has ", absl::StrJoin(known, ", ")));
@@ -219,7 +224,7 @@ bool PercentDecode(absl::string_view text, std::string& decoded) {
     if (decoded.back() == '\0') return false;
     i += 2;
   }
-  return true;
+  return IsUtf8(decoded);
 }
 
 const Routes& Routes::OfApi() {
@@ -262,7 +267,7 @@ absl::StatusOr<Route> Routes::Find(absl::string_view verb, absl::string_view tar
   // A path of an action is that of no name, which has no colon.
   for (const RouteRule& rule : rules_) {
     const bool acts = verb != "POST" && rule.verb == "POST" && !rule.action.empty();
-    if (acts && Fits(rule, acting.segments, acting.action)) return NotServed(text, verb, {"POST"});
+    if (acts && Fits(rule, acting.segments, acting.action)) return WrongVerb(text, {"POST"}, verb);
   }
   for (const RouteRule& rule : rules_) {
     const Path& as_it_would_be = rule.verb == "POST" ? acting : whole;
@@ -283,7 +288,10 @@ absl::StatusOr<Route> Routes::Find(absl::string_view verb, absl::string_view tar
     }
     return route;
   }
-  if (!others.empty()) return NotServed(text, verb, others);
+  if (!others.empty()) {
+    if (absl::c_linear_search(others, "GET")) others.emplace_back("HEAD");
+    return WrongVerb(text, others, verb);
+  }
   return MakeError(absl::StatusCode::kNotFound, reason::kMethodUnknown, "",
                    absl::StrCat("nothing is served at ", Quoted(text),
                                 "; the paths begin with /v1/mappings, as in "

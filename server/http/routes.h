@@ -38,7 +38,8 @@ struct RouteRule {
   const google::protobuf::MethodDescriptor* method = nullptr;
 };
 
-// Decodes %XX. Returns false for a wrong encoding, and for a byte 0, which no name has.
+// Decodes %XX. Returns false for a wrong encoding, for a byte 0, which no name has, and for what is
+// no UTF-8.
 bool PercentDecode(absl::string_view text, std::string& decoded);
 
 // What a request calls.

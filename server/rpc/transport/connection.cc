@@ -434,18 +434,23 @@ void StallWatch::Look() {
   if (!connection_.greeted_) return;  // the timer still limits the time of the handshake
   const bool stalled = connection_.write_blocked_ || IsShut() || connection_.Full();
   const bool idle = connection_.streams() == 0;
+  const bool half_head = connection_.session_->holds_half_head();
   if (stalled && stalled_) {
     if (Taken() >= taken_goal_) AwaitProgress();
     return;
   }
-  if (stalled == stalled_ && idle == idle_) return;
+  if (stalled == stalled_ && idle == idle_ && half_head == half_head_) return;
   stalled_ = stalled;
   idle_ = idle;
+  half_head_ = half_head;
+  const ConnectionLimits& limits = connection_.owner_.limits;
   if (stalled) {
     AwaitProgress();
   } else if (idle) {
-    connection_.loop_.timers().Set(idle_timer_,
-                                   connection_.loop_.now() + connection_.owner_.limits.max_idle);
+    // A later head has as much time as the first.
+    connection_.loop_.timers().Set(
+        idle_timer_,
+        connection_.loop_.now() + (half_head ? limits.handshake_time : limits.max_idle));
   } else {
     idle_timer_.Cancel();
   }

@@ -93,9 +93,11 @@ class StallWatch {
   // While lingering, the result of Unacknowledged() at the last check.
   int64_t unacknowledged_ = 0;
   // State of the connection when the idle timer was last set. Stalled: output waits because the
-  // socket is full or the client's window is closed.
+  // socket is full or the client's window is closed. Half head: no stream, but a request's first
+  // lines.
   bool stalled_ = false;
   bool idle_ = false;
+  bool half_head_ = false;
   IdleTimer idle_timer_;
   StreamTimer stream_timer_;
 };

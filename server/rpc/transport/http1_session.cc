@@ -134,21 +134,79 @@ void Http1Stream::Consume(size_t bytes) {
   connection_.WantFlush();
 }
 
-bool HeadLines::Take(absl::string_view bytes) {
-  for (const char c : bytes) {
-    if (over_) break;
+std::optional<size_t> HeadLines::Take(absl::string_view bytes) {
+  size_t taken = 0;
+  for (; taken < bytes.size() && !over_; ++taken) {
+    const char c = bytes[taken];
     if (c == '\n') {
-      if (last_ != '\r') return false;
+      if (last_ != '\r') return std::nullopt;
       const bool blank = line_bytes_ == 1;
       over_ = begun_ && blank;
       begun_ = begun_ || !blank;
       line_bytes_ = 0;
     } else {
       const bool folded = begun_ && line_bytes_ == 0 && (c == ' ' || c == '\t');
-      if (last_ == '\r' || folded) return false;
+      const bool two_blanks = !begun_ && c == ' ' && last_ == ' ';
+      if (last_ == '\r' || folded || two_blanks) return std::nullopt;
       ++line_bytes_;
     }
     last_ = c;
+  }
+  return taken;
+}
+
+bool ChunkFraming::Take(absl::string_view bytes) {
+  while (!bytes.empty() && !trailers_.over()) {
+    const char c = bytes[0];
+    size_t taken = 1;
+    switch (part_) {
+      case Part::kSize:
+        if (absl::ascii_isxdigit(static_cast<unsigned char>(c)) && digits_ < 16) {
+          const int digit =
+              absl::ascii_isdigit(static_cast<unsigned char>(c)) ? c - '0' : (c | 32) - 'a' + 10;
+          left_ = (left_ << 4) | static_cast<uint64_t>(digit);
+          ++digits_;
+        } else if ((c == '\r' || c == ';') && digits_ > 0) {
+          part_ = c == ';' ? Part::kExtension : Part::kSizeEnd;
+        } else {
+          return false;
+        }
+        break;
+      case Part::kExtension:
+        if (c == '\r') {
+          part_ = Part::kSizeEnd;
+        } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c)) ||
+                   dropped_bytes_left_-- == 0) {
+          return false;
+        }
+        break;
+      case Part::kSizeEnd:
+        if (c != '\n') return false;
+        digits_ = 0;
+        part_ = left_ == 0 ? Part::kTrailers : Part::kData;
+        break;
+      case Part::kData:
+        taken = static_cast<size_t>(std::min<uint64_t>(left_, bytes.size()));
+        left_ -= taken;
+        if (left_ == 0) part_ = Part::kDataEnd;
+        break;
+      case Part::kDataEnd:
+        if (c != '\r') return false;
+        part_ = Part::kDataLineEnd;
+        break;
+      case Part::kDataLineEnd:
+        if (c != '\n') return false;
+        part_ = Part::kSize;
+        break;
+      case Part::kTrailers: {
+        const std::optional<size_t> lines = trailers_.Take(bytes);
+        if (!lines.has_value() || *lines > dropped_bytes_left_) return false;
+        dropped_bytes_left_ -= *lines;
+        taken = *lines;
+        break;
+      }
+    }
+    bytes.remove_prefix(taken);
   }
   return true;
 }
@@ -160,21 +218,38 @@ Http1Session::Http1Session(Connection& connection)
 }
 
 Session::Fed Http1Session::Feed(absl::string_view bytes) {
-  if (over_) return {.used = bytes.size()};
-  if (stream_ == nullptr && !lines_.Take(bytes)) {
-    Refuse(
-        "400",
-        "expected CR LF at the end of each line of the head, and no line that begins with a blank");
-    return {.used = bytes.size()};
-  }
-  const size_t used = http_parser_execute(&parser_, &Callbacks::All(), bytes.data(), bytes.size());
-  const http_errno error = HTTP_PARSER_ERRNO(&parser_);
-  if (error == HPE_OK || error == HPE_PAUSED) return {.used = used};
-  if (!over_) {
-    const bool too_large = error == HPE_HEADER_OVERFLOW;
-    Refuse(too_large ? "431" : "400",
-           too_large ? "the head of the request is over 80 KiB"
-                     : absl::StrCat("the request is no HTTP/1.1: ", http_errno_description(error)));
+  size_t used = 0;
+  while (used < bytes.size() && !over_) {
+    absl::string_view part = bytes.substr(used);
+    if (stream_ == nullptr) {
+      const std::optional<size_t> head = lines_.Take(part);
+      if (!head.has_value()) {
+        Refuse("400",
+               "expected single blanks in the first line, CR LF at the end of each line of the "
+               "head, and no line that begins with a blank");
+        break;
+      }
+      part = part.substr(0, *head);
+    } else if (chunks_.has_value() && !chunks_->Take(part)) {
+      Refuse(
+          "400",
+          "expected chunks of a size in hexadecimal digits, CR LF behind each size and behind the "
+          "bytes of each chunk, and at most 16 KiB of extensions and trailers");
+      break;
+    }
+    const size_t parsed =
+        http_parser_execute(&parser_, &Callbacks::All(), part.data(), part.size());
+    used += parsed;
+    const http_errno error = HTTP_PARSER_ERRNO(&parser_);
+    if (error == HPE_OK && parsed == part.size()) continue;
+    if (error == HPE_OK || error == HPE_PAUSED) return {.used = used};
+    if (!over_) {
+      const bool too_large = error == HPE_HEADER_OVERFLOW;
+      Refuse(too_large ? "431" : "400", too_large ? "the head of the request is over 80 KiB"
+                                                  : absl::StrCat("the request is no HTTP/1.1: ",
+                                                                 http_errno_description(error)));
+    }
+    break;
   }
   return {.used = bytes.size()};
 }
@@ -245,6 +320,7 @@ void Http1Session::FinishExchange() {
   if (!stream_->request_ended_) closing_ = true;
   if (closing_) over_ = true;
   lines_ = HeadLines();
+  chunks_.reset();
   CloseStream(ResetCode::kNoError);
   if (!over_) http_parser_pause(&parser_, 0);
 }
@@ -335,6 +411,9 @@ int Http1Session::OnHead() {
       (!coding.empty() && !absl::EqualsIgnoreCase(coding, "chunked"))) {
     return Refuse("501", "expected chunked, or nothing, in the header transfer-encoding");
   }
+  if (http_1_0 && !coding.empty()) {
+    return Refuse("400", "expected no header transfer-encoding in a request of HTTP/1.0");
+  }
   const std::string expected = absl::AsciiStrToLower(head_.Find("expect"));
   if (!expected.empty() && expected != "100-continue") {
     return Refuse("417", "expected 100-continue in the header expect");
@@ -347,6 +426,9 @@ int Http1Session::OnHead() {
   const bool has_body = (parser_.flags & F_CHUNKED) != 0 ||
                         (parser_.content_length > 0 &&
                          parser_.content_length != std::numeric_limits<uint64_t>::max());
+  if ((parser_.flags & F_CHUNKED) != 0) {
+    chunks_.emplace(connection_.owner().limits.max_header_bytes);
+  }
   stream_ = std::make_unique<Http1Stream>(*this, connection_);
   stream_->window_ = connection_.owner().limits.stream_window;
   stream_->is_head_request_ = method == HTTP_HEAD;

@@ -1,9 +1,9 @@
 // HTTP/1.1 on one connection, by http-parser: one request after the other.
 //
 // Strict where a proxy in front may read a request otherwise than this server: a request with two
-// lengths, two hosts, a line that does not end with CR LF or that goes on with the one before, or a
-// broken head is answered with 400, and its connection ends. Requests that a client sends before it
-// has its answer wait. A body's bytes count against a window, as in
+// lengths, two hosts, a line that does not end with CR LF or that goes on with the one before, a
+// broken head or broken chunks is answered with 400, and its connection ends. Requests that a
+// client sends before it has its answer wait. A body's bytes count against a window, as in
 // HTTP/2: above it, the socket is not read.
 #ifndef PHIMAP_SERVER_RPC_TRANSPORT_HTTP1_SESSION_H_
 #define PHIMAP_SERVER_RPC_TRANSPORT_HTTP1_SESSION_H_
@@ -11,7 +11,9 @@
 #include <http_parser.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -80,15 +82,43 @@ class Http1Stream final : public Stream {
 // with LF alone, and folded ones, which others may read otherwise (RFC 9112, sections 2.2 and 5.2).
 class HeadLines {
  public:
-  // Reads to the end of the head. Returns false at a line that is refused.
-  bool Take(absl::string_view bytes);
+  // `begun`: the request's first line was before, so that a blank one ends the lines.
+  explicit HeadLines(bool begun = false) : begun_(begun) {}
+
+  // Reads to the end of the head. Returns how many of `bytes` belong to it; nullopt at a line that
+  // is refused.
+  std::optional<size_t> Take(absl::string_view bytes);
+  // Whether a line has begun and the head is not over.
+  bool half() const { return !over_ && (begun_ || line_bytes_ > 0); }
+  bool over() const { return over_; }
 
  private:
   char last_ = '\n';
   size_t line_bytes_ = 0;
   // Blank lines before a request are no part of its head.
-  bool begun_ = false;
+  bool begun_;
   bool over_ = false;
+};
+
+// The framing of a body in chunks as it arrives, of which http-parser does not look at each byte:
+// CR LF behind each size and behind the data, no control characters in extensions, and trailers as
+// in a head. Extensions and trailers are dropped.
+class ChunkFraming {
+ public:
+  // `max_dropped_bytes`: of all extensions and trailers.
+  explicit ChunkFraming(size_t max_dropped_bytes) : dropped_bytes_left_(max_dropped_bytes) {}
+
+  // Reads to the end of the body. Returns false at a byte that is refused.
+  bool Take(absl::string_view bytes);
+
+ private:
+  enum class Part { kSize, kExtension, kSizeEnd, kData, kDataEnd, kDataLineEnd, kTrailers };
+
+  Part part_ = Part::kSize;
+  int digits_ = 0;
+  uint64_t left_ = 0;
+  HeadLines trailers_{/*begun=*/true};
+  size_t dropped_bytes_left_;
 };
 
 class Http1Session final : public Session {
@@ -102,6 +132,7 @@ class Http1Session final : public Session {
   bool blocked() const override;
   bool wants_write() const override { return stream_ != nullptr && !stream_->body_.empty(); }
   bool over() const override { return over_ && stream_ == nullptr; }
+  bool holds_half_head() const override { return stream_ == nullptr && lines_.half(); }
   void AnnounceEnd() override { closing_ = true; }
   void RefuseCalls() override;
   void EndForFault(ClientFault fault, absl::string_view why) override;
@@ -139,6 +170,8 @@ class Http1Session final : public Session {
   http_parser parser_;
   // The head that is arriving.
   HeadLines lines_;
+  // Of the request that is arriving, if its body comes in chunks.
+  std::optional<ChunkFraming> chunks_;
   RequestHead head_;
   std::string path_;
   std::string field_;

@@ -56,6 +56,8 @@ class Session {
   virtual bool Frame() = 0;
   // Whether the session waits for its handlers and should be fed no more bytes.
   virtual bool blocked() const = 0;
+  // Whether a request has begun of which not even the head is complete.
+  virtual bool holds_half_head() const { return false; }
   // Whether the session has more for the client than Frame has moved.
   virtual bool wants_write() const = 0;
   // Whether nothing more will be read or sent.

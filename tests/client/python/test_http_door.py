@@ -261,6 +261,47 @@ def test_a_connection_serves_many_calls(server):
     assert connection.sock is not None
 
 
+def test_head_is_get_without_a_body(server):
+    for path in ("/v1/mappings/m", "/v1/mappings", "/v1/mappings/m/versions/1/artifact", "/v2/models/m", "/v1/mappings/nobody"):
+        answers = []
+        for verb in ("GET", "HEAD"):
+            connection = http.client.HTTPConnection(*server.api_http.split(":"), timeout=60)
+            connection.request(verb, path)
+            answer = connection.getresponse()
+            answers.append((answer.status, answer.getheader("content-type"), answer.getheader("content-length"),
+                            answer.getheader("etag")))
+            body = answer.read()
+            assert bool(body) == (verb == "GET")
+            # The connection goes on.
+            connection.request("GET", "/v1/mappings/m")
+            assert connection.getresponse().status == 200
+            connection.close()
+        assert answers[0] == answers[1] and answers[0][2]
+    done = subprocess.run(["curl", "-sS", "--http2-prior-knowledge", "-I", f"http://{server.api_http}/v1/mappings/m/versions/1/artifact"],
+                          check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("HTTP/2 200") and "etag" in done.stdout
+
+
+@pytest.mark.parametrize("verb, path, allow", [
+    ("PUT", "/v1/mappings/m", "GET, DELETE, HEAD"),
+    ("GET", "/v1/mappings/m:transform", "POST"),
+    ("POST", "/v2/models/m", "GET, HEAD"),
+    ("DELETE", "/openapi.json", "GET, HEAD"),
+])
+def test_a_wrong_method_of_http_is_told_the_right_ones(server, verb, path, allow):
+    status, headers, _ = ask(server, verb, path, None, {})
+    assert (status, headers["allow"]) == (405, allow)
+
+
+def test_integers_beyond_64_bits_are_numbers(server):
+    rows = [[1e20, -1e19, 18446744073709551616, 3e30, 2.5], [1, 2, 3, 4, 5]]
+    texts = "[[100000000000000000000, -10000000000000000000, 18446744073709551616, 3e30, 2.5], [1, 2, 3, 4, 5]]"
+    one = '{"inputs": [{"name": "x", "shape": [2, 5], "datatype": "FP64", "data": %s}]}'
+    for path, body in (("/v1/mappings/wide@1:transform", '{"rows": %s}'), ("/v2/models/wide/versions/1/infer", one)):
+        answers = [ask(server, "POST", path, body % data) for data in (texts, json.dumps(rows))]
+        assert answers[0][0] == 200 and answers[0][2] == answers[1][2], answers[0]
+
+
 def test_a_deadline_is_kept(server):
     late = {**JSON, "request-timeout": "0"}
     assert error_code(ask(server, "POST", "/v1/mappings/m@1:transform", {"rows": [[1, 2, 3, 4, 5]]}, late)) == (504, 4)

@@ -114,6 +114,29 @@ def test_pieces_in_which_a_body_comes_change_nothing(server, files, size):
     assert json.loads(whole[2])["ref"]["digest"] == json.loads(pieces[2])["ref"]["digest"]
 
 
+@pytest.mark.parametrize("chunks", [1, 2, 3])
+def test_blank_lines_end_the_rows_however_they_come(server, chunks):
+    """A row behind a blank line is refused with its line, also if the blank line comes alone."""
+    pieces = [b"a,b\n1,2\n3,4\n5,7\n", b"\n", b"\n9,9\n1,8\n"]
+    body = {1: [b"".join(pieces)], 2: [pieces[0] + pieces[1], pieces[2]], 3: pieces}[chunks]
+    status, field, words = wrong(post_slowly(server, BUILD, body))
+    assert (status, field) == (400, "rows") and "line 7: a row follows a blank line" in words
+
+
+def post_slowly(server, path, pieces):
+    """Sends each piece as a chunk when the server has had time to read those before."""
+    host, port = server.api_http.split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        for piece in pieces:
+            curl(server, "/v1/capabilities")  # answered after what came before was read
+            connection.sendall(b"%x\r\n" % len(piece) + piece + b"\r\n")
+        connection.sendall(b"0\r\n\r\n")
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        return answer.status, answer.read()
+
+
 def test_npy_and_csv_make_the_same_but_for_names(server, files, rows):
     path = "/v1/mappings/npy:build?spec=f2(landmarks%3D40,held_out_rows%3D60)&kernel=rbf(gamma%3D0.3)&seed=7"
     status, body = upload(server, path, files / "rows.npy", NPY)
@@ -169,6 +192,22 @@ def test_training_predictions_and_evaluation(server, files, rows):
     assert status == 200 and json.loads(body)["ref"]["number"] == "2", body
 
 
+@pytest.mark.parametrize("accept, expected", [
+    ("application/json;q=0.05", "application/json"),
+    ("application/*; q=0.001", "application/json"),
+    ("TEXT/*", "text/csv"),
+    ("text/*;q=0.1, application/json;q=0.2", "application/json"),
+    ("text/csv;q=0.1, */*;Q=0", "text/csv"),
+    ("text/html, application/x-npy", "application/x-npy"),
+    ("text/html, application/json;q=0", None),
+])
+def test_the_type_that_weighs_most_is_sent(server, files, rows, accept, expected):
+    upload(server, "/v1/mappings/weights:build?spec=f2(landmarks=9,held_out_rows=60)&kernel=rbf(gamma=0.3)", files / "rows.csv")
+    body = json.dumps({"rows": rows[:2].tolist()})
+    status, headers, _ = post(server, "/v1/mappings/weights@1:transform", body, {**JSON, "Accept": accept})
+    assert (status, headers["content-type"].split(";")[0]) == ((200, expected) if expected else (406, "application/json"))
+
+
 @pytest.mark.parametrize("kind", ["csv", "npy", "json"])
 @pytest.mark.parametrize("accept", ["text/csv", "application/x-npy", "application/json"])
 def test_rows_go_and_come_in_any_form_with_the_same_bits(server, files, rows, kind, accept):
@@ -219,9 +258,45 @@ def test_rows_of_json_build_train_and_evaluate(server, rows):
     assert wrong(post(server, "/v1/mappings/of-json:evaluate", wrongly, JSON))[:2] == (400, "weights")
 
 
-def test_rows_of_json_have_a_limit(server):
-    status, field, words = wrong(post(server, BUILD, '{"rows": [' + "[1]," * 300_000 + "[1]]}", JSON))
-    assert (status, field) == (400, "body") and "at most 1048576 bytes of JSON" in words
+@pytest.mark.parametrize("chunks", [False, True])
+def test_rows_of_json_have_a_limit(server, chunks):
+    text = '{"rows": [' + "[1]," * 300_000 + "[1]]}"
+    status, field, words = wrong(post(server, BUILD, [text.encode()] if chunks else text, JSON))
+    assert (status, field) == (413, "body") and "at most 1048576 bytes of JSON" in words
+
+
+def test_labels_of_json_may_be_numbers(server, rows):
+    some = rows[:400]
+    spec = "build.spec=f2(landmarks%3D20,held_out_rows%3D60)&build.kernel=rbf(gamma%3D0.3)&learner=ridge()&seed=7"
+    digests = []
+    for name, labels in (("numbers", [int(row[0] > 0) for row in some]), ("words", [str(int(row[0] > 0)) for row in some])):
+        body = json.dumps({"rows": some.tolist(), "labels": labels})
+        status, _, answer = post(server, f"/v1/mappings/{name}:train?{spec}", body, JSON)
+        assert status == 200, answer
+        digests.append(json.loads(answer)["ref"]["digest"])
+    assert digests[0] == digests[1]
+
+
+def test_texts_that_are_no_utf8_are_refused_with_their_line(server, rows):
+    assert post(server, "/v1/mappings/latin:build?spec=f2(landmarks=9,held_out_rows=60)&kernel=rbf(gamma=0.3)",
+                "a,b\n" + "".join(f"{a},{b}\n" for a, b, _ in rows[:300]))[0] == 200
+    lines = b"".join(b"%f,%f,%s\n" % (a, b, b"\xf6" if i == 7 else b"b" if a > 0 else b"c") for i, (a, b, _) in enumerate(rows[:300]))
+    for call in ("evaluate?learner=ridge()&label=y", "train?learner=ridge()&label=y"):
+        status, field, words = wrong(post(server, f"/v1/mappings/latin@1:{call}", b"a,b,y\n" + lines))
+        assert (status, field) == (400, "rows") and 'line 9: column 3 ("y"): expected UTF-8' in words
+    assert "the name of column 2 is not UTF-8" in wrong(post(server, BUILD, b"a,\xf6\n1,2\n"))[2]
+    assert "UTF-8" in wrong(post(server, BUILD + "&seed=%f6", "a,b\n1,2\n"))[2]
+
+
+def test_a_build_that_breaks_off_can_be_asked_for(server, rows):
+    path = "/v1/mappings/slow:build?spec=f2(landmarks=300,held_out_rows=60)&kernel=rbf(gamma=0.3)"
+    text = "a,b,c\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist())
+    status, headers, _ = post(server, path, text, {**CSV, "Request-Timeout": "0.001"})
+    assert status == 504 and len(headers["phimap-build-id"]) == 36
+    status, headers, body = post(server, path, text)
+    assert status == 200
+    job = json.loads(curl(server, f"/v1/mappings/slow/builds/{headers['phimap-build-id']}")[1])
+    assert job["version"]["digest"] == json.loads(body)["ref"]["digest"], job
 
 
 def test_texts_build_over_http(server):
@@ -278,7 +353,7 @@ BUILD = "/v1/mappings/never:build?spec=f2(landmarks=3)&kernel=rbf(gamma=0.3)"
     (BUILD, '{"rows": [[1, 2], [3]]}', JSON, 400, "rows", "row 1: expected 2 columns"),
     (BUILD, '{"rows": [[1]], "labels": ["a"]}', JSON, 400, "labels", "Build has no labels"),
     (BUILD, '{"rows": [[1]], "spec": {}}', JSON, 400, "body", "not a TrainingExamples"),
-    (BUILD.replace(":build?", ":build?label=class&"), '{"rows": [[1]]}', JSON, 400, "label", "label"),
+    (BUILD.replace(":build?", ":build?label=class&"), '{"rows": [[1]]}', JSON, 400, "query", "no columns to name"),
     (BUILD, "a,b\n1,2\n", {"Content-Type": "text/plain"}, 415, "content-type", "text/csv"),
     (BUILD, "a,b\n1,2\n", {**CSV, "Accept": "text/html"}, 406, "accept", "application/x-ndjson"),
     (BUILD, b"\x93NUMPY\x01\x00", NPY, 400, "rows", "header is cut off"),
@@ -348,7 +423,8 @@ def test_no_names_of_classes_in_an_array_and_no_body_after_head(server, files):
     assert wrong(answer)[:2] == (400, "label_names")
     for version in "--http1.1", "--http2-prior-knowledge":
         assert curl(server, "/openapi.json", version, "-I", "-o", "/dev/null")[0] == 200
-        assert curl(server, "/v1/mappings", version, "-I", "-o", "/dev/null")[0] == 405
+        assert curl(server, "/v1/mappings", version, "-I", "-o", "/dev/null")[0] == 200
+        assert curl(server, "/v1/mappings/head@1:predict", version, "-I", "-o", "/dev/null")[0] == 405
 
 
 def test_what_is_too_large_for_ever_is_no_429(server):

@@ -8,6 +8,7 @@ The server runs on one core. The attackers, with nice 10, and an admitted caller
 * every call of the admitted caller is answered, and its p99 is at most 20 ms in the median of runs of ten seconds;
 * /livez and /readyz answer 200 within a second, throughout;
 * the server's memory stays within the formula of docs/operations/size.md;
+* every attack at the door for HTTP was answered, or held, as it should be, at least once;
 * when the attackers have gone, the server holds no connection of theirs, and ends with 0 on SIGTERM.
 """
 
@@ -106,6 +107,8 @@ class Attackers:
         self.to = (host, int(port))
         self.stopped = threading.Event()
         self.counts = {}
+        # The attacks at the door for HTTP of which the server took what they sent, or which it answered.
+        self.reached = set()
         self.threads = []
 
     def start(self):
@@ -257,14 +260,16 @@ class Attackers:
                 one = stack.enter_context(self.http())
                 kind = "application/json" if action == "one:transform" else "text/csv"
                 one.send(http_strangers_test.post(action, ATTACKER, kind, content_length=length))
-                one.send(bytes(256 << 10), patience=0.5)
+                if one.send(bytes(256 << 10), patience=0.5) and action == "one:transform" and one.is_open():
+                    self.reached.add("http_half_bodies")
             self.stopped.wait(2)
 
     def http_bombs(self):
         for body in (b"[" * MIB, b'{"rows": [' + b"[]," * (256 << 10) + b"[]]}", b"{" + b'"a":1,' * 100_000 + b'"b":1}'):
             with self.http() as one:
                 one.send(http_strangers_test.post("one:transform", ATTACKER, content_length=len(body)) + body)
-                one.read(5)
+                if one.read(5).startswith(b"HTTP/1.1 4"):
+                    self.reached.add("http_bombs")
 
     def http_unread_answers(self):
         rows = 4000
@@ -273,10 +278,15 @@ class Attackers:
             one.send(http_strangers_test.post("one:transform", ATTACKER, "application/x-npy", content_length=len(body),
                                               accept="application/json") + body)
             self.stopped.wait(2)
+            if one.socket.recv(9) == b"HTTP/1.1 ":
+                self.reached.add("http_unread_answers")
 
     def http_refused_calls(self):
         with self.http() as one:
             one.send(200 * (http_strangers_test.head(x="a" * 2000) + b"\r\n"), patience=0.5)
+            if one.read(5).startswith(b"HTTP/1.1 401 "):
+                self.reached.add("http_refused_calls")
+        with self.http() as one:
             one.send(http_strangers_test.head(x="a" * 70_000)[:-2], patience=0.5)
 
     def silent(self):
@@ -378,6 +388,9 @@ def attack(server, kind, seconds):
     print(f"{kind}: p99 {p99:.2f} ms in the median, {max(p99s):.2f} at most, of {len(p99s)} runs; peak memory "
           f"{peak / MIB:.0f} MiB of {formula / MIB:.0f}; {probes.asked} probes, the longest {1000 * probes.longest:.0f} ms; "
           f"{sent / MIB:.0f} MiB sent on {connected} connections of floods, and {attackers.counts}", flush=True)
+    for step in ("http_half_bodies", "http_bombs", "http_unread_answers", "http_refused_calls"):
+        if step not in attackers.reached:
+            wrong(f"{step} reached nothing")
     if p99 > P99_MS:
         wrong(f"an admitted caller's p99 is {p99:.1f} ms")
     if peak > formula:

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -167,9 +168,9 @@ TEST_F(Http1Test, AmbiguousRequestsAreRefusedAndEndTheirConnection) {
       {"an absolute target", "GET http://a/count HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"a tunnel", "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"no HTTP", "\x16\x03\x01"},
-      {"a chunk without a size",
-       "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
-       "\r\nx\r\n"},
+      {"two blanks before the path", "GET  /count HTTP/1.1\r\nHost: a\r\n\r\n"},
+      {"chunks of HTTP/1.0",
+       "POST /echo HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
   };
   for (const auto& [what, request] : cases) {
     const std::string answer = Ask(request);
@@ -178,6 +179,56 @@ TEST_F(Http1Test, AmbiguousRequestsAreRefusedAndEndTheirConnection) {
         << what << ": " << answer;
     EXPECT_EQ(answer.find("HTTP/1.1 ", 1), std::string::npos) << what << ": " << answer;
   }
+}
+
+// A request in chunks that are framed wrongly, and another request behind it, which is not
+// answered.
+TEST_F(Http1Test, AmbiguousChunksAreRefusedAndEndTheirConnection) {
+  const std::pair<const char*, std::string> cases[] = {
+      {"no size", "x\r\n"},
+      {"an empty size", "\r\nhello\r\n0\r\n\r\n"},
+      {"a size of 17 digits", "00000000000000005\r\nhello\r\n0\r\n\r\n"},
+      {"a sign", "+5\r\nhello\r\n0\r\n\r\n"},
+      {"0x", "0x5\r\nhello\r\n0\r\n\r\n"},
+      {"a blank behind the size", "5 \r\nhello\r\n0\r\n\r\n"},
+      {"17 KiB of extensions", "5;" + std::string(17 << 10, 'a') + "\r\nhello\r\n0\r\n\r\n"},
+      {"an extension with LF", "5;a\nb\r\nhello\r\n0\r\n\r\n"},
+      {"LF alone behind the size", "5\nhello\r\n0\r\n\r\n"},
+      {"CR alone behind the size", "5\rXhello\r\n0\r\n\r\n"},
+      {"other bytes behind the data", "5\r\nhelloXX0\r\n\r\n"},
+      {"LF alone behind the data", "5\r\nhello\n0\r\n\r\n"},
+      {"more data than the size", "5\r\nhello!\r\n0\r\n\r\n"},
+      {"CR alone behind the last size", "5\r\nhello\r\n0\r\n\rX"},
+      {"a trailer with LF", "5\r\nhello\r\n0\r\na: b\n\r\n"},
+      {"an end with LF", "5\r\nhello\r\n0\r\na: b\r\n\n"},
+      {"a folded trailer", "5\r\nhello\r\n0\r\na: b\r\n c\r\n\r\n"},
+      {"17 KiB of trailers", "5\r\nhello\r\n0\r\na: " + std::string(17 << 10, 'b') + "\r\n\r\n"},
+  };
+  for (const auto& [what, body] : cases) {
+    SCOPED_TRACE(what);
+    const std::string request =
+        "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body +
+        "GET /count HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    for (const size_t step : {request.size(), size_t{1}}) {
+      const int fd = Connect();
+      for (size_t at = 0; at < request.size(); at += step) {
+        // The server may have closed.
+        static_cast<void>(
+            send(fd, request.data() + at, std::min(step, request.size() - at), MSG_NOSIGNAL));
+      }
+      const std::string answer = Rest(fd);
+      EXPECT_EQ(answer.find("HTTP/1.1 ", 1), std::string::npos) << answer;
+      EXPECT_EQ(answer.find("\r\n0\r\n"), std::string::npos) << "complete: " << answer;
+    }
+  }
+}
+
+TEST_F(Http1Test, TrailersAreDropped) {
+  const std::string answer =
+      Ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+          "5\r\nhello\r\n0\r\nX-A: b\r\nX-C: d\r\n\r\n"
+          "GET /count HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("5\r\nhello\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"));
 }
 
 // Old clients send a blank line after a body (RFC 9112, section 2.2).
