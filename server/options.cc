@@ -133,10 +133,11 @@ void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certific
                  "--token_file.")
       ->check(OneOf({"reader", "builder", "admin"}))
       ->capture_default_str();
-  app.add_option("--token_file", options.token_file,
-                 "File of bearer tokens, one per line: ROLE TOKEN or ROLE sha256:DIGEST, "
-                 "where ROLE is reader, builder or admin. Calls without a listed token are "
-                 "refused. The file is reloaded when it changes.")
+  app.add_option(
+         "--token_file", options.token_file,
+         "File of bearer tokens, one per line: [NAME] ROLE TOKEN [until=DATE], where ROLE is "
+         "reader, builder or admin, and sha256:DIGEST may stand for TOKEN. Calls without a "
+         "listed token are refused. The file is reloaded when it changes.")
       ->type_name(kPath);
 }
 

@@ -8,6 +8,8 @@ namespace phimap::reason {
 inline constexpr char kTokenMissing[] = "TOKEN_MISSING";
 inline constexpr char kTokenMalformed[] = "TOKEN_MALFORMED";
 inline constexpr char kTokenUnknown[] = "TOKEN_UNKNOWN";
+inline constexpr char kTokenExpired[] = "TOKEN_EXPIRED";
+inline constexpr char kTokenRevoked[] = "TOKEN_REVOKED";
 inline constexpr char kTlsCertificateMissing[] = "TLS_CERTIFICATE_MISSING";
 inline constexpr char kRoleTooLow[] = "ROLE_TOO_LOW";
 inline constexpr char kRequestMalformed[] = "REQUEST_MALFORMED";

@@ -30,10 +30,10 @@ AccessControl::AccessControl(std::unique_ptr<TokenFile> tokens,
                              std::optional<Role> certificate_role)
     : tokens_(std::move(tokens)), certificate_role_(certificate_role) {}
 
-absl::StatusOr<Role> AccessControl::RoleOf(const Caller& caller) const {
+absl::StatusOr<Admitted> AccessControl::Identify(const Caller& caller) const {
   if (tokens_ == nullptr) {
-    if (caller.unix_socket) return Role::kAdmin;
-    if (caller.certificate_verified) return *certificate_role_;
+    if (caller.unix_socket) return Admitted();
+    if (caller.certificate_verified) return Admitted{.role = *certificate_role_};
     // The handshake refuses such clients first (TlsContext).
     return Unauthenticated(reason::kTlsCertificateMissing,
                            "this server requires a client TLS certificate; connect with one signed "
@@ -51,23 +51,31 @@ absl::StatusOr<Role> AccessControl::RoleOf(const Caller& caller) const {
                            "expected one entry of metadata (over HTTP, one header) "
                            "\"authorization\", of the form \"Bearer TOKEN\"");
   }
-  const std::optional<Role> role = tokens_->table()->RoleOf(*token);
-  if (role.has_value()) return *role;
+  PrincipalPointer principal = tokens_->table()->Find(*token);
+  if (principal != nullptr) {
+    PHIMAP_RETURN_IF_ERROR(principal->Check());
+    const Role role = principal->role;
+    return Admitted{role, std::move(principal)};
+  }
   return Unauthenticated(reason::kTokenUnknown,
                          "this server does not know the token; it may have been replaced, so ask "
                          "the operator for a new one");
 }
 
-absl::string_view AccessControl::IdentityOf(const Caller& caller) const {
+absl::string_view AccessControl::ShareKeyOf(const Caller& caller, const Admitted& admitted) const {
+  if (admitted.principal != nullptr && !admitted.principal->share_key.empty()) {
+    return admitted.principal->share_key;
+  }
   if (tokens_ != nullptr) return BearerToken(caller.authorization).value_or("");
   return caller.unix_socket ? "" : caller.certificate_digest;
 }
 
-absl::StatusOr<Role> AccessControl::Admit(const Caller& caller, absl::string_view method,
-                                          Role needed) const {
-  if (open()) return Role::kAdmin;
-  PHIMAP_ASSIGN_OR_RETURN(const Role role, RoleOf(caller));
-  if (role >= needed) return role;
+absl::StatusOr<Admitted> AccessControl::Admit(const Caller& caller, absl::string_view method,
+                                              Role needed) const {
+  if (open()) return Admitted();
+  PHIMAP_ASSIGN_OR_RETURN(Admitted admitted, Identify(caller));
+  const Role role = admitted.role;
+  if (role >= needed) return admitted;
   return MakeError(
       absl::StatusCode::kPermissionDenied, reason::kRoleTooLow, "",
       absl::StrCat(method, " needs the role ", RoleName(needed), ", but this caller has the role ",

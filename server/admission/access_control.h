@@ -29,6 +29,12 @@ struct Caller {
   bool unix_socket = false;
 };
 
+// A caller that may make its call.
+struct Admitted {
+  Role role = Role::kAdmin;
+  PrincipalPointer principal = nullptr;
+};
+
 class AccessControl {
  public:
   // `tokens` may be null. `certificate_role` is the role of a caller with a verified TLS
@@ -43,17 +49,17 @@ class AccessControl {
     if (tokens_ != nullptr) tokens_->CountFailures(failures);
   }
 
-  // Returns the role of `caller` if it may call `method`, which needs the role `needed`. Otherwise
-  // returns UNAUTHENTICATED (reasons TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN,
+  // Returns who calls if `caller` may call `method`, which needs the role `needed`. Otherwise
+  // returns UNAUTHENTICATED (reasons TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN, TOKEN_EXPIRED,
   // TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED (ROLE_TOO_LOW), with the remedy.
-  absl::StatusOr<Role> Admit(const Caller& caller, absl::string_view method, Role needed) const;
-  // Returns the verified identity of an admitted caller: its token or the digest of its TLS
-  // certificate. Empty on the Unix socket without a token file. The result is valid as long as the
-  // texts in `caller` are.
-  absl::string_view IdentityOf(const Caller& caller) const;
+  absl::StatusOr<Admitted> Admit(const Caller& caller, absl::string_view method, Role needed) const;
+  // Returns by what the calls of an admitted caller are counted: the name or else the text of its
+  // token, or the digest of its TLS certificate. Empty on the Unix socket without a token file. The
+  // result is valid as long as `admitted` and the texts in `caller` are.
+  absl::string_view ShareKeyOf(const Caller& caller, const Admitted& admitted) const;
 
  private:
-  absl::StatusOr<Role> RoleOf(const Caller& caller) const;
+  absl::StatusOr<Admitted> Identify(const Caller& caller) const;
 
   const std::unique_ptr<TokenFile> tokens_;
   const std::optional<Role> certificate_role_;

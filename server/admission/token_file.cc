@@ -21,6 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -37,6 +39,26 @@ absl::Status Wrong(absl::string_view what) {
 
 // Characters that a "Bearer" header may carry: RFC 6750, section 2.1.
 bool IsTokenByte(char c) { return absl::ascii_isalnum(c) || absl::StrContains("-._~+/=", c); }
+
+bool IsPrincipalName(absl::string_view name) {
+  return !name.empty() && name.size() <= kMaxPrincipalNameBytes &&
+         !absl::StrContains("._-", name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_islower(c) || absl::ascii_isdigit(c) || absl::StrContains("._-", c);
+         });
+}
+
+// Parses what follows a token.
+absl::Status ReadOption(absl::string_view option, Principal& principal) {
+  if (!absl::ConsumePrefix(&option, "until=")) {
+    return Wrong("expected nothing or until=DATE after the token");
+  }
+  std::string error;
+  if (absl::ParseTime("%Y-%m-%d", option, &principal.until, &error) ||
+      absl::ParseTime(absl::RFC3339_full, option, &principal.until, &error)) {
+    return absl::OkStatus();
+  }
+  return Wrong("expected a day, as until=2027-03-31, or a time, as until=2027-03-31T12:00:00Z");
+}
 
 uint64_t KeyOf(const std::array<unsigned char, 32>& digest) {
   uint64_t key = 0;
@@ -76,18 +98,35 @@ absl::StatusOr<TokenTable> TokenTable::Parse(absl::string_view text) {
                        {{"line", absl::StrCat(number)}});
     }
   }
-  if (table.roles_.empty()) return Wrong("it holds no token, so every call would be refused");
+  if (table.principals_.empty()) return Wrong("it holds no token, so every call would be refused");
   return table;
 }
 
 absl::Status TokenTable::AddLine(absl::string_view line) {
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-  const std::optional<Role> role = ParseRole(words[0]);
-  if (!role.has_value() || words.size() != 2) {
-    return Wrong("expected a role (reader, builder or admin) and a token");
+  // A word that is too short for a token follows a name.
+  const bool named = words.size() > 2 && ParseRole(words[1]).has_value();
+  const size_t at = named ? 1 : 0;
+  const std::optional<Role> role = ParseRole(words[at]);
+  if (!role.has_value() || words.size() < at + 2) {
+    return Wrong("expected a role (reader, builder or admin) and a token, perhaps after a name");
   }
-  absl::string_view token = words[1];
+  auto principal = std::make_shared<Principal>();
+  principal->role = *role;
+  if (named) {
+    if (!IsPrincipalName(words[0])) {
+      return Wrong(
+          absl::StrCat("a name has 1 to ", kMaxPrincipalNameBytes,
+                       " lower-case letters, digits and ._-, and begins with a letter or a digit"));
+    }
+    principal->name = std::string(words[0]);
+    principal->share_key = absl::StrCat(" ", words[0]);  // which no token begins with
+  }
+  for (size_t i = at + 2; i < words.size(); ++i) {
+    PHIMAP_RETURN_IF_ERROR(ReadOption(words[i], *principal));
+  }
+  absl::string_view token = words[at + 1];
   Digest digest;
   if (absl::ConsumePrefix(&token, kDigestPrefix)) {
     if (token.size() != 2 * digest.size() ||
@@ -107,23 +146,59 @@ absl::Status TokenTable::AddLine(absl::string_view line) {
     digest = DigestOf(token);
     holds_secrets_ = true;
   }
-  if (roles_.size() == kMaxTokens) {
+  if (principals_.size() == kMaxTokens) {
     return Wrong(absl::StrCat("the file has more than ", kMaxTokens, " tokens"));
   }
-  if (!roles_.emplace(KeyOf(digest), Entry{digest, *role}).second) {
+  if (!principals_.emplace(KeyOf(digest), Entry{digest, std::move(principal)}).second) {
     return Wrong("this token is already on an earlier line");
   }
   return absl::OkStatus();
 }
 
-std::optional<Role> TokenTable::RoleOf(absl::string_view token) const {
-  if (token.size() > kMaxTokenBytes) return std::nullopt;
+PrincipalPointer TokenTable::Find(absl::string_view token) const {
+  if (token.size() > kMaxTokenBytes) return nullptr;
   const Digest digest = DigestOf(token);
-  const auto found = roles_.find(KeyOf(digest));
-  if (found == roles_.end()) return std::nullopt;
+  const auto found = principals_.find(KeyOf(digest));
+  if (found == principals_.end()) return nullptr;
   const Entry& entry = found->second;
-  if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) != 0) return std::nullopt;
-  return entry.role;
+  if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) != 0) return nullptr;
+  return entry.principal;
+}
+
+void TokenTable::KeepFrom(const TokenTable& before) {
+  for (auto& [key, entry] : principals_) {
+    const auto found = before.principals_.find(key);
+    if (found == before.principals_.end() || found->second.digest != entry.digest) continue;
+    const std::shared_ptr<Principal>& old = found->second.principal;
+    const Principal& now = *entry.principal;
+    if (old->name == now.name && old->role == now.role && old->until == now.until) {
+      entry.principal = old;
+    }
+  }
+}
+
+void TokenTable::RevokeOthers(const TokenTable& next) const {
+  for (const auto& [key, entry] : principals_) {
+    const auto found = next.principals_.find(key);
+    if (found == next.principals_.end() || found->second.principal != entry.principal) {
+      entry.principal->revoked.store(true);
+    }
+  }
+}
+
+absl::Status Principal::Check() const {
+  if (revoked.load(std::memory_order_relaxed)) {
+    return MakeError(absl::StatusCode::kUnauthenticated, reason::kTokenRevoked, "",
+                     "the token was taken out of this server's file, or its role was changed; "
+                     "call again with the token that is in force");
+  }
+  if (until != absl::InfiniteFuture() && absl::Now() >= until) {
+    return MakeError(absl::StatusCode::kUnauthenticated, reason::kTokenExpired, "",
+                     absl::StrCat("the token was valid until ",
+                                  absl::FormatTime(absl::RFC3339_sec, until, absl::UTCTimeZone()),
+                                  "; ask the operator for a new one"));
+  }
+  return absl::OkStatus();
 }
 
 namespace {
@@ -207,9 +282,15 @@ absl::Status TokenFile::Load() {
   PHIMAP_RETURN_IF_ERROR(CheckMode(path_, content.mode, *table));
   logger_.Log(LogLevel::kInfo, "tokens_loaded",
               {{"path", path_}, {"tokens", absl::StrCat(table->size())}});
-  auto loaded = std::make_shared<const TokenTable>(*std::move(table));
-  MutexLock lock(&mutex_);
-  table_.swap(loaded);
+  const std::shared_ptr<const TokenTable> before = this->table();
+  if (before != nullptr) table->KeepFrom(*before);
+  const auto loaded = std::make_shared<const TokenTable>(*std::move(table));
+  {
+    MutexLock lock(&mutex_);
+    table_ = loaded;
+  }
+  // Only now, so that a call that begins is refused or finds whom its token stands for in force.
+  if (before != nullptr) before->RevokeOthers(*loaded);
   return absl::OkStatus();
 }
 

@@ -155,6 +155,7 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       parser_(start.parser),
       share_(std::move(start.share)),
       caller_(share_.use()),
+      principal_(start.principal),
       started_(SteadyNow()),
       deadline_(start.deadline),
       peer_(start.stream.peer().address),
@@ -490,7 +491,8 @@ void Call::End(const absl::Status& status, bool reset) {
     source_.Drop();
     OnOver();
     OnEnd(status);
-    RecordEnd(method_, environment_, status, SteadyNow() - started_, peer_, request_id_);
+    RecordEnd(method_, environment_, status, SteadyNow() - started_, peer_,
+              principal_ == nullptr ? absl::string_view() : principal_->name, request_id_);
     if (stream_ == nullptr) return;
     if (reset) return stream_->Reset(ResetCode::kCancel);
     SendStatus(*stream_, status, headers_sent_, request_id_, status.ok() ? RevisionToReport() : "");
@@ -500,7 +502,8 @@ void Call::End(const absl::Status& status, bool reset) {
 }
 
 void RecordEnd(const Method& method, const CallEnvironment& environment, const absl::Status& ended,
-               absl::Duration time, absl::string_view peer, const RequestId& request_id) {
+               absl::Duration time, absl::string_view peer, absl::string_view caller,
+               const RequestId& request_id) {
   const absl::Status status = AsFaultOfItsSide(ended);
   method.metrics.Ended(status, absl::ToDoubleSeconds(time));
   const LogLevel level = LevelOf(status.code());
@@ -513,6 +516,7 @@ void RecordEnd(const Method& method, const CallEnvironment& environment, const a
                           {"field", error.field},
                           {"seconds", absl::StrCat(absl::ToDoubleSeconds(time))},
                           {"peer", std::string(peer)},
+                          {"caller", std::string(caller)},
                           {"request_id", request_id.Text()},
                           {"error", error.message}});
 }

@@ -110,6 +110,7 @@ struct CallStart {
   absl::Time deadline;
   // Moved into the call, although the CallStart is const.
   mutable CallerShares::Share share = {};
+  PrincipalPointer principal = nullptr;
   // Revision that must be known before the call begins; "" if none is required, or it is known.
   absl::string_view min_revision = {};
   // Null if the caller has sent no revision.
@@ -138,9 +139,11 @@ inline absl::Status ShuttingDown() {
                    "the server is shutting down", {}, /*retry_delay_ms=*/1000);
 }
 
-// Counts and logs the end of a call, also of one that was refused before it began.
+// Counts and logs the end of a call, also of one that was refused before it began. `caller`: the
+// name of the caller's token, "" if it is not known or has none.
 void RecordEnd(const Method& method, const CallEnvironment& environment, const absl::Status& status,
-               absl::Duration time, absl::string_view peer, const RequestId& request_id);
+               absl::Duration time, absl::string_view peer, absl::string_view caller,
+               const RequestId& request_id);
 
 // The base class of all calls.
 class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
@@ -211,6 +214,8 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void Post(std::function<void()> task);
 
   bool over() const { return over_; }
+  // Null if the caller needed no token.
+  const PrincipalPointer& principal() const { return principal_; }
   // Source of the request's messages. Bytes stay in the stream's flow-control window until the
   // source takes them.
   MessageSource& source() { return source_; }
@@ -327,6 +332,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const std::shared_ptr<RequestParser> parser_;
   CallerShares::Share share_;
   const CallerPointer caller_;
+  const PrincipalPointer principal_;
   const absl::Time started_;
   const absl::Time deadline_;
   absl::Time last_data_ = started_;
@@ -486,7 +492,10 @@ Method::Open OpensBlocking(TaskPool& pool, typename BlockingCall<Request, Respon
 //      by reading nothing, the call ends with DEADLINE_EXCEEDED (STREAM_IDLE).
 //   5. If the client sends more slowly than SetPace requires, the call ends with
 //      DEADLINE_EXCEEDED (STREAM_TOO_SLOW).
-//   6. OnEnd is called once, before the client learns of the end, whatever the cause: the handler,
+//   6. If the caller's token expires or is taken out of its file, the call ends within a second
+//   with
+//      UNAUTHENTICATED (TOKEN_EXPIRED, TOKEN_REVOKED).
+//   7. OnEnd is called once, before the client learns of the end, whatever the cause: the handler,
 //      the client, the client's deadline or one of these rules. Nothing is called after OnEnd.
 class StreamCall : public Call {
  protected:
@@ -545,11 +554,22 @@ class StreamCall : public Call {
     StreamCall& call;
   };
 
+  struct PrincipalTimer final : Timer {
+    explicit PrincipalTimer(StreamCall& call) : call(call) {}
+    void OnTime() override { call.CheckPrincipal(); }
+    StreamCall& call;
+  };
+
   absl::Time waits_since() const final;
   void OnBegin() final;
   void OnRequestProgress() final;
   void OnAnswersSent() final;
-  void OnOver() final { idle_timer_.Cancel(); }
+  void OnOver() final {
+    idle_timer_.Cancel();
+    principal_timer_.Cancel();
+  }
+  // Ends the call if its caller's token may be used no longer, and looks again later.
+  void CheckPrincipal();
   void Deliver();
   void OnIdle();
   // Whether the call waits for its client.
@@ -578,6 +598,7 @@ class StreamCall : public Call {
   // Time for which the call has waited for the next message.
   absl::Duration waited_;
   IdleTimer idle_timer_;
+  PrincipalTimer principal_timer_;
 };
 
 template <typename Request>

@@ -181,17 +181,17 @@ const Dispatcher::Entry& Dispatcher::EntryOf(absl::string_view path) const {
   return found == methods_.end() ? *unknown_ : *found->second;
 }
 
-absl::StatusOr<Role> Dispatcher::RoleFor(const Stream& stream, const RequestHead& head,
-                                         absl::string_view path, const Entry& entry) const {
+absl::StatusOr<Admitted> Dispatcher::Check(const Stream& stream, const RequestHead& head,
+                                           absl::string_view path, const Entry& entry) const {
   if (head.too_large) return HeadersTooLarge();
   if (!accepting_.load(std::memory_order_relaxed) && entry.access == Access::kByRole) {
     return ShuttingDown();
   }
-  Role role = Role::kReader;
+  Admitted admitted{.role = Role::kReader};
   if (entry.access == Access::kByRole && &entry != unknown_.get()) {
     PHIMAP_ASSIGN_OR_RETURN(
-        role, environment_.access.Admit(CallerOf(stream, head), entry.method.metrics.full_name,
-                                        entry.method.role));
+        admitted, environment_.access.Admit(CallerOf(stream, head), entry.method.metrics.full_name,
+                                            entry.method.role));
   }
   if (entry.method.open == nullptr) {
     const absl::string_view service = path.substr(0, path.rfind('/'));
@@ -200,24 +200,26 @@ absl::StatusOr<Role> Dispatcher::RoleFor(const Stream& stream, const RequestHead
     return NoSuchMethod(path, exists);
   }
   PHIMAP_RETURN_IF_ERROR(CheckEncoding(head));
-  return role;
+  return admitted;
 }
 
 void Dispatcher::CountRefusal(const Stream& stream, const Method& method,
                               const absl::Status& status, const RequestId& request_id) const {
   method.metrics.started->Increment();
-  RecordEnd(method, environment_, status, absl::ZeroDuration(), stream.peer().address, request_id);
+  RecordEnd(method, environment_, status, absl::ZeroDuration(), stream.peer().address, "",
+            request_id);
 }
 
 absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Stream& stream,
                                                         const RequestHead& head, const Entry& entry,
-                                                        Role role) {
+                                                        const Admitted& admitted) {
   const Peer& peer = stream.peer();
   if (environment_.access.open()) return environment_.callers.TakeOfHost(peer.network);
   const bool by_role = entry.access == Access::kByRole;
   std::optional<CallerShares::Share> share =
-      by_role ? environment_.callers.Take(environment_.access.IdentityOf(CallerOf(stream, head)),
-                                          /*administers=*/role == Role::kAdmin)
+      by_role ? environment_.callers.Take(
+                    environment_.access.ShareKeyOf(CallerOf(stream, head), admitted),
+                    /*administers=*/admitted.role == Role::kAdmin)
               : open_calls_.Take(peer.unix_socket ? "" : peer.address);
   if (share.has_value()) return *std::move(share);
   return by_role ? TooManyCalls(environment_.callers.max_calls()) : TooManyOpenCalls(kMaxOpenCalls);
@@ -225,7 +227,7 @@ absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Stream& stream,
 
 absl::StatusOr<Admission> Dispatcher::AdmitTo(Stream& stream, const RequestHead& head,
                                               absl::string_view path, const Entry& entry) {
-  PHIMAP_ASSIGN_OR_RETURN(const Role role, RoleFor(stream, head, path, entry));
+  PHIMAP_ASSIGN_OR_RETURN(Admitted admitted, Check(stream, head, path, entry));
   PHIMAP_ASSIGN_OR_RETURN(const absl::Time deadline, DeadlineOf(head));
   const absl::string_view wanted = revisions_ == nullptr ? "" : head.Find(kMinRevisionKey);
   // A call that requires a revision which is known need not wait for it.
@@ -234,8 +236,12 @@ absl::StatusOr<Admission> Dispatcher::AdmitTo(Stream& stream, const RequestHead&
     PHIMAP_ASSIGN_OR_RETURN(known, revisions_->Knows(wanted));
   }
   if (entry.access == Access::kByRole || environment_.access.open()) stream.NoteAdmitted();
-  PHIMAP_ASSIGN_OR_RETURN(CallerShares::Share share, ShareOf(stream, head, entry, role));
-  return Admission{&entry.method, deadline, std::move(share), std::string(known ? "" : wanted),
+  PHIMAP_ASSIGN_OR_RETURN(CallerShares::Share share, ShareOf(stream, head, entry, admitted));
+  return Admission{&entry.method,
+                   deadline,
+                   std::move(share),
+                   std::move(admitted.principal),
+                   std::string(known ? "" : wanted),
                    wanted.empty() ? nullptr : revisions_};
 }
 
@@ -249,9 +255,10 @@ absl::StatusOr<Admission> Dispatcher::Admit(Stream& stream, const RequestHead& h
 
 void Dispatcher::Begin(Stream& stream, Admission admission,
                        std::shared_ptr<RequestParser> parser) const {
-  const std::shared_ptr<Call> call = admission.method->open(
-      {stream, *admission.method, environment_, admission.deadline, std::move(admission.share),
-       admission.min_revision, admission.revisions, std::move(parser)});
+  const std::shared_ptr<Call> call =
+      admission.method->open({stream, *admission.method, environment_, admission.deadline,
+                              std::move(admission.share), std::move(admission.principal),
+                              admission.min_revision, admission.revisions, std::move(parser)});
   stream.SetHandler(call);
   call->Begin();
 }

@@ -32,6 +32,7 @@ struct Admission {
   const Method* method;
   absl::Time deadline;
   CallerShares::Share share;
+  PrincipalPointer principal;
   // Revision that must be known before the call begins; "" if none is required, or it is known.
   std::string min_revision;
   // Null if the caller has sent no revision.
@@ -93,12 +94,12 @@ class Dispatcher final : public StreamAcceptor {
   const Entry& EntryOf(absl::string_view path) const;
   absl::StatusOr<Admission> AdmitTo(Stream& stream, const RequestHead& head, absl::string_view path,
                                     const Entry& entry);
-  // Returns the caller's role if the caller may call the method.
-  absl::StatusOr<Role> RoleFor(const Stream& stream, const RequestHead& head,
-                               absl::string_view path, const Entry& entry) const;
+  // Returns who calls if the caller may call the method.
+  absl::StatusOr<Admitted> Check(const Stream& stream, const RequestHead& head,
+                                 absl::string_view path, const Entry& entry) const;
   // Counts the call. RESOURCE_EXHAUSTED (CALL_LIMIT_REACHED) if its caller has too many.
   absl::StatusOr<CallerShares::Share> ShareOf(const Stream& stream, const RequestHead& head,
-                                              const Entry& entry, Role role);
+                                              const Entry& entry, const Admitted& admitted);
   void CountRefusal(const Stream& stream, const Method& method, const absl::Status& status,
                     const RequestId& request_id) const;
 

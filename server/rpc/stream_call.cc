@@ -9,6 +9,9 @@
 namespace phimap {
 namespace {
 
+// Time between two looks at whether a caller's token is still in force.
+constexpr absl::Duration kPrincipalChecks = absl::Milliseconds(500);
+
 absl::Status Idle(absl::Duration limit, bool reads) {
   const std::string text = absl::FormatDuration(limit);
   return MakeError(absl::StatusCode::kDeadlineExceeded, reason::kStreamIdle, "",
@@ -31,9 +34,21 @@ StreamCall::StreamCall(const CallStart& start, const MessageCost& request_cost,
                        google::protobuf::MessageLite& request)
     : Call(start, request_cost, MessageSource::WithoutCapacity::kWait),
       request_(request),
-      idle_timer_(*this) {}
+      idle_timer_(*this),
+      principal_timer_(*this) {}
 
-void StreamCall::OnBegin() { Start(); }
+void StreamCall::OnBegin() {
+  if (principal() != nullptr) {
+    loop().timers().Set(principal_timer_, loop().now() + kPrincipalChecks);
+  }
+  Start();
+}
+
+void StreamCall::CheckPrincipal() {
+  const absl::Status status = principal()->Check();
+  if (!status.ok()) return Finish(status);
+  loop().timers().Set(principal_timer_, loop().now() + kPrincipalChecks);
+}
 
 void StreamCall::ReadNext() {
   PHIMAP_CHECK(!reading_);

@@ -2,10 +2,13 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
@@ -106,6 +109,66 @@ TEST_F(AccessTest, WithBothItIsServedAndTokensAreNeverLogged) {
   EXPECT_THAT(result.err, HasSubstr("TOKEN_MISSING"));
   EXPECT_THAT(result.err, HasSubstr("tls "));
   EXPECT_THAT(result.err, Not(HasSubstr("-token-")));
+}
+
+// A build that waits for rows ends, and is built by nobody.
+TEST_F(AccessTest, AStreamEndsWhenItsTokenIsTakenOutOrExpires) {
+  const std::string soon =
+      absl::FormatTime(absl::RFC3339_sec, absl::Now() + absl::Seconds(4), absl::UTCTimeZone());
+  const std::string stays = "mill builder staying-token-0123456789\n";
+  ReplaceFile(tokens_,
+              absl::StrCat(
+                  "shop builder leaving-token-0123456789\nbuilder expiring-token-0123456789 until=",
+                  soon, "\n", stays));
+  std::vector<std::string> flags = Tls();
+  flags.insert(flags.end(), {"--token_file=" + tokens_, "--listen=127.0.0.1:0"});
+  ServerProcess server(data_dir_, flags);
+  const auto channel = grpc::CreateChannel(
+      server.address(), grpc::SslCredentials({.pem_root_certs = authority_.certificate(),
+                                              .pem_private_key = {},
+                                              .pem_cert_chain = {}}));
+  const auto stub = v1::MappingService::NewStub(channel);
+  struct Build {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReaderWriter<v1::BuildRequest, v1::BuildResponse>> stream;
+  };
+  const auto begin = [&](const char* token, int number) {
+    auto build = std::make_unique<Build>();
+    build->context.AddMetadata("authorization", absl::StrCat("Bearer ", token));
+    build->stream = stub->Build(&build->context);
+    v1::BuildRequest request;
+    request.mutable_spec()->set_name("letter");
+    request.mutable_spec()->set_build_id(
+        absl::StrCat("00000000-0000-4000-8000-00000000000", number));
+    request.mutable_spec()->set_spec("f2(landmarks=5)");
+    request.mutable_spec()->set_kernel("rbf(gamma=1)");
+    EXPECT_TRUE(build->stream->Write(request));
+    v1::BuildResponse accepted;
+    EXPECT_TRUE(build->stream->Read(&accepted));
+    return build;
+  };
+  const auto end = [](Build& build) {
+    v1::BuildResponse event;
+    while (build.stream->Read(&event)) continue;
+    return build.stream->Finish();
+  };
+  const auto leaves = begin("leaving-token-0123456789", 1);
+  const auto expires = begin("expiring-token-0123456789", 2);
+  const auto goes_on = begin("staying-token-0123456789", 3);
+  ReplaceFile(tokens_,
+              absl::StrCat("builder expiring-token-0123456789 until=", soon, "\n# less\n", stays));
+  const grpc::Status left = end(*leaves);
+  EXPECT_EQ(left.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(left.error_message(), HasSubstr("taken out of this server's file"));
+  const grpc::Status expired = end(*expires);
+  EXPECT_EQ(expired.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(expired.error_message(), HasSubstr("was valid until"));
+  goes_on->context.TryCancel();
+  EXPECT_EQ(end(*goes_on).error_code(), grpc::StatusCode::CANCELLED);
+  server.process().Signal(SIGTERM);
+  const ProcessResult result = server.process().Wait();
+  EXPECT_THAT(result.err, HasSubstr("caller=shop"));
+  EXPECT_THAT(result.err, HasSubstr("caller=mill"));
 }
 
 TEST_F(AccessTest, ClientCertificatesStandInForTokens) {

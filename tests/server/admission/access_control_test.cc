@@ -71,16 +71,39 @@ TEST_F(AccessControlTest, ACallerIsOneHoweverItIsSpelled) {
   for (const char* scheme : {"Bearer ", "bearer ", "bEARER "}) {
     const std::string authorization = absl::StrCat(scheme, TokenOf(Role::kReader));
     const Caller caller{.authorization = authorization, .authorizations = 1};
-    ASSERT_TRUE(by_token.Admit(caller, "m", Role::kReader).ok());
-    EXPECT_EQ(by_token.IdentityOf(caller), TokenOf(Role::kReader));
+    const Admitted admitted = by_token.Admit(caller, "m", Role::kReader).value();
+    EXPECT_EQ(by_token.ShareKeyOf(caller, admitted), TokenOf(Role::kReader));
   }
   // If the server does not use tokens, a token in a call has no influence on the caller's identity.
   const AccessControl by_certificate(nullptr, Role::kReader);
-  EXPECT_EQ(by_certificate.IdentityOf({.authorization = "Bearer x",
+  EXPECT_EQ(by_certificate.ShareKeyOf({.authorization = "Bearer x",
                                        .authorizations = 1,
                                        .certificate_verified = true,
-                                       .certificate_digest = "digest"}),
+                                       .certificate_digest = "digest"},
+                                      Admitted()),
             "digest");
+}
+
+TEST_F(AccessControlTest, TokensOfANameAreOneCallerAndAnExpiredOneIsNone) {
+  const std::string path = folder_.path() + "/named";
+  std::ofstream(path)
+      << "shop reader first-token-0123456789\nshop builder second-token-0123456789\n"
+         "mill reader third-token-0123456789\nold admin fourth-token-0123456789 until=2001-01-01\n";
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  const AccessControl access(TokenFile::Open(path, logger_).value(), std::nullopt);
+  const auto key = [&](const std::string& token) {
+    const std::string authorization = absl::StrCat("Bearer ", token);
+    const Caller caller{.authorization = authorization, .authorizations = 1};
+    const Admitted admitted = access.Admit(caller, "m", Role::kReader).value();
+    return std::string(access.ShareKeyOf(caller, admitted));
+  };
+  EXPECT_EQ(key("first-token-0123456789"), key("second-token-0123456789"));
+  EXPECT_NE(key("first-token-0123456789"), key("third-token-0123456789"));
+  EXPECT_THAT(access
+                  .Admit({.authorization = "Bearer fourth-token-0123456789", .authorizations = 1},
+                         "m", Role::kReader)
+                  .status(),
+              IsError(Code::kUnauthenticated, "TOKEN_EXPIRED"));
 }
 
 TEST_F(AccessControlTest, WithoutAKnownTokenNobodyMayAnything) {

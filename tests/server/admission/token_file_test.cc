@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ namespace {
 
 constexpr char kOld[] = "old-token-0123456789";
 constexpr char kNew[] = "new-token-0123456789";
+
+std::optional<Role> RoleOf(const TokenFile& file, absl::string_view token) {
+  const PrincipalPointer principal = file.table()->Find(token);
+  return principal == nullptr ? std::nullopt : std::optional<Role>(principal->role);
+}
 
 class TokenFileTest : public ::testing::Test {
  protected:
@@ -46,18 +52,18 @@ class TokenFileTest : public ::testing::Test {
 TEST_F(TokenFileTest, AChangedFileIsReadAgain) {
   Replace(absl::StrCat("reader ", kOld));
   const auto file = TokenFile::Open(path_, logger_).value();
-  EXPECT_EQ(file->table()->RoleOf(kOld), Role::kReader);
+  EXPECT_EQ(RoleOf(*file, kOld), Role::kReader);
   Replace(absl::StrCat("admin ", kNew));
   file->Refresh();
-  EXPECT_EQ(file->table()->RoleOf(kNew), Role::kAdmin);
-  EXPECT_EQ(file->table()->RoleOf(kOld), std::nullopt);
+  EXPECT_EQ(RoleOf(*file, kNew), Role::kAdmin);
+  EXPECT_EQ(RoleOf(*file, kOld), std::nullopt);
 }
 
 TEST_F(TokenFileTest, AChangeIsSeenWithoutBeingAskedFor) {
   Replace(absl::StrCat("reader ", kOld));
   const auto file = TokenFile::Open(path_, logger_).value();
   Replace(absl::StrCat("admin ", kNew));
-  while (file->table()->RoleOf(kNew) != Role::kAdmin) std::this_thread::yield();
+  while (RoleOf(*file, kNew) != Role::kAdmin) std::this_thread::yield();
 }
 
 TEST_F(TokenFileTest, AWrongFileChangesNothingAndTheLogSaysWhyWithoutAToken) {
@@ -78,19 +84,34 @@ TEST_F(TokenFileTest, AWrongFileChangesNothingAndTheLogSaysWhyWithoutAToken) {
     SCOPED_TRACE(c.says);
     Replace(c.text, c.mode);
     file->Refresh();
-    EXPECT_EQ(file->table()->RoleOf(kOld), Role::kReader);
-    EXPECT_EQ(file->table()->RoleOf(kNew), std::nullopt);
+    EXPECT_EQ(RoleOf(*file, kOld), Role::kReader);
+    EXPECT_EQ(RoleOf(*file, kNew), std::nullopt);
     EXPECT_THAT(Log(), HasSubstr(c.says));
   }
   std::filesystem::remove(path_);
   file->Refresh();
-  EXPECT_EQ(file->table()->RoleOf(kOld), Role::kReader);
+  EXPECT_EQ(RoleOf(*file, kOld), Role::kReader);
   EXPECT_THAT(Log(), HasSubstr("No such file"));
   EXPECT_THAT(Log(), Not(HasSubstr("-0123456789")));
   // Once the file is valid again, Refresh reads it again.
   Replace(absl::StrCat("admin ", kNew));
   file->Refresh();
-  EXPECT_EQ(file->table()->RoleOf(kNew), Role::kAdmin);
+  EXPECT_EQ(RoleOf(*file, kNew), Role::kAdmin);
+}
+
+TEST_F(TokenFileTest, ATokenThatIsTakenOutIsRevoked) {
+  Replace(absl::StrCat("reader ", kOld, "\nadmin ", kNew));
+  const auto file = TokenFile::Open(path_, logger_).value();
+  const PrincipalPointer old = file->table()->Find(kOld);
+  const PrincipalPointer stays = file->table()->Find(kNew);
+  Replace("wrong");
+  file->Refresh();
+  EXPECT_TRUE(old->Check().ok());
+  Replace(absl::StrCat("# less\nadmin ", kNew));
+  file->Refresh();
+  EXPECT_THAT(old->Check(), IsError(StatusCode::kUnauthenticated, "TOKEN_REVOKED"));
+  EXPECT_TRUE(stays->Check().ok());
+  EXPECT_EQ(file->table()->Find(kNew), stays);
 }
 
 TEST_F(TokenFileTest, AWrongFileIsLoggedOnce) {

@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,14 +14,20 @@ constexpr char kAdminToken[] = "admin-token-0123456789";
 // printf %s admin-token-0123456789 | sha256sum
 constexpr char kAdminDigest[] = "ca8d40e6ce4716b552f1c69863335b502f2afb57ffae171d6675fd56d91ca5b2";
 
+// The role of a token; nullopt if the table does not have it.
+std::optional<Role> RoleIn(const TokenTable& table, absl::string_view token) {
+  const PrincipalPointer principal = table.Find(token);
+  return principal == nullptr ? std::nullopt : std::optional<Role>(principal->role);
+}
+
 TEST(TokenTableTest, ATokenAndItsDigestAreTheSame) {
   const std::string text =
       absl::StrCat("# who asks\nreader ", kReaderToken,
                    "  # the web shop\n\n\tadmin\tsha256:", kAdminDigest, "\r\n");
   const TokenTable table = TokenTable::Parse(text).value();
   EXPECT_EQ(table.size(), 2);
-  EXPECT_EQ(table.RoleOf(kReaderToken), Role::kReader);
-  EXPECT_EQ(table.RoleOf(kAdminToken), Role::kAdmin);
+  EXPECT_EQ(RoleIn(table, kReaderToken), Role::kReader);
+  EXPECT_EQ(RoleIn(table, kAdminToken), Role::kAdmin);
   EXPECT_TRUE(table.holds_secrets());
 }
 
@@ -29,12 +36,12 @@ TEST(TokenTableTest, NothingButTheWholeTokenIsKnown) {
       TokenTable::Parse(absl::StrCat("builder ", kReaderToken, "\nadmin sha256:", kAdminDigest))
           .value();
   const std::string token = kReaderToken;
-  EXPECT_EQ(table.RoleOf(token), Role::kBuilder);
+  EXPECT_EQ(RoleIn(table, token), Role::kBuilder);
   for (const std::string& other :
        {std::string(), token.substr(1), token.substr(0, token.size() - 1), token + "0", token + " ",
         std::string("READER-token-0123456789"), std::string(kAdminDigest),
         absl::StrCat("sha256:", kAdminDigest), std::string(1 << 20, 'x')}) {
-    EXPECT_EQ(table.RoleOf(other), std::nullopt) << other.substr(0, 80);
+    EXPECT_EQ(RoleIn(table, other), std::nullopt) << other.substr(0, 80);
   }
 }
 
@@ -53,7 +60,15 @@ TEST(TokenTableTest, AWrongLineIsNumberedAndNotQuoted) {
       {"secret-0123456789abcdef reader", "expected a role"},
       {"writer secret-0123456789abcdef", "reader, builder or admin"},
       {"READER secret-0123456789abcdef", "reader, builder or admin"},
-      {"reader secret-0123456789abcdef more", "expected a role"},
+      {"reader secret-0123456789abcdef more", "expected nothing or until=DATE"},
+      {"reader secret-0123456789abcdef until=secret", "until=2027-03-31"},
+      {"reader secret-0123456789abcdef until=2027-13-31", "until=2027-03-31"},
+      {"reader secret-0123456789abcdef until=2027-03-31 secret", "expected nothing or until=DATE"},
+      {"secret reader", "expected a role"},
+      {"Secret reader secret-0123456789abcdef", "a name has 1 to 63 lower-case letters"},
+      {"-secret reader secret-0123456789abcdef", "begins with a letter or a digit"},
+      {absl::StrCat("secret", std::string(60, 'x'), " reader secret-0123456789abcdef"), "1 to 63"},
+      {"secret writer secret-0123456789abcdef", "expected a role"},
       {"reader secret-3", "16 to 256 bytes, got 8"},
       {absl::StrCat("reader secret", std::string(300, 'x')), "16 to 256 bytes, got 306"},
       {"reader secret-0123456789\"abcdef", "letters, digits"},
@@ -76,6 +91,56 @@ TEST(TokenTableTest, AWrongLineIsNumberedAndNotQuoted) {
   }
 }
 
+TEST(TokenTableTest, ATokenMayHaveANameAndAnEnd) {
+  const TokenTable table =
+      TokenTable::Parse(absl::StrCat("web.shop-2 reader ", kReaderToken, " until=2027-03-31\n",
+                                     "admin admin sha256:", kAdminDigest,
+                                     " until=2027-03-31T12:00:00+02:00\n",
+                                     "builder a-token-without-a-name until=2001-01-01\n"))
+          .value();
+  const PrincipalPointer reader = table.Find(kReaderToken);
+  EXPECT_EQ(reader->name, "web.shop-2");
+  EXPECT_EQ(reader->role, Role::kReader);
+  EXPECT_EQ(reader->until, absl::FromUnixSeconds(1806451200));  // date -ud 2027-03-31 +%s
+  const PrincipalPointer admin = table.Find(kAdminToken);
+  EXPECT_EQ(admin->name, "admin");
+  EXPECT_EQ(admin->until, absl::FromUnixSeconds(1806451200 + 10 * 3600));
+  const PrincipalPointer past = table.Find("a-token-without-a-name");
+  EXPECT_EQ(past->name, "");
+  EXPECT_THAT(past->Check(), IsError(StatusCode::kUnauthenticated, "TOKEN_EXPIRED", _,
+                                     HasSubstr("2001-01-01T00:00:00")));
+}
+
+TEST(TokenTableTest, ATokenEndsAtItsTimeAndNotBefore) {
+  Principal principal;
+  principal.until = absl::Now() + absl::Hours(1);
+  EXPECT_TRUE(principal.Check().ok());
+  principal.until = absl::Now();
+  EXPECT_THAT(principal.Check(), IsError(StatusCode::kUnauthenticated, "TOKEN_EXPIRED"));
+}
+
+// Of three tokens one stays, one has another role in the next table, and one is not in it.
+TEST(TokenTableTest, TheNextTableRevokesWhatItDoesNotSay) {
+  const TokenTable before = TokenTable::Parse(
+                                "shop reader token-that-stays-01\n"
+                                "reader token-that-rises-02\n"
+                                "reader token-that-leaves-3\n")
+                                .value();
+  TokenTable next = TokenTable::Parse(
+                        "builder token-that-rises-02\n"
+                        "shop reader token-that-stays-01\n")
+                        .value();
+  next.KeepFrom(before);
+  before.RevokeOthers(next);
+  EXPECT_EQ(next.Find("token-that-stays-01"), before.Find("token-that-stays-01"));
+  EXPECT_TRUE(before.Find("token-that-stays-01")->Check().ok());
+  EXPECT_TRUE(next.Find("token-that-rises-02")->Check().ok());
+  for (const char* const token : {"token-that-rises-02", "token-that-leaves-3"}) {
+    EXPECT_THAT(before.Find(token)->Check(), IsError(StatusCode::kUnauthenticated, "TOKEN_REVOKED"))
+        << token;
+  }
+}
+
 TEST(TokenTableTest, ATableWithoutTokensIsRefused) {
   for (const char* text : {"", "\n\n", "# reader 0123456789abcdef\n"}) {
     EXPECT_FALSE(TokenTable::Parse(text).ok()) << text;
@@ -86,7 +151,7 @@ TEST(TokenTableTest, TenThousandTokensAreTheMost) {
   std::string text;
   for (int i = 0; i < kMaxTokens; ++i) absl::StrAppend(&text, "reader token-0123456789-", i, "\n");
   const TokenTable table = TokenTable::Parse(text).value();
-  EXPECT_EQ(table.RoleOf("token-0123456789-9999"), Role::kReader);
+  EXPECT_EQ(RoleIn(table, "token-0123456789-9999"), Role::kReader);
   const absl::StatusOr<TokenTable> more =
       TokenTable::Parse(absl::StrCat(text, "reader token-0123456789-10000"));
   EXPECT_THAT(std::string(more.status().message()),

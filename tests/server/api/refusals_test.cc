@@ -827,7 +827,9 @@ TEST_F(RefusalsTest, Imports) {
 
 TEST_F(RefusalsTest, CallersAndCalls) {
   const std::string file = folder_.path() + "/tokens";
-  ReplaceFile(file, "reader a-token-that-reads\nbuilder a-token-that-builds\n");
+  ReplaceFile(file,
+              "reader a-token-that-reads\nbuilder a-token-that-builds\n"
+              "reader a-token-of-the-past until=2001-01-01\n");
   StartWith({"--token_file=" + file, "--max_calls_per_caller=1", "--max_message_bytes=65536"});
   const auto tokens = [](const std::vector<std::string>& values) {
     std::multimap<std::string, std::string> metadata;
@@ -841,6 +843,7 @@ TEST_F(RefusalsTest, CallersAndCalls) {
   list("TOKEN_MALFORMED", {"Basic dXNlcg=="});
   list("TOKEN_MALFORMED", {"Bearer a-token-that-reads", "Bearer twice"});
   list("TOKEN_UNKNOWN", {"Bearer a-token-of-nobody"});
+  list("TOKEN_EXPIRED", {"Bearer a-token-of-the-past"});
   const auto reader = tokens({"Bearer a-token-that-reads"});
   Refuse("DeleteMapping", Code::PERMISSION_DENIED, {{"name: 'm'", "ROLE_TOO_LOW"}}, reader);
   Refuse("ListMappings", kInvalid, {{Raw{"\x07"}, "REQUEST_MALFORMED"}}, reader);
@@ -1023,7 +1026,8 @@ TEST_F(ListedRefusalsTest, TheseAreAllThatThePageLists) {
       "READER_TOO_SLOW REQUEST_MEMORY_FULL REQUEST_TOO_SLOW REQUEST_TRUNCATED "
       "REVISION_NOT_REACHED ROWS_TOO_MANY SAMPLE_TOO_LARGE SELF_CHECK_FAILED "
       "SELF_CHECK_SHAPE_MISMATCH SERVER_SHUTTING_DOWN SITE_FOREIGN STREAM_TOO_SLOW TIMEOUT_INVALID "
-      "TLS_CERTIFICATE_MISSING Evaluate/MESSAGE_TOO_LARGE Import/VALUE_NOT_REPRESENTABLE "
+      "TLS_CERTIFICATE_MISSING TOKEN_REVOKED Evaluate/MESSAGE_TOO_LARGE "
+      "Import/VALUE_NOT_REPRESENTABLE "
       "Loading_a_version/ARTIFACT_MALFORMED Loading_a_version/KERNEL_SERVICE_NOT_LISTED",
       /*inference=*/false);
 }
