@@ -41,6 +41,11 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 
 // ---- Types of bodies and answers
 
+// Most bytes of the rows of a build, a training or an evaluation as JSON: within what the door has
+// memory for while it cuts a body.
+constexpr size_t kMaxJsonRowsBytes = 1 << 20;
+static_assert(kMaxJsonRowsBytes < HttpFormat::kMaxUncutBytes);
+
 // The types of rows as files.
 constexpr char kRowFiles[] = "text/csv or application/x-npy";
 
@@ -374,7 +379,7 @@ class FileStreamFormat final : public RowStreamFormat {
     if (OnlyBlankLines(arrived)) {
       // They are no message of their own. If rows follow, they are read with them, and refused.
       if (ended) return HttpPiece{arrived.size(), /*is_message=*/false};
-      if (arrived.size() <= BodyCutter::kMaxRowBytes) return std::nullopt;
+      if (arrived.size() <= kMaxBodyRowBytes) return std::nullopt;
     }
     blank_bytes_ = 0;
     if (const std::optional<size_t> bytes = cutter_.Next(arrived, ended)) {
@@ -434,25 +439,23 @@ class FileStreamFormat final : public RowStreamFormat {
   bool begun_ = false;
 };
 
-// Rows as the JSON of TrainingExamples, which is read when all of it has arrived. So it is limited,
-// to the bytes for which the door has memory while it cuts a body.
+// Rows as the JSON of TrainingExamples, which is read when all of it has arrived.
 class JsonStreamFormat final : public RowStreamFormat {
  public:
-  static constexpr size_t kMaxBytes = 1 << 20;
-
   JsonStreamFormat(Route route, bool each, const MethodDescriptor& method)
       : RowStreamFormat(std::move(route), each), method_(method) {}
 
   static absl::Status TooLarge() {
-    return MakeError(Code::kResourceExhausted, reason::kMessageTooLarge, "body",
-                     absl::StrCat("expected at most ", kMaxBytes, " bytes of JSON, got more; send ",
-                                  kRowFiles, ", which may have any size"),
-                     {{"limit", absl::StrCat(kMaxBytes)}});
+    return MakeError(
+        Code::kResourceExhausted, reason::kMessageTooLarge, "body",
+        absl::StrCat("expected at most ", kMaxJsonRowsBytes, " bytes of JSON, got more; send ",
+                     kRowFiles, ", which may have any size"),
+        {{"limit", absl::StrCat(kMaxJsonRowsBytes)}});
   }
 
   // The messages have no bytes but one that is too large, which the call refuses.
   std::optional<HttpPiece> Cut(absl::string_view arrived, bool ended) override {
-    if (arrived.size() > kMaxBytes) return HttpPiece{arrived.size()};
+    if (arrived.size() > kMaxJsonRowsBytes) return HttpPiece{arrived.size()};
     if (!ended || pieces_ == kPieces) return std::nullopt;
     if (!arrived.empty()) {
       text_ = std::string(arrived);
@@ -659,8 +662,7 @@ std::optional<HttpRefusal> FindStream(const RequestHead& head, Route route, Http
   const bool each = *answer == MediaType::kJsonLines;
   if (json) {
     size_t length = 0;
-    if (absl::SimpleAtoi(head.Find("content-length"), &length) &&
-        length > JsonStreamFormat::kMaxBytes) {
+    if (absl::SimpleAtoi(head.Find("content-length"), &length) && length > kMaxJsonRowsBytes) {
       return HttpRefusal{JsonStreamFormat::TooLarge(), "413"};
     }
     if (absl::Status known = CheckNoRoles(route.query); !known.ok()) return HttpRefusal{known};

@@ -83,7 +83,7 @@ std::optional<size_t> BodyCutter::NextLines(absl::string_view arrived, bool ende
     end = scanned_ + 1;
     if (!header_cut_) break;
   }
-  if (end == 0 && !ended && arrived.size() <= kMaxRowBytes) return std::nullopt;
+  if (end == 0 && !ended && arrived.size() <= kMaxBodyRowBytes) return std::nullopt;
   scanned_ = 0;
   quoted_ = false;
   header_cut_ = true;
@@ -209,9 +209,9 @@ std::string BodyRows::HintFor(int column, absl::string_view cell) const {
 }
 
 absl::Status BodyRows::Read(absl::string_view piece, v1::TrainingExamples& rows) {
-  if (piece.size() > BodyCutter::kMaxRowBytes) {
+  if (piece.size() > kMaxBodyRowBytes) {
     const std::string line = type_ == FileType::kCsv ? absl::StrCat("line ", lines_ + 1, ": ") : "";
-    return WrongRows(absl::StrCat(line, "a row is longer than ", BodyCutter::kMaxRowBytes, " bytes",
+    return WrongRows(absl::StrCat(line, "a row is longer than ", kMaxBodyRowBytes, " bytes",
                                   line.empty() ? "" : "; is a quote open?"));
   }
   return ReadAll(piece, rows);

@@ -20,6 +20,9 @@ namespace phimap {
 
 enum class FileType { kCsv, kNpy };
 
+// A row of a body that is read in pieces must not be longer.
+inline constexpr size_t kMaxBodyRowBytes = 1 << 20;
+
 // Columns of a CSV body with a role, by their names; "" for a role that no column has.
 struct ColumnRoles {
   // The inputs, in this order. If empty, all columns that have no other role.
@@ -37,9 +40,6 @@ struct ColumnRoles {
 // wrong with them is found by BodyRows.
 class BodyCutter {
  public:
-  // A row must not be longer.
-  static constexpr size_t kMaxRowBytes = 1 << 20;
-
   explicit BodyCutter(FileType type) : type_(type) {}
 
   // Returns how many of the first bytes of `arrived` are the next piece, over 0; nullopt if more

@@ -107,8 +107,8 @@ TEST(BodyCutterTest, PiecesHaveAtMost64KiBUnlessARowIsLonger) {
 TEST(BodyCutterTest, ARowOverTheLimitIsGivenSoThatItIsRefused) {
   BodyCutter cutter(FileType::kCsv);
   EXPECT_EQ(cutter.Next("a\n", false), 2U);
-  EXPECT_EQ(cutter.Next(std::string(BodyCutter::kMaxRowBytes, '1'), false), std::nullopt);
-  const std::string more(BodyCutter::kMaxRowBytes + 1, '1');
+  EXPECT_EQ(cutter.Next(std::string(kMaxBodyRowBytes, '1'), false), std::nullopt);
+  const std::string more(kMaxBodyRowBytes + 1, '1');
   ASSERT_EQ(cutter.Next(more, false), more.size());
   BodyRows rows(FileType::kCsv, {});
   ASSERT_TRUE(rows.ReadHeader("a\n").ok());
