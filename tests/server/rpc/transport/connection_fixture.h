@@ -2,6 +2,8 @@
 #ifndef PHIMAP_TESTS_SERVER_RPC_TRANSPORT_CONNECTION_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_RPC_TRANSPORT_CONNECTION_FIXTURE_H_
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,16 +38,20 @@ class ScriptedStream final : public StreamHandler {
     stream_->SendHeaders(kOk, /*end=*/false);
     // "/large/BYTES" sends an answer of that many bytes.
     if (events_.path.rfind("/large/", 0) == 0) {
-      stream_->Send(
-          std::make_shared<OutputText>(std::string(std::stoul(events_.path.substr(7)), 'x')));
+      stream_->Send(std::make_shared<OutputText>(std::string(NumberBehind(7), 'x')));
     }
     // "/megabytes/COUNT" sends the same megabyte COUNT times. It is filled only once, because the
     // loop reads its clock once per round. A round that filled a hundred megabytes would look like
     // a client that does not read.
     if (events_.path.rfind("/megabytes/", 0) == 0) {
       const auto megabyte = std::make_shared<OutputText>(std::string(1'000'000, 'x'));
-      for (size_t i = std::stoul(events_.path.substr(11)); i > 0; --i) stream_->Send(megabyte);
+      for (size_t i = NumberBehind(11); i > 0; --i) stream_->Send(megabyte);
     }
+  }
+
+  // The number that a path ends with, at most 100 million; 0 of a path that a fuzzer has made up.
+  size_t NumberBehind(size_t begin) const {
+    return std::min<size_t>(std::strtoul(events_.path.c_str() + begin, nullptr, 10), 100'000'000);
   }
 
   void OnData(absl::string_view bytes) override {
