@@ -32,7 +32,7 @@ export class Mappings {
   readonly #client;
 
   constructor(baseUrl: string) {
-    this.#client = createClient<paths>({ baseUrl });
+    this.#client = createClient<paths, 'application/json'>({ baseUrl });
   }
 
   /** Returns all names, a page of one mapping at a time. */

@@ -2,7 +2,7 @@
 import createClient from 'openapi-fetch';
 import type { paths } from './api.js';
 
-const client = createClient<paths>({ baseUrl: 'http://127.0.0.1' });
+const client = createClient<paths, 'application/json'>({ baseUrl: 'http://127.0.0.1' });
 const path = { reference: 'letters' };
 
 export const request = await client.POST('/v1/mappings/{reference}:transform', { params: { path }, body: { row: [[1]] } });
