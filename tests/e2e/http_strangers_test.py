@@ -98,7 +98,7 @@ class Stranger:
             while part := self.socket.recv(1 << 16):
                 pass
             return bool(part)
-        except BlockingIOError:
+        except (BlockingIOError, ssl.SSLWantReadError):
             return True
         except OSError:
             return False
