@@ -265,6 +265,20 @@ class HttpStrangersTest(unittest.TestCase):
             self.until(lambda: self.transforms(server))
             self.assertLess(time.monotonic() - began, 30, kind)
 
+    def test_a_later_head_has_as_much_time_as_the_first(self):
+        server = self.serve()
+        with Stranger(server) as idle, Stranger(server) as half:
+            for one in (idle, half):
+                one.send(head(token=ADMITTED) + b"\r\n")
+                self.assertTrue(one.read().startswith(b"HTTP/1.1 200 "))
+            half.send(head(token=ADMITTED))
+            began = time.monotonic()
+            self.until(lambda: not half.is_open())
+            took = time.monotonic() - began
+            self.assertGreater(took, 4)
+            self.assertLess(took, 10)
+            self.assertTrue(idle.is_open())
+
     def test_bombs_are_refused_in_time_and_memory(self):
         server = self.serve(f"--memory_bytes={MEMORY}")
         self.assertTrue(self.transforms(server))
