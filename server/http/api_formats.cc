@@ -467,7 +467,9 @@ class JsonStreamFormat final : public RowStreamFormat {
 
   int64_t Cost(absl::string_view body) const override {
     if (parsed_ + 1 == kPieces) return 4096;
-    return JsonCost(static_cast<int64_t>(body.size() + text_.size()));
+    // A label or a group of two bytes, such as "7,", becomes a text of 40 bytes.
+    const auto bytes = static_cast<int64_t>(body.size() + text_.size());
+    return JsonCost(bytes) + 20 * bytes;
   }
 
   absl::Status Parse(absl::string_view body, MessageLite& message) override {

@@ -120,6 +120,9 @@ absl::Status ReadTexts(absl::string_view name, dom::element value, const FieldDe
   if (value.get_array().get(texts) != simdjson::SUCCESS) {
     return MalformedHttp(name, absl::StrCat("expected an array of texts, got ", NameOf(value)));
   }
+  if (texts.size() > kMaxRows) {
+    return MalformedHttp(name, absl::StrCat("expected at most ", kMaxRows, ", one for each row"));
+  }
   int64_t row = 0;
   for (const dom::element one : texts) {
     std::string text;

@@ -101,7 +101,7 @@ constexpr BodyForm kBodyForms[] = {
 // What the query says of the columns of a body of CSV.
 struct ColumnRole {
   const char* name;
-  // Of trainings only.
+  // Whether only trainings have the role.
   bool trains;
   const char* description;
 };

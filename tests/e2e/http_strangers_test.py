@@ -17,6 +17,7 @@ import threading
 import time
 import unittest
 
+import strangers_test
 from phimapd import MIB, Phimapd, bench_result, take_flags
 from strangers_test import CONNECTION_BYTES, P99_MS, REST
 
@@ -104,49 +105,31 @@ class Stranger:
             return False
 
 
-class Crowd:
-    """Connections that make refused calls, one after the other, together `bytes_per_second`. Connects again where the
-    server hangs up."""
+class Crowd(strangers_test.Crowd):
+    """Connections that make refused calls over HTTP/1.1."""
 
     def __init__(self, server, connections, bytes_per_second):
-        self.server, self.rate = server, bytes_per_second
-        self.strangers = [None] * connections
-        self.sent = self.connected = 0
-        self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self.run)
+        super().__init__(server.api_http, connections, 1, bytes_per_second, reads=True)
 
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stopped.set()
-        self.thread.join()
-        for one in self.strangers:
-            if one is not None:
-                one.socket.close()
-
-    def run(self):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-        calls = 50 * (head() + b"\r\n")
-        began = time.monotonic()
-        while not self.stopped.is_set():
-            for i, one in enumerate(self.strangers):
-                if self.stopped.is_set() or self.sent > self.rate * (time.monotonic() - began):
-                    break
-                try:
-                    if one is None or not one.is_open():
-                        if one is not None:
-                            one.socket.close()
-                        one = self.strangers[i] = Stranger(self.server)
-                        self.connected += 1
-                    one.socket.setblocking(False)
-                    self.sent += one.socket.send(calls)
-                except BlockingIOError:
+    def step(self, i, *_):
+        """Sends the next calls of a connection. Returns whether it could."""
+        try:
+            if self.sockets[i] is None:
+                self.sockets[i] = socket.create_connection((self.host, self.port), timeout=1)
+                self.sockets[i].setblocking(False)
+                self.connected += 1
+            with contextlib.suppress(BlockingIOError):
+                while self.sockets[i].recv(1 << 16):
                     pass
-                except OSError:
-                    self.strangers[i] = None
-            self.stopped.wait(0.002)
+            self.sent += self.sockets[i].send(50 * (head() + b"\r\n"))
+            return True
+        except BlockingIOError:
+            return False
+        except OSError:
+            if self.sockets[i] is not None:
+                self.sockets[i].close()
+            self.sockets[i] = None
+            return False
 
 
 class HttpStrangersTest(unittest.TestCase):

@@ -170,7 +170,7 @@ class Http1Session final : public Session {
   http_parser parser_;
   // The head that is arriving.
   HeadLines lines_;
-  // Of the request that is arriving, if its body comes in chunks.
+  // The framing of the body that is arriving, if it comes in chunks.
   std::optional<ChunkFraming> chunks_;
   RequestHead head_;
   std::string path_;

@@ -265,6 +265,12 @@ def test_rows_of_json_have_a_limit(server, chunks):
     assert (status, field) == (413, "body") and "at most 1048576 bytes of JSON" in words
 
 
+def test_labels_of_json_are_no_more_than_rows_may_be(server):
+    path = "/v1/mappings/never:train?build.spec=f2()&build.kernel=rbf()&learner=ridge()"
+    status, field, words = wrong(post(server, path, '{"rows": [[1]], "labels": [' + "0," * 70_000 + "0]}", JSON))
+    assert (status, field) == (400, "labels") and "at most 65536" in words
+
+
 def test_labels_of_json_may_be_numbers(server, rows):
     some = rows[:400]
     spec = "build.spec=f2(landmarks%3D20,held_out_rows%3D60)&build.kernel=rbf(gamma%3D0.3)&learner=ridge()&seed=7"

@@ -12,15 +12,12 @@ import re
 import socket
 import threading
 
-import numpy as np
 import pytest
 
 import others
-import phimap
-from phimapd import Phimapd
+from conftest import ROWS
 
 RECORDED = pathlib.Path(__file__).parent / "recorded"
-ROWS = (np.arange(10, dtype=np.float32) / 8 - 0.5).reshape(2, 5)
 
 
 class Recorder:
@@ -49,18 +46,6 @@ class Recorder:
             target.shutdown(socket.SHUT_WR)
         except OSError:  # the other side has closed
             pass
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with Phimapd(tmp_path_factory.mktemp("store"), "--api_http=127.0.0.1:0") as one:
-        rows = np.random.default_rng(1).normal(size=(400, 5))
-        with phimap.Client(one.address) as client:
-            client.build("m", rows, spec="f2(landmarks=30)", kernel="rbf(gamma=0.1)")
-            client.train("m", rows, (rows[:, 0] > 0).astype(int), learner="ridge")
-            one.features = client.transform("m@1", ROWS)
-            one.predicted = client.predict("m", ROWS, probabilities=True)
-        yield one
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ TEST(TokenTableTest, ATokenEndsAtItsTimeAndNotBefore) {
   EXPECT_THAT(principal.Check(), IsError(StatusCode::kUnauthenticated, "TOKEN_EXPIRED"));
 }
 
-// Of three tokens one stays, one has another role in the next table, and one is not in it.
+// The next table says the same of one token, gives another a role more, and leaves a third out.
 TEST(TokenTableTest, TheNextTableRevokesWhatItDoesNotSay) {
   const TokenTable before = TokenTable::Parse(
                                 "shop reader token-that-stays-01\n"
